@@ -1,0 +1,8 @@
+//! Collective communication algorithms as schedules: pure data, built, proved, priced and drawn without a computer.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+#[cfg(test)]
+extern crate std;

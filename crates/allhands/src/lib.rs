@@ -1,0 +1,1 @@
+//! Optimized collective communication on real bytes.

@@ -1,0 +1,3 @@
+//! What a developer of Allhands runs.
+
+fn main() {}
