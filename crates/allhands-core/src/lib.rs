@@ -6,3 +6,10 @@ extern crate alloc;
 
 #[cfg(test)]
 extern crate std;
+
+pub mod algorithm;
+pub mod call;
+pub mod parameters;
+pub mod progress;
+pub mod schedule;
+pub mod symbolic;

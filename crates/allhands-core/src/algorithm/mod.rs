@@ -1,0 +1,244 @@
+//! The registry: every algorithm, with its name, source, requirements and build.
+//!
+//! One table drives selection, tests, `allhands list` and the documentation. An algorithm is one file,
+//! `algorithm/<collective>/<name>.rs`, that reads like its paper. An algorithm never chooses another: what
+//! serves a call is decided in `choose` alone.
+
+pub mod allreduce;
+pub mod broadcast;
+mod key;
+
+pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
+
+use crate::call::{Call, Collective};
+use crate::schedule::{Builder, Schedule, Shape};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What an algorithm does with a call that is made in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace {
+    /// Its schedule is right whether input and output share memory or not.
+    Natural,
+    /// The input is first copied to scratch.
+    Staged,
+}
+
+/// What an algorithm needs beyond ranks that send and receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Requirement {
+    /// A number of ranks that is a power of two.
+    PowerOfTwo,
+    /// Memory that peers may write: put, notify and wait on a node window.
+    Window,
+    /// In an irregular call, that every rank knows all counts (blocks pass through third ranks).
+    AllCounts,
+}
+
+impl Requirement {
+    /// The name that `allhands list` prints.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Requirement::PowerOfTwo => "power-of-two",
+            Requirement::Window => "window",
+            Requirement::AllCounts => "all-counts",
+        }
+    }
+}
+
+/// Why an algorithm does not serve a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsuitable {
+    /// The number of ranks is no power of two.
+    NotPowerOfTwo {
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// The operator does not commute and the algorithm does not keep rank order.
+    NonCommutative,
+    /// The root is not a rank.
+    NoSuchRoot {
+        /// The root.
+        root: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// There are no ranks.
+    NoRanks,
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsuitable::NotPowerOfTwo { ranks } => {
+                write!(
+                    f,
+                    "needs a number of ranks that is a power of two, not {ranks}"
+                )
+            }
+            Unsuitable::NonCommutative => write!(
+                f,
+                "needs a commutative operator (it does not keep rank order)"
+            ),
+            Unsuitable::NoSuchRoot { root, ranks } => {
+                write!(f, "the root must be a rank, 0 to {}, not {root}", ranks - 1)
+            }
+            Unsuitable::NoRanks => write!(f, "needs at least one rank"),
+        }
+    }
+}
+
+impl core::error::Error for Unsuitable {}
+
+/// What an algorithm's file says that it costs; the verifier counts and compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// The most messages that a rank sends, or receives, at once.
+    pub ports: u32,
+    /// Rounds of messages from the first to the last.
+    pub steps: u32,
+    /// The most blocks that a rank sends, or receives (of `parts` in the vector, if it is cut).
+    pub volume: u64,
+    /// The most blocks that a rank reduces.
+    pub work: u64,
+}
+
+/// One published algorithm.
+#[derive(Clone, Copy)]
+pub struct Algorithm {
+    /// The collective that it serves.
+    pub collective: Collective,
+    /// The name that the user types; with `_` for `-`, its file's name.
+    pub name: &'static str,
+    /// Paper and section.
+    pub citation: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// What it needs.
+    pub requires: &'static [Requirement],
+    /// Its parameters.
+    pub keys: &'static [Key],
+    /// The registered settings, each as typed after the name; the first is the default, `""`.
+    pub settings: &'static [&'static str],
+    /// What it does in place.
+    pub in_place: InPlace,
+    /// Whether it combines in rank order, so that the operator need not commute.
+    pub ordered: fn(&Shape) -> bool,
+    /// In how many parts it cuts a vector (for block collectives the number of ranks).
+    pub parts: fn(&Shape) -> u32,
+    /// Emits one rank's part.
+    pub build: fn(&mut Builder),
+    /// What it costs.
+    pub claims: fn(&Shape) -> Claims,
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.collective, self.name)
+    }
+}
+
+impl Algorithm {
+    /// The call with the parameters that `text` gives (`key=value,…`), the others at their defaults.
+    ///
+    /// # Errors
+    /// A [`ParameterError`] that names the key or value and what would be right.
+    pub fn shape(&self, call: Call, text: &str) -> Result<Shape, ParameterError> {
+        Ok(Shape {
+            call,
+            parameters: parse_parameters(self.keys, text)?,
+        })
+    }
+
+    /// Whether the algorithm serves the call.
+    ///
+    /// # Errors
+    /// [`Unsuitable`] says why not.
+    pub fn admits(&self, shape: &Shape) -> Result<(), Unsuitable> {
+        let Call {
+            ranks,
+            root,
+            commutative,
+            ..
+        } = shape.call;
+        if ranks == 0 {
+            return Err(Unsuitable::NoRanks);
+        }
+        if root >= ranks {
+            return Err(Unsuitable::NoSuchRoot { root, ranks });
+        }
+        if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
+            return Err(Unsuitable::NotPowerOfTwo { ranks });
+        }
+        if !commutative && self.collective.reduces() && !(self.ordered)(shape) {
+            return Err(Unsuitable::NonCommutative);
+        }
+        Ok(())
+    }
+
+    /// A builder for `rank`, before the algorithm has said anything.
+    #[must_use]
+    pub fn builder(&self, shape: &Shape, rank: u32) -> Builder {
+        let staged = shape.call.in_place && self.in_place == InPlace::Staged;
+        Builder::new(shape.clone(), rank, (self.parts)(shape), staged)
+    }
+
+    /// One rank's part, built alone.
+    #[must_use]
+    pub fn schedule(&self, shape: &Shape, rank: u32) -> Schedule {
+        let mut builder = self.builder(shape, rank);
+        (self.build)(&mut builder);
+        builder.finish()
+    }
+
+    /// Every rank's part.
+    #[must_use]
+    pub fn world(&self, shape: &Shape) -> Vec<Schedule> {
+        (0..shape.ranks())
+            .map(|rank| self.schedule(shape, rank))
+            .collect()
+    }
+}
+
+/// Every algorithm, by collective and in the order in which tables list them.
+pub fn all() -> impl Iterator<Item = &'static Algorithm> {
+    Collective::ALL.into_iter().flat_map(of)
+}
+
+/// The algorithms of a collective.
+pub fn of(collective: Collective) -> impl Iterator<Item = &'static Algorithm> {
+    let table: &'static [&'static Algorithm] = match collective {
+        Collective::Broadcast => broadcast::ALL,
+        Collective::Allreduce => allreduce::ALL,
+        _ => &[],
+    };
+    table.iter().copied()
+}
+
+/// The algorithm of `collective` called `name`.
+#[must_use]
+pub fn find(collective: Collective, name: &str) -> Option<&'static Algorithm> {
+    of(collective).find(|a| a.name == name)
+}
+
+/// A whole vector in one part: for algorithms that do not cut it.
+pub(crate) fn uncut(_: &Shape) -> u32 {
+    1
+}
+
+/// A part (or block) for each rank.
+pub(crate) fn block_per_rank(shape: &Shape) -> u32 {
+    shape.ranks()
+}
+
+/// For algorithms that keep rank order, and for those that reduce nothing.
+pub(crate) fn keeps_order(_: &Shape) -> bool {
+    true
+}
+
+/// For algorithms that combine in another order than that of the ranks.
+pub(crate) fn any_order(_: &Shape) -> bool {
+    false
+}

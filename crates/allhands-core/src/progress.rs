@@ -1,0 +1,357 @@
+//! The interpreter of plans: without I/O and without a clock; transports and the simulator drive this same one.
+//!
+//! [`advance`] starts what may start and asks the [`Engine`] about what is under way. A blocking call
+//! loops on it, a nonblocking one calls it from test and wait, a simulator calls it when
+//! virtual time has moved.
+
+use crate::schedule::{Extent, Extents, OpKind, Plan, PlanItem, PlanOp};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Whether an operation, or a whole call, is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It is done.
+    Done,
+    /// It is under way.
+    Pending,
+}
+
+/// An operation as an engine sees it: with its extents for this iteration.
+///
+/// The slices stay where they are and unchanged until the operation is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Post<'a> {
+    /// What to do.
+    pub kind: OpKind,
+    /// The operation's number in the plan; no other operation under way in this call has it.
+    pub ticket: u32,
+    /// The length of the message or operand in bytes.
+    pub bytes: usize,
+    /// The bytes that it reads.
+    pub from: &'a [Extent],
+    /// The bytes that it writes.
+    pub into: &'a [Extent],
+    /// The right operand of a reduce, the source of a get.
+    pub other: &'a [Extent],
+}
+
+/// What moves the bytes: a transport, the simulator, or the verifier's own memory.
+pub trait Engine {
+    /// What can go wrong.
+    type Error;
+
+    /// Starts an operation.
+    ///
+    /// # Errors
+    /// Whatever stops the call.
+    fn start(&mut self, post: &Post<'_>) -> Result<Status, Self::Error>;
+
+    /// Asks whether an operation that was [`Status::Pending`] is done now.
+    ///
+    /// # Errors
+    /// Whatever stops the call.
+    fn poll(&mut self, post: &Post<'_>) -> Result<Status, Self::Error>;
+}
+
+/// Where a call stands in its plan.
+///
+/// Made once for a plan and [`reset`](Cursor::reset) for every further call, so a repeated call allocates nothing.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    strands: Vec<StrandCursor>,
+    /// Operations under way in steps: (strand, operation).
+    pending: Vec<Vec<u32>>,
+    lanes: Vec<Lane>,
+    moving: Vec<Extent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StrandCursor {
+    item: u32,
+    end: u32,
+    started: bool,
+}
+
+/// An operation of a repeat: iterations done, and whether the next is under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    done: u32,
+    flying: bool,
+}
+
+impl Cursor {
+    /// A cursor at the start of `plan`.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Cursor {
+        let strands = plan
+            .strands
+            .iter()
+            .map(|&(item, end)| StrandCursor {
+                item,
+                end,
+                started: false,
+            })
+            .collect();
+        let lanes = plan
+            .items
+            .iter()
+            .filter(|i| i.times > 0)
+            .map(|i| i.end)
+            .max()
+            .unwrap_or(0);
+        Cursor {
+            strands,
+            pending: plan
+                .strands
+                .iter()
+                .map(|_| Vec::with_capacity(plan.widest))
+                .collect(),
+            lanes: vec![Lane::default(); lanes as usize],
+            moving: plan.moving.iter().map(|m| m.at(0)).collect(),
+        }
+    }
+
+    /// Goes back to the start of the plan that the cursor was made for.
+    pub fn reset(&mut self, plan: &Plan) {
+        for (strand, &(item, _)) in self.strands.iter_mut().zip(&plan.strands) {
+            strand.item = item;
+            strand.started = false;
+        }
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.lanes.fill(Lane::default());
+    }
+
+    /// The operations under way: (number in the plan), for error reports and for revoking them.
+    pub fn under_way(&self) -> impl Iterator<Item = u32> + '_ {
+        let lanes = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.flying)
+            .map(|(op, _)| op as u32);
+        self.pending.iter().flatten().copied().chain(lanes)
+    }
+
+    /// The post of an operation that is under way.
+    #[must_use]
+    pub fn post<'a>(&'a self, plan: &'a Plan, op: u32) -> Post<'a> {
+        post(plan, &self.moving, op)
+    }
+}
+
+fn post<'a>(plan: &'a Plan, moving: &'a [Extent], ticket: u32) -> Post<'a> {
+    let op = &plan.ops[ticket as usize];
+    let list = |l: Extents| {
+        let table = if l.moving { moving } else { &plan.extents };
+        &table[l.start as usize..(l.start + l.len) as usize]
+    };
+    let (from, into) = (list(op.from), list(op.into));
+    let bytes = if op.moves() {
+        from.iter()
+            .map(|e| e.bytes)
+            .sum::<usize>()
+            .max(into.iter().map(|e| e.bytes).sum())
+    } else {
+        op.bytes
+    };
+    Post {
+        kind: op.kind,
+        ticket,
+        bytes,
+        from,
+        into,
+        other: list(op.other),
+    }
+}
+
+/// Takes the call as far as it goes without waiting.
+///
+/// # Errors
+/// The engine's first error; the cursor then still names what is under way.
+#[inline]
+pub fn advance<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+) -> Result<Status, E::Error> {
+    if cursor.strands.len() == 1 {
+        return advance_strand(plan, cursor, engine, 0);
+    }
+    loop {
+        // A strand that moved on may have let another go (Await): go round until none moves.
+        let before: u32 = cursor.strands.iter().map(|s| s.item).sum();
+        let mut status = Status::Done;
+        for strand in 0..cursor.strands.len() {
+            if advance_strand(plan, cursor, engine, strand)? == Status::Pending {
+                status = Status::Pending;
+            }
+        }
+        if status == Status::Done || before == cursor.strands.iter().map(|s| s.item).sum() {
+            return Ok(status);
+        }
+    }
+}
+
+fn advance_strand<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+    strand: usize,
+) -> Result<Status, E::Error> {
+    while cursor.strands[strand].item < cursor.strands[strand].end {
+        let item = plan.items[cursor.strands[strand].item as usize];
+        let status = if item.times > 0 {
+            repeat(plan, cursor, engine, item)?
+        } else {
+            step(plan, cursor, engine, strand, item)?
+        };
+        if status == Status::Pending {
+            return Ok(Status::Pending);
+        }
+        let at = &mut cursor.strands[strand];
+        at.item += 1;
+        at.started = false;
+    }
+    Ok(Status::Done)
+}
+
+#[inline]
+fn step<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+    strand: usize,
+    item: PlanItem,
+) -> Result<Status, E::Error> {
+    if !cursor.strands[strand].started {
+        cursor.strands[strand].started = true;
+        for op in item.start..item.end {
+            let status = match plan.ops[op as usize].kind {
+                OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
+                _ => engine.start(&post(plan, &cursor.moving, op))?,
+            };
+            if status == Status::Pending {
+                cursor.pending[strand].push(op);
+            }
+        }
+    } else {
+        let mut at = 0;
+        while at < cursor.pending[strand].len() {
+            let op = cursor.pending[strand][at];
+            let status = match plan.ops[op as usize].kind {
+                OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
+                _ => engine.poll(&post(plan, &cursor.moving, op))?,
+            };
+            match status {
+                Status::Done => {
+                    cursor.pending[strand].swap_remove(at);
+                }
+                Status::Pending => at += 1,
+            }
+        }
+    }
+    Ok(if cursor.pending[strand].is_empty() {
+        Status::Done
+    } else {
+        Status::Pending
+    })
+}
+
+fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {
+    let done = cursor.strands[strand as usize].item - plan.strands[strand as usize].0;
+    if done >= items {
+        Status::Done
+    } else {
+        Status::Pending
+    }
+}
+
+fn repeat<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+    item: PlanItem,
+) -> Result<Status, E::Error> {
+    loop {
+        let mut moved = false;
+        let mut least = item.times;
+        for op in item.start..item.end {
+            moved |= lane(plan, cursor, engine, item, op)?;
+            least = least.min(cursor.lanes[op as usize].done);
+        }
+        if least == item.times {
+            return Ok(Status::Done);
+        }
+        if !moved {
+            return Ok(Status::Pending);
+        }
+    }
+}
+
+/// Takes one operation of a repeat as far as it goes; whether any instance of it finished.
+fn lane<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+    item: PlanItem,
+    op: u32,
+) -> Result<bool, E::Error> {
+    let mut moved = false;
+    loop {
+        let Lane { done, flying } = cursor.lanes[op as usize];
+        if done == item.times {
+            return Ok(moved);
+        }
+        let status = if flying {
+            engine.poll(&post(plan, &cursor.moving, op))?
+        } else {
+            if !may_start(plan, cursor, item, op, done) {
+                return Ok(moved);
+            }
+            move_extents(plan, &mut cursor.moving, &plan.ops[op as usize], done);
+            let post = post(plan, &cursor.moving, op);
+            // An empty segment is no message: both ends compute that it is empty.
+            if post.bytes == 0 && !plan.ops[op as usize].token {
+                Status::Done
+            } else {
+                engine.start(&post)?
+            }
+        };
+        cursor.lanes[op as usize].flying = status == Status::Pending;
+        if status == Status::Pending {
+            return Ok(moved);
+        }
+        cursor.lanes[op as usize].done += 1;
+        moved = true;
+    }
+}
+
+/// Whether iteration `iteration` of operation `op` has what it waits for.
+fn may_start(plan: &Plan, cursor: &Cursor, item: PlanItem, op: u32, iteration: u32) -> bool {
+    let waits = &plan.waits[(item.waits + (op - item.start)) as usize];
+    let ready = waits.iter().all(|w| {
+        iteration < w.back || cursor.lanes[(item.start + w.op) as usize].done > iteration - w.back
+    });
+    let oldest = || {
+        cursor.lanes[item.start as usize..item.end as usize]
+            .iter()
+            .map(|l| l.done)
+            .min()
+    };
+    ready
+        && (item.window == 0
+            || iteration < item.window
+            || oldest().unwrap_or(0) + item.window > iteration)
+}
+
+fn move_extents(plan: &Plan, moving: &mut [Extent], op: &PlanOp, iteration: u32) {
+    for list in [op.from, op.into, op.other]
+        .into_iter()
+        .filter(|l| l.moving)
+    {
+        for at in list.start as usize..(list.start + list.len) as usize {
+            moving[at] = plan.moving[at].at(iteration);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The layout of a call's data: how many elements each unit has.
+
+use crate::call::Unit;
+use alloc::vec::Vec;
+
+/// How many elements each unit has; what turns blocks into bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A vector of this many elements, cut as evenly as it can be (the first parts one longer).
+    Even(usize),
+    /// Every unit has this many elements.
+    Regular(usize),
+    /// Unit `r` (a rank's block) has `counts[r]` elements.
+    Blocks(Vec<usize>),
+    /// Unit `s * ranks + d` (a pair of an all-to-all) has `counts[s * ranks + d]` elements.
+    Pairs(Vec<usize>),
+    /// Only the own block is known: rank `rank`'s has `elements` (gather, scatter away from the root).
+    Own {
+        /// The rank that knows.
+        rank: u32,
+        /// Elements of its block.
+        elements: usize,
+    },
+    /// Only the own row and column of an all-to-all are known.
+    Exchange {
+        /// The rank that knows.
+        rank: u32,
+        /// Elements that it sends to each rank.
+        send: Vec<usize>,
+        /// Elements that it receives from each rank.
+        receive: Vec<usize>,
+    },
+}
+
+impl Layout {
+    /// The elements of `unit` when vectors are cut in `parts`; `None` if this rank cannot know.
+    #[must_use]
+    pub fn elements(&self, unit: Unit, parts: u32) -> Option<usize> {
+        match self {
+            Layout::Even(total) => {
+                let unit = unit as usize;
+                Some(even_offset(*total, parts, unit + 1) - even_offset(*total, parts, unit))
+            }
+            Layout::Regular(block) => Some(*block),
+            Layout::Blocks(counts) | Layout::Pairs(counts) => counts.get(unit as usize).copied(),
+            Layout::Own { rank, elements } => (unit == Unit::from(*rank)).then_some(*elements),
+            Layout::Exchange {
+                rank,
+                send,
+                receive,
+            } => {
+                let (rank, ranks) = (Unit::from(*rank), send.len() as Unit);
+                let (source, destination) = (unit / ranks, unit % ranks);
+                if source == rank {
+                    send.get(destination as usize).copied()
+                } else if destination == rank {
+                    receive.get(source as usize).copied()
+                } else {
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// The first element of part `part` of a vector of `total` elements cut evenly in `parts`.
+#[must_use]
+pub(crate) fn even_offset(total: usize, parts: u32, part: usize) -> usize {
+    let parts = parts as usize;
+    part * (total / parts) + part.min(total % parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_parts_differ_by_at_most_one_and_add_up() {
+        for total in 0..40 {
+            for parts in 1..17 {
+                let sizes: Vec<usize> = (0..parts)
+                    .map(|u| Layout::Even(total).elements(Unit::from(u), parts).unwrap())
+                    .collect();
+                assert_eq!(sizes.iter().sum::<usize>(), total);
+                assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+}

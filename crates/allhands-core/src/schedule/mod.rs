@@ -1,0 +1,25 @@
+//! The schedule: one rank's part of an algorithm, as operations over blocks.
+//!
+//! A schedule knows blocks, not bytes: a [`Layout`] maps blocks to bytes when a schedule is lowered to
+//! a [`Plan`], so one schedule serves every message size, every type and the irregular forms.
+//!
+//! Order: operations stand in strands; a strand is a list of items. The operations of a
+//! [`Item::Step`] start together and the next item starts when they are done. An [`Item::Repeat`]
+//! is a pipeline: inside, an operation waits for its own data, not for a step barrier. Strands run
+//! concurrently; [`Op::Await`] orders them. A channel (from, to, number) belongs to one strand at each
+//! end, so matching does not depend on timing.
+
+mod blocks;
+mod builder;
+mod layout;
+mod lower;
+mod op;
+mod plan;
+mod repeat;
+
+pub use blocks::{Blocks, List, Region, Space, Units};
+pub use builder::{Builder, Shape};
+pub use layout::Layout;
+pub use lower::LowerError;
+pub use op::{Dependence, Item, Op, OpKind, Schedule, Side, Strand, View};
+pub use plan::{Extent, Extents, Moving, Plan, PlanItem, PlanOp};

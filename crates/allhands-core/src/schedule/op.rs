@@ -1,0 +1,202 @@
+//! Operations and the schedule that holds them.
+
+use super::{Blocks, List, Region};
+use alloc::vec::Vec;
+
+/// The side of the operator on which an incoming operand stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// incoming ⊕ own: it comes from lower ranks.
+    Left,
+    /// own ⊕ incoming: it comes from higher ranks.
+    Right,
+}
+
+/// One operation of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// The blocks that it reads: a send's data, a copy's source, the own operand of a
+    /// recv-reduce, the left operand of a reduce.
+    pub from: List,
+    /// The blocks that it writes (for a put: blocks of the peer's window).
+    pub into: List,
+    /// The right operand of a reduce; the source blocks in the peer's window of a get.
+    pub other: List,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Sends `from` to rank `to`.
+    Send {
+        /// The receiver.
+        to: u32,
+        /// The channel number; first in, first out on (from, to, channel).
+        channel: u16,
+        /// The port (rail) that carries it.
+        port: u8,
+    },
+    /// Receives from rank `from` into `into`.
+    Recv {
+        /// The sender.
+        from: u32,
+        /// The channel number.
+        channel: u16,
+        /// The port (rail) that carries it.
+        port: u8,
+    },
+    /// Receives from rank `from`, combines with own operand `from`, writes `into`.
+    RecvReduce {
+        /// The sender.
+        from: u32,
+        /// The channel number.
+        channel: u16,
+        /// The port (rail) that carries it.
+        port: u8,
+        /// The side on which the received operand stands.
+        side: Side,
+    },
+    /// Copies `from` into `into`.
+    Copy,
+    /// Writes `from` ⊕ `other` into `into`.
+    Reduce,
+    /// Writes `from` into blocks `into` of the window of rank `to`; done when the source may be reused.
+    Put {
+        /// The rank whose window is written.
+        to: u32,
+        /// The port (rail) that carries it.
+        port: u8,
+    },
+    /// Reads blocks `other` of the window of rank `from` into `into`.
+    Get {
+        /// The rank whose window is read.
+        from: u32,
+        /// The port (rail) that carries it.
+        port: u8,
+    },
+    /// Raises flag `flag` of rank `to` by one, after all earlier puts of this strand to that rank.
+    Notify {
+        /// The rank that is told.
+        to: u32,
+        /// The flag.
+        flag: u16,
+    },
+    /// Waits until own flag `flag` has been raised `count` more times than all earlier waits took.
+    Wait {
+        /// The flag.
+        flag: u16,
+        /// The number of notifications.
+        count: u32,
+    },
+    /// Waits until strand `strand` of this rank has finished its first `items` items.
+    Await {
+        /// The other strand.
+        strand: u16,
+        /// How many of its items.
+        items: u32,
+    },
+}
+
+/// In a repeat: an operation's iteration `i` starts after iteration `i - back` of operation `op` is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// The index of the operation in the repeat's body.
+    pub op: u32,
+    /// How many iterations back.
+    pub back: u32,
+}
+
+/// A part of a strand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Operations that start together; the next item starts when all are done.
+    Step {
+        /// The first operation's index in the schedule's table.
+        start: u32,
+        /// One past the last operation's index.
+        end: u32,
+    },
+    /// A pipeline: the body's operations run `times` times, each instance when its data is there,
+    /// one instance of an operation at a time, at most `window` iterations apart.
+    Repeat {
+        /// The number of iterations.
+        times: u32,
+        /// The largest distance between the oldest and the newest iteration under way.
+        window: u32,
+        /// The first operation's index in the schedule's table.
+        start: u32,
+        /// One past the last operation's index.
+        end: u32,
+        /// For each operation of the body, what it waits for.
+        waits: Vec<Vec<Dependence>>,
+    },
+}
+
+impl Item {
+    /// The indices of the item's operations in the schedule's table.
+    #[must_use]
+    pub fn ops(&self) -> core::ops::Range<usize> {
+        match *self {
+            Item::Step { start, end } | Item::Repeat { start, end, .. } => {
+                start as usize..end as usize
+            }
+        }
+    }
+}
+
+/// Items that run one after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strand {
+    /// The items.
+    pub items: Vec<Item>,
+}
+
+/// Which blocks stand for the rows of the algorithm's figure after an item, for pictures only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The number of items of strand 0 that are done when the view holds.
+    pub items: u32,
+    /// The block that is row `i` of the figure, or `None` for an empty row.
+    pub rows: Vec<Option<Blocks>>,
+}
+
+/// One rank's part of an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The rank.
+    pub rank: u32,
+    /// In how many parts a vector is cut (1 or more; the number of ranks for block collectives).
+    pub parts: u32,
+    /// The strands; they run concurrently.
+    pub strands: Vec<Strand>,
+    /// All operations; items name ranges of them.
+    pub ops: Vec<Op>,
+    /// All block sets; operations name lists of them.
+    pub blocks: Vec<Blocks>,
+    /// The scratch space, region by region.
+    pub scratch: Vec<Region>,
+    /// The window, region by region; the same on every rank.
+    pub window: Vec<Region>,
+    /// The number of flags that peers may raise.
+    pub flags: u16,
+    /// Notifications that each flag holds before the first call (credits for a slot of the window).
+    pub credits: Vec<u32>,
+    /// The rows of the algorithm's figure, if asked for.
+    pub views: Vec<View>,
+}
+
+impl Schedule {
+    /// The block sets of a list.
+    #[must_use]
+    pub fn list(&self, list: List) -> &[Blocks] {
+        &self.blocks[list.start as usize..(list.start + list.len) as usize]
+    }
+
+    /// The number of blocks that a list names.
+    #[must_use]
+    pub fn count(&self, list: List) -> u32 {
+        self.list(list).iter().map(Blocks::count).sum()
+    }
+}
