@@ -320,9 +320,31 @@ impl Builder {
         self.push_always(kind, [List::default(); 3]);
     }
 
-    /// Copies `from` into `into`.
+    /// Copies `from` into `into`; nothing, if they are the same memory in place.
     pub fn copy(&mut self, from: impl BlockList, into: impl BlockList) {
+        let (from, into) = (from, into);
+        let same = |(a, b): (&Blocks, &Blocks)| self.home(*a) == self.home(*b);
+        if from.sets().len() == into.sets().len() && from.sets().iter().zip(into.sets()).all(same) {
+            return;
+        }
         self.push(OpKind::Copy, from.sets(), into.sets(), &[]);
+    }
+
+    /// Where blocks really lie when input and output share memory.
+    fn home(&self, blocks: Blocks) -> Blocks {
+        match (self.shape.call.alias(self.rank()), blocks.space) {
+            (Alias::InputInOutput { first }, Space::Input) => Blocks {
+                space: Space::Output,
+                first: first + blocks.first,
+                ..blocks
+            },
+            (Alias::OutputInInput { first }, Space::Output) => Blocks {
+                space: Space::Input,
+                first: first + blocks.first,
+                ..blocks
+            },
+            _ => blocks,
+        }
     }
 
     /// Writes `left` ⊕ `right` into `into`.

@@ -2,7 +2,7 @@
 
 use super::layout::even_offset;
 use super::plan::{Extent, Extents, Moving, Plan, PlanItem, PlanOp};
-use super::{Blocks, Item, Layout, List, OpKind, Region, Schedule, Space};
+use super::{Blocks, Item, Layout, List, Region, Schedule, Space};
 use crate::call::{Alias, Call, Unit};
 use alloc::vec::Vec;
 use core::fmt;
@@ -144,7 +144,7 @@ impl Lowering<'_> {
                 other,
                 bytes,
             };
-            if times > 0 || token || (bytes > 0 && !self.moves_nothing(&lowered)) {
+            if times > 0 || token || bytes > 0 {
                 self.plan.ops.push(lowered);
             }
         }
@@ -158,12 +158,6 @@ impl Lowering<'_> {
         });
         self.plan.widest = self.plan.widest.max((end - start) as usize);
         Ok(())
-    }
-
-    /// Whether a copy's source is its destination, as happens in place.
-    fn moves_nothing(&self, op: &PlanOp) -> bool {
-        let list = |l: Extents| &self.plan.extents[l.start as usize..(l.start + l.len) as usize];
-        op.kind == OpKind::Copy && !op.moves() && list(op.from) == list(op.into)
     }
 
     fn extents(&mut self, list: List, moving: bool) -> Result<(Extents, usize), LowerError> {

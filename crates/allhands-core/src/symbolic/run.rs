@@ -1,0 +1,584 @@
+//! The maximal run: every rank goes on as far as it can until nobody can.
+
+use super::flags::{Knowledge, Notification, OneSided, Stamp, WorldClock};
+use super::memory::{Access, Clock, Memory};
+use super::{Delivery, Failure, Law, Nobody, Observer, Outcome, Sets, Value, World};
+use crate::call::Collective;
+use crate::schedule::{Blocks, Item, List, Op, OpKind, Schedule, Side, Space};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A set of ranks, as bits.
+pub type Entered = Vec<u64>;
+
+/// Runs calls one after another on the same ranks, windows and flags, and checks laws 1 to 5.
+///
+/// # Errors
+/// The first law that a rank breaks.
+pub fn run(worlds: &[World<'_>]) -> Result<Outcome, Failure> {
+    run_observed(worlds, &mut Nobody)
+}
+
+/// [`run`], seen by an observer.
+///
+/// # Errors
+/// The first law that a rank breaks.
+pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    let mut runner = Runner::new(worlds, observer);
+    for rank in 0..runner.ranks.len() as u32 {
+        runner.enter(rank)?;
+    }
+    while let Some((rank, strand)) = runner.ready.pop() {
+        runner.go_on(rank, strand)?;
+    }
+    runner.finish()
+}
+
+/// One operation under way.
+#[derive(Clone, Debug)]
+struct Instance {
+    rank: u32,
+    strand: u16,
+    op: u32,
+    iteration: u32,
+    /// The operation's place in the body of a repeat; `None` in a step.
+    lane: Option<u32>,
+    /// The round before the one in which it can travel.
+    round: u32,
+    knowledge: Knowledge,
+    /// A send's data, a recv-reduce's own operand.
+    values: Vec<Value>,
+}
+
+#[derive(Default)]
+struct Channel {
+    sends: VecDeque<Instance>,
+    receives: VecDeque<Instance>,
+}
+
+#[derive(Clone, Default)]
+struct Lane {
+    done: u32,
+    flying: bool,
+    rounds: Vec<u32>,
+}
+
+#[derive(Clone, Default)]
+struct StrandState {
+    item: usize,
+    started: bool,
+    outstanding: u32,
+    round: u32,
+    next_round: u32,
+    clock: Clock,
+    world: WorldClock,
+    next_world: WorldClock,
+    entered: Entered,
+    next_entered: Entered,
+    lanes: Vec<Lane>,
+    /// After each item: its round and the clock.
+    history: Vec<(u32, Clock)>,
+    awaiting: Vec<(Instance, u16, u32)>,
+    waits: Vec<Instance>,
+}
+
+struct RankState<'a> {
+    number: usize,
+    memory: Memory<'a>,
+    strands: Vec<StrandState>,
+    base_items: u32,
+    sent: u64,
+    received: u64,
+    work: u64,
+}
+
+struct Runner<'a, 'o> {
+    worlds: &'a [World<'a>],
+    sets: Sets,
+    ranks: Vec<RankState<'a>>,
+    channels: BTreeMap<(u32, u32, u16), Channel>,
+    one_sided: OneSided,
+    windows: bool,
+    counters: Vec<u32>,
+    ready: Vec<(u32, u16)>,
+    outcome: Outcome,
+    observer: &'o mut dyn Observer,
+}
+
+impl<'a, 'o> Runner<'a, 'o> {
+    fn new(worlds: &'a [World<'a>], observer: &'o mut dyn Observer) -> Runner<'a, 'o> {
+        let ordered = worlds.iter().any(|w| !w.call.commutative);
+        let schedules = || worlds.iter().flat_map(|w| w.schedules);
+        let windows = schedules().any(|s| s.flags > 0 || !s.window.is_empty());
+        let ranks = worlds[0].schedules.len();
+        let mut one_sided = OneSided::default();
+        for schedule in schedules().filter(|_| windows) {
+            one_sided.grow(
+                schedule.rank,
+                schedule.window.last().map_or(0, |r| r.first + r.blocks),
+            );
+            for (flag, credits) in schedule.credits.iter().enumerate() {
+                one_sided.credit(schedule.rank, flag as u16, *credits);
+            }
+        }
+        // Two counters a strand; strands are numbered rank by rank.
+        let mut counters = vec![0];
+        for rank in 0..ranks {
+            let strands = worlds
+                .iter()
+                .map(|w| w.schedules[rank].strands.len())
+                .max()
+                .unwrap_or(1);
+            counters.push(counters[rank] + 2 * strands as u32);
+        }
+        let mut sets = Sets::new(ordered);
+        let ranks = worlds[0]
+            .schedules
+            .iter()
+            .map(|s| RankState::new(worlds[0], s, &mut sets, 0))
+            .collect();
+        Runner {
+            worlds,
+            sets,
+            ranks,
+            channels: BTreeMap::new(),
+            one_sided,
+            windows,
+            counters,
+            ready: Vec::new(),
+            outcome: Outcome::default(),
+            observer,
+        }
+    }
+
+    /// Starts the rank's strands in its current call.
+    fn enter(&mut self, rank: u32) -> Result<(), Failure> {
+        let world_size = if self.windows {
+            *self.counters.last().unwrap_or(&0) as usize
+        } else {
+            0
+        };
+        let words = self.ranks_words();
+        let state = &mut self.ranks[rank as usize];
+        self.outcome.ports = self.outcome.ports.max(ports(state.memory.schedule));
+        let barrier = state.memory.call.collective == Collective::Barrier;
+        for (number, strand) in state.strands.iter_mut().enumerate() {
+            strand.world.resize(world_size, 0);
+            strand.next_world = strand.world.clone();
+            if barrier {
+                strand.entered = vec![0; words];
+                strand.entered[rank as usize / 64] |= 1 << (rank % 64);
+                strand.next_entered = strand.entered.clone();
+            }
+            self.ready.push((rank, number as u16));
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
+        let schedule = self.ranks[rank as usize].memory.schedule;
+        loop {
+            let state = &self.ranks[rank as usize].strands[strand as usize];
+            let Some(item) = schedule.strands[strand as usize].items.get(state.item) else {
+                return self.leave(rank);
+            };
+            if !state.started {
+                self.start_item(rank, strand, item)?;
+            }
+            let finished = match item {
+                Item::Step { .. } => self.strand(rank, strand).outstanding == 0,
+                Item::Repeat { .. } => self.run_lanes(rank, strand, item)?,
+            };
+            if !finished {
+                return Ok(());
+            }
+            self.end_item(rank, strand)?;
+        }
+    }
+
+    fn strand(&mut self, rank: u32, strand: u16) -> &mut StrandState {
+        &mut self.ranks[rank as usize].strands[strand as usize]
+    }
+
+    fn start_item(&mut self, rank: u32, strand: u16, item: &Item) -> Result<(), Failure> {
+        let state = self.strand(rank, strand);
+        state.started = true;
+        state.next_round = state.round;
+        let round = state.round;
+        match item {
+            Item::Step { .. } => {
+                state.outstanding = item.ops().len() as u32;
+                let clock = state.clock.clone();
+                for op in item.ops() {
+                    let instance = self.instance(rank, strand, op as u32, 0, None, round);
+                    self.start(instance, &clock)?;
+                }
+            }
+            Item::Repeat { times, .. } => {
+                let lane = Lane {
+                    rounds: Vec::with_capacity(*times as usize),
+                    ..Lane::default()
+                };
+                state.lanes = vec![lane; item.ops().len()];
+            }
+        }
+        Ok(())
+    }
+
+    fn instance(
+        &self,
+        rank: u32,
+        strand: u16,
+        op: u32,
+        iteration: u32,
+        lane: Option<u32>,
+        round: u32,
+    ) -> Instance {
+        let state = &self.ranks[rank as usize].strands[strand as usize];
+        let knowledge = Knowledge {
+            clock: Rc::new(state.world.clone()),
+            entered: Rc::new(state.entered.clone()),
+        };
+        Instance {
+            rank,
+            strand,
+            op,
+            iteration,
+            lane,
+            round,
+            knowledge,
+            values: Vec::new(),
+        }
+    }
+
+    /// Starts what may start in a repeat; whether all of it is done.
+    fn run_lanes(&mut self, rank: u32, strand: u16, item: &Item) -> Result<bool, Failure> {
+        let Item::Repeat {
+            times,
+            window,
+            waits,
+            start,
+            ..
+        } = item
+        else {
+            return Ok(true);
+        };
+        let lane_base = self.lane_base(rank, strand, item);
+        loop {
+            let mut moved = false;
+            for (at, waits) in waits.iter().enumerate() {
+                let state = self.strand(rank, strand);
+                let Lane { done, flying, .. } = state.lanes[at];
+                let oldest = state.lanes.iter().map(|l| l.done).min().unwrap_or(0);
+                let room = *window == 0 || done < oldest + window;
+                let ready = |w: &crate::schedule::Dependence| {
+                    done < w.back || state.lanes[w.op as usize].done > done - w.back
+                };
+                if flying || done == *times || !room || !waits.iter().all(ready) {
+                    continue;
+                }
+                let mut clock = state.clock.clone();
+                let mut round = state.lanes[at]
+                    .rounds
+                    .last()
+                    .copied()
+                    .unwrap_or(state.round);
+                clock[lane_base + at] = done;
+                for wait in waits.iter().filter(|w| done >= w.back) {
+                    clock[lane_base + wait.op as usize] = done - wait.back + 1;
+                    round = round
+                        .max(state.lanes[wait.op as usize].rounds[(done - wait.back) as usize]);
+                }
+                state.lanes[at].flying = true;
+                let op = start + at as u32;
+                let instance = self.instance(rank, strand, op, done, Some(at as u32), round);
+                self.start(instance, &clock)?;
+                moved = true;
+            }
+            if self
+                .strand(rank, strand)
+                .lanes
+                .iter()
+                .all(|l| l.done == *times)
+            {
+                return Ok(true);
+            }
+            if !moved {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The number of the first lane of a repeat: strands come first, then all operations in order.
+    fn lane_base(&self, rank: u32, _strand: u16, item: &Item) -> usize {
+        self.ranks[rank as usize].strands.len() + item.ops().start
+    }
+
+    fn end_item(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
+        let schedule = self.ranks[rank as usize].memory.schedule;
+        let strands = self.ranks[rank as usize].strands.len();
+        let base = self.ranks[rank as usize].base_items;
+        let counter = self.counters[rank as usize] + 2 * u32::from(strand);
+        let state = &mut self.ranks[rank as usize].strands[strand as usize];
+        if let Item::Repeat { times, .. } = &schedule.strands[strand as usize].items[state.item] {
+            for op in schedule.strands[strand as usize].items[state.item].ops() {
+                state.clock[strands + op] = *times;
+            }
+        }
+        state.item += 1;
+        state.started = false;
+        state.round = state.next_round;
+        state.clock[strand as usize] = state.item as u32;
+        if !state.world.is_empty() {
+            state.next_world[counter as usize] = base + state.item as u32;
+            state.next_world[counter as usize + 1] = base + state.item as u32;
+            state.world.clone_from(&state.next_world);
+        }
+        state.entered.clone_from(&state.next_entered);
+        let (round, item) = (state.round, state.item as u32 - 1);
+        state.history.push((state.round, state.clock.clone()));
+        if strand == 0 {
+            let (memory, one_sided) = (&self.ranks[rank as usize].memory, &self.one_sided);
+            let read = |space, block| match space {
+                Space::Window => one_sided.peek(rank, block),
+                Space::Input | Space::Output | Space::Scratch => memory.peek(space, block),
+            };
+            self.observer.item_done(rank, item, round, &read);
+        }
+        self.wake_awaiting(rank)
+    }
+
+    /// Lets go the operations of this rank that wait for a strand that has come far enough.
+    fn wake_awaiting(&mut self, rank: u32) -> Result<(), Failure> {
+        for strand in 0..self.ranks[rank as usize].strands.len() {
+            let waiting = core::mem::take(&mut self.ranks[rank as usize].strands[strand].awaiting);
+            for (instance, on, items) in waiting {
+                self.await_strand(instance, on, items)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn await_strand(&mut self, instance: Instance, on: u16, items: u32) -> Result<(), Failure> {
+        let (rank, strand) = (instance.rank, instance.strand);
+        let known = self
+            .strand(rank, on)
+            .history
+            .get((items as usize).wrapping_sub(1))
+            .cloned();
+        let Some((round, clock)) = known else {
+            self.strand(rank, strand)
+                .awaiting
+                .push((instance, on, items));
+            return Ok(());
+        };
+        let state = self.strand(rank, strand);
+        state
+            .clock
+            .iter_mut()
+            .zip(clock)
+            .for_each(|(own, other)| *own = (*own).max(other));
+        self.complete(&instance, round, &Knowledge::default())
+    }
+
+    fn leave(&mut self, rank: u32) -> Result<(), Failure> {
+        let state = &self.ranks[rank as usize];
+        let schedule = state.memory.schedule;
+        let done = state
+            .strands
+            .iter()
+            .zip(&schedule.strands)
+            .all(|(s, t)| s.item == t.items.len());
+        if !done {
+            return Ok(());
+        }
+        self.check_result(rank)?;
+        let state = &mut self.ranks[rank as usize];
+        self.outcome.volume = self.outcome.volume.max(state.sent).max(state.received);
+        self.outcome.work = self.outcome.work.max(state.work);
+        let round = state.strands.iter().map(|s| s.round).max().unwrap_or(0);
+        self.outcome.steps = self.outcome.steps.max(round);
+        let next = state.number + 1;
+        if let Some(world) = self.worlds.get(next) {
+            let mut world_clock = WorldClock::new();
+            for strand in &state.strands {
+                world_clock.resize(strand.world.len(), 0);
+                world_clock
+                    .iter_mut()
+                    .zip(&strand.world)
+                    .for_each(|(a, b)| *a = (*a).max(*b));
+            }
+            let base = state.base_items
+                + state
+                    .strands
+                    .iter()
+                    .map(|s| s.item as u32)
+                    .max()
+                    .unwrap_or(0);
+            let mut fresh = RankState::new(
+                *world,
+                &world.schedules[rank as usize],
+                &mut self.sets,
+                next,
+            );
+            fresh.base_items = base;
+            fresh.strands.iter_mut().for_each(|s| {
+                s.world.clone_from(&world_clock);
+                s.round = round;
+            });
+            self.ranks[rank as usize] = fresh;
+            self.enter(rank)?;
+        } else {
+            self.ranks[rank as usize].number = next;
+        }
+        Ok(())
+    }
+
+    fn check_result(&mut self, rank: u32) -> Result<(), Failure> {
+        let state = &self.ranks[rank as usize];
+        let (call, schedule) = (*state.memory.call, state.memory.schedule);
+        if call.collective == Collective::Barrier {
+            let mut known: Entered = vec![0; self.ranks_words()];
+            for strand in &state.strands {
+                known
+                    .iter_mut()
+                    .zip(&strand.entered)
+                    .for_each(|(all, some)| *all |= some);
+            }
+            if let Some(other) =
+                (0..call.ranks).find(|r| known[*r as usize / 64] & (1 << (r % 64)) == 0)
+            {
+                let what =
+                    format!("leaves the barrier without knowing that rank {other} has entered");
+                return Err(Failure {
+                    law: Law::Result,
+                    rank,
+                    what,
+                });
+            }
+        }
+        for block in 0..call.output_blocks(rank, schedule.parts) {
+            let Some(content) = call.after(rank, block) else {
+                continue;
+            };
+            let expected = match content.contributions {
+                None => Value::data(content.unit),
+                Some((start, end)) => self.sets.value(content.unit, start, end),
+            };
+            let got = self.ranks[rank as usize].memory.peek(Space::Output, block);
+            if got != expected {
+                let (got, expected) = (self.sets.describe(got), self.sets.describe(expected));
+                let what = format!("output block {block} holds {got}, not {expected}");
+                return Err(Failure {
+                    law: Law::Result,
+                    rank,
+                    what,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn ranks_words(&self) -> usize {
+        (self.worlds[0].schedules.len()).div_ceil(64)
+    }
+
+    fn finish(self) -> Result<Outcome, Failure> {
+        for (rank, state) in self.ranks.iter().enumerate() {
+            if state.number < self.worlds.len() {
+                let schedule = state.memory.schedule;
+                let stuck = state
+                    .strands
+                    .iter()
+                    .zip(&schedule.strands)
+                    .find(|(s, t)| s.item < t.items.len());
+                let what = match stuck {
+                    Some((strand, items)) => {
+                        let ops = items.items[strand.item].ops();
+                        format!(
+                            "waits for ever in item {} at {:?}",
+                            strand.item, schedule.ops[ops.start].kind
+                        )
+                    }
+                    None => format!("never enters call {}", state.number),
+                };
+                return Err(Failure {
+                    law: Law::Termination,
+                    rank: rank as u32,
+                    what,
+                });
+            }
+        }
+        self.one_sided.check()?;
+        Ok(self.outcome)
+    }
+}
+
+impl<'a> RankState<'a> {
+    fn new(
+        world: World<'a>,
+        schedule: &'a Schedule,
+        sets: &mut Sets,
+        number: usize,
+    ) -> RankState<'a> {
+        let (call, rank) = (world.call, schedule.rank);
+        let memory = Memory::new(schedule, call, &mut |block| {
+            let content = call.before(rank, block);
+            match content.contributions {
+                None => Value::data(content.unit),
+                Some((start, end)) => sets.value(content.unit, start, end),
+            }
+        });
+        // Lanes: a clock entry for each strand; operations only where a repeat runs them apart.
+        let repeats = schedule
+            .strands
+            .iter()
+            .flat_map(|s| &s.items)
+            .any(|i| matches!(i, Item::Repeat { .. }));
+        let lanes = schedule.strands.len() + if repeats { schedule.ops.len() } else { 0 };
+        let strand = StrandState {
+            clock: vec![0; lanes],
+            ..StrandState::default()
+        };
+        let strands = vec![strand; schedule.strands.len()];
+        RankState {
+            number,
+            memory,
+            strands,
+            base_items: 0,
+            sent: 0,
+            received: 0,
+            work: 0,
+        }
+    }
+}
+
+/// The most messages that a rank may send, or receive, at once.
+fn ports(schedule: &Schedule) -> u32 {
+    let most = |counts: fn(&OpKind) -> bool| -> usize {
+        let count = |item: &Item| {
+            schedule.ops[item.ops()]
+                .iter()
+                .filter(|op| counts(&op.kind))
+                .count()
+        };
+        schedule
+            .strands
+            .iter()
+            .map(|s| s.items.iter().map(count).max().unwrap_or(0))
+            .sum()
+    };
+    let sends = most(|kind| matches!(kind, OpKind::Send { .. } | OpKind::Put { .. }));
+    let receives = most(|kind| {
+        matches!(
+            kind,
+            OpKind::Recv { .. } | OpKind::RecvReduce { .. } | OpKind::Get { .. }
+        )
+    });
+    sends.max(receives) as u32
+}
+
+mod start;
