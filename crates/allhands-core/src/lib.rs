@@ -6,3 +6,5 @@ extern crate alloc;
 
 #[cfg(test)]
 extern crate std;
+
+pub mod pattern;
