@@ -10,6 +10,7 @@ extern crate std;
 pub mod algorithm;
 pub mod call;
 pub mod parameters;
+pub mod pattern;
 pub mod progress;
 pub mod schedule;
 pub mod symbolic;

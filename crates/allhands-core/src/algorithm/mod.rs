@@ -4,9 +4,19 @@
 //! `algorithm/<collective>/<name>.rs`, that reads like its paper. An algorithm never chooses another: what
 //! serves a call is decided in `choose` alone.
 
+pub mod allgather;
 pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
 pub mod broadcast;
+pub mod exscan;
+pub mod gather;
 mod key;
+pub mod phase;
+pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;
 
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 
@@ -210,9 +220,17 @@ pub fn all() -> impl Iterator<Item = &'static Algorithm> {
 /// The algorithms of a collective.
 pub fn of(collective: Collective) -> impl Iterator<Item = &'static Algorithm> {
     let table: &'static [&'static Algorithm] = match collective {
+        Collective::Barrier => barrier::ALL,
         Collective::Broadcast => broadcast::ALL,
+        Collective::Scatter => scatter::ALL,
+        Collective::Gather => gather::ALL,
+        Collective::Allgather => allgather::ALL,
+        Collective::Alltoall => alltoall::ALL,
+        Collective::ReduceScatter => reduce_scatter::ALL,
+        Collective::Reduce => reduce::ALL,
         Collective::Allreduce => allreduce::ALL,
-        _ => &[],
+        Collective::Scan => scan::ALL,
+        Collective::Exscan => exscan::ALL,
     };
     table.iter().copied()
 }

@@ -5,13 +5,15 @@
 //! neighbours (`fold=neighbour`, keeps rank order) or high ranks onto low ones (`fold=high`, C 4).
 //!
 //! ```text
-//! 5 ranks, neighbour    fold: 0 ─▶ 1      exchange: 1⇄2 3⇄4    1⇄3 2⇄4      unfold: 1 ─▶ 0
+//! 5 ranks, neighbour    fold: 1 ─▶ 0      exchange: 0⇄2 3⇄4    0⇄3 2⇄4      unfold: 0 ─▶ 1
 //! ```
 //!
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.5; Ali, Midkiff, Pai 2009, C 4 and table 5.
 
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, uncut};
 use crate::call::Collective;
+use crate::pattern::fold::{Fold, Folding, Keeper, Role};
+use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 
 /// The algorithm.
@@ -35,72 +37,37 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// Rank and partner of a fold: who leaves, who stays, and under which number.
-enum Role {
-    Leaves { partner: u32 },
-    Stays { number: u32, partner: Option<u32> },
-}
-
-fn role(rank: u32, p: u32, high: bool) -> Role {
-    let extra = p - (1 << p.ilog2());
-    match (high, rank) {
-        (true, _) if rank >= p - extra => Role::Leaves {
-            partner: rank - (p - extra),
-        },
-        (true, _) => Role::Stays {
-            number: rank,
-            partner: (rank < extra).then_some(rank + p - extra),
-        },
-        (false, _) if rank >= 2 * extra => Role::Stays {
-            number: rank - extra,
-            partner: None,
-        },
-        (false, _) if rank.is_multiple_of(2) => Role::Leaves { partner: rank + 1 },
-        (false, _) => Role::Stays {
-            number: rank / 2,
-            partner: Some(rank - 1),
-        },
-    }
-}
-
-fn actual(number: u32, p: u32, high: bool) -> u32 {
-    let extra = p - (1 << p.ilog2());
-    match high {
-        true => number,
-        false if number < extra => 2 * number + 1,
-        false => number + extra,
-    }
-}
-
 fn build(b: &mut Builder) {
-    let (p, high) = (b.ranks(), b.get("fold") == 1);
+    let fold = if b.get("fold") == 1 {
+        Fold::High
+    } else {
+        Fold::Neighbour(Keeper::First)
+    };
+    let folding = Folding::to_power(b.ranks(), 2, fold);
     let (input, output) = (b.input(), b.output());
-    match role(b.rank(), p, high) {
-        Role::Leaves { partner } => {
-            b.send(partner, input);
+    match folding.role(b.rank()) {
+        Role::Leaves { host } => {
+            b.send(host, input);
             b.step();
-            b.recv(partner, output);
+            b.recv(host, output);
         }
-        Role::Stays { number, partner } => {
-            let rounds = p.ilog2();
+        Role::Stays { new_rank, guests } => {
             let mut own = input;
-            if let Some(partner) = partner {
-                let side = if partner < b.rank() {
+            if let Some(guest) = guests.first() {
+                let side = if guest < b.rank() {
                     Side::Left
                 } else {
                     Side::Right
                 };
-                b.recv_reduce(partner, side, own, output);
+                b.recv_reduce(guest, side, own, output);
                 b.step();
                 own = output;
             }
-            own = exchange(b, number, own, rounds, high);
-            if own != output {
-                b.copy(own, output);
-                b.step();
-            }
-            if let Some(partner) = partner {
-                b.send(partner, output);
+            own = exchange(b, &folding, new_rank, own);
+            b.copy(own, output);
+            b.step();
+            if let Some(guest) = guests.first() {
+                b.send(guest, output);
             }
         }
     }
@@ -108,12 +75,13 @@ fn build(b: &mut Builder) {
 
 /// Exchanges and combines with the partners at distance 1, 2, 4, …; each combination lands in the other
 /// of two vectors, because the one before is still being sent. Returns where the last one landed.
-fn exchange(b: &mut Builder, number: u32, mut own: Blocks, rounds: u32, high: bool) -> Blocks {
+fn exchange(b: &mut Builder, folding: &Folding, new_rank: u32, mut own: Blocks) -> Blocks {
+    let rounds = floor_log2(folding.kept());
     let (output, spare) = (b.output(), b.vector());
     let first_in_output = own != output && !b.call().in_place && rounds % 2 == 1;
     for round in 0..rounds {
-        let partner = number ^ (1 << round);
-        let side = if partner < number {
+        let partner = new_rank ^ (1 << round);
+        let side = if partner < new_rank {
             Side::Left
         } else {
             Side::Right
@@ -123,7 +91,7 @@ fn exchange(b: &mut Builder, number: u32, mut own: Blocks, rounds: u32, high: bo
         } else {
             spare
         };
-        let peer = actual(partner, b.ranks(), high);
+        let peer = folding.actual(partner);
         b.send(peer, own);
         b.recv_reduce(peer, side, own, into);
         b.step();

@@ -1,0 +1,6 @@
+//! Gather: the block of rank r reaches the root.
+
+use super::Algorithm;
+
+/// Every gather.
+pub const ALL: &[&Algorithm] = &[];

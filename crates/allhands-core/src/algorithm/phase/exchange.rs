@@ -1,0 +1,1 @@
+//! Exchange phases: rings, doublings and Bruck steps that gather blocks on every rank.

@@ -1,0 +1,8 @@
+//! Phases: parts of schedules that several algorithms are made of.
+//!
+//! A phase emits the steps of one well-known pattern over blocks that its caller names; which phases make an
+//! algorithm is said in that algorithm's file alone.
+
+pub mod exchange;
+pub mod halving;
+pub mod tree;

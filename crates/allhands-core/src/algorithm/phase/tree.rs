@@ -1,0 +1,1 @@
+//! Tree phases: vectors and blocks travel up and down k-nomial trees.
