@@ -1,3 +1,57 @@
-//! What a developer of Allhands runs.
+//! The command line of `cargo xtask`: reads one subcommand and runs it.
 
-fn main() {}
+use std::process::ExitCode;
+
+use xtask::steps::Skips;
+use xtask::{repository_root, steps, tidy};
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [--no-skip]   install what the tests need (as root on Debian), then run every test;
+                     with --no-skip, or with CI=true in the environment, a skip is a failure
+  tidy               check the repository's own rules
+  help               print this
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => steps::run(&repository_root(), Skips::from_environment()),
+        ["test", "--no-skip"] => steps::run(&repository_root(), Skips::Fail),
+        ["tidy"] => tidy_command(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        unknown => {
+            eprintln!(
+                "cargo xtask: there is no command `{}`. What there is:\n\n{HELP}",
+                unknown.join(" ")
+            );
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy_command() -> ExitCode {
+    let tree = match tidy::Tree::read(&repository_root()) {
+        Ok(tree) => tree,
+        Err(error) => {
+            eprintln!("cargo xtask tidy: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let findings = tidy::findings(&tree);
+    for finding in &findings {
+        println!("{finding}\n");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files keep the rules", tree.len());
+        ExitCode::SUCCESS
+    } else {
+        println!("tidy: {} to mend", findings.len());
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,214 @@
+//! The test steps: a table of commands, run in order, each under a heading and timed.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use crate::needs::{NEEDS, Need, ensure};
+
+/// One command of `cargo xtask test`.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// What the heading says.
+    pub name: &'static str,
+    /// The arguments of cargo.
+    pub cargo: &'static [&'static str],
+    /// Programs of [`NEEDS`] without which the step is skipped.
+    pub needs: &'static [&'static str],
+    /// When there is something to run.
+    pub when: When,
+}
+
+/// When a step has something to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// Once this folder holds Rust files.
+    RustFilesIn(&'static str),
+}
+
+/// What a skip, for want of a program, does to the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skips {
+    /// It is reported and the run may still succeed.
+    Allow,
+    /// It fails the run.
+    Fail,
+}
+
+/// Everything that `cargo xtask test` runs.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "unit, integration and documentation tests",
+        cargo: &["test", "--workspace", "--locked"],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "integration tests of real transports, as released",
+        cargo: &[
+            "test",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--test",
+            "*",
+        ],
+        needs: &[],
+        when: When::RustFilesIn("crates/allhands/tests"),
+    },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+impl Skips {
+    /// [`Skips::Fail`] where the environment says `CI=true`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        if std::env::var_os("CI").is_some_and(|value| value == "true") {
+            Self::Fail
+        } else {
+            Self::Allow
+        }
+    }
+}
+
+/// Makes sure of [`NEEDS`], runs [`STEPS`] from the repository's root and prints a summary.
+pub fn run(root: &Path, skips: Skips) -> ExitCode {
+    let start = Instant::now();
+    let missing = ensure(NEEDS);
+    let mut results = Vec::new();
+    for step in STEPS.iter().filter(|step| has_work(root, step.when)) {
+        println!("\n==> {}: cargo {}", step.name, step.cargo.join(" "));
+        let step_start = Instant::now();
+        let outcome = run_step(root, step, &missing);
+        let elapsed = step_start.elapsed();
+        println!("<== {} in {}", outcome.word(), seconds(elapsed));
+        results.push((step.name, outcome, elapsed));
+    }
+
+    println!("\nSummary");
+    for (name, outcome, elapsed) in &results {
+        println!("  {:<8}{:>9}  {name}", outcome.word(), seconds(*elapsed));
+    }
+    for need in &missing {
+        println!("  missing  {}: {}", need.program, need.without_it);
+    }
+    println!("  in all  {:>9}", seconds(start.elapsed()));
+    let outcomes: Vec<Outcome> = results.iter().map(|(_, outcome, _)| *outcome).collect();
+    if succeeded(&outcomes, !missing.is_empty(), skips) {
+        return ExitCode::SUCCESS;
+    }
+    if succeeded(&outcomes, !missing.is_empty(), Skips::Allow) {
+        println!(
+            "This fails because something was skipped, and CI=true or --no-skip allows no skips."
+        );
+    }
+    ExitCode::FAILURE
+}
+
+fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Outcome {
+    let wanting = missing
+        .iter()
+        .find(|need| step.needs.contains(&need.program));
+    if let Some(need) = wanting {
+        println!("skipped: {} is missing", need.program);
+        return Outcome::Skipped;
+    }
+    // Cargo tells its children which cargo it is; the nested one must be the same.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    match Command::new(cargo)
+        .args(step.cargo)
+        .current_dir(root)
+        .status()
+    {
+        Ok(status) if status.success() => Outcome::Passed,
+        Ok(_) => Outcome::Failed,
+        Err(error) => {
+            println!("cargo did not start: {error}");
+            Outcome::Failed
+        }
+    }
+}
+
+fn has_work(root: &Path, when: When) -> bool {
+    match when {
+        When::Always => true,
+        When::RustFilesIn(folder) => std::fs::read_dir(root.join(folder)).is_ok_and(|entries| {
+            entries
+                .flatten()
+                .any(|entry| entry.path().extension().is_some_and(|end| end == "rs"))
+        }),
+    }
+}
+
+fn succeeded(outcomes: &[Outcome], something_missing: bool, skips: Skips) -> bool {
+    let skipped = something_missing || outcomes.contains(&Outcome::Skipped);
+    match skips {
+        Skips::Allow => !outcomes.contains(&Outcome::Failed),
+        Skips::Fail => !outcomes.contains(&Outcome::Failed) && !skipped,
+    }
+}
+
+fn seconds(elapsed: Duration) -> String {
+    format!("{:.1} s", elapsed.as_secs_f64())
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "FAILED",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository_root;
+
+    #[test]
+    fn every_step_needs_only_what_the_table_of_needs_has() {
+        for step in STEPS {
+            for program in step.needs {
+                assert!(
+                    NEEDS.iter().any(|need| need.program == *program),
+                    "step `{}` needs `{program}`, which NEEDS does not list",
+                    step.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_skip_fails_the_run_only_where_skips_are_refused() {
+        let skipped = [Outcome::Passed, Outcome::Skipped];
+        assert!(succeeded(&skipped, false, Skips::Allow));
+        assert!(!succeeded(&skipped, false, Skips::Fail));
+        assert!(succeeded(&[Outcome::Passed], true, Skips::Allow));
+        assert!(!succeeded(&[Outcome::Passed], true, Skips::Fail));
+        assert!(succeeded(&[Outcome::Passed], false, Skips::Fail));
+        assert!(!succeeded(
+            &[Outcome::Passed, Outcome::Failed],
+            false,
+            Skips::Allow
+        ));
+    }
+
+    #[test]
+    fn a_step_for_absent_tests_has_no_work() {
+        let root = repository_root();
+        assert!(has_work(&root, When::Always));
+        assert!(has_work(&root, When::RustFilesIn("xtask/src")));
+        assert!(!has_work(&root, When::RustFilesIn("no/such/folder")));
+    }
+}
