@@ -14,3 +14,4 @@ pub mod pattern;
 pub mod progress;
 pub mod schedule;
 pub mod symbolic;
+pub mod verify;

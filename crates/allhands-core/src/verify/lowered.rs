@@ -1,0 +1,414 @@
+//! The lowered form on real elements: the interpreter runs the plans of all ranks in one memory.
+//!
+//! An element names its place in the vector and the ranks that it combines, so a wrong offset, a lost
+//! or doubled contribution, or one out of order shows in the result. With a seed, ranks go on in
+//! random order and data move at random moments between an operation's start and its end.
+
+use crate::call::{Alias, Call, Collective, Unit};
+use crate::progress::{Cursor, Engine, Post, Status, advance};
+use crate::schedule::{Extent, Layout, OpKind, Plan, Schedule, Side, Space};
+use crate::symbolic::{Failure, Law};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const ELEMENT_BYTES: usize = 8;
+
+/// Runs the lowered form at counts 0, 1, p − 1, p + 1 and 1000, regular and irregular, and compares the results.
+///
+/// # Errors
+/// What went wrong, as a broken law.
+pub fn check(call: &Call, schedules: &[Schedule]) -> Result<(), Failure> {
+    let p = call.ranks as usize;
+    for count in [0, 1, p - 1, p + 1, 1000] {
+        for layout in layouts(call, count) {
+            run(call, schedules, &layout, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// The layouts to try for a count: regular, and uneven where blocks belong to ranks.
+fn layouts(call: &Call, count: usize) -> Vec<Layout> {
+    let p = call.ranks as usize;
+    let uneven = |n: usize| (0..n).map(|i| (i * 7 + count) % (count + 3) / 2).collect();
+    match call.collective {
+        Collective::Barrier
+        | Collective::Broadcast
+        | Collective::Reduce
+        | Collective::Allreduce
+        | Collective::Scan
+        | Collective::Exscan => vec![Layout::Even(count)],
+        Collective::ReduceScatter => vec![Layout::Even(count), Layout::Blocks(uneven(p))],
+        Collective::Scatter | Collective::Gather | Collective::Allgather => {
+            vec![Layout::Regular(count), Layout::Blocks(uneven(p))]
+        }
+        // In place, a pair sends as much as it receives.
+        Collective::Alltoall if call.in_place => vec![Layout::Regular(count)],
+        Collective::Alltoall => vec![Layout::Regular(count), Layout::Pairs(uneven(p * p))],
+    }
+}
+
+/// Runs the plans of all ranks for one layout; `seed` picks an interleaving.
+///
+/// # Errors
+/// What went wrong, as a broken law.
+pub fn run(
+    call: &Call,
+    schedules: &[Schedule],
+    layout: &Layout,
+    seed: Option<u64>,
+) -> Result<(), Failure> {
+    let plans: Result<Vec<Plan>, _> = schedules
+        .iter()
+        .map(|s| Plan::lower(s, call, layout, ELEMENT_BYTES))
+        .collect();
+    let plans = plans.map_err(|e| Failure {
+        law: Law::Matching,
+        rank: 0,
+        what: format!("lowering: {e}"),
+    })?;
+    let mut world = InMemory::new(call, schedules, &plans, layout, seed);
+    let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
+    let mut open: Vec<usize> = (0..plans.len()).collect();
+    while !open.is_empty() {
+        let before = world.events;
+        let first = world.random(open.len());
+        open.rotate_left(first);
+        let mut still = Vec::with_capacity(open.len());
+        for &rank in &open {
+            let mut engine = RankEngine {
+                world: &mut world,
+                rank,
+            };
+            if advance(&plans[rank], &mut cursors[rank], &mut engine)? == Status::Pending {
+                still.push(rank);
+            }
+        }
+        if world.events == before && still.len() == open.len() && !world.idle() {
+            let rank = still[0] as u32;
+            return Err(Failure {
+                law: Law::Termination,
+                rank,
+                what: format!("the lowered form waits for ever ({layout:?})"),
+            });
+        }
+        open = still;
+    }
+    world.check(call, schedules, layout)
+}
+
+struct Sent {
+    rank: usize,
+    ticket: u32,
+    extents: Vec<Extent>,
+    /// The data, if they were taken when the send started.
+    data: Option<Vec<u64>>,
+}
+
+struct InMemory {
+    spaces: Vec<[Vec<u64>; 4]>,
+    channels: BTreeMap<(u32, u32, u16), VecDeque<Sent>>,
+    done: BTreeSet<(usize, u32)>,
+    flags: Vec<Vec<u32>>,
+    taken: Vec<Vec<u32>>,
+    commutative: bool,
+    reduces: bool,
+    seed: Option<u64>,
+    events: u64,
+    skips: u32,
+}
+
+impl InMemory {
+    fn new(
+        call: &Call,
+        schedules: &[Schedule],
+        plans: &[Plan],
+        layout: &Layout,
+        seed: Option<u64>,
+    ) -> InMemory {
+        let mut spaces = Vec::with_capacity(plans.len());
+        for (schedule, plan) in schedules.iter().zip(plans) {
+            let mut memory = plan
+                .space_bytes
+                .map(|bytes| vec![u64::MAX; bytes / ELEMENT_BYTES]);
+            let (space, start) = match call.alias(schedule.rank) {
+                Alias::InputInOutput { first } => {
+                    (Space::Output, offset_of(call, schedule, layout, first))
+                }
+                Alias::Apart | Alias::OutputInInput { .. } => (Space::Input, 0),
+            };
+            let mut at = start;
+            for block in 0..call.input_blocks(schedule.rank, schedule.parts) {
+                let unit = call.input_unit(schedule.rank, block);
+                for index in 0..layout.elements(unit, schedule.parts).unwrap_or(0) {
+                    memory[space.index()][at] =
+                        element(call, unit, index, schedule.rank, schedule.rank + 1);
+                    at += 1;
+                }
+            }
+            spaces.push(memory);
+        }
+        InMemory {
+            spaces,
+            channels: BTreeMap::new(),
+            done: BTreeSet::new(),
+            flags: plans.iter().map(|p| p.credits.clone()).collect(),
+            taken: plans.iter().map(|p| vec![0; p.credits.len()]).collect(),
+            commutative: call.commutative,
+            reduces: call.collective.reduces(),
+            seed,
+            events: 0,
+            skips: 0,
+        }
+    }
+
+    /// A number below `limit`; 0 without a seed. (SplitMix64, Steele, Lea, Flood 2014.)
+    fn random(&mut self, limit: usize) -> usize {
+        let Some(seed) = &mut self.seed else { return 0 };
+        *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
+    }
+
+    /// Whether the last round moved nothing only because chance held it back.
+    fn idle(&mut self) -> bool {
+        core::mem::take(&mut self.skips) > 0
+    }
+
+    fn gather(&self, rank: usize, extents: &[Extent]) -> Vec<u64> {
+        let each = |e: &Extent| {
+            let start = e.offset / ELEMENT_BYTES;
+            self.spaces[rank][e.space.index()][start..start + e.bytes / ELEMENT_BYTES]
+                .iter()
+                .copied()
+        };
+        extents.iter().flat_map(each).collect()
+    }
+
+    fn scatter(&mut self, rank: usize, extents: &[Extent], data: &[u64]) -> Result<(), Failure> {
+        let expected: usize = extents.iter().map(|e| e.bytes / ELEMENT_BYTES).sum();
+        if expected != data.len() {
+            let what = format!(
+                "{} elements arrive where {expected} are expected",
+                data.len()
+            );
+            return Err(Failure {
+                law: Law::Matching,
+                rank: rank as u32,
+                what,
+            });
+        }
+        let mut data = data.iter();
+        for extent in extents {
+            let start = extent.offset / ELEMENT_BYTES;
+            let target = &mut self.spaces[rank][extent.space.index()]
+                [start..start + extent.bytes / ELEMENT_BYTES];
+            target
+                .iter_mut()
+                .zip(&mut data)
+                .for_each(|(to, from)| *to = *from);
+        }
+        Ok(())
+    }
+
+    fn combine(&self, rank: usize, left: &[u64], right: &[u64]) -> Result<Vec<u64>, Failure> {
+        let both = |(&l, &r): (&u64, &u64)| {
+            let (place, lower, upper) = (l >> 16, l & 0xffff, r & 0xffff);
+            let ordered = self.commutative || lower < upper & upper.wrapping_neg();
+            if place != r >> 16 || lower & upper != 0 || !ordered || !self.reduces {
+                let what = format!("combines element {l:#x} with {r:#x}");
+                return Err(Failure {
+                    law: Law::Result,
+                    rank: rank as u32,
+                    what,
+                });
+            }
+            Ok(place << 16 | lower | upper)
+        };
+        left.iter().zip(right).map(both).collect()
+    }
+
+    fn check(&self, call: &Call, schedules: &[Schedule], layout: &Layout) -> Result<(), Failure> {
+        for schedule in schedules {
+            let rank = schedule.rank;
+            let (space, mut at) = match call.alias(rank) {
+                Alias::OutputInInput { first } => {
+                    (Space::Input, offset_of(call, schedule, layout, first))
+                }
+                Alias::Apart | Alias::InputInOutput { .. } => (Space::Output, 0),
+            };
+            for block in 0..call.output_blocks(rank, schedule.parts) {
+                let elements = layout
+                    .elements(call.output_unit(rank, block), schedule.parts)
+                    .unwrap_or(0);
+                let Some(content) = call.after(rank, block) else {
+                    continue;
+                };
+                let (start, end) = content.contributions.unwrap_or((0, 0));
+                for index in 0..elements {
+                    let expected = element(call, content.unit, index, start, end);
+                    let got = self.spaces[rank as usize][space.index()][at];
+                    if got != expected {
+                        let what = format!(
+                            "element {index} of output block {block} is {got:#x}, not {expected:#x} ({layout:?})"
+                        );
+                        return Err(Failure {
+                            law: Law::Result,
+                            rank,
+                            what,
+                        });
+                    }
+                    at += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The element of a unit: its place, and (as bits) the ranks combined in it.
+fn element(call: &Call, unit: Unit, index: usize, start: u32, end: u32) -> u64 {
+    let place = unit << 24 | index as u64;
+    let ranks = if call.collective.reduces() {
+        (1u64 << end) - (1u64 << start)
+    } else {
+        0
+    };
+    place << 16 | ranks
+}
+
+/// The element at which block `first` of the larger of two aliased spaces starts.
+fn offset_of(call: &Call, schedule: &Schedule, layout: &Layout, first: u32) -> usize {
+    let larger_is_output = matches!(call.alias(schedule.rank), Alias::InputInOutput { .. });
+    let unit = |b| {
+        if larger_is_output {
+            call.output_unit(schedule.rank, b)
+        } else {
+            call.input_unit(schedule.rank, b)
+        }
+    };
+    (0..first)
+        .map(|b| layout.elements(unit(b), schedule.parts).unwrap_or(0))
+        .sum()
+}
+
+struct RankEngine<'a> {
+    world: &'a mut InMemory,
+    rank: usize,
+}
+
+impl RankEngine<'_> {
+    /// Whether chance lets the operation move now; always, without a seed.
+    fn may_move(&mut self) -> bool {
+        let moves = self.world.random(2) == 0;
+        self.world.skips += u32::from(!moves);
+        moves
+    }
+
+    fn attempt(&mut self, post: &Post<'_>, started: bool) -> Result<Status, Failure> {
+        let rank = self.rank as u32;
+        match post.kind {
+            OpKind::Send { to, channel, .. } => {
+                if !started {
+                    let data = (self.world.random(2) == 1)
+                        .then(|| self.world.gather(self.rank, post.from));
+                    let sent = Sent {
+                        rank: self.rank,
+                        ticket: post.ticket,
+                        extents: post.from.to_vec(),
+                        data,
+                    };
+                    self.world
+                        .channels
+                        .entry((rank, to, channel))
+                        .or_default()
+                        .push_back(sent);
+                    return Ok(Status::Pending);
+                }
+                return Ok(if self.world.done.remove(&(self.rank, post.ticket)) {
+                    Status::Done
+                } else {
+                    Status::Pending
+                });
+            }
+            OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+                if !self.may_move() {
+                    return Ok(Status::Pending);
+                }
+                let Some(sent) = self
+                    .world
+                    .channels
+                    .get_mut(&(from, rank, channel))
+                    .and_then(VecDeque::pop_front)
+                else {
+                    return Ok(Status::Pending);
+                };
+                let data = sent
+                    .data
+                    .unwrap_or_else(|| self.world.gather(sent.rank, &sent.extents));
+                let data = match post.kind {
+                    OpKind::RecvReduce { side, .. } => {
+                        let own = self.world.gather(self.rank, post.from);
+                        match side {
+                            Side::Left => self.world.combine(self.rank, &data, &own)?,
+                            Side::Right => self.world.combine(self.rank, &own, &data)?,
+                        }
+                    }
+                    _ => data,
+                };
+                self.world.scatter(self.rank, post.into, &data)?;
+                self.world.done.insert((sent.rank, sent.ticket));
+            }
+            OpKind::Copy | OpKind::Reduce => {
+                if !self.may_move() {
+                    return Ok(Status::Pending);
+                }
+                let mut data = self.world.gather(self.rank, post.from);
+                if post.kind == OpKind::Reduce {
+                    data = self.world.combine(
+                        self.rank,
+                        &data,
+                        &self.world.gather(self.rank, post.other),
+                    )?;
+                }
+                self.world.scatter(self.rank, post.into, &data)?;
+            }
+            OpKind::Put { to, .. } => {
+                let data = self.world.gather(self.rank, post.from);
+                self.world.scatter(to as usize, post.into, &data)?;
+            }
+            OpKind::Get { from, .. } => {
+                let data = self.world.gather(from as usize, post.other);
+                self.world.scatter(self.rank, post.into, &data)?;
+            }
+            OpKind::Notify { to, flag } => self.world.flags[to as usize][flag as usize] += 1,
+            OpKind::Wait { flag, count } => {
+                let target = self.world.taken[self.rank][flag as usize] + count;
+                if self.world.flags[self.rank][flag as usize] < target {
+                    return Ok(Status::Pending);
+                }
+                self.world.taken[self.rank][flag as usize] = target;
+            }
+            OpKind::Await { .. } => {}
+        }
+        self.world.events += 1;
+        Ok(Status::Done)
+    }
+}
+
+impl Engine for RankEngine<'_> {
+    type Error = Failure;
+
+    fn start(&mut self, post: &Post<'_>) -> Result<Status, Failure> {
+        self.world.events += 1;
+        self.attempt(post, false)
+    }
+
+    fn poll(&mut self, post: &Post<'_>) -> Result<Status, Failure> {
+        self.attempt(post, true)
+    }
+}

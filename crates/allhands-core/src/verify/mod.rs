@@ -1,0 +1,214 @@
+//! The verifier: proves the six laws for an algorithm, a number of ranks and a root.
+//!
+//! 1. Every send meets exactly one receive of the same blocks, every wait its notifications.
+//! 2. It ends, even when no message is buffered.
+//! 3. Each contribution enters each result exactly once, in rank order where the operator needs it.
+//! 4. Nothing is read before it is written; no two unordered operations touch the same block unless
+//!    both only read; with input and output apart (the input is never written) and in place.
+//! 5. One-sided operations touch a window only between the notifications that grant it, also across
+//!    two consecutive calls.
+//! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims.
+//!
+//! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of small worlds
+//! is run on real elements as well: what runs is what was proved.
+
+pub mod bound;
+pub mod lowered;
+
+use crate::algorithm::{Algorithm, Claims, Requirement};
+use crate::call::Call;
+use crate::schedule::{Schedule, Shape};
+use crate::symbolic::{self, Failure, Law, Outcome, World};
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Up to this many ranks the lowered form is run too.
+pub const LOWERED_RANKS: u32 = 16;
+
+/// What was proved, and what it costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// The most messages that a rank sends, or receives, at once.
+    pub ports: u32,
+    /// The rounds of messages.
+    pub steps: u32,
+    /// What a rank sends or receives at most, in multiples of the call's `bytes`.
+    pub volume: f64,
+    /// What a rank reduces at most, in multiples of the call's `bytes`.
+    pub work: f64,
+    /// No algorithm with as many ports has fewer steps.
+    pub bound_steps: u32,
+    /// No algorithm has less volume.
+    pub bound_volume: f64,
+}
+
+/// Proves every law for one algorithm, parameters, number of ranks and root.
+///
+/// The call's own `commutative` and `in_place` are ignored: the strictest operator that the algorithm
+/// admits is taken, and both ways of placing input and output are proved.
+///
+/// # Errors
+/// The first law that is broken, and where.
+pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
+    let mut outcome = None;
+    for in_place in [false, true] {
+        let shape = strictest(algorithm, shape, in_place);
+        let schedules = algorithm.world(&shape);
+        let counted = verify_world(
+            &shape.call,
+            &schedules,
+            algorithm.requires.contains(&Requirement::Window),
+        )?;
+        check_claims(&(algorithm.claims)(&shape), &counted)?;
+        if shape.ranks() <= LOWERED_RANKS {
+            lowered::check(&shape.call, &schedules)?;
+        }
+        outcome = outcome.or(Some((shape, counted)));
+    }
+    let Some((shape, counted)) = outcome else {
+        unreachable!("both placements were tried")
+    };
+    Ok(report(algorithm, &shape, &counted))
+}
+
+/// The shape with the strictest operator that the algorithm admits.
+fn strictest(algorithm: &Algorithm, shape: &Shape, in_place: bool) -> Shape {
+    let commutative = |commutative| Shape {
+        call: Call {
+            in_place,
+            commutative,
+            ..shape.call
+        },
+        parameters: shape.parameters.clone(),
+    };
+    let ordered = commutative(false);
+    if (algorithm.ordered)(&ordered) {
+        ordered
+    } else {
+        commutative(true)
+    }
+}
+
+/// Laws 1 to 5 for schedules as they are; with windows also over two consecutive calls.
+///
+/// # Errors
+/// The first law that is broken, and where.
+pub fn verify_world(
+    call: &Call,
+    schedules: &[Schedule],
+    windows: bool,
+) -> Result<Outcome, Failure> {
+    let world = World { call, schedules };
+    if windows {
+        symbolic::run(&[world, world])?;
+    }
+    symbolic::run(&[world])
+}
+
+fn check_claims(claims: &Claims, counted: &Outcome) -> Result<(), Failure> {
+    let fail = |what| {
+        Err(Failure {
+            law: Law::Claim,
+            rank: 0,
+            what,
+        })
+    };
+    if counted.ports > claims.ports {
+        return fail(format!(
+            "uses {} ports and claims {}",
+            counted.ports, claims.ports
+        ));
+    }
+    let pairs = [
+        ("steps", u64::from(counted.steps), u64::from(claims.steps)),
+        ("volume", counted.volume, claims.volume),
+        ("work", counted.work, claims.work),
+    ];
+    match pairs
+        .into_iter()
+        .find(|(_, counted, claimed)| counted != claimed)
+    {
+        Some((what, counted, claimed)) => {
+            fail(format!("counts {what} {counted} and claims {claimed}"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome) -> Report {
+    let blocks = bound::blocks_of_bytes(
+        algorithm.collective,
+        (algorithm.parts)(shape),
+        shape.ranks(),
+    );
+    let ports = (algorithm.claims)(shape).ports.max(1);
+    Report {
+        ports: counted.ports,
+        steps: counted.steps,
+        volume: counted.volume as f64 / f64::from(blocks),
+        work: counted.work as f64 / f64::from(blocks),
+        bound_steps: bound::steps(algorithm.collective, shape.ranks(), ports),
+        bound_volume: bound::volume(algorithm.collective, shape.ranks()),
+    }
+}
+
+/// Proves law 5 for two calls in a row, which may differ in root and algorithm.
+///
+/// # Errors
+/// The first law that is broken, and where.
+pub fn verify_consecutive(
+    first: (&Algorithm, &Shape),
+    second: (&Algorithm, &Shape),
+) -> Result<(), Failure> {
+    let worlds: Vec<(Call, Vec<Schedule>)> = [first, second]
+        .map(|(algorithm, shape)| (shape.call, algorithm.world(shape)))
+        .into();
+    let runs: Vec<World<'_>> = worlds
+        .iter()
+        .map(|(call, schedules)| World { call, schedules })
+        .collect();
+    symbolic::run(&runs).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm;
+
+    #[test]
+    fn every_algorithm_holds_for_small_worlds() {
+        for algorithm in algorithm::all() {
+            for ranks in 1..=17 {
+                for root in 0..if algorithm.collective.rooted() {
+                    ranks
+                } else {
+                    1
+                } {
+                    for setting in algorithm.settings {
+                        let call = Call {
+                            root,
+                            ..Call::new(algorithm.collective, ranks)
+                        };
+                        let shape = algorithm
+                            .shape(call, setting)
+                            .expect("registered settings are right");
+                        if algorithm.admits(&shape).is_err() {
+                            continue;
+                        }
+                        let report = verify(algorithm, &shape).unwrap_or_else(|f| {
+                            panic!("{algorithm:?}:{setting} p={ranks} root={root}: {f}")
+                        });
+                        assert!(
+                            report.steps >= report.bound_steps,
+                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
+                        );
+                        assert!(
+                            report.volume >= report.bound_volume - 1e-9,
+                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
