@@ -1,3 +1,48 @@
-//! The program `allhands`.
+//! The program `allhands`: list, verify, draw, explain and measure collective communication algorithms.
 
-fn main() {}
+mod command;
+mod names;
+mod output;
+mod ranks;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Collective communication: every published algorithm, proved, drawn, explained and measured.
+///
+/// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
+/// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64.
+#[derive(Parser)]
+#[command(name = "allhands", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List every algorithm: its name, source, requirements and parameters
+    List(command::list::Arguments),
+    /// Prove that algorithms are right for numbers of ranks and roots
+    Verify(command::verify::Arguments),
+    /// Print a completion script for a shell
+    Completions(command::completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::List(arguments) => command::list::run(&arguments),
+        Command::Verify(arguments) => command::verify::run(&arguments),
+        Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
+    };
+    match done {
+        Ok(code) => code,
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("allhands: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! `allhands completions`: a completion script for a shell.
+
+use clap::CommandFactory;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Print a completion script, for instance: allhands completions bash > allhands.bash
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+/// Prints the script for the program `C`.
+pub fn run<C: CommandFactory>(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut C::command(), "allhands", &mut script);
+    std::io::stdout().lock().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

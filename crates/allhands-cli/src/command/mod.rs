@@ -1,0 +1,5 @@
+//! The commands, one file each.
+
+pub mod completions;
+pub mod list;
+pub mod verify;

@@ -1,0 +1,302 @@
+//! `allhands verify`: proofs for numbers of ranks and roots.
+
+use crate::ranks::Ranks;
+use crate::{names, output};
+use allhands_core::algorithm::{self, Algorithm, print_parameters};
+use allhands_core::call::{Call, Collective};
+use allhands_core::schedule::Shape;
+use allhands_core::verify::{self, Report};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Prove that algorithms are right: every send meets its receive, it ends even when nothing is buffered, each
+/// contribution counts exactly once and in order, nothing is read before it is written, and steps, volume
+/// and work are what the algorithm claims. With up to 16 ranks what runs (the lowered form) is run on real elements too.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only this collective
+    #[arg(value_parser = names::collective)]
+    collective: Option<Collective>,
+
+    /// Only this algorithm, NAME or NAME:key=value,… (without parameters: every registered setting)
+    #[arg(long, requires = "collective")]
+    algorithm: Option<String>,
+
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
+    #[arg(long, short = 'n', default_value = "1..=16")]
+    ranks: Ranks,
+
+    /// Every root (otherwise the first rank and one in the middle)
+    #[arg(long)]
+    all_roots: bool,
+
+    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Print only failures and the last line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// One proof to make.
+struct Case {
+    algorithm: &'static Algorithm,
+    parameters: String,
+    shape: Shape,
+}
+
+#[derive(Serialize)]
+struct Record {
+    collective: &'static str,
+    algorithm: &'static str,
+    parameters: String,
+    ranks: u32,
+    root: u32,
+    ports: u32,
+    ok: bool,
+    steps: u32,
+    volume: f64,
+    work: f64,
+    bound_steps: u32,
+    bound_volume: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+}
+
+/// Makes the proofs; exit status 1 if any fails.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let cases = cases(arguments)?;
+    let start = std::time::Instant::now();
+    let records = prove(&cases, arguments.quiet);
+    let failed = records.iter().filter(|r| !r.ok).count();
+    if let Some(path) = &arguments.json {
+        output::write_json(path, &records)?;
+    }
+    let mut out: Box<dyn Write> = match &arguments.json {
+        Some(path) if path == std::path::Path::new("-") => Box::new(std::io::stderr()),
+        _ => Box::new(std::io::stdout().lock()),
+    };
+    if !arguments.quiet {
+        summary(&mut out, &records)?;
+    }
+    for record in records.iter().filter(|r| !r.ok).take(50) {
+        let Record {
+            collective,
+            algorithm,
+            parameters,
+            ranks,
+            root,
+            failure,
+            ..
+        } = record;
+        let failure = failure.as_deref().unwrap_or_default();
+        writeln!(
+            out,
+            "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root}: {failure}"
+        )?;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    writeln!(
+        out,
+        "{} proofs, {} passed, {failed} failed, in {seconds:.1} s",
+        records.len(),
+        records.len() - failed
+    )?;
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
+    let mut chosen: Vec<(&'static Algorithm, String)> = Vec::new();
+    match (arguments.collective, &arguments.algorithm) {
+        (Some(collective), Some(text)) => {
+            let (algorithm, parameters) = names::algorithm(collective, text)?;
+            if text.contains(':') {
+                chosen.push((algorithm, parameters.to_string()));
+            } else {
+                chosen.extend(
+                    algorithm
+                        .settings
+                        .iter()
+                        .map(|s| (algorithm, (*s).to_string())),
+                );
+            }
+        }
+        (collective, _) => {
+            let all = algorithm::all().filter(|a| collective.is_none_or(|c| c == a.collective));
+            chosen.extend(all.flat_map(|a| a.settings.iter().map(move |s| (a, (*s).to_string()))));
+        }
+    }
+    let mut cases = Vec::new();
+    for &ranks in &arguments.ranks.0 {
+        for (algorithm, parameters) in &chosen {
+            for root in roots(algorithm, ranks, arguments.all_roots) {
+                let call = Call {
+                    root,
+                    ..Call::new(algorithm.collective, ranks)
+                };
+                let shape = names::shape(algorithm, call, parameters)?;
+                if algorithm.admits(&shape).is_ok() {
+                    let parameters = print_parameters(algorithm.keys, &shape.parameters);
+                    cases.push(Case {
+                        algorithm,
+                        parameters,
+                        shape,
+                    });
+                }
+            }
+        }
+    }
+    // The largest first, so that the cores end together.
+    cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
+    Ok(cases)
+}
+
+fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
+    match (algorithm.collective.rooted(), all) {
+        (false, _) => vec![0],
+        (true, true) => (0..ranks).collect(),
+        (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
+        (true, false) => vec![0],
+    }
+}
+
+/// Proves all cases on all cores, in the order of the cases.
+fn prove(cases: &[Case], quiet: bool) -> Vec<Record> {
+    let next = AtomicUsize::new(0);
+    let bar = if quiet || !std::io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} proofs, {eta} left");
+        ProgressBar::new(cases.len() as u64)
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    };
+    let work = || {
+        let mut mine = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else {
+                return mine;
+            };
+            mine.push((at, prove_one(case)));
+            bar.inc(1);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut records: Vec<(usize, Record)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|w| {
+                w.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    bar.finish_and_clear();
+    records.sort_by_key(|(at, _)| *at);
+    records.into_iter().map(|(_, record)| record).collect()
+}
+
+fn prove_one(case: &Case) -> Record {
+    let proved = verify::verify(case.algorithm, &case.shape);
+    let failure = proved.as_ref().err().map(ToString::to_string);
+    let nothing = Report {
+        ports: 0,
+        steps: 0,
+        volume: 0.0,
+        work: 0.0,
+        bound_steps: 0,
+        bound_volume: 0.0,
+    };
+    let Report {
+        ports,
+        steps,
+        volume,
+        work,
+        bound_steps,
+        bound_volume,
+    } = proved.unwrap_or(nothing);
+    Record {
+        collective: case.algorithm.collective.name(),
+        algorithm: case.algorithm.name,
+        parameters: case.parameters.clone(),
+        ranks: case.shape.ranks(),
+        root: case.shape.call.root,
+        ports,
+        ok: failure.is_none(),
+        steps,
+        volume,
+        work,
+        bound_steps,
+        bound_volume,
+        failure,
+    }
+}
+
+/// A line for each algorithm and setting: what was proved, and its cost at the largest number of ranks.
+fn summary(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
+    let mut groups: std::collections::BTreeMap<_, Vec<&Record>> = std::collections::BTreeMap::new();
+    for record in records {
+        let collective = Collective::from_name(record.collective);
+        groups
+            .entry((collective, record.algorithm, &record.parameters))
+            .or_default()
+            .push(record);
+    }
+    let mut table = output::table(&[
+        "collective",
+        "algorithm",
+        "parameters",
+        "proofs",
+        "ranks",
+        "ports",
+        "steps",
+        "≥",
+        "volume",
+        "≥",
+        "work",
+    ]);
+    for ((_, algorithm, parameters), group) in groups {
+        let Some(largest) = group.iter().max_by_key(|r| r.ranks) else {
+            continue;
+        };
+        let least = group.iter().map(|r| r.ranks).min().unwrap_or(0);
+        let proofs = format!(
+            "{}{}",
+            group.len(),
+            if group.iter().all(|r| r.ok) {
+                ""
+            } else {
+                " FAILED"
+            }
+        );
+        table.add_row([
+            largest.collective.to_string(),
+            algorithm.to_string(),
+            parameters.clone(),
+            proofs,
+            format!("{least}..{}", largest.ranks),
+            largest.ports.to_string(),
+            largest.steps.to_string(),
+            largest.bound_steps.to_string(),
+            format!("{:.3}", largest.volume),
+            format!("{:.3}", largest.bound_volume),
+            format!("{:.3}", largest.work),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(
+        out,
+        "(costs at the largest number of ranks, beside what none can beat; volume and work in multiples of the bytes)"
+    )?;
+    Ok(())
+}
