@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod instructions;
 pub mod needs;
 pub mod steps;
 pub mod tidy;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use xtask::steps::Skips;
-use xtask::{repository_root, steps, tidy};
+use xtask::{instructions, repository_root, steps, tidy};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -11,6 +11,7 @@ cargo xtask COMMAND
   test [--no-skip]   install what the tests need (as root on Debian), then run every test;
                      with --no-skip, or with CI=true in the environment, a skip is a failure
   tidy               check the repository's own rules
+  instructions       count the interpreter's own instructions (needs valgrind)
   help               print this
 ";
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["test"] => steps::run(&repository_root(), Skips::from_environment()),
         ["test", "--no-skip"] => steps::run(&repository_root(), Skips::Fail),
         ["tidy"] => tidy_command(),
+        ["instructions"] => instructions::run(&repository_root()),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             ExitCode::SUCCESS

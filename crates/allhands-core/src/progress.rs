@@ -19,21 +19,63 @@ pub enum Status {
 
 /// An operation as an engine sees it: with its extents for this iteration.
 ///
-/// The slices stay where they are and unchanged until the operation is done.
+/// The lists stay where they are and unchanged until the operation is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Post<'a> {
-    /// What to do.
-    pub kind: OpKind,
+    op: &'a PlanOp,
     /// The operation's number in the plan; no other operation under way in this call has it.
     pub ticket: u32,
     /// The length of the message or operand in bytes.
     pub bytes: usize,
+    fixed: &'a [Extent],
+    moving: &'a [Extent],
+}
+
+impl<'a> Post<'a> {
+    #[inline(always)]
+    fn new(plan: &'a Plan, moving: &'a [Extent], ticket: u32, op: &'a PlanOp) -> Post<'a> {
+        Post {
+            op,
+            ticket,
+            bytes: op.bytes,
+            fixed: &plan.extents,
+            moving,
+        }
+    }
+
+    /// What to do.
+    #[inline(always)]
+    #[must_use]
+    pub fn kind(&self) -> OpKind {
+        self.op.kind
+    }
+
     /// The bytes that it reads.
-    pub from: &'a [Extent],
+    #[inline(always)]
+    #[must_use]
+    pub fn source(&self) -> &'a [Extent] {
+        self.list(self.op.from)
+    }
+
     /// The bytes that it writes.
-    pub into: &'a [Extent],
+    #[inline(always)]
+    #[must_use]
+    pub fn target(&self) -> &'a [Extent] {
+        self.list(self.op.into)
+    }
+
     /// The right operand of a reduce, the source of a get.
-    pub other: &'a [Extent],
+    #[inline(always)]
+    #[must_use]
+    pub fn other(&self) -> &'a [Extent] {
+        self.list(self.op.other)
+    }
+
+    #[inline(always)]
+    fn list(&self, list: Extents) -> &'a [Extent] {
+        let table = if list.moving { self.moving } else { self.fixed };
+        &table[list.start as usize..(list.start + list.len) as usize]
+    }
 }
 
 /// What moves the bytes: a transport, the simulator, or the verifier's own memory.
@@ -142,27 +184,12 @@ impl Cursor {
 
 fn post<'a>(plan: &'a Plan, moving: &'a [Extent], ticket: u32) -> Post<'a> {
     let op = &plan.ops[ticket as usize];
-    let list = |l: Extents| {
-        let table = if l.moving { moving } else { &plan.extents };
-        &table[l.start as usize..(l.start + l.len) as usize]
-    };
-    let (from, into) = (list(op.from), list(op.into));
-    let bytes = if op.moves() {
-        from.iter()
-            .map(|e| e.bytes)
-            .sum::<usize>()
-            .max(into.iter().map(|e| e.bytes).sum())
-    } else {
-        op.bytes
-    };
-    Post {
-        kind: op.kind,
-        ticket,
-        bytes,
-        from,
-        into,
-        other: list(op.other),
+    let mut post = Post::new(plan, moving, ticket, op);
+    if op.moves() {
+        let sum = |list: &[Extent]| list.iter().map(|e| e.bytes).sum::<usize>();
+        post.bytes = sum(post.source()).max(sum(post.target()));
     }
+    post
 }
 
 /// Takes the call as far as it goes without waiting.
@@ -226,36 +253,47 @@ fn step<E: Engine>(
 ) -> Result<Status, E::Error> {
     if !cursor.strands[strand].started {
         cursor.strands[strand].started = true;
-        for op in item.start..item.end {
-            let status = match plan.ops[op as usize].kind {
+        let ops = &plan.ops[item.start as usize..item.end as usize];
+        for (ticket, op) in (item.start..).zip(ops) {
+            let status = match op.kind {
                 OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
-                _ => engine.start(&post(plan, &cursor.moving, op))?,
+                _ => engine.start(&Post::new(plan, &cursor.moving, ticket, op))?,
             };
             if status == Status::Pending {
-                cursor.pending[strand].push(op);
+                cursor.pending[strand].push(ticket);
             }
         }
     } else {
-        let mut at = 0;
-        while at < cursor.pending[strand].len() {
-            let op = cursor.pending[strand][at];
-            let status = match plan.ops[op as usize].kind {
-                OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
-                _ => engine.poll(&post(plan, &cursor.moving, op))?,
-            };
-            match status {
-                Status::Done => {
-                    cursor.pending[strand].swap_remove(at);
-                }
-                Status::Pending => at += 1,
-            }
-        }
+        poll_step(plan, cursor, engine, strand)?;
     }
     Ok(if cursor.pending[strand].is_empty() {
         Status::Done
     } else {
         Status::Pending
     })
+}
+
+fn poll_step<E: Engine>(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    engine: &mut E,
+    strand: usize,
+) -> Result<(), E::Error> {
+    let mut at = 0;
+    while at < cursor.pending[strand].len() {
+        let op = cursor.pending[strand][at];
+        let status = match plan.ops[op as usize].kind {
+            OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
+            _ => engine.poll(&post(plan, &cursor.moving, op))?,
+        };
+        match status {
+            Status::Done => {
+                cursor.pending[strand].swap_remove(at);
+            }
+            Status::Pending => at += 1,
+        }
+    }
+    Ok(())
 }
 
 fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {
@@ -350,8 +388,9 @@ fn move_extents(plan: &Plan, moving: &mut [Extent], op: &PlanOp, iteration: u32)
         .into_iter()
         .filter(|l| l.moving)
     {
-        for at in list.start as usize..(list.start + list.len) as usize {
-            moving[at] = plan.moving[at].at(iteration);
+        let range = list.start as usize..(list.start + list.len) as usize;
+        for (extent, rule) in moving[range.clone()].iter_mut().zip(&plan.moving[range]) {
+            *extent = rule.at(iteration);
         }
     }
 }

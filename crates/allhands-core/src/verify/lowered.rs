@@ -311,15 +311,15 @@ impl RankEngine<'_> {
 
     fn attempt(&mut self, post: &Post<'_>, started: bool) -> Result<Status, Failure> {
         let rank = self.rank as u32;
-        match post.kind {
+        match post.kind() {
             OpKind::Send { to, channel, .. } => {
                 if !started {
                     let data = (self.world.random(2) == 1)
-                        .then(|| self.world.gather(self.rank, post.from));
+                        .then(|| self.world.gather(self.rank, post.source()));
                     let sent = Sent {
                         rank: self.rank,
                         ticket: post.ticket,
-                        extents: post.from.to_vec(),
+                        extents: post.source().to_vec(),
                         data,
                     };
                     self.world
@@ -350,9 +350,9 @@ impl RankEngine<'_> {
                 let data = sent
                     .data
                     .unwrap_or_else(|| self.world.gather(sent.rank, &sent.extents));
-                let data = match post.kind {
+                let data = match post.kind() {
                     OpKind::RecvReduce { side, .. } => {
-                        let own = self.world.gather(self.rank, post.from);
+                        let own = self.world.gather(self.rank, post.source());
                         match side {
                             Side::Left => self.world.combine(self.rank, &data, &own)?,
                             Side::Right => self.world.combine(self.rank, &own, &data)?,
@@ -360,30 +360,30 @@ impl RankEngine<'_> {
                     }
                     _ => data,
                 };
-                self.world.scatter(self.rank, post.into, &data)?;
+                self.world.scatter(self.rank, post.target(), &data)?;
                 self.world.done.insert((sent.rank, sent.ticket));
             }
             OpKind::Copy | OpKind::Reduce => {
                 if !self.may_move() {
                     return Ok(Status::Pending);
                 }
-                let mut data = self.world.gather(self.rank, post.from);
-                if post.kind == OpKind::Reduce {
+                let mut data = self.world.gather(self.rank, post.source());
+                if post.kind() == OpKind::Reduce {
                     data = self.world.combine(
                         self.rank,
                         &data,
-                        &self.world.gather(self.rank, post.other),
+                        &self.world.gather(self.rank, post.other()),
                     )?;
                 }
-                self.world.scatter(self.rank, post.into, &data)?;
+                self.world.scatter(self.rank, post.target(), &data)?;
             }
             OpKind::Put { to, .. } => {
-                let data = self.world.gather(self.rank, post.from);
-                self.world.scatter(to as usize, post.into, &data)?;
+                let data = self.world.gather(self.rank, post.source());
+                self.world.scatter(to as usize, post.target(), &data)?;
             }
             OpKind::Get { from, .. } => {
-                let data = self.world.gather(from as usize, post.other);
-                self.world.scatter(self.rank, post.into, &data)?;
+                let data = self.world.gather(from as usize, post.other());
+                self.world.scatter(self.rank, post.target(), &data)?;
             }
             OpKind::Notify { to, flag } => self.world.flags[to as usize][flag as usize] += 1,
             OpKind::Wait { flag, count } => {

@@ -1,0 +1,87 @@
+//! Plots of a benchmark: time over size, a line for each algorithm, an SVG for each collective.
+
+use super::cell::Record;
+use super::report::size;
+use anyhow::{Context, anyhow};
+use plotters::prelude::{
+    BLACK, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, SVGBackend, SeriesLabelPosition, WHITE,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Colours that colour-blind readers tell apart (Okabe and Ito 2008), and then darker ones.
+const COLOURS: [RGBColor; 12] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+    RGBColor(120, 94, 240),
+    RGBColor(150, 75, 0),
+    RGBColor(128, 128, 128),
+    RGBColor(0, 90, 50),
+    RGBColor(170, 0, 60),
+];
+
+type Lines<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
+
+/// Draws every collective that was measured at two sizes at least; returns how many plots were made.
+pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
+    let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
+    for record in records.iter().filter(|r| r.correct && r.bytes > 0) {
+        let lines = groups.entry((record.collective, record.ranks)).or_default();
+        lines.entry(&record.algorithm).or_default().push((record.bytes as f64, record.median_us));
+    }
+    groups.retain(|_, lines| lines.values().any(|line| line.len() > 1));
+    if !groups.is_empty() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
+    for ((collective, ranks), lines) in &groups {
+        let path = folder.join(format!("{collective}-{ranks}.svg"));
+        one(&path, &format!("{collective}, {ranks} ranks as threads"), lines)
+            .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
+    }
+    Ok(groups.len())
+}
+
+fn one(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let points = || lines.values().flatten();
+    let bound = |pick: fn(&(f64, f64)) -> f64, least: bool| {
+        let fold = if least { f64::min } else { f64::max };
+        points().map(pick).reduce(fold).unwrap_or(1.0)
+    };
+    let sizes = bound(|p| p.0, true)..bound(|p| p.0, false);
+    let times = bound(|p| p.1, true) * 0.7..bound(|p| p.1, false) * 1.5;
+    let root = SVGBackend::new(path, (960, 600)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 22))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(sizes.log_scale().base(2.0), times.log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("bytes")
+        .y_desc("median µs")
+        .x_label_formatter(&|bytes| size(*bytes as usize))
+        .light_line_style(RGBColor(240, 240, 240))
+        .draw()?;
+    for (at, (algorithm, line)) in lines.iter().enumerate() {
+        let colour = COLOURS[at % COLOURS.len()];
+        chart
+            .draw_series(LineSeries::new(line.iter().copied(), plotters::style::ShapeStyle::from(colour).stroke_width(2)))?
+            .label(*algorithm)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], plotters::style::ShapeStyle::from(colour).stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .border_style(BLACK)
+        .background_style(WHITE)
+        .draw()?;
+    root.present()?;
+    Ok(())
+}

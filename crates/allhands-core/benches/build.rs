@@ -1,0 +1,74 @@
+//! Time to build the schedule of one rank among 131,072, for every algorithm with a logarithmic number of steps.
+//!
+//! Run: `cargo bench -p allhands-core --bench build`. The exit status is 1 if any takes a millisecond or more.
+
+use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::call::Call;
+use allhands_core::schedule::Shape;
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+const RANKS: [u32; 2] = [131_072, 131_071];
+const LIMIT_US: f64 = 1000.0;
+/// Twice up and down a binary tree of 2^17 leaves, with room for folds and for radix parameters.
+const LOGARITHMIC_STEPS: u32 = 4 * 17 + 8;
+
+/// The slowest of a few ranks, each the median of several builds, in microseconds; and its operations.
+fn build_us(algorithm: &Algorithm, shape: &Shape) -> (f64, usize) {
+    let p = shape.ranks();
+    let ranks = [0, 1, p / 3, p / 2, p - 2, p - 1];
+    let one = |rank: u32| {
+        let mut times: Vec<f64> = (0..9)
+            .map(|_| {
+                let start = Instant::now();
+                black_box(algorithm.schedule(black_box(shape), rank));
+                start.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        (times[4], algorithm.schedule(shape, rank).ops.len())
+    };
+    ranks
+        .into_iter()
+        .map(one)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap_or((0.0, 0))
+}
+
+fn main() -> ExitCode {
+    let mut slow = 0;
+    println!(
+        "{:<15} {:<28} {:>8} {:>6} {:>10}",
+        "collective", "algorithm", "ranks", "ops", "build µs"
+    );
+    for algorithm in algorithm::all() {
+        for ranks in RANKS {
+            let call = Call::new(algorithm.collective, ranks);
+            let Ok(shape) = algorithm.shape(call, "") else {
+                continue;
+            };
+            if algorithm.admits(&shape).is_err()
+                || (algorithm.claims)(&shape).steps > LOGARITHMIC_STEPS
+            {
+                continue;
+            }
+            if (algorithm.claims)(&shape).ports > LOGARITHMIC_STEPS {
+                continue;
+            }
+            let (us, ops) = build_us(algorithm, &shape);
+            let verdict = if us < LIMIT_US { "" } else { "  OVER 1 ms" };
+            slow += usize::from(us >= LIMIT_US);
+            println!(
+                "{:<15} {:<28} {ranks:>8} {ops:>6} {us:>10.1}{verdict}",
+                algorithm.collective.name(),
+                algorithm.name
+            );
+        }
+    }
+    if slow == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong in a collective call, and whether the communicator can still be used.
+
+use crate::element::ArrivalError;
+use crate::transport::TransportError;
+use allhands_core::algorithm::{ParameterError, Unsuitable};
+use allhands_core::call::Collective;
+use allhands_core::schedule::LowerError;
+
+/// Why a call failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A buffer or a list of counts has the wrong length.
+    #[error("{collective}: the {what} has {got} elements where {expected} are right ({why})")]
+    Length {
+        /// The collective.
+        collective: Collective,
+        /// Which buffer or list.
+        what: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length that would be right.
+        expected: usize,
+        /// Where that length comes from.
+        why: &'static str,
+    },
+    /// The root is not a rank of the communicator.
+    #[error("{collective}: there is no rank {root} to be the root; the communicator has ranks 0 to {}", ranks - 1)]
+    NoSuchRoot {
+        /// The collective.
+        collective: Collective,
+        /// The root that was asked for.
+        root: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// There is no such algorithm.
+    #[error("there is no {collective} algorithm '{name}'; there are {known}")]
+    NoSuchAlgorithm {
+        /// The collective.
+        collective: Collective,
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// An algorithm's parameters are wrong.
+    #[error("{collective} {algorithm}: {source}")]
+    Parameters {
+        /// The collective.
+        collective: Collective,
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What was wrong.
+        source: ParameterError,
+    },
+    /// The algorithm does not serve this call.
+    #[error("{collective} {algorithm}: {source}")]
+    Unsuitable {
+        /// The collective.
+        collective: Collective,
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Why not.
+        source: Unsuitable,
+    },
+    /// The algorithm cannot serve this irregular call.
+    #[error("{collective} {algorithm}: {source}")]
+    Layout {
+        /// The collective.
+        collective: Collective,
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Why not.
+        source: LowerError,
+    },
+    /// What arrived is no value of the element type.
+    #[error("{collective}: {source}")]
+    Arrival {
+        /// The collective.
+        collective: Collective,
+        /// What was wrong.
+        source: ArrivalError,
+    },
+    /// A communicator of no ranks.
+    #[error("a communicator needs at least one rank")]
+    NoRanks,
+    /// Ranks called differently, or one of them is gone.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+impl Error {
+    /// Whether the communicator can be used after this error.
+    ///
+    /// An error that every rank finds alone, before anything was sent, leaves it as it was. Once ranks
+    /// disagree or one is gone, every further call on this communicator fails with the same error.
+    #[must_use]
+    pub fn communicator_usable(&self) -> bool {
+        match self {
+            Error::Length { .. }
+            | Error::NoSuchRoot { .. }
+            | Error::NoSuchAlgorithm { .. }
+            | Error::Parameters { .. }
+            | Error::Unsuitable { .. }
+            | Error::Layout { .. }
+            | Error::Arrival { .. } => true,
+            Error::NoRanks | Error::Transport(_) => false,
+        }
+    }
+}
