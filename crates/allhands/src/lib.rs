@@ -1,1 +1,5 @@
 //! Optimized collective communication on real bytes.
+
+pub mod element;
+pub mod kernel;
+pub mod operator;
