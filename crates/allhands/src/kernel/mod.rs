@@ -113,6 +113,18 @@ impl<'a> Kernel<'a> {
         }
     }
 
+    /// The kernel without its lifetime, for transports.
+    ///
+    /// # Safety
+    ///
+    /// The operator that the kernel borrows outlives every use of the result.
+    #[must_use]
+    pub(crate) unsafe fn erase(self) -> crate::transport::Combine {
+        // SAFETY: the loop is sound on any runs of valid elements, aligned or not, with the context it was made for,
+        // from any thread as operators are Sync; it goes element by element. The caller keeps the operator alive.
+        unsafe { crate::transport::Combine::new(self.element_bytes, self.combine, self.context) }
+    }
+
     /// Bytes of one element.
     #[must_use]
     pub const fn element_bytes(&self) -> usize {
