@@ -22,8 +22,9 @@ use crate::operator::Operator;
 /// As for [`Kernel::combine`], and the context must be the one the loop was made for.
 pub type Combine = unsafe fn(*const (), *const u8, *const u8, *mut u8, usize);
 
-/// What operators tell kernels, out of reach of other crates.
-pub mod sealed {
+/// What operators tell kernels. The module is private so that other crates, which cannot name
+/// its types, cannot hand a kernel a loop of the wrong element type.
+pub(crate) mod sealed {
     use super::{Combine, InstructionSet};
 
     /// Proof that the caller is this crate.
