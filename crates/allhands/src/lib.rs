@@ -1,1 +1,3 @@
 //! Optimized collective communication on real bytes.
+
+pub mod transport;
