@@ -7,15 +7,25 @@ use std::time::{Duration, Instant};
 /// Runs on `ranks` threads and gives each rank's own result, all of which must be there.
 fn on_all<R: Send>(ranks: usize, f: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Vec<R> {
     let results = threads::run(ranks, |comm| f(&comm)).expect("no rank panics");
-    results.into_iter().map(|r| r.expect("no rank fails")).collect()
+    results
+        .into_iter()
+        .map(|r| r.expect("no rank fails"))
+        .collect()
 }
 
 /// Runs on `ranks` threads, where every rank must fail within a second; gives what each says.
 fn failures(ranks: usize, f: impl Fn(&Communicator) -> Result<(), Error> + Sync) -> Vec<String> {
     let start = Instant::now();
     let results = threads::run(ranks, |comm| f(&comm)).expect("no rank panics");
-    assert!(start.elapsed() < Duration::from_secs(1), "took {:?}", start.elapsed());
-    results.into_iter().map(|r| r.expect_err("every rank fails").to_string()).collect()
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "took {:?}",
+        start.elapsed()
+    );
+    results
+        .into_iter()
+        .map(|r| r.expect_err("every rank fails").to_string())
+        .collect()
 }
 
 #[test]
@@ -23,7 +33,9 @@ fn several_requests_end_in_any_order() {
     for ranks in [1, 2, 5] {
         on_all(ranks, |comm| {
             let make = |n: usize| {
-                comm.start((vec![1u64; n], vec![0; n]), |(i, o)| operation::allreduce(i, o, &Sum))
+                comm.start((vec![1u64; n], vec![0; n]), |(i, o)| {
+                    operation::allreduce(i, o, &Sum)
+                })
             };
             let (long, mut short, longer) = (make(50_000)?, make(3)?, make(90_000)?);
             // Ranks wait in different orders; blocking calls in between are no obstacle.
@@ -49,7 +61,11 @@ fn several_requests_end_in_any_order() {
 #[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     on_all(3, |comm| {
-        let start = |n: usize| comm.start((vec![1u32; n], vec![0; n]), |(i, o)| operation::allreduce(i, o, &Sum));
+        let start = |n: usize| {
+            comm.start((vec![1u32; n], vec![0; n]), |(i, o)| {
+                operation::allreduce(i, o, &Sum)
+            })
+        };
         drop(start(20_000)?);
         std::mem::forget(start(20_000)?);
         let mut buffer = [1u32; 7];
@@ -64,7 +80,8 @@ fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
 #[test]
 fn a_persistent_call_starts_many_times_with_new_data() {
     on_all(4, |comm| {
-        let mut call = comm.persistent(vec![0i64; 1000], |b| operation::allreduce_in_place(b, &Max));
+        let mut call =
+            comm.persistent(vec![0i64; 1000], |b| operation::allreduce_in_place(b, &Max));
         for round in 0..50 {
             let value = round * 10 + comm.rank() as i64;
             call.buffers()?.fill(value);
@@ -90,7 +107,9 @@ fn a_scope_waits_for_its_calls_even_when_it_panics() {
         let mut vector = vec![1u16; 30_000];
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _ = comm.scope(|scope| {
-                scope.start(operation::allreduce_in_place(&mut vector, &Sum)).expect("it starts");
+                scope
+                    .start(operation::allreduce_in_place(&mut vector, &Sum))
+                    .expect("it starts");
                 std::panic::resume_unwind(Box::new("on purpose"));
             });
         }));
@@ -116,7 +135,10 @@ fn split_and_dup_make_communicators_of_their_own() {
         part.broadcast(&mut first, 0)?;
         Ok(Some(first[0]))
     });
-    assert_eq!(sums, [Some(4), Some(5), Some(4), Some(5), Some(4), Some(5), None]);
+    assert_eq!(
+        sums,
+        [Some(4), Some(5), Some(4), Some(5), Some(4), Some(5), None]
+    );
 }
 
 #[test]
@@ -125,7 +147,8 @@ fn a_communicator_moves_to_another_thread() {
         let copy = comm.dup()?;
         let other = std::thread::spawn(move || {
             let mut buffer = [copy.rank() as u8];
-            copy.allreduce_in_place(&mut buffer, Sum).map(|()| buffer[0])
+            copy.allreduce_in_place(&mut buffer, Sum)
+                .map(|()| buffer[0])
         });
         comm.allreduce_in_place(&mut [1.0f32; 100], Sum)?;
         assert_eq!(other.join().expect("the thread ends")?, 1);
@@ -136,8 +159,12 @@ fn a_communicator_moves_to_another_thread() {
 #[test]
 fn ranks_that_call_differently_are_told_what_differs() {
     let cases: [(&str, fn(&Communicator) -> Result<(), Error>); 5] = [
-        ("root 1", |comm| comm.broadcast(&mut [0u8; 4], comm.rank().min(1))),
-        ("length in bytes", |comm| comm.allreduce_in_place(&mut vec![0u8; 4 + comm.rank() / 2], Sum)),
+        ("root 1", |comm| {
+            comm.broadcast(&mut [0u8; 4], comm.rank().min(1))
+        }),
+        ("length in bytes", |comm| {
+            comm.allreduce_in_place(&mut vec![0u8; 4 + comm.rank() / 2], Sum)
+        }),
         ("element type", |comm| {
             if comm.rank() == 2 {
                 comm.allreduce_in_place(&mut [0i32; 2], Sum)
@@ -162,7 +189,9 @@ fn ranks_that_call_differently_are_told_what_differs() {
     ];
     for (differs, call) in cases {
         // A rank that leaves a differing call early is told at its next one.
-        for said in failures(4, |comm| call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 9], Sum))) {
+        for said in failures(4, |comm| {
+            call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 9], Sum))
+        }) {
             assert!(said.contains(differs), "'{said}' does not name: {differs}");
         }
     }
@@ -174,7 +203,11 @@ fn a_rank_that_leaves_or_panics_is_named() {
         if comm.rank() == 1 {
             return None;
         }
-        Some(comm.allreduce_in_place(&mut [0u8; 2], Sum).expect_err("rank 1 is gone").to_string())
+        Some(
+            comm.allreduce_in_place(&mut [0u8; 2], Sum)
+                .expect_err("rank 1 is gone")
+                .to_string(),
+        )
     })
     .expect("no rank panics")
     .into_iter()
@@ -187,22 +220,46 @@ fn a_rank_that_leaves_or_panics_is_named() {
         if comm.rank() == 2 {
             std::panic::resume_unwind(Box::new("on purpose"));
         }
-        let said = comm.allreduce_in_place(&mut [0u8; 2], Sum).expect_err("rank 2 is gone").to_string();
+        let said = comm
+            .allreduce_in_place(&mut [0u8; 2], Sum)
+            .expect_err("rank 2 is gone")
+            .to_string();
         assert!(said.contains("rank 2 panicked"), "{said}");
     });
-    assert!(error.expect_err("rank 2 panicked").to_string().contains("rank 2 panicked"));
+    assert!(
+        error
+            .expect_err("rank 2 panicked")
+            .to_string()
+            .contains("rank 2 panicked")
+    );
     assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 #[test]
 fn a_panic_in_an_operator_is_an_error_on_the_others() {
-    let panics = Ordered(|a: &u64, b: &u64| if *b == 2 { std::panic::resume_unwind(Box::new("on purpose")) } else { a + b });
+    let panics = Ordered(|a: &u64, b: &u64| {
+        if *b == 2 {
+            std::panic::resume_unwind(Box::new("on purpose"))
+        } else {
+            a + b
+        }
+    });
     let start = Instant::now();
     let error = threads::run(3, |comm| {
         let mut output = vec![0u64; 5000];
-        comm.run(operation::allreduce(&vec![comm.rank() as u64; 5000], &mut output, &panics)).is_err()
+        comm.run(operation::allreduce(
+            &vec![comm.rank() as u64; 5000],
+            &mut output,
+            &panics,
+        ))
+        .is_err()
     });
-    assert!(error.expect_err("a rank panicked").to_string().contains("panicked"));
+    assert!(
+        error
+            .expect_err("a rank panicked")
+            .to_string()
+            .contains("panicked")
+    );
     assert!(start.elapsed() < Duration::from_secs(2));
 }
 
@@ -215,15 +272,32 @@ fn mistakes_are_named_and_leave_the_communicator_usable() {
             error.to_string()
         };
         let text = said(comm.allreduce(&[0u8; 3], &mut [0u8; 4], Sum));
-        assert_eq!(text, "allreduce: the input has 3 elements where 4 are right (from the lengths of the other buffer and the counts)");
+        assert_eq!(
+            text,
+            "allreduce: the input has 3 elements where 4 are right (from the lengths of the other buffer and the counts)"
+        );
         let text = said(comm.broadcast(&mut [0u8; 3], 2));
-        assert_eq!(text, "broadcast: there is no rank 2 to be the root; the communicator has ranks 0 to 1");
-        let text = said(comm.run(operation::allreduce(&[0u8], &mut [0u8], &Sum).algorithm("rings")));
-        assert!(text.starts_with("there is no allreduce algorithm 'rings'; there are "), "{text}");
-        let text = said(comm.run(operation::allreduce(&[0u8], &mut [0u8], &Sum).algorithm("recursive-doubling:fold=up")));
+        assert_eq!(
+            text,
+            "broadcast: there is no rank 2 to be the root; the communicator has ranks 0 to 1"
+        );
+        let text =
+            said(comm.run(operation::allreduce(&[0u8], &mut [0u8], &Sum).algorithm("rings")));
+        assert!(
+            text.starts_with("there is no allreduce algorithm 'rings'; there are "),
+            "{text}"
+        );
+        let text = said(comm.run(
+            operation::allreduce(&[0u8], &mut [0u8], &Sum).algorithm("recursive-doubling:fold=up"),
+        ));
         assert!(text.contains("fold cannot be 'up'"), "{text}");
         let ordered = Ordered(|a: &u8, _: &u8| *a);
-        let text = said(comm.run(operation::allreduce(&[0u8], &mut [0u8], &ordered).algorithm("recursive-doubling:fold=high")));
+        let text = said(
+            comm.run(
+                operation::allreduce(&[0u8], &mut [0u8], &ordered)
+                    .algorithm("recursive-doubling:fold=high"),
+            ),
+        );
         assert!(text.contains("commutative"), "{text}");
         let mut buffer = [comm.rank()];
         comm.allreduce_in_place(&mut buffer, Sum)?;
