@@ -5,11 +5,14 @@ mod failure;
 mod harness;
 mod schedules;
 
+use allhands::transport::threads::EAGER_BYTES;
 use allhands_core::call::Call;
 use harness::{Request, allreduce, broadcast, data, prepare, reduced, run, wait_for};
 
-/// Around the longest eager message (252 elements), and up to 200 KB.
-const ELEMENTS: [usize; 9] = [0, 1, 3, 100, 251, 252, 253, 1000, 25_000];
+/// The elements of the longest eager message.
+const EAGER: usize = EAGER_BYTES / size_of::<harness::Affine>();
+/// Nothing, little, around the longest eager message, and up to 200 KB.
+const ELEMENTS: [usize; 9] = [0, 1, 3, 50, EAGER - 1, EAGER, EAGER + 1, 1000, 25_000];
 
 #[test]
 fn allreduce_keeps_rank_order() {
@@ -59,7 +62,7 @@ fn outstanding_calls_complete_in_any_order() {
     for ranks in [2, 3, 4, 8] {
         run(ranks, |port| {
             for round in 0..10 {
-                let sizes = [1, 3000, 252, 253, 700];
+                let sizes = [1, 3000, EAGER, EAGER + 1, 700];
                 let mut requests: Vec<Request> = sizes
                     .iter()
                     .map(|n| {

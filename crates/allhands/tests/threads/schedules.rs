@@ -140,7 +140,7 @@ fn floods_stay_in_order() {
         run(ranks, |port| {
             let left = (port.rank() + ranks - 1) % ranks;
             // 50 eager messages; 50 of which the first 20 are one element longer and so go by rendezvous.
-            for elements in [50, 5000, 252 * 50 + 20] {
+            for elements in [50, 5000, crate::EAGER * 50 + 20] {
                 let schedule = flood(ranks, port.rank(), PARTS);
                 let prepared = lower(&schedule, vectors(ranks), "flood", elements);
                 let mut request = Request::new(port, prepared, 0);

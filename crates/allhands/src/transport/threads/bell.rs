@@ -64,8 +64,9 @@ impl Bell {
 
     #[cold]
     fn ring_asleep(&self) {
-        // One of several ringers makes the system call.
-        if self.asleep.0.swap(0, Ordering::Relaxed) != 0 {
+        // One of several ringers makes the system call; who finds the owner awake leaves it so.
+        let order = Ordering::Relaxed;
+        if self.asleep.0.compare_exchange(1, 0, order, order).is_ok() {
             *lock(&self.rung) = true;
             self.wake.notify_one();
         }
