@@ -14,7 +14,7 @@ fn rows(text: &str) -> Vec<[String; 4]> {
         cells.try_into().ok()
     };
     text.lines()
-        .filter(|line| line.starts_with("| ") && !line.contains("---") && !line.starts_with("| section"))
+        .filter(|line| line.starts_with("| ") && !line.contains("---") && !line.starts_with("| paper section"))
         .map(|line| cells(line).unwrap_or_else(|| panic!("PAPERS.md: not four cells: {line}")))
         .collect()
 }
