@@ -20,7 +20,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Predicts the time of an algorithm for a shape and T's own size in bytes; smaller is better.
+/// Predicts the time of an algorithm for a shape and the bytes of the vector, or of all blocks of a rank together;
+/// smaller is better. Must be the same function on every rank.
 pub type Predictor<'a> = &'a dyn Fn(&Algorithm, &Shape, u64) -> f64;
 
 /// What a policy is asked.
@@ -327,7 +328,7 @@ fn apply(
         match suitable(facts, name, "") {
             Err(verdict) => against = against.or(Some(verdict)),
             Ok((algorithm, shape)) => {
-                let time = predict(algorithm, &shape, facts.size.unwrap_or(0));
+                let time = predict(algorithm, &shape, facts.total_bytes());
                 predictions.push((name, time));
                 if best.as_ref().is_none_or(|(least, _)| time < *least) {
                     best = Some((time, (algorithm, shape)));
@@ -346,8 +347,7 @@ fn suitable(
     parameters: &str,
 ) -> Result<(&'static Algorithm, Shape), Verdict> {
     let call = facts.call;
-    let algorithm =
-        algorithm::find(call.collective, name).ok_or(Verdict::Missing(name))?;
+    let algorithm = algorithm::find(call.collective, name).ok_or(Verdict::Missing(name))?;
     let shape = algorithm
         .shape(call, parameters)
         .map_err(Verdict::Parameters)?;

@@ -3,8 +3,8 @@
 //! Rules are tried in the order in which they stand; the last one of each collective always applies.
 
 use super::rule::Condition::{
-    Below, CloseExponents, Commutative, Exactly, FewerRanks, From, MoreRanks, NotCommutative,
-    NotPowerOfTwo, PowerOfTwo, RanksIn, SizeUnknown, UpTo, UserOperator,
+    Above, Below, CloseExponents, Commutative, Exactly, FewerRanks, From, MoreRanks,
+    NotCommutative, NotPowerOfTwo, PowerOfTwo, RanksIn, SizeUnknown, UpTo, UserOperator,
 };
 use super::rule::{Condition, Rule, Take};
 use crate::call::Collective;
@@ -32,8 +32,20 @@ const WHEN_UNSUITABLE: &str = "what serves every call, where the rule before doe
 /// `mpich-2005`: T's cutoffs; where T gives none, MPICH's practice, and marked so.
 pub const MPICH_2005: &[Rule] = &[
     rule(Collective::Barrier, &[], "dissemination", "", MPICH),
-    rule(Collective::Broadcast, &[Below(12 * KB)], "binomial", "", "T 4.2"),
-    rule(Collective::Broadcast, &[FewerRanks(8)], "binomial", "", "T 4.2"),
+    rule(
+        Collective::Broadcast,
+        &[Below(12 * KB)],
+        "binomial",
+        "",
+        "T 4.2",
+    ),
+    rule(
+        Collective::Broadcast,
+        &[FewerRanks(8)],
+        "binomial",
+        "",
+        "T 4.2",
+    ),
     rule(
         Collective::Broadcast,
         &[PowerOfTwo, Below(512 * KB)],
@@ -59,11 +71,23 @@ pub const MPICH_2005: &[Rule] = &[
         "",
         "T 4.1.3",
     ),
-    rule(Collective::Allgather, &[NotPowerOfTwo, Below(80 * KB)], "bruck", "", "T 4.1.3"),
+    rule(
+        Collective::Allgather,
+        &[NotPowerOfTwo, Below(80 * KB)],
+        "bruck",
+        "",
+        "T 4.1.3",
+    ),
     rule(Collective::Allgather, &[], "ring", "", "T 4.1.3"),
     rule(Collective::Alltoall, &[SizeUnknown], "scattered", "", MPICH),
     rule(Collective::Alltoall, &[UpTo(256)], "bruck", "", "T 4.3"),
-    rule(Collective::Alltoall, &[UpTo(32 * KB)], "scattered", "", "T 4.3"),
+    rule(
+        Collective::Alltoall,
+        &[UpTo(32 * KB)],
+        "scattered",
+        "",
+        "T 4.3",
+    ),
     rule(Collective::Alltoall, &[], "pairwise", "", "T 4.3"),
     rule(
         Collective::ReduceScatter,
@@ -72,7 +96,13 @@ pub const MPICH_2005: &[Rule] = &[
         "",
         "T 4.4",
     ),
-    rule(Collective::ReduceScatter, &[Commutative], "pairwise", "", "T 4.4"),
+    rule(
+        Collective::ReduceScatter,
+        &[Commutative],
+        "pairwise",
+        "",
+        "T 4.4",
+    ),
     rule(
         Collective::ReduceScatter,
         &[NotCommutative, From(512)],
@@ -80,12 +110,30 @@ pub const MPICH_2005: &[Rule] = &[
         "",
         "T 4.4",
     ),
-    rule(Collective::ReduceScatter, &[], "recursive-doubling", "", "T 4.4"),
+    rule(
+        Collective::ReduceScatter,
+        &[],
+        "recursive-doubling",
+        "",
+        "T 4.4",
+    ),
     rule(Collective::Reduce, &[UserOperator], "binomial", "", "T 4.5"),
     rule(Collective::Reduce, &[UpTo(2 * KB)], "binomial", "", "T 4.5"),
-    rule(Collective::Reduce, &[Commutative], "rabenseifner", "", "T 4.5"),
+    rule(
+        Collective::Reduce,
+        &[Above(2 * KB)],
+        "rabenseifner",
+        "",
+        "T 4.5",
+    ),
     rule(Collective::Reduce, &[], "binomial", "", WHEN_UNSUITABLE),
-    rule(Collective::Allreduce, &[UserOperator], "recursive-doubling", "", "T 4.5"),
+    rule(
+        Collective::Allreduce,
+        &[UserOperator],
+        "recursive-doubling",
+        "",
+        "T 4.5",
+    ),
     rule(
         Collective::Allreduce,
         &[UpTo(2 * KB)],
@@ -93,8 +141,20 @@ pub const MPICH_2005: &[Rule] = &[
         "",
         "T 4.5; the cutoff is not in T: MPICH's",
     ),
-    rule(Collective::Allreduce, &[Commutative], "rabenseifner", "", "T 4.5"),
-    rule(Collective::Allreduce, &[], "recursive-doubling", "", WHEN_UNSUITABLE),
+    rule(
+        Collective::Allreduce,
+        &[Above(2 * KB)],
+        "rabenseifner",
+        "",
+        "T 4.5",
+    ),
+    rule(
+        Collective::Allreduce,
+        &[],
+        "recursive-doubling",
+        "",
+        WHEN_UNSUITABLE,
+    ),
     rule(Collective::Scan, &[], "recursive-doubling", "", MPICH),
     rule(Collective::Exscan, &[], "recursive-doubling", "", MPICH),
 ];
@@ -110,7 +170,13 @@ const T5_ALLREDUCES: &[&str] = &[
 
 /// `t3e`: the fastest allreduce on a Cray T3E 900 (T 5.4, figures 14 and 15); other collectives as [`MPICH_2005`].
 pub const T3E: &[Rule] = &[
-    rule(Collective::Allreduce, &[UpTo(32)], "recursive-doubling", "", "T 5.4"),
+    rule(
+        Collective::Allreduce,
+        &[UpTo(32)],
+        "recursive-doubling",
+        "",
+        "T 5.4",
+    ),
     rule(
         Collective::Allreduce,
         &[UpTo(KB), NotPowerOfTwo],
@@ -158,5 +224,11 @@ pub const T3E: &[Rule] = &[
         take: Take::Fastest(T5_ALLREDUCES),
         citation: "T 5.4 gives no rule here: the least predicted time (T 3, T 5)",
     },
-    rule(Collective::Allreduce, &[], "recursive-doubling", "", WHEN_UNSUITABLE),
+    rule(
+        Collective::Allreduce,
+        &[],
+        "recursive-doubling",
+        "",
+        WHEN_UNSUITABLE,
+    ),
 ];

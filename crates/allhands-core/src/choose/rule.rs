@@ -47,6 +47,25 @@ impl Facts {
             user_operator,
         }
     }
+
+    /// All blocks of a rank together, or the vector: what predictions are made for. 0 where not every rank knows it.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        let blocks = match self.call.collective {
+            Collective::Alltoall => self.call.ranks,
+            Collective::Barrier
+            | Collective::Broadcast
+            | Collective::Scatter
+            | Collective::Gather
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => 1,
+        };
+        self.size.unwrap_or(0).saturating_mul(u64::from(blocks))
+    }
 }
 
 /// Whether in an irregular call every rank is given all counts.
@@ -72,6 +91,8 @@ pub enum Condition {
     Below(u64),
     /// Size ≤ this.
     UpTo(u64),
+    /// Size > this.
+    Above(u64),
     /// Size ≥ this.
     From(u64),
     /// Size = this.
@@ -111,6 +132,7 @@ impl Condition {
         match self {
             Condition::Below(bound) => sized(|size, bound| size < bound, *bound),
             Condition::UpTo(bound) => sized(|size, bound| size <= bound, *bound),
+            Condition::Above(bound) => sized(|size, bound| size > bound, *bound),
             Condition::From(bound) => sized(|size, bound| size >= bound, *bound),
             Condition::Exactly(bound) => sized(|size, bound| size == bound, *bound),
             Condition::SizeUnknown => size.is_none(),
@@ -148,6 +170,7 @@ impl fmt::Display for Condition {
         match self {
             Condition::Below(bound) => write!(f, "less than {}", Bytes(*bound)),
             Condition::UpTo(bound) => write!(f, "at most {}", Bytes(*bound)),
+            Condition::Above(bound) => write!(f, "more than {}", Bytes(*bound)),
             Condition::From(bound) => write!(f, "at least {}", Bytes(*bound)),
             Condition::Exactly(bound) => write!(f, "exactly {}", Bytes(*bound)),
             Condition::SizeUnknown => write!(f, "not every rank knows the counts"),

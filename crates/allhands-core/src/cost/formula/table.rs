@@ -2,7 +2,10 @@
 
 use super::Relation::{AtLeast, AtMost, Between, Equal};
 use super::{Bound, Form, Formula, Ranks, qian, thakur};
-use crate::call::Collective;
+use crate::call::Collective::{
+    self, Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, ReduceScatter,
+    Scatter,
+};
 
 const ONE_PORT: &[u32] = &[1];
 const PORTS: &[u32] = &[1, 2, 3, 4];
@@ -97,17 +100,11 @@ const FOLDED: &str = "ranks beyond a power of two fold in first and get the resu
 
 /// Every formula that the papers print for one algorithm.
 pub const FORMULAS: &[Formula] = &[
-    formula(
-        "T 4.1",
-        "Tring",
-        Collective::Allgather,
-        "ring",
-        thakur::ring,
-    ),
+    formula("T 4.1", "Tring", Allgather, "ring", thakur::ring),
     formula(
         "T 4.1.1",
         "Trec_dbl",
-        Collective::Allgather,
+        Allgather,
         "recursive-doubling",
         thakur::rec_dbl,
     )
@@ -115,45 +112,33 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.1.1",
         "2⌊lg p⌋ steps",
-        Collective::Allgather,
+        Allgather,
         "recursive-doubling",
         thakur::rec_dbl_not_power_of_two,
     )
     .only(Ranks::NotPowersOfTwo)
     .exact(Ranks::Nowhere, REC_DBL_ALLGATHER),
-    formula(
-        "T 4.1.2",
-        "Tbruck",
-        Collective::Allgather,
-        "bruck",
-        thakur::bruck,
-    ),
+    formula("T 4.1.2", "Tbruck", Allgather, "bruck", thakur::bruck),
     formula(
         "T 4.1.2",
         "⌈lg p⌉ steps",
-        Collective::Barrier,
+        Barrier,
         "dissemination",
         thakur::dissemination,
     ),
     formula(
         "T 4.2",
         "Ttree",
-        Collective::Broadcast,
+        Broadcast,
         "binomial",
         thakur::tree_broadcast,
     ),
+    formula("T 4.2", "scatter", Scatter, "binomial", thakur::scatter)
+        .exact(Ranks::PowersOfTwo, bound(AtLeast, Equal, Equal, PART_STEP)),
     formula(
         "T 4.2",
         "scatter",
-        Collective::Scatter,
-        "binomial",
-        thakur::scatter,
-    )
-    .exact(Ranks::PowersOfTwo, bound(AtLeast, Equal, Equal, PART_STEP)),
-    formula(
-        "T 4.2",
-        "scatter",
-        Collective::Scatter,
+        Scatter,
         "binomial",
         thakur::scatter_corrected,
     )
@@ -161,7 +146,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.2",
         "Tvandegeijn",
-        Collective::Broadcast,
+        Broadcast,
         "scatter-allgather",
         thakur::vandegeijn,
     )
@@ -170,24 +155,17 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.2",
         "Tvandegeijn",
-        Collective::Broadcast,
+        Broadcast,
         "scatter-allgather",
         thakur::vandegeijn_corrected,
     )
     .with("allgather=ring")
     .corrected(LG_IS_CEILED),
+    formula("T 4.3", "Tbruck", Alltoall, "bruck", thakur::bruck_alltoall).only(Ranks::PowersOfTwo),
     formula(
         "T 4.3",
         "Tbruck",
-        Collective::Alltoall,
-        "bruck",
-        thakur::bruck_alltoall,
-    )
-    .only(Ranks::PowersOfTwo),
-    formula(
-        "T 4.3",
-        "Tbruck",
-        Collective::Alltoall,
+        Alltoall,
         "bruck",
         thakur::bruck_alltoall_not_power_of_two,
     )
@@ -196,7 +174,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.3",
         "Tbruck",
-        Collective::Alltoall,
+        Alltoall,
         "bruck",
         thakur::bruck_alltoall_floor,
     )
@@ -205,7 +183,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.3",
         "Tbruck",
-        Collective::Alltoall,
+        Alltoall,
         "bruck",
         thakur::bruck_alltoall_counted,
     )
@@ -213,7 +191,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.3",
         "Tlong",
-        Collective::Alltoall,
+        Alltoall,
         "pairwise",
         thakur::long_alltoall,
     )
@@ -229,7 +207,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.3",
         "Tlong",
-        Collective::Alltoall,
+        Alltoall,
         "pairwise",
         thakur::long_alltoall_corrected,
     )
@@ -237,7 +215,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Told",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "reduce-scatterv",
         thakur::old_reduce_scatter,
     )
@@ -248,7 +226,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Told",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "reduce-scatterv",
         thakur::old_reduce_scatter_corrected,
     )
@@ -256,7 +234,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Trec_half",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "recursive-halving",
         thakur::rec_half,
     )
@@ -264,7 +242,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Trec_half",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "recursive-halving",
         thakur::rec_half_not_power_of_two,
     )
@@ -273,7 +251,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Tshort",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "recursive-doubling",
         thakur::short_reduce_scatter,
     )
@@ -281,21 +259,15 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.4",
         "Tlong",
-        Collective::ReduceScatter,
+        ReduceScatter,
         "pairwise",
         thakur::long_reduce_scatter,
     ),
-    formula(
-        "T 4.5",
-        "Ttree",
-        Collective::Reduce,
-        "binomial",
-        thakur::tree_reduce,
-    ),
+    formula("T 4.5", "Ttree", Reduce, "binomial", thakur::tree_reduce),
     formula(
         "T 4.5",
         "Trabenseifner",
-        Collective::Reduce,
+        Reduce,
         "rabenseifner",
         thakur::rabenseifner,
     )
@@ -303,14 +275,14 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.5",
         "Ttree + Ttree",
-        Collective::Allreduce,
+        Allreduce,
         "reduce-broadcast",
         thakur::reduce_broadcast,
     ),
     formula(
         "T 4.5",
         "Trec−dbl",
-        Collective::Allreduce,
+        Allreduce,
         "recursive-doubling",
         thakur::rec_dbl_allreduce,
     )
@@ -318,7 +290,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 4.5",
         "Trabenseifner",
-        Collective::Allreduce,
+        Allreduce,
         "rabenseifner",
         thakur::rabenseifner,
     )
@@ -326,7 +298,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tall,h&d",
-        Collective::Allreduce,
+        Allreduce,
         "rabenseifner",
         thakur::all_hd_power_of_two,
     )
@@ -335,7 +307,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tall,h&d ≃",
-        Collective::Allreduce,
+        Allreduce,
         "rabenseifner",
         thakur::all_hd_power_of_two_approximate,
     )
@@ -344,7 +316,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tall,h&d",
-        Collective::Allreduce,
+        Allreduce,
         "rabenseifner",
         thakur::all_hd_not_power_of_two,
     )
@@ -353,7 +325,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tall,h&d ≃",
-        Collective::Allreduce,
+        Allreduce,
         "rabenseifner",
         thakur::all_hd_not_power_of_two_approximate,
     )
@@ -363,7 +335,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tred,h&d",
-        Collective::Reduce,
+        Reduce,
         "rabenseifner",
         thakur::red_hd_power_of_two,
     )
@@ -372,7 +344,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tred,h&d ≃",
-        Collective::Reduce,
+        Reduce,
         "rabenseifner",
         thakur::red_hd_power_of_two_approximate,
     )
@@ -382,7 +354,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tred,h&d",
-        Collective::Reduce,
+        Reduce,
         "rabenseifner",
         thakur::red_hd_not_power_of_two,
     )
@@ -391,67 +363,33 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "T 5.1",
         "Tred,h&d ≃",
-        Collective::Reduce,
+        Reduce,
         "rabenseifner",
         thakur::red_hd_not_power_of_two_approximate,
     )
     .telling_one_way()
     .only(Ranks::NotPowersOfTwo)
     .exact(Ranks::Nowhere, bound(AtMost, AtMost, AtMost, APPROXIMATE)),
-    formula(
-        "T 5.3",
-        "Tall,ring",
-        Collective::Allreduce,
-        "ring",
-        thakur::all_ring,
-    )
-    .telling_one_way(),
-    formula(
-        "T 5.3",
-        "Tred,ring",
-        Collective::Reduce,
-        "ring",
-        thakur::red_ring,
-    )
-    .telling_one_way(),
+    formula("T 5.3", "Tall,ring", Allreduce, "ring", thakur::all_ring).telling_one_way(),
+    formula("T 5.3", "Tred,ring", Reduce, "ring", thakur::red_ring).telling_one_way(),
     formula(
         "Q 5.1.1",
         "sum in (1)",
-        Collective::Gather,
+        Gather,
         "binomial",
         qian::tree_gather_sum,
     )
     .multi_port()
     .exact(Ranks::PowersOfRadix, TREE_SUM),
-    formula(
-        "Q 5.1.1",
-        "(1)",
-        Collective::Gather,
-        "binomial",
-        qian::equation_1,
-    )
-    .multi_port()
-    .exact(Ranks::PowersOfRadixOrOnePort, TREE_GATHER),
-    formula(
-        "Q 5.1.1",
-        "(2)",
-        Collective::Gather,
-        "direct",
-        qian::equation_2,
-    )
-    .multi_port(),
-    formula(
-        "Q 5.1.2",
-        "(2)",
-        Collective::Allgather,
-        "direct",
-        qian::equation_2,
-    )
-    .multi_port(),
+    formula("Q 5.1.1", "(1)", Gather, "binomial", qian::equation_1)
+        .multi_port()
+        .exact(Ranks::PowersOfRadixOrOnePort, TREE_GATHER),
+    formula("Q 5.1.1", "(2)", Gather, "direct", qian::equation_2).multi_port(),
+    formula("Q 5.1.2", "(2)", Allgather, "direct", qian::equation_2).multi_port(),
     formula(
         "Q 5.1.2",
         "(3)",
-        Collective::Allgather,
+        Allgather,
         "standard-exchange",
         qian::equation_3,
     )
@@ -460,48 +398,29 @@ pub const FORMULAS: &[Formula] = &[
     formula(
         "Q 5.1.2",
         "(4)",
-        Collective::Allgather,
+        Allgather,
         "standard-exchange",
         qian::equation_4,
     )
     .multi_port()
     .only(Ranks::NotPowersOfRadix)
     .exact(Ranks::Nowhere, STANDARD_EXCHANGE),
-    formula(
-        "Q 5.1.2",
-        "(1)",
-        Collective::Allgather,
-        "bruck",
-        qian::equation_1,
-    )
-    .multi_port()
-    .exact(Ranks::PowersOfRadixOrOnePort, BRUCK_ALLGATHER),
-    formula(
-        "Q 5.1.3",
-        "(2)",
-        Collective::Alltoall,
-        "direct",
-        qian::equation_2,
-    )
-    .multi_port(),
+    formula("Q 5.1.2", "(1)", Allgather, "bruck", qian::equation_1)
+        .multi_port()
+        .exact(Ranks::PowersOfRadixOrOnePort, BRUCK_ALLGATHER),
+    formula("Q 5.1.3", "(2)", Alltoall, "direct", qian::equation_2).multi_port(),
     formula(
         "Q 5.1.3",
         "(5)",
-        Collective::Alltoall,
+        Alltoall,
         "standard-exchange",
         qian::equation_5,
     )
     .multi_port()
     .only(Ranks::PowersOfRadix),
-    formula(
-        "Q 5.1.3",
-        "(5)",
-        Collective::Alltoall,
-        "bruck",
-        qian::equation_5,
-    )
-    .multi_port()
-    .only(Ranks::PowersOfRadix),
+    formula("Q 5.1.3", "(5)", Alltoall, "bruck", qian::equation_5)
+        .multi_port()
+        .only(Ranks::PowersOfRadix),
 ];
 
 const REC_DBL_ALLGATHER: Bound = bound(

@@ -123,7 +123,9 @@ fn walks_meet_the_formulas() {
     let mut wrong = Vec::new();
     for formula in FORMULAS {
         let Some(algorithm) = algorithm::find(formula.collective, formula.algorithm) else {
-            assert!(!REQUIRE_ALL, "{formula:?}: no such algorithm");
+            if REQUIRE_ALL {
+                panic!("{formula:?}: no such algorithm");
+            }
             println!("skipped, not in the registry: {formula:?}");
             continue;
         };
