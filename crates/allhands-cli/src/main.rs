@@ -25,6 +25,8 @@ enum Command {
     List(command::list::Arguments),
     /// Prove that algorithms are right for numbers of ranks and roots
     Verify(command::verify::Arguments),
+    /// Run algorithms on real data: check every result, show what is fastest
+    Bench(command::bench::Arguments),
     /// Print a completion script for a shell
     Completions(command::completions::Arguments),
 }
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::List(arguments) => command::list::run(&arguments),
         Command::Verify(arguments) => command::verify::run(&arguments),
+        Command::Bench(arguments) => command::bench::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
     };
     match done {

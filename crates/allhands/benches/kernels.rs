@@ -3,7 +3,7 @@
 //! Combining n bytes reads 2n and writes n, so it is compared with a copy of 1.5n bytes, which
 //! also moves 3n. The ratio is the copy's time by the kernel's, medians of interleaved rounds;
 //! one below 0.80 is flagged. Arguments: a part of an operator's or type's name to run only
-//! those, `set=baseline`, `avx2`, `avx512` or `avx512fp16` for a narrower instruction set, and
+//! those, `in-place` to overwrite the left operand, `set=baseline`, `avx2`, `avx512` or `avx512fp16` for a narrower instruction set, and
 //! `offset=BYTES` to start the buffers that far from a multiple of 64.
 
 use std::hint::black_box;
@@ -30,6 +30,8 @@ const ENOUGH: f64 = 0.80;
 struct Choice {
     names: Vec<String>,
     set: InstructionSet,
+    /// Whether the result replaces the left operand.
+    in_place: bool,
     /// Bytes past a multiple of 64 at which all buffers start.
     offset: usize,
 }
@@ -38,6 +40,7 @@ fn choice() -> Choice {
     let mut choice = Choice {
         names: Vec::new(),
         set: InstructionSet::best(),
+        in_place: false,
         offset: 0,
     };
     // Cargo itself passes --bench.
@@ -47,6 +50,10 @@ fn choice() -> Choice {
     {
         if let Some(offset) = argument.strip_prefix("offset=") {
             choice.offset = offset.parse().expect("offset= takes a number of bytes");
+            continue;
+        }
+        if argument == "in-place" {
+            choice.in_place = true;
             continue;
         }
         match argument.strip_prefix("set=") {
@@ -108,7 +115,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 /// Nanoseconds for one combination and for one copy.
-fn measure(kernel: Kernel<'_>, bytes: usize, buffers: &mut Buffers) -> (f64, f64) {
+fn measure(kernel: Kernel<'_>, bytes: usize, in_place: bool, buffers: &mut Buffers) -> (f64, f64) {
     let repeats = ROUND_BYTES / bytes;
     let elements = bytes / kernel.element_bytes();
     let (left, right) = (
@@ -116,6 +123,11 @@ fn measure(kernel: Kernel<'_>, bytes: usize, buffers: &mut Buffers) -> (f64, f64
         buffers.right.slice().as_ptr(),
     );
     let (out, source) = (buffers.out.slice().as_mut_ptr(), buffers.source.slice());
+    let (left, out) = if in_place {
+        (out.cast_const(), out)
+    } else {
+        (left, out)
+    };
     let target = buffers.target.slice();
     let combine = || {
         let start = Instant::now();
@@ -161,11 +173,11 @@ fn row<T: Element, O: Operator<T>>(choice: &Choice, operator: &O, one: T) -> Opt
         let mut buffers = Buffers {
             left: Buffer::filled(bytes, choice.offset, one),
             right: Buffer::filled(bytes, choice.offset + PAGE_BYTES / 4, one),
-            out: Buffer::new(bytes, choice.offset + PAGE_BYTES / 2),
-            source: Buffer::new(bytes * 3 / 2, choice.offset),
+            out: Buffer::filled(bytes, choice.offset + PAGE_BYTES / 2, one),
+            source: Buffer::filled(bytes * 3 / 2, choice.offset, 1_u8),
             target: Buffer::new(bytes * 3 / 2, choice.offset + PAGE_BYTES / 2),
         };
-        let (combine_ns, copy_ns) = measure(kernel, bytes, &mut buffers);
+        let (combine_ns, copy_ns) = measure(kernel, bytes, choice.in_place, &mut buffers);
         let ratio = copy_ns / combine_ns;
         enough &= ratio >= ENOUGH;
         let flag = if ratio < ENOUGH { '<' } else { ' ' };

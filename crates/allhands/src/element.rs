@@ -10,7 +10,7 @@ use num_complex::Complex;
 /// A type whose values can be sent as bytes and rebuilt from bytes.
 ///
 /// Every type without padding whose bit patterns are all valid, or can be checked, is one: the
-/// integers, `f32`, `f64`, [`f16`], [`bf16`], [`Complex`] of both, `bool`, [`Pair`], arrays of
+/// integers, `f32`, `f64`, [`struct@f16`], [`bf16`], [`Complex`] of both, `bool`, [`Pair`], arrays of
 /// these, and the user's own `#[repr(C)]` types that are [`bytemuck::Pod`]. Nothing has to be
 /// implemented: the trait follows from bytemuck's.
 ///

@@ -1,5 +1,43 @@
-//! Optimized collective communication on real bytes.
+//! Optimized collective communication: broadcast, reduce, allreduce, all-to-all and the rest, each with every
+//! published algorithm, on real bytes.
+//!
+//! ```
+//! use allhands::{Sum, threads};
+//!
+//! let totals = threads::run(4, |comm| {
+//!     let mine = [comm.rank() as f64, 1.0];
+//!     let mut total = [0.0; 2];
+//!     comm.allreduce(&mine, &mut total, Sum).map(|()| total)
+//! })?;
+//! assert_eq!(totals[0].as_ref().unwrap(), &[6.0, 4.0]);
+//! # Ok::<(), allhands::Error>(())
+//! ```
+//!
+//! A [`Communicator`] is what a rank calls collectives on; [`threads::run`] gives each rank one. What may travel is an
+//! [`Element`](element::Element), what may combine an [`Operator`](operator::Operator). An [`operation`] is a call that
+//! can also be started without waiting, repeated, or given an algorithm by name.
 
+mod communicator;
 pub mod element;
+mod error;
 pub mod kernel;
+mod methods;
+pub mod operation;
 pub mod operator;
+mod policy;
+mod prepared;
+mod request;
+pub mod threads;
+pub mod transport;
+
+pub use allhands_core::call::Collective;
+pub use communicator::Communicator;
+pub use element::Pair;
+pub use error::Error;
+pub use operation::Operation;
+pub use operator::{
+    BitAnd, BitOr, BitXor, Commutative, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min,
+    MinLoc, Ordered, Product, Sum,
+};
+pub use policy::Policy;
+pub use request::{Persistent, Request, Scope};

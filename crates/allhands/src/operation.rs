@@ -20,7 +20,7 @@ use crate::element::{ArrivalCheck, Element, TypeSignature, arrival_check};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::operator::{Operator, OperatorSignature};
-use allhands_core::call::{Call, Collective};
+use allhands_core::call::{Alias, Call, Collective};
 use allhands_core::schedule::Layout;
 use std::marker::PhantomData;
 
@@ -34,14 +34,23 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    const NONE: Buffer = Buffer { start: std::ptr::null_mut(), elements: 0 };
+    const NONE: Buffer = Buffer {
+        start: std::ptr::null_mut(),
+        elements: 0,
+    };
 
     fn read<T>(slice: &[T]) -> Buffer {
-        Buffer { start: slice.as_ptr().cast_mut().cast(), elements: slice.len() }
+        Buffer {
+            start: slice.as_ptr().cast_mut().cast(),
+            elements: slice.len(),
+        }
     }
 
     fn write<T>(slice: &mut [T]) -> Buffer {
-        Buffer { start: slice.as_mut_ptr().cast(), elements: slice.len() }
+        Buffer {
+            start: slice.as_mut_ptr().cast(),
+            elements: slice.len(),
+        }
     }
 }
 
@@ -57,7 +66,10 @@ enum Counts {
     /// This rank has a block of its own length; only the root knows all.
     Own,
     /// This rank sends `send[d]` elements to rank `d` and receives `receive[s]` from rank `s`.
-    Exchange { send: Vec<usize>, receive: Vec<usize> },
+    Exchange {
+        send: Vec<usize>,
+        receive: Vec<usize>,
+    },
 }
 
 /// What travels: the type, and what checks a received value.
@@ -71,7 +83,11 @@ pub(crate) struct ElementKind {
 
 impl ElementKind {
     fn of<T: Element>() -> ElementKind {
-        ElementKind { bytes: size_of::<T>(), signature: TypeSignature::of::<T>(), check: arrival_check::<T>() }
+        ElementKind {
+            bytes: size_of::<T>(),
+            signature: TypeSignature::of::<T>(),
+            check: arrival_check::<T>(),
+        }
     }
 }
 
@@ -104,7 +120,12 @@ pub struct Operation<'a> {
 unsafe impl Send for Operation<'_> {}
 
 impl<'a> Operation<'a> {
-    fn new<T: Element>(collective: Collective, counts: Counts, input: Buffer, output: Buffer) -> Operation<'a> {
+    fn new<T: Element>(
+        collective: Collective,
+        counts: Counts,
+        input: Buffer,
+        output: Buffer,
+    ) -> Operation<'a> {
         Operation {
             collective,
             root: 0,
@@ -124,31 +145,51 @@ impl<'a> Operation<'a> {
     }
 
     fn in_place(self) -> Operation<'a> {
-        Operation { in_place: true, ..self }
+        Operation {
+            in_place: true,
+            ..self
+        }
     }
 
     fn reducing<T: Element, O: Operator<T>>(self, operator: &'a O) -> Operation<'a> {
         let (signature, commutative) = (operator.signature(), operator.commutative());
-        Operation { reduction: Some(Reduction { kernel: Kernel::of::<T, O>(operator), signature, commutative }), ..self }
+        Operation {
+            reduction: Some(Reduction {
+                kernel: Kernel::of::<T, O>(operator),
+                signature,
+                commutative,
+            }),
+            ..self
+        }
     }
 
     /// Serves this call with the named algorithm, `NAME` or `NAME:key=value,…`, instead of the policy's choice.
     ///
     /// Every rank must name the same.
     pub fn algorithm(self, name: &str) -> Operation<'a> {
-        Operation { algorithm: Some(name.to_string()), ..self }
+        Operation {
+            algorithm: Some(name.to_string()),
+            ..self
+        }
     }
 
     /// Whether blocks have lengths of their own.
     pub(crate) fn irregular(&self) -> bool {
-        matches!(self.counts, Counts::Blocks(_) | Counts::Own | Counts::Exchange { .. })
+        matches!(
+            self.counts,
+            Counts::Blocks(_) | Counts::Own | Counts::Exchange { .. }
+        )
     }
 
     /// The call and the layout on a rank of a communicator, once the buffers are checked.
     pub(crate) fn check(&self, rank: usize, ranks: usize) -> Result<(Call, Layout), Error> {
         let collective = self.collective;
         if self.root >= ranks {
-            return Err(Error::NoSuchRoot { collective, root: self.root, ranks });
+            return Err(Error::NoSuchRoot {
+                collective,
+                root: self.root,
+                ranks,
+            });
         }
         let call = Call {
             collective,
@@ -168,7 +209,13 @@ impl<'a> Operation<'a> {
                 return Ok(());
             }
             let (got, collective) = (counts.len(), self.collective);
-            Err(Error::Length { collective, what: "counts", got, expected: ranks, why: "one count a rank" })
+            Err(Error::Length {
+                collective,
+                what: "counts",
+                got,
+                expected: ranks,
+                why: "one count a rank",
+            })
         };
         Ok(match &self.counts {
             Counts::Vector => Layout::Even(self.output.elements.max(self.input.elements)),
@@ -178,13 +225,25 @@ impl<'a> Operation<'a> {
                 Layout::Blocks(counts.clone())
             }
             Counts::Own => {
-                let elements = if self.collective == Collective::Gather { self.input } else { self.output }.elements;
-                Layout::Own { rank: rank as u32, elements }
+                let elements = if self.collective == Collective::Gather {
+                    self.input
+                } else {
+                    self.output
+                }
+                .elements;
+                Layout::Own {
+                    rank: rank as u32,
+                    elements,
+                }
             }
             Counts::Exchange { send, receive } => {
                 own_counts(send)?;
                 own_counts(receive)?;
-                Layout::Exchange { rank: rank as u32, send: send.clone(), receive: receive.clone() }
+                Layout::Exchange {
+                    rank: rank as u32,
+                    send: send.clone(),
+                    receive: receive.clone(),
+                }
             }
         })
     }
@@ -193,8 +252,12 @@ impl<'a> Operation<'a> {
     fn block(&self, rank: usize, ranks: usize) -> Result<usize, Error> {
         let at_root = rank == self.root;
         let (one, many) = match self.collective {
-            Collective::Gather | Collective::Allgather if !self.in_place => (Some(self.input), None),
-            Collective::Scatter | Collective::ReduceScatter if !self.in_place => (Some(self.output), None),
+            Collective::Gather | Collective::Allgather if !self.in_place => {
+                (Some(self.input), None)
+            }
+            Collective::Scatter | Collective::ReduceScatter if !self.in_place => {
+                (Some(self.output), None)
+            }
             Collective::Gather if !at_root => (Some(self.input), None),
             Collective::Scatter if !at_root => (Some(self.output), None),
             Collective::Scatter | Collective::ReduceScatter => (None, Some(self.input)),
@@ -206,7 +269,13 @@ impl<'a> Operation<'a> {
         let got = many.unwrap_or(Buffer::NONE).elements;
         if !got.is_multiple_of(ranks) {
             let (collective, expected) = (self.collective, got / ranks * ranks);
-            return Err(Error::Length { collective, what: "buffer", got, expected, why: "a block of the same length for each rank" });
+            return Err(Error::Length {
+                collective,
+                what: "buffer",
+                got,
+                expected,
+                why: "a block of the same length for each rank",
+            });
         }
         Ok(got / ranks)
     }
@@ -214,16 +283,33 @@ impl<'a> Operation<'a> {
     fn check_lengths(&self, call: &Call, rank: usize, layout: &Layout) -> Result<(), Error> {
         let rank = rank as u32;
         let total = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
-            (0..blocks).map(|b| layout.elements(unit(b), blocks.max(1)).unwrap_or(0)).sum()
+            (0..blocks)
+                .map(|b| layout.elements(unit(b), blocks.max(1)).unwrap_or(0))
+                .sum()
         };
         let vector = matches!(layout, Layout::Even(_));
         let sides = [
-            ("input", self.input.elements, call.input_blocks(rank, 1), true),
-            ("output", self.output.elements, call.output_blocks(rank, 1), false),
+            (
+                "input",
+                self.input.elements,
+                call.input_blocks(rank, 1),
+                true,
+            ),
+            (
+                "output",
+                self.output.elements,
+                call.output_blocks(rank, 1),
+                false,
+            ),
         ];
         for (what, got, blocks, is_input) in sides {
-            let aliased = !matches!(call.alias(rank), allhands_core::call::Alias::Apart);
-            if aliased && ((is_input && got == 0) || (!is_input && got == 0)) {
+            // In place only the larger of two spaces that share memory has a length to check.
+            let inner = match call.alias(rank) {
+                Alias::Apart => false,
+                Alias::InputInOutput { .. } => is_input,
+                Alias::OutputInInput { .. } => !is_input,
+            };
+            if inner || (self.in_place && blocks == 0) {
                 continue;
             }
             let expected = match (vector, blocks, layout) {
@@ -235,7 +321,13 @@ impl<'a> Operation<'a> {
             if got != expected {
                 let collective = self.collective;
                 let why = "from the lengths of the other buffer and the counts";
-                return Err(Error::Length { collective, what, got, expected, why });
+                return Err(Error::Length {
+                    collective,
+                    what,
+                    got,
+                    expected,
+                    why,
+                });
             }
         }
         Ok(())
@@ -244,19 +336,31 @@ impl<'a> Operation<'a> {
 
 /// No rank leaves before every rank has entered.
 pub fn barrier() -> Operation<'static> {
-    Operation::new::<u8>(Collective::Barrier, Counts::Block, Buffer::NONE, Buffer::NONE)
+    Operation::new::<u8>(
+        Collective::Barrier,
+        Counts::Block,
+        Buffer::NONE,
+        Buffer::NONE,
+    )
 }
 
 /// The root's `buffer` reaches every rank's.
 pub fn broadcast<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
     let whole = Buffer::write(buffer);
-    Operation::new::<T>(Collective::Broadcast, Counts::Vector, Buffer::NONE, whole).rooted(root).in_place()
+    Operation::new::<T>(Collective::Broadcast, Counts::Vector, Buffer::NONE, whole)
+        .rooted(root)
+        .in_place()
 }
 
 /// Block `r` of the root's `input` reaches the `output` of rank `r`; other ranks give an empty input.
 pub fn scatter<'a, T: Element>(input: &'a [T], output: &'a mut [T], root: usize) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Scatter, Counts::Block, input, output).rooted(root)
+}
+
+/// [`scatter`] where the root's own block stays in its `buffer` of all blocks; other ranks give a buffer of one block.
+pub fn scatter_in_place<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
+    whole_in_place::<T>(Collective::Scatter, Counts::Block, buffer).rooted(root)
 }
 
 /// [`scatter`] with a block of `counts[r]` elements for rank `r`; only the root gives counts (others an empty slice).
@@ -276,6 +380,11 @@ pub fn gather<'a, T: Element>(input: &'a [T], output: &'a mut [T], root: usize) 
     Operation::new::<T>(Collective::Gather, Counts::Block, input, output).rooted(root)
 }
 
+/// [`gather`] where the root's own block already stands in its `buffer` of all blocks; other ranks give one block.
+pub fn gather_in_place<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
+    whole_in_place::<T>(Collective::Gather, Counts::Block, buffer).rooted(root)
+}
+
 /// [`gather`] with a block of `counts[r]` elements from rank `r`; only the root gives counts (others an empty slice).
 pub fn gather_v<'a, T: Element>(
     input: &'a [T],
@@ -288,7 +397,11 @@ pub fn gather_v<'a, T: Element>(
 }
 
 fn known(counts: &[usize]) -> Counts {
-    if counts.is_empty() { Counts::Own } else { Counts::Blocks(counts.to_vec()) }
+    if counts.is_empty() {
+        Counts::Own
+    } else {
+        Counts::Blocks(counts.to_vec())
+    }
 }
 
 /// The `input` of rank `r` reaches every rank's `output` as block `r`.
@@ -299,13 +412,28 @@ pub fn allgather<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operati
 
 /// [`allgather`] where each rank's block already stands at its place in `buffer`.
 pub fn allgather_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
-    Operation::new::<T>(Collective::Allgather, Counts::Block, Buffer::NONE, Buffer::write(buffer)).in_place()
+    Operation::new::<T>(
+        Collective::Allgather,
+        Counts::Block,
+        Buffer::NONE,
+        Buffer::write(buffer),
+    )
+    .in_place()
 }
 
 /// [`allgather`] with a block of `counts[r]` elements from rank `r`; every rank gives all counts.
-pub fn allgather_v<'a, T: Element>(input: &'a [T], output: &'a mut [T], counts: &[usize]) -> Operation<'a> {
+pub fn allgather_v<'a, T: Element>(
+    input: &'a [T],
+    output: &'a mut [T],
+    counts: &[usize],
+) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
-    Operation::new::<T>(Collective::Allgather, Counts::Blocks(counts.to_vec()), input, output)
+    Operation::new::<T>(
+        Collective::Allgather,
+        Counts::Blocks(counts.to_vec()),
+        input,
+        output,
+    )
 }
 
 /// Block `d` of the `input` of rank `s` reaches the `output` of rank `d` as block `s`.
@@ -316,7 +444,13 @@ pub fn all_to_all<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operat
 
 /// [`all_to_all`] where the received blocks replace the sent ones.
 pub fn all_to_all_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
-    Operation::new::<T>(Collective::Alltoall, Counts::Block, Buffer::NONE, Buffer::write(buffer)).in_place()
+    Operation::new::<T>(
+        Collective::Alltoall,
+        Counts::Block,
+        Buffer::NONE,
+        Buffer::write(buffer),
+    )
+    .in_place()
 }
 
 /// [`all_to_all`] with blocks of their own lengths: `send[d]` elements to rank `d`, `receive[s]` from rank `s`, packed in rank order.
@@ -327,7 +461,10 @@ pub fn all_to_all_v<'a, T: Element>(
     receive: &[usize],
 ) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
-    let counts = Counts::Exchange { send: send.to_vec(), receive: receive.to_vec() };
+    let counts = Counts::Exchange {
+        send: send.to_vec(),
+        receive: receive.to_vec(),
+    };
     Operation::new::<T>(Collective::Alltoall, counts, input, output)
 }
 
@@ -339,7 +476,20 @@ pub fn reduce<'a, T: Element, O: Operator<T>>(
     root: usize,
 ) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
-    Operation::new::<T>(Collective::Reduce, Counts::Vector, input, output).rooted(root).reducing::<T, O>(operator)
+    Operation::new::<T>(Collective::Reduce, Counts::Vector, input, output)
+        .rooted(root)
+        .reducing::<T, O>(operator)
+}
+
+/// [`reduce`] where the result replaces the root's `buffer`; the buffers of other ranks keep their values.
+pub fn reduce_in_place<'a, T: Element, O: Operator<T>>(
+    buffer: &'a mut [T],
+    operator: &'a O,
+    root: usize,
+) -> Operation<'a> {
+    whole_in_place::<T>(Collective::Reduce, Counts::Vector, buffer)
+        .rooted(root)
+        .reducing::<T, O>(operator)
 }
 
 /// The reduction of all inputs reaches every `output`.
@@ -352,7 +502,10 @@ pub fn allreduce<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`allreduce`] where the result replaces the input.
-pub fn allreduce_in_place<'a, T: Element, O: Operator<T>>(buffer: &'a mut [T], operator: &'a O) -> Operation<'a> {
+pub fn allreduce_in_place<'a, T: Element, O: Operator<T>>(
+    buffer: &'a mut [T],
+    operator: &'a O,
+) -> Operation<'a> {
     vector_in_place::<T, O>(Collective::Allreduce, buffer, operator)
 }
 
@@ -363,7 +516,8 @@ pub fn reduce_scatter<'a, T: Element, O: Operator<T>>(
     operator: &'a O,
 ) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
-    Operation::new::<T>(Collective::ReduceScatter, Counts::Block, input, output).reducing::<T, O>(operator)
+    Operation::new::<T>(Collective::ReduceScatter, Counts::Block, input, output)
+        .reducing::<T, O>(operator)
 }
 
 /// [`reduce_scatter`] where the result replaces the rank's own block of `buffer`; the other blocks keep their values.
@@ -372,7 +526,14 @@ pub fn reduce_scatter_in_place<'a, T: Element, O: Operator<T>>(
     operator: &'a O,
 ) -> Operation<'a> {
     let whole = Buffer::write(buffer);
-    Operation::new::<T>(Collective::ReduceScatter, Counts::Block, whole, Buffer::NONE).in_place().reducing::<T, O>(operator)
+    Operation::new::<T>(
+        Collective::ReduceScatter,
+        Counts::Block,
+        whole,
+        Buffer::NONE,
+    )
+    .in_place()
+    .reducing::<T, O>(operator)
 }
 
 /// [`reduce_scatter`] with a block of `counts[r]` elements for rank `r`; every rank gives all counts.
@@ -397,7 +558,10 @@ pub fn scan<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`scan`] where the result replaces the input.
-pub fn scan_in_place<'a, T: Element, O: Operator<T>>(buffer: &'a mut [T], operator: &'a O) -> Operation<'a> {
+pub fn scan_in_place<'a, T: Element, O: Operator<T>>(
+    buffer: &'a mut [T],
+    operator: &'a O,
+) -> Operation<'a> {
     vector_in_place::<T, O>(Collective::Scan, buffer, operator)
 }
 
@@ -411,8 +575,21 @@ pub fn exscan<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`exscan`] where the result replaces the input.
-pub fn exscan_in_place<'a, T: Element, O: Operator<T>>(buffer: &'a mut [T], operator: &'a O) -> Operation<'a> {
+pub fn exscan_in_place<'a, T: Element, O: Operator<T>>(
+    buffer: &'a mut [T],
+    operator: &'a O,
+) -> Operation<'a> {
     vector_in_place::<T, O>(Collective::Exscan, buffer, operator)
+}
+
+/// A call in place whose one buffer is input, output or both, as the rank's part in it says.
+fn whole_in_place<T: Element>(
+    collective: Collective,
+    counts: Counts,
+    buffer: &mut [T],
+) -> Operation<'_> {
+    let whole = Buffer::write(buffer);
+    Operation::new::<T>(collective, counts, whole, whole).in_place()
 }
 
 fn vector<'a, T: Element, O: Operator<T>>(
@@ -431,5 +608,7 @@ fn vector_in_place<'a, T: Element, O: Operator<T>>(
     operator: &'a O,
 ) -> Operation<'a> {
     let whole = Buffer::write(buffer);
-    Operation::new::<T>(collective, Counts::Vector, Buffer::NONE, whole).in_place().reducing::<T, O>(operator)
+    Operation::new::<T>(collective, Counts::Vector, Buffer::NONE, whole)
+        .in_place()
+        .reducing::<T, O>(operator)
 }

@@ -2,10 +2,12 @@
 
 use crate::error::Error;
 use crate::operation::Operation;
+use crate::transport::threads::{Flight, Port, Stamp};
+use crate::transport::{AlignedBytes, TransportError};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
 use allhands_core::call::Call;
 use allhands_core::progress::Cursor;
-use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::schedule::{Layout, Plan, Shape, Space};
 use std::sync::Arc;
 
 /// What decides which plan serves a call: never an address, never a list of counts.
@@ -27,7 +29,9 @@ impl Key {
         let (elements, blocks) = match layout {
             Layout::Even(elements) => (*elements, false),
             Layout::Regular(elements) => (*elements, true),
-            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => return None,
+            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => {
+                return None;
+            }
         };
         Some(Key {
             call: *call,
@@ -44,7 +48,9 @@ impl Key {
         let same_length = match layout {
             Layout::Even(elements) => !self.blocks && self.elements == *elements,
             Layout::Regular(elements) => self.blocks && self.elements == *elements,
-            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => false,
+            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => {
+                false
+            }
         };
         same_length
             && self.call == *call
@@ -63,6 +69,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// Whether the plan uses a window, which one call at a time owns.
+    pub(crate) fn has_window(&self) -> bool {
+        self.plan.flags > 0 || self.plan.space_bytes[Space::Window.index()] > 0
+    }
+
     /// Builds and lowers the schedule of `rank`.
     pub(crate) fn new(
         algorithm: &'static Algorithm,
@@ -72,11 +83,27 @@ impl Prepared {
         element_bytes: usize,
     ) -> Result<Prepared, Error> {
         let (collective, name) = (algorithm.collective, algorithm.name);
-        algorithm.admits(&shape).map_err(|source| Error::Unsuitable { collective, algorithm: name, source })?;
+        algorithm
+            .admits(&shape)
+            .map_err(|source| Error::Unsuitable {
+                collective,
+                algorithm: name,
+                source,
+            })?;
         let schedule = algorithm.schedule(&shape, rank as u32);
-        let plan = Plan::lower(&schedule, &shape.call, layout, element_bytes)
-            .map_err(|source| Error::Layout { collective, algorithm: name, source })?;
-        Ok(Prepared { algorithm, shape, plan })
+        let plan =
+            Plan::lower(&schedule, &shape.call, layout, element_bytes).map_err(|source| {
+                Error::Layout {
+                    collective,
+                    algorithm: name,
+                    source,
+                }
+            })?;
+        Ok(Prepared {
+            algorithm,
+            shape,
+            plan,
+        })
     }
 
     /// The algorithm with its parameters, as typed.
@@ -94,70 +121,131 @@ pub(crate) fn named(call: &Call, text: &str) -> Result<(&'static Algorithm, Shap
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     let found = algorithm::find(collective, name).ok_or_else(|| {
         let known: Vec<&str> = algorithm::of(collective).map(|a| a.name).collect();
-        Error::NoSuchAlgorithm { collective, name: name.to_string(), known: known.join(", ") }
+        Error::NoSuchAlgorithm {
+            collective,
+            name: name.to_string(),
+            known: known.join(", "),
+        }
     })?;
     let shape = found
         .shape(*call, parameters)
-        .map_err(|source| Error::Parameters { collective, algorithm: found.name, source })?;
+        .map_err(|source| Error::Parameters {
+            collective,
+            algorithm: found.name,
+            source,
+        })?;
     Ok((found, shape))
 }
 
 /// What a call in progress needs besides its plan; reused by the next call of the same shape.
 #[derive(Debug)]
 pub(crate) struct Running {
+    pub(crate) flight: Flight,
     pub(crate) cursor: Cursor,
-    pub(crate) scratch: crate::memory::AlignedBytes,
+    pub(crate) scratch: AlignedBytes,
+}
+
+impl Running {
+    /// Memory, cursor and flight for a plan; `window_key` as [`Flight::new`] wants it.
+    pub(crate) fn new(
+        port: &Port,
+        plan: &Plan,
+        window_key: u64,
+    ) -> Result<Running, TransportError> {
+        Ok(Running {
+            flight: Flight::new(port, plan, window_key)?,
+            cursor: Cursor::new(plan),
+            scratch: AlignedBytes::zeroed(plan.space_bytes[Space::Scratch.index()]),
+        })
+    }
 }
 
 /// The plans of recent shapes, at most [`PlanCache::MOST`].
 #[derive(Debug)]
-pub(crate) struct PlanCache<S> {
-    entries: Vec<Entry<S>>,
+pub(crate) struct PlanCache {
+    entries: Vec<Entry>,
     /// The entry of the last call: a repeated call compares with this one alone.
     last: usize,
 }
 
 /// A shape that has been called.
 #[derive(Debug)]
-pub(crate) struct Entry<S> {
+pub(crate) struct Entry {
     key: Key,
     pub(crate) prepared: Arc<Prepared>,
-    /// What the transport made for the plan.
-    pub(crate) site: S,
+    /// The signature that every call shows.
+    pub(crate) stamp: Stamp,
+    /// The key of its window, if the plan has one.
+    pub(crate) window_key: u64,
     /// Cursors and scratch of calls that have ended.
     pub(crate) idle: Vec<Running>,
 }
 
-impl<S> PlanCache<S> {
+impl PlanCache {
     /// How many shapes are kept.
     const MOST: usize = 64;
 
-    pub(crate) fn new() -> PlanCache<S> {
-        PlanCache { entries: Vec::new(), last: 0 }
+    pub(crate) fn new() -> PlanCache {
+        PlanCache {
+            entries: Vec::new(),
+            last: 0,
+        }
     }
 
     /// The entry of a call, if its shape has been called.
-    pub(crate) fn find(&mut self, call: &Call, layout: &Layout, operation: &Operation<'_>) -> Option<&mut Entry<S>> {
-        let hit = self.entries.get(self.last).is_some_and(|e| e.key.fits(call, layout, operation));
+    pub(crate) fn find(
+        &mut self,
+        call: &Call,
+        layout: &Layout,
+        operation: &Operation<'_>,
+    ) -> Option<&mut Entry> {
+        let hit = self
+            .entries
+            .get(self.last)
+            .is_some_and(|e| e.key.fits(call, layout, operation));
         if !hit {
-            self.last = self.entries.iter().position(|e| e.key.fits(call, layout, operation))?;
+            self.last = self
+                .entries
+                .iter()
+                .position(|e| e.key.fits(call, layout, operation))?;
         }
         self.entries.get_mut(self.last)
     }
 
     /// Keeps a plan, in the place of the oldest if there are too many.
-    pub(crate) fn insert(&mut self, key: Key, prepared: Arc<Prepared>, site: S) {
+    pub(crate) fn insert(
+        &mut self,
+        key: Key,
+        prepared: Arc<Prepared>,
+        stamp: Stamp,
+        window_key: u64,
+    ) {
         if self.entries.len() == Self::MOST {
             self.entries.remove(0);
         }
-        self.entries.push(Entry { key, prepared, site, idle: Vec::new() });
+        self.entries.push(Entry {
+            key,
+            prepared,
+            stamp,
+            window_key,
+            idle: Vec::new(),
+        });
         self.last = self.entries.len() - 1;
     }
 
     /// Takes back what an ended call used, if its shape is still kept.
     pub(crate) fn give_back(&mut self, prepared: &Arc<Prepared>, running: Running) {
-        let last = self.entries.get(self.last).is_some_and(|e| Arc::ptr_eq(&e.prepared, prepared));
-        let at = if last { Some(self.last) } else { self.entries.iter().position(|e| Arc::ptr_eq(&e.prepared, prepared)) };
+        let last = self
+            .entries
+            .get(self.last)
+            .is_some_and(|e| Arc::ptr_eq(&e.prepared, prepared));
+        let at = if last {
+            Some(self.last)
+        } else {
+            self.entries
+                .iter()
+                .position(|e| Arc::ptr_eq(&e.prepared, prepared))
+        };
         if let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) {
             entry.idle.push(running);
         }

@@ -152,31 +152,36 @@ enum Aliasing {
 
 const GUARD: u8 = 0xa5;
 
-/// Bytes at an offset in a buffer of their own, with guards on both sides.
+/// Bytes at an offset in a buffer of their own, with guards before and behind them. At an odd
+/// offset nothing is behind, so that a sanitizer sees reads past the end.
 struct Placed {
     buffer: Vec<u8>,
     offset: usize,
+    end: usize,
 }
 
 impl Placed {
     fn new(bytes: &[u8], offset: usize) -> Self {
+        let behind = if offset % 2 == 1 { 0 } else { 64 };
         let offset = 64 + offset;
-        let mut buffer = vec![GUARD; offset + bytes.len() + 64];
-        buffer[offset..][..bytes.len()].copy_from_slice(bytes);
-        Self { buffer, offset }
+        let end = offset + bytes.len();
+        let mut buffer = vec![GUARD; end + behind];
+        buffer[offset..end].copy_from_slice(bytes);
+        Self {
+            buffer,
+            offset,
+            end,
+        }
     }
     fn address(&mut self) -> *mut u8 {
         self.buffer[self.offset..].as_mut_ptr()
     }
     fn content(&self) -> &[u8] {
-        &self.buffer[self.offset..self.buffer.len() - 64]
+        &self.buffer[self.offset..self.end]
     }
     fn guarded(&self) -> bool {
-        let end = self.buffer.len() - 64;
-        self.buffer[..self.offset]
-            .iter()
-            .chain(&self.buffer[end..])
-            .all(|&byte| byte == GUARD)
+        let guards = [&self.buffer[..self.offset], &self.buffer[self.end..]];
+        guards.into_iter().flatten().all(|&byte| byte == GUARD)
     }
 }
 
@@ -256,7 +261,7 @@ fn check<T: Sample, O: Operator<T>>(operator: &O) {
     for set in sets {
         let kernel = Kernel::with_instruction_set::<T, O>(operator, set).expect("available");
         assert_eq!(kernel.element_bytes(), size_of::<T>());
-        for length in (0..=67).chain([1000]) {
+        for length in (0..=67).chain([1000, 2500]) {
             let left = samples::<T>(&mut random, length);
             let right = samples::<T>(&mut random, length);
             for offsets in [[0, 0, 0], [1, 3, 5], [4, 9, 2]] {

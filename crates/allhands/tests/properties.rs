@@ -37,13 +37,22 @@ enum Kind {
     ComposeMaps,
 }
 
-const KINDS: [Kind; 5] = [Kind::SumOfU64, Kind::SumOfF32, Kind::MaxOfI16, Kind::AndOfBool, Kind::ComposeMaps];
+const KINDS: [Kind; 5] = [
+    Kind::SumOfU64,
+    Kind::SumOfF32,
+    Kind::MaxOfI16,
+    Kind::AndOfBool,
+    Kind::ComposeMaps,
+];
 
 /// An affine map x ↦ a·x + b modulo 2^32.
 type Map = [u32; 2];
 
 fn compose(left: &Map, right: &Map) -> Map {
-    [left[0].wrapping_mul(right[0]), left[1].wrapping_mul(right[0]).wrapping_add(right[1])]
+    [
+        left[0].wrapping_mul(right[0]),
+        left[1].wrapping_mul(right[0]).wrapping_add(right[1]),
+    ]
 }
 
 fn mix(a: u64, b: u64, c: u64) -> u64 {
@@ -61,7 +70,9 @@ impl Case {
     fn count(&self, from: usize, to: usize) -> usize {
         match self.irregular {
             None => self.elements,
-            Some(seed) => (mix(seed, from as u64, to as u64) % (2 * self.elements as u64 + 2)) as usize,
+            Some(seed) => {
+                (mix(seed, from as u64, to as u64) % (2 * self.elements as u64 + 2)) as usize
+            }
         }
     }
 
@@ -73,14 +84,22 @@ impl Case {
 /// What each rank has, as one list a block: `blocks[rank][block]`.
 fn inputs<T>(case: &Case, value: fn(u64) -> T) -> Vec<Vec<Vec<T>>> {
     let make = |rank: usize, block: usize, elements: usize| -> Vec<T> {
-        (0..elements).map(|i| value(mix(rank as u64, block as u64, i as u64))).collect()
+        (0..elements)
+            .map(|i| value(mix(rank as u64, block as u64, i as u64)))
+            .collect()
     };
     let blocks = |rank: usize| match case.collective() {
         Collective::Barrier => vec![],
         Collective::Broadcast | Collective::Scatter if rank != case.root => vec![],
-        Collective::Scatter => (0..case.ranks).map(|b| make(rank, b, case.count(b, 0))).collect(),
-        Collective::Alltoall => (0..case.ranks).map(|b| make(rank, b, case.count(rank, b))).collect(),
-        Collective::ReduceScatter => (0..case.ranks).map(|b| make(rank, b, case.count(b, 0))).collect(),
+        Collective::Scatter => (0..case.ranks)
+            .map(|b| make(rank, b, case.count(b, 0)))
+            .collect(),
+        Collective::Alltoall => (0..case.ranks)
+            .map(|b| make(rank, b, case.count(rank, b)))
+            .collect(),
+        Collective::ReduceScatter => (0..case.ranks)
+            .map(|b| make(rank, b, case.count(b, 0)))
+            .collect(),
         Collective::Gather | Collective::Allgather => vec![make(rank, 0, case.count(rank, 0))],
         _ => vec![make(rank, 0, case.elements)],
     };
@@ -88,12 +107,21 @@ fn inputs<T>(case: &Case, value: fn(u64) -> T) -> Vec<Vec<Vec<T>>> {
 }
 
 /// What each rank must get, by the serial definition; `None` where it is undefined.
-fn expected<T: Element, O: Operator<T>>(case: &Case, inputs: &[Vec<Vec<T>>], operator: &O) -> Vec<Option<Vec<T>>> {
+fn expected<T: Element, O: Operator<T>>(
+    case: &Case,
+    inputs: &[Vec<Vec<T>>],
+    operator: &O,
+) -> Vec<Option<Vec<T>>> {
     let fold = |ranks: std::ops::Range<usize>, block: usize| -> Vec<T> {
         let first = ranks.start;
-        ranks.skip(1).fold(inputs[first][block].clone(), |sum, rank| {
-            sum.iter().zip(&inputs[rank][block]).map(|(a, b)| operator.combine(a, b)).collect()
-        })
+        ranks
+            .skip(1)
+            .fold(inputs[first][block].clone(), |sum, rank| {
+                sum.iter()
+                    .zip(&inputs[rank][block])
+                    .map(|(a, b)| operator.combine(a, b))
+                    .collect()
+            })
     };
     let (p, root) = (case.ranks, case.root);
     let one = |rank: usize| match case.collective() {
@@ -101,7 +129,9 @@ fn expected<T: Element, O: Operator<T>>(case: &Case, inputs: &[Vec<Vec<T>>], ope
         Collective::Broadcast => Some(inputs[root][0].clone()),
         Collective::Scatter => Some(inputs[root][rank].clone()),
         Collective::Gather if rank != root => Some(vec![]),
-        Collective::Gather | Collective::Allgather => Some(inputs.iter().flat_map(|i| i[0].clone()).collect()),
+        Collective::Gather | Collective::Allgather => {
+            Some(inputs.iter().flat_map(|i| i[0].clone()).collect())
+        }
         Collective::Alltoall => Some(inputs.iter().flat_map(|i| i[rank].clone()).collect()),
         Collective::ReduceScatter => Some(fold(0..p, rank)),
         Collective::Reduce if rank != root => Some(vec![]),
@@ -145,7 +175,9 @@ fn apart<'a, T: Element, O: Operator<T>>(
             operation::all_to_all_v(input, &send, output, &receive)
         }
         Collective::Alltoall => operation::all_to_all(input, output),
-        Collective::ReduceScatter if irregular => operation::reduce_scatter_v(input, &counts, output, operator),
+        Collective::ReduceScatter if irregular => {
+            operation::reduce_scatter_v(input, &counts, output, operator)
+        }
         Collective::ReduceScatter => operation::reduce_scatter(input, output, operator),
         Collective::Reduce => operation::reduce(input, output, operator, root),
         Collective::Allreduce => operation::allreduce(input, output, operator),
@@ -155,7 +187,12 @@ fn apart<'a, T: Element, O: Operator<T>>(
 }
 
 /// The buffer of a call in place, the call on it, and where its result lies; `None` if the collective has no such form.
-fn in_place<T: Element>(case: &Case, rank: usize, input: &[T], expected: usize) -> Option<(Vec<T>, usize)> {
+fn in_place<T: Element>(
+    case: &Case,
+    rank: usize,
+    input: &[T],
+    expected: usize,
+) -> Option<(Vec<T>, usize)> {
     match case.collective() {
         Collective::Allgather => {
             let mut buffer = vec![input.first().copied()?; case.ranks * case.elements];
@@ -231,7 +268,9 @@ fn try_case(case: &Case) -> Result<(), TestCaseError> {
         Kind::SumOfF32 => check::<f32, _>(case, |x| (x % 1000) as f32, &Sum),
         Kind::MaxOfI16 => check::<i16, _>(case, |x| x as i16, &Max),
         Kind::AndOfBool => check::<bool, _>(case, |x| !x.is_multiple_of(7), &LogicalAnd),
-        Kind::ComposeMaps => check::<Map, _>(case, |x| [x as u32, (x >> 32) as u32], &Ordered(compose)),
+        Kind::ComposeMaps => {
+            check::<Map, _>(case, |x| [x as u32, (x >> 32) as u32], &Ordered(compose))
+        }
     }
 }
 
@@ -241,20 +280,45 @@ fn cases(algorithm: &'static Algorithm, setting: &'static str) -> impl Strategy<
     } else {
         (1..=17usize).boxed()
     };
-    (ranks, any::<usize>(), 0..10usize, any::<bool>(), any::<Option<u64>>(), 0..KINDS.len()).prop_map(
-        move |(ranks, root, count, in_place, irregular, kind)| {
+    (
+        ranks,
+        any::<usize>(),
+        0..10usize,
+        any::<bool>(),
+        any::<Option<u64>>(),
+        0..KINDS.len(),
+    )
+        .prop_map(move |(ranks, root, count, in_place, irregular, kind)| {
             let elements = [0, 1, 2, 3, ranks - 1, ranks, ranks + 1, 50, 300, 2000][count];
-            let root = if algorithm.collective.rooted() { root % ranks } else { 0 };
+            let root = if algorithm.collective.rooted() {
+                root % ranks
+            } else {
+                0
+            };
             let irregular = irregular.filter(|_| !in_place);
-            let mut case = Case { algorithm, setting, ranks, root, elements, in_place, irregular, kind: KINDS[kind] };
-            let call = Call { root: root as u32, commutative: false, ..Call::new(algorithm.collective, ranks as u32) };
-            let ordered = algorithm.shape(call, setting).is_ok_and(|shape| algorithm.admits(&shape).is_ok());
+            let mut case = Case {
+                algorithm,
+                setting,
+                ranks,
+                root,
+                elements,
+                in_place,
+                irregular,
+                kind: KINDS[kind],
+            };
+            let call = Call {
+                root: root as u32,
+                commutative: false,
+                ..Call::new(algorithm.collective, ranks as u32)
+            };
+            let ordered = algorithm
+                .shape(call, setting)
+                .is_ok_and(|shape| algorithm.admits(&shape).is_ok());
             if case.kind == Kind::ComposeMaps && !ordered {
                 case.kind = Kind::SumOfU64;
             }
             case
-        },
-    )
+        })
 }
 
 /// Every algorithm and setting, on cases that proptest picks and shrinks.
@@ -262,7 +326,11 @@ fn cases(algorithm: &'static Algorithm, setting: &'static str) -> impl Strategy<
 fn every_algorithm_does_what_the_serial_definition_says() {
     for algorithm in algorithm::all() {
         for setting in algorithm.settings {
-            let mut runner = TestRunner::new(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() });
+            let mut runner = TestRunner::new(ProptestConfig {
+                cases: 32,
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            });
             let tried = runner.run(&cases(algorithm, setting), |case| try_case(&case));
             if let Err(failure) = tried {
                 panic!("{algorithm:?}:{setting}: {failure}");

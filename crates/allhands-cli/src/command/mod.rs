@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod bench;
 pub mod completions;
 pub mod list;
 pub mod verify;

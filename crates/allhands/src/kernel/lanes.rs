@@ -1,7 +1,6 @@
 //! Loops over elements, shaped so that the compiler turns them into vector code.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 use super::{Combine, InstructionSet};
 use crate::element::Element;
@@ -92,8 +91,13 @@ impl<T: Element, O: Operator<T>> Loop for EachElement<T, O> {
     }
 }
 
-/// Combines in one of four loops. Each case of aliasing has its own, as a compiler that must
-/// fear overlap gives up on vectors exactly when `out` is an operand.
+/// Bytes of a cache line, and of the widest vector.
+const LINE_BYTES: usize = 64;
+
+/// Operands of fewer bytes are combined where they stand: aligning would cost more than it gains.
+const WORTH_ALIGNING_BYTES: usize = 2048;
+
+/// Combines elements of type `T`.
 ///
 /// # Safety
 ///
@@ -106,65 +110,91 @@ pub(super) unsafe fn combine<T: Element, O: Operator<T>>(
     out: *mut u8,
     elements: usize,
 ) {
-    if elements == 0 {
-        return; // The pointers may be null.
-    }
     let left = left.cast::<Unaligned<T>>();
     let right = right.cast::<Unaligned<T>>();
     let out = out.cast::<Unaligned<T>>();
-    let in_left = left.addr() == out.addr();
-    let in_right = right.addr() == out.addr();
-    if in_left && in_right {
-        for i in 0..elements {
-            // SAFETY: `i` is within the promised length, and `out` holds a valid element.
-            unsafe {
-                let value = out.add(i).read().0;
-                out.add(i)
-                    .write(Unaligned(operator.combine(&value, &value)));
-            }
+    let head = unaligned_elements::<T>(out.addr(), LINE_BYTES, elements);
+    for (first, count) in [(0, head), (head, elements - head)] {
+        if count == 0 {
+            continue; // The pointers may be null.
         }
-    } else if in_left {
-        // SAFETY: `out` holds valid elements as `left` does, and `right` does not overlap it, so
-        // the unique and the shared slice are apart. Unaligned<T> has alignment 1.
-        let (out, right) = unsafe { slices(out, right, elements) };
-        for (out, &Unaligned(right)) in out.iter_mut().zip(right) {
-            *out = Unaligned(operator.combine(&{ out.0 }, &right));
-        }
-    } else if in_right {
-        // SAFETY: as above with the sides exchanged.
-        let (out, left) = unsafe { slices(out, left, elements) };
-        for (out, &Unaligned(left)) in out.iter_mut().zip(left) {
-            *out = Unaligned(operator.combine(&left, &{ out.0 }));
-        }
-    } else {
-        // SAFETY: `out` overlaps neither operand; it may be uninitialised, which MaybeUninit
-        // allows. Both operands are only read, so they may overlap each other.
-        let (out, left) = unsafe { slices(out.cast::<MaybeUninit<_>>(), left, elements) };
-        // SAFETY: `right` is readable for this length.
-        let right = unsafe { std::slice::from_raw_parts(right, elements) };
-        for ((out, &Unaligned(left)), &Unaligned(right)) in out.iter_mut().zip(left).zip(right) {
-            out.write(Unaligned(operator.combine(&left, &right)));
+        // SAFETY: both parts lie within the promised length and are aliased as the whole is.
+        unsafe {
+            let (left, right, out) = (left.add(first), right.add(first), out.add(first));
+            each_aliasing(operator, left, right, out, count);
         }
     }
 }
 
-/// Two slices of one length.
+/// How many elements to combine apart, so that the others are stored at multiples of so many
+/// bytes and no store splits a cache line.
+#[inline(always)]
+pub(super) fn unaligned_elements<T>(
+    address: usize,
+    multiple_bytes: usize,
+    elements: usize,
+) -> usize {
+    let bytes = size_of::<T>();
+    if bytes == 0 || elements < WORTH_ALIGNING_BYTES.div_ceil(bytes) {
+        return 0;
+    }
+    let head_bytes = address.wrapping_neg() % multiple_bytes;
+    // If this does not divide, no element starts at such a multiple.
+    if head_bytes.is_multiple_of(bytes) {
+        head_bytes / bytes
+    } else {
+        0
+    }
+}
+
+/// Combines in one of four loops. Each case of aliasing has its own, in which the compiler sees
+/// that an element is stored where it was loaded; otherwise it would have to fear overlap, and
+/// give up on vectors, exactly when `out` is an operand.
 ///
 /// # Safety
 ///
-/// `out` is valid for writes and `operand` for reads of `elements` valid values, and they do not
-/// overlap.
+/// As for [`each`], where `out` may be an operand.
 #[inline(always)]
-unsafe fn slices<'a, W, R>(
-    out: *mut W,
-    operand: *const R,
+unsafe fn each_aliasing<T: Element, O: Operator<T>>(
+    operator: &O,
+    left: *const Unaligned<T>,
+    right: *const Unaligned<T>,
+    out: *mut Unaligned<T>,
     elements: usize,
-) -> (&'a mut [W], &'a [R]) {
-    // SAFETY: the caller's promise.
+) {
+    let same = out.cast_const();
+    // SAFETY: in each case the pointers are equal to those promised.
     unsafe {
-        (
-            std::slice::from_raw_parts_mut(out, elements),
-            std::slice::from_raw_parts(operand, elements),
-        )
+        match (left.addr() == out.addr(), right.addr() == out.addr()) {
+            (true, true) => each(operator, same, same, out, elements),
+            (true, false) => each(operator, same, right, out, elements),
+            (false, true) => each(operator, left, same, out, elements),
+            (false, false) => each(operator, left, right, out, elements),
+        }
+    }
+}
+
+/// The loop.
+///
+/// # Safety
+///
+/// `left` and `right` are readable for `elements` valid values and `out` is writable for as many;
+/// it is an operand or overlaps neither.
+#[inline(always)]
+unsafe fn each<T: Element, O: Operator<T>>(
+    operator: &O,
+    left: *const Unaligned<T>,
+    right: *const Unaligned<T>,
+    out: *mut Unaligned<T>,
+    elements: usize,
+) {
+    for i in 0..elements {
+        // SAFETY: `i` is within the promised length, and as an element is written only where it
+        // was just read, if anywhere in an operand, those still to be read are as they were.
+        // Unaligned<T> has alignment 1.
+        unsafe {
+            let (left, right) = (left.add(i).read().0, right.add(i).read().0);
+            out.add(i).write(Unaligned(operator.combine(&left, &right)));
+        }
     }
 }

@@ -22,8 +22,9 @@ use crate::operator::Operator;
 /// As for [`Kernel::combine`], and the context must be the one the loop was made for.
 pub type Combine = unsafe fn(*const (), *const u8, *const u8, *mut u8, usize);
 
-/// What operators tell kernels, out of reach of other crates.
-pub mod sealed {
+/// What operators tell kernels. The module is private so that other crates, which cannot name
+/// its types, cannot hand a kernel a loop of the wrong element type.
+pub(crate) mod sealed {
     use super::{Combine, InstructionSet};
 
     /// Proof that the caller is this crate.
@@ -111,6 +112,18 @@ impl<'a> Kernel<'a> {
             context,
             operator: PhantomData,
         }
+    }
+
+    /// The kernel without its lifetime, for transports.
+    ///
+    /// # Safety
+    ///
+    /// The operator that the kernel borrows outlives every use of the result.
+    #[must_use]
+    pub(crate) unsafe fn erase(self) -> crate::transport::Combine {
+        // SAFETY: the loop is sound on any runs of valid elements, aligned or not, with the context it was made for,
+        // from any thread as operators are Sync; it goes element by element. The caller keeps the operator alive.
+        unsafe { crate::transport::Combine::new(self.element_bytes, self.combine, self.context) }
     }
 
     /// Bytes of one element.

@@ -213,3 +213,129 @@ locations! {
     i64 i64, |_v| false;
     u64 u64, |_v| false;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn integers_wrap_and_logic_gives_zero_or_one() {
+        assert_eq!(Sum.combine(&250_u8, &10), 4);
+        assert_eq!(Product.combine(&i32::MIN, &-1), i32::MIN);
+        assert_eq!(LogicalAnd.combine(&6_i16, &-3), 1);
+        assert_eq!(LogicalOr.combine(&0_u64, &0), 0);
+        assert_eq!(LogicalOr.combine(&0_u64, &9), 1);
+        assert_eq!(LogicalXor.combine(&7_i8, &2), 0);
+        assert_eq!(LogicalXor.combine(&0_i8, &-128), 1);
+        assert!(LogicalXor.combine(&true, &false) && !LogicalAnd.combine(&true, &false));
+        assert_eq!(BitXor.combine(&0b1100_u8, &0b1010), 0b0110);
+    }
+
+    #[test]
+    fn complex_numbers_multiply_as_they_should() {
+        let product = Product.combine(&Complex::new(1.0, 2.0), &Complex::new(3.0_f64, -1.0));
+        assert_eq!(product, Complex::new(5.0, 5.0));
+    }
+
+    #[test]
+    fn half_precision_rounds_once_to_even() {
+        let eps = f16::EPSILON; // The distance from 1 to the next number.
+        let half_eps = f16::from_f32(eps.to_f32() / 2.0);
+        assert_eq!(Sum.combine(&f16::ONE, &half_eps), f16::ONE);
+        let next = f16::from_f32(1.0 + eps.to_f32());
+        assert_eq!(
+            Sum.combine(&next, &half_eps).to_f32(),
+            1.0 + 2.0 * eps.to_f32()
+        );
+        assert_eq!(
+            Product.combine(&f16::MAX, &f16::from_f32(2.0)),
+            f16::INFINITY
+        );
+        assert_eq!(
+            Sum.combine(&bf16::from_f32(256.0), &bf16::ONE).to_f32(),
+            256.0
+        );
+    }
+
+    /// Min and max of every pair of specials give the same bits in either order.
+    #[test]
+    fn extremes_ignore_nan_and_order_zeros() {
+        macro_rules! check {
+            ($($type:ident)*) => {$({
+                let numbers =
+                    [$type::NEG_INFINITY, $type::MIN, -0.0, 0.0, $type::MAX, $type::INFINITY];
+                for (i, a) in numbers.iter().enumerate() {
+                    for (j, b) in numbers.iter().enumerate() {
+                        let (low, high) = (numbers[i.min(j)], numbers[i.max(j)]);
+                        assert_eq!(Min.combine(a, b).to_bits(), low.to_bits());
+                        assert_eq!(Max.combine(a, b).to_bits(), high.to_bits());
+                    }
+                    for nan in [$type::NAN, -$type::NAN] {
+                        assert_eq!(Min.combine(a, &nan).to_bits(), a.to_bits());
+                        assert_eq!(Min.combine(&nan, a).to_bits(), a.to_bits());
+                        assert_eq!(Max.combine(a, &nan).to_bits(), a.to_bits());
+                        assert_eq!(Max.combine(&nan, a).to_bits(), a.to_bits());
+                        assert!(Min.combine(&nan, &nan).is_nan());
+                    }
+                }
+            })*};
+        }
+        check!(f32 f64);
+    }
+
+    #[test]
+    fn locations_take_the_lower_index_of_equal_values() {
+        let pair = |value: f64, index: i64| Pair { value, index };
+        let cases = [
+            // left, right, minloc, maxloc
+            (pair(1.0, 5), pair(2.0, 0), 5, 0),
+            (pair(1.0, 5), pair(1.0, -3), -3, -3),
+            (pair(-0.0, 4), pair(0.0, 2), 2, 2),
+            (pair(f64::NAN, 0), pair(f64::INFINITY, 9), 9, 9),
+            (pair(f64::NAN, 0), pair(f64::NEG_INFINITY, 9), 9, 9),
+            (pair(f64::NAN, 8), pair(-f64::NAN, 7), 7, 7),
+        ];
+        for (a, b, min, max) in cases {
+            for (left, right) in [(a, b), (b, a)] {
+                assert_eq!(
+                    MinLoc.combine(&left, &right).index,
+                    min,
+                    "{left:?} {right:?}"
+                );
+                assert_eq!(
+                    MaxLoc.combine(&left, &right).index,
+                    max,
+                    "{left:?} {right:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn signatures_differ_and_survive_the_wire() {
+        let signatures = [
+            Operator::<i32>::signature(&Sum),
+            Operator::<i32>::signature(&Product),
+            Operator::<i32>::signature(&Min),
+            Operator::<i32>::signature(&LogicalXor),
+            Operator::<Pair<i32, i32>>::signature(&MaxLoc),
+            OperatorSignature::user("gcd", true),
+            OperatorSignature::user("gcd", false),
+            OperatorSignature::user("lcm", true),
+        ];
+        assert_eq!(
+            signatures.iter().collect::<BTreeSet<_>>().len(),
+            signatures.len()
+        );
+        assert_eq!(signatures[4].to_string(), "maxloc");
+        assert!(signatures[6].to_string().ends_with("(ordered)"));
+        assert_eq!(
+            OperatorSignature::from_code(99).to_string(),
+            "unknown operator 99"
+        );
+        for signature in signatures {
+            assert_eq!(OperatorSignature::from_code(signature.code()), signature);
+        }
+    }
+}

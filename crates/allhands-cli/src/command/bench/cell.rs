@@ -66,19 +66,33 @@ pub fn measure(cell: &Cell, budget: Duration) -> Record {
         stop: AtomicBool::new(false),
         failure: Mutex::new(None),
     };
-    let done = threads::run(cell.ranks as usize, |comm| run_rank(cell, &comm, &clock, budget));
+    let done = threads::run(cell.ranks as usize, |comm| {
+        run_rank(cell, &comm, &clock, budget)
+    });
     let failure = match done {
         Err(error) => Some(error.to_string()),
-        Ok(ranks) => ranks.into_iter().find_map(Result::err).map(|error| error.to_string()),
+        Ok(ranks) => ranks
+            .into_iter()
+            .find_map(Result::err)
+            .map(|error| error.to_string()),
     };
-    let failure = clock.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).or(failure);
+    let failure = clock
+        .failure
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .or(failure);
     let span = |(start, end): &(AtomicU64, AtomicU64)| {
         let (start, end) = (start.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
         end.checked_sub(start).map(|ns| ns as f64 / 1000.0)
     };
     let mut times: Vec<f64> = clock.spans.iter().skip(WARM_UP).map_while(span).collect();
     times.sort_by(f64::total_cmp);
-    let at = |q: f64| times.get(((times.len() as f64 - 1.0) * q).round() as usize).copied().unwrap_or(f64::NAN);
+    let at = |q: f64| {
+        times
+            .get(((times.len() as f64 - 1.0) * q).round() as usize)
+            .copied()
+            .unwrap_or(f64::NAN)
+    };
     let name = match cell.parameters.as_str() {
         "" => cell.algorithm.name.to_string(),
         parameters => format!("{}:{parameters}", cell.algorithm.name),
@@ -115,7 +129,12 @@ fn total_bytes(cell: &Cell) -> usize {
     }
 }
 
-fn run_rank(cell: &Cell, comm: &allhands::Communicator, clock: &Clock, budget: Duration) -> Result<(), Error> {
+fn run_rank(
+    cell: &Cell,
+    comm: &allhands::Communicator,
+    clock: &Clock,
+    budget: Duration,
+) -> Result<(), Error> {
     let mut workload = Workload::new(cell, comm.rank(), comm.size());
     let name = format!("{}:{}", cell.algorithm.name, cell.parameters);
     let begin = Instant::now();
@@ -128,8 +147,14 @@ fn run_rank(cell: &Cell, comm: &allhands::Communicator, clock: &Clock, budget: D
         start.fetch_min(started, Ordering::Relaxed);
         end.fetch_max(ended, Ordering::Relaxed);
         if let Some(wrong) = workload.wrong(iteration as u64) {
-            let mut failure = clock.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            failure.get_or_insert(format!("rank {}, iteration {iteration}: {wrong}", comm.rank()));
+            let mut failure = clock
+                .failure
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            failure.get_or_insert(format!(
+                "rank {}, iteration {iteration}: {wrong}",
+                comm.rank()
+            ));
         }
         // One rank decides, before a barrier, so that all see the same.
         if comm.rank() == 0 && iteration + 1 >= WARM_UP + LEAST && begin.elapsed() > budget {

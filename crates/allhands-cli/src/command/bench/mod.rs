@@ -64,19 +64,37 @@ pub struct Arguments {
 fn bytes(text: &str) -> Result<usize, String> {
     let (digits, unit) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 1 << 10),
-        None => text.strip_suffix(['M', 'm']).map_or((text, 1), |digits| (digits, 1 << 20)),
+        None => text
+            .strip_suffix(['M', 'm'])
+            .map_or((text, 1), |digits| (digits, 1 << 20)),
     };
-    let wrong = || format!("'{text}' is no size; type 8, 4K or 1M, up to 256M, in multiples of 8 bytes");
-    let bytes: usize = digits.parse::<usize>().ok().and_then(|n| n.checked_mul(unit)).ok_or_else(wrong)?;
-    if bytes.is_multiple_of(8) && bytes <= 256 << 20 { Ok(bytes) } else { Err(wrong()) }
+    let wrong =
+        || format!("'{text}' is no size; type 8, 4K or 1M, up to 256M, in multiples of 8 bytes");
+    let bytes: usize = digits
+        .parse::<usize>()
+        .ok()
+        .and_then(|n| n.checked_mul(unit))
+        .ok_or_else(wrong)?;
+    if bytes.is_multiple_of(8) && bytes <= 256 << 20 {
+        Ok(bytes)
+    } else {
+        Err(wrong())
+    }
 }
 
 /// Runs the benchmark; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let rows = rows(arguments)?;
     let cells: usize = rows.iter().map(Vec::len).sum();
-    anyhow::ensure!(cells > 0, "no algorithm fits; allhands list prints what each requires");
-    let seconds = if arguments.quick { arguments.time.min(11.0) } else { arguments.time };
+    anyhow::ensure!(
+        cells > 0,
+        "no algorithm fits; allhands list prints what each requires"
+    );
+    let seconds = if arguments.quick {
+        arguments.time.min(11.0)
+    } else {
+        arguments.time
+    };
     let (start, budget) = (Instant::now(), Duration::from_secs_f64(seconds));
     let bar = progress_bar(cells);
     let mut out: Box<dyn Write> = match &arguments.json {
@@ -103,7 +121,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plots = plot::all(&arguments.plots, &records)?;
     let wrong = records.iter().filter(|r| !r.correct).count();
     report::tail(&mut out, &records, plots, &arguments.plots, start.elapsed())?;
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if wrong == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn progress_bar(cells: usize) -> ProgressBar {
@@ -111,7 +133,8 @@ fn progress_bar(cells: usize) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cells, {eta} left");
-    ProgressBar::new(cells as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::new(cells as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// The cells to measure: a row for each collective, number of ranks and size.
@@ -124,21 +147,50 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
         arguments.algorithm.is_none() || collectives.len() == 1,
         "--algorithm needs one collective, as in: allhands bench allreduce --algorithm ring"
     );
-    let sizes = if arguments.quick { vec![8, 4 << 10, 256 << 10] } else { arguments.bytes.clone() };
+    let sizes = if arguments.quick {
+        vec![8, 4 << 10, 256 << 10]
+    } else {
+        arguments.bytes.clone()
+    };
     let mut rows = Vec::new();
     for &ranks in &arguments.ranks.0 {
-        anyhow::ensure!(ranks <= 256, "ranks are threads here: at most 256, not {ranks}");
-        anyhow::ensure!(arguments.root < ranks, "--root {}: the ranks are 0 to {}", arguments.root, ranks - 1);
+        anyhow::ensure!(
+            ranks <= 256,
+            "ranks are threads here: at most 256, not {ranks}"
+        );
+        anyhow::ensure!(
+            arguments.root < ranks,
+            "--root {}: the ranks are 0 to {}",
+            arguments.root,
+            ranks - 1
+        );
         for &collective in &collectives {
-            let sizes = if collective == Collective::Barrier { vec![0] } else { sizes.clone() };
-            let root = if collective.rooted() { arguments.root } else { 0 };
-            let call = Call { root, ..Call::new(collective, ranks) };
+            let sizes = if collective == Collective::Barrier {
+                vec![0]
+            } else {
+                sizes.clone()
+            };
+            let root = if collective.rooted() {
+                arguments.root
+            } else {
+                0
+            };
+            let call = Call {
+                root,
+                ..Call::new(collective, ranks)
+            };
             for bytes in sizes {
                 let mut row = Vec::new();
                 for (algorithm, parameters) in candidates(arguments, collective)? {
                     let shape = names::shape(algorithm, call, &parameters)?;
                     if algorithm.admits(&shape).is_ok() {
-                        row.push(Cell { algorithm, parameters, ranks, root, bytes });
+                        row.push(Cell {
+                            algorithm,
+                            parameters,
+                            ranks,
+                            root,
+                            bytes,
+                        });
                     }
                 }
                 rows.push(row);
@@ -149,12 +201,17 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
     Ok(rows)
 }
 
-fn candidates(arguments: &Arguments, collective: Collective) -> anyhow::Result<Vec<(&'static Algorithm, String)>> {
+fn candidates(
+    arguments: &Arguments,
+    collective: Collective,
+) -> anyhow::Result<Vec<(&'static Algorithm, String)>> {
     Ok(match &arguments.algorithm {
         Some(text) => {
             let (algorithm, parameters) = names::algorithm(collective, text)?;
             vec![(algorithm, parameters.to_string())]
         }
-        None => algorithm::of(collective).map(|a| (a, String::new())).collect(),
+        None => algorithm::of(collective)
+            .map(|a| (a, String::new()))
+            .collect(),
     })
 }

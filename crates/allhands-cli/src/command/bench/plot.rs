@@ -4,7 +4,8 @@ use super::cell::Record;
 use super::report::size;
 use anyhow::{Context, anyhow};
 use plotters::prelude::{
-    BLACK, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, SVGBackend, SeriesLabelPosition, WHITE,
+    BLACK, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor,
+    SVGBackend, SeriesLabelPosition, WHITE,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,16 +33,24 @@ pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
     for record in records.iter().filter(|r| r.correct && r.bytes > 0) {
         let lines = groups.entry((record.collective, record.ranks)).or_default();
-        lines.entry(&record.algorithm).or_default().push((record.bytes as f64, record.median_us));
+        lines
+            .entry(&record.algorithm)
+            .or_default()
+            .push((record.bytes as f64, record.median_us));
     }
     groups.retain(|_, lines| lines.values().any(|line| line.len() > 1));
     if !groups.is_empty() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     for ((collective, ranks), lines) in &groups {
         let path = folder.join(format!("{collective}-{ranks}.svg"));
-        one(&path, &format!("{collective}, {ranks} ranks as threads"), lines)
-            .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
+        one(
+            &path,
+            &format!("{collective}, {ranks} ranks as threads"),
+            lines,
+        )
+        .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
     }
     Ok(groups.len())
 }
@@ -72,9 +81,17 @@ fn one(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::e
     for (at, (algorithm, line)) in lines.iter().enumerate() {
         let colour = COLOURS[at % COLOURS.len()];
         chart
-            .draw_series(LineSeries::new(line.iter().copied(), plotters::style::ShapeStyle::from(colour).stroke_width(2)))?
+            .draw_series(LineSeries::new(
+                line.iter().copied(),
+                plotters::style::ShapeStyle::from(colour).stroke_width(2),
+            ))?
             .label(*algorithm)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], plotters::style::ShapeStyle::from(colour).stroke_width(2)));
+            .legend(move |(x, y)| {
+                PathElement::new(
+                    [(x, y), (x + 18, y)],
+                    plotters::style::ShapeStyle::from(colour).stroke_width(2),
+                )
+            });
     }
     chart
         .configure_series_labels()

@@ -9,8 +9,16 @@ use std::time::Duration;
 pub fn head(out: &mut dyn Write, ranks: &[u32]) -> std::io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let list: Vec<String> = ranks.iter().map(u32::to_string).collect();
-    writeln!(out, "ranks {} as threads on {cores} cores; median time, first start to last end; others as multiples of it\n", list.join(", "))?;
-    writeln!(out, "{:<15}{:>5}{:>10}  {:<28}{:>11}  others", "collective", "ranks", "bytes", "fastest", "median µs")
+    writeln!(
+        out,
+        "ranks {} as threads on {cores} cores; median time, first start to last end; others as multiples of it\n",
+        list.join(", ")
+    )?;
+    writeln!(
+        out,
+        "{:<15}{:>5}{:>10}  {:<28}{:>11}  others",
+        "collective", "ranks", "bytes", "fastest", "median µs"
+    )
 }
 
 /// A row: the fastest algorithm and how far the others are.
@@ -18,15 +26,39 @@ pub fn row(out: &mut dyn Write, row: &[Record]) -> std::io::Result<()> {
     let mut good: Vec<&Record> = row.iter().filter(|r| r.correct).collect();
     good.sort_by(|a, b| a.median_us.total_cmp(&b.median_us));
     if let Some((best, others)) = good.split_first() {
-        let Record { collective, ranks, bytes, algorithm, median_us, .. } = best;
-        let others: Vec<String> =
-            others.iter().map(|r| format!("{} {:.2}×", r.algorithm, r.median_us / median_us)).collect();
+        let Record {
+            collective,
+            ranks,
+            bytes,
+            algorithm,
+            median_us,
+            ..
+        } = best;
+        let others: Vec<String> = others
+            .iter()
+            .map(|r| format!("{} {:.2}×", r.algorithm, r.median_us / median_us))
+            .collect();
         let others = others.join("  ");
-        writeln!(out, "{collective:<15}{ranks:>5}{:>10}  {algorithm:<28}{median_us:>11.2}  {others}", size(*bytes))?;
+        writeln!(
+            out,
+            "{collective:<15}{ranks:>5}{:>10}  {algorithm:<28}{median_us:>11.2}  {others}",
+            size(*bytes)
+        )?;
     }
-    for Record { collective, ranks, bytes, algorithm, failure, .. } in row.iter().filter(|r| !r.correct) {
+    for Record {
+        collective,
+        ranks,
+        bytes,
+        algorithm,
+        failure,
+        ..
+    } in row.iter().filter(|r| !r.correct)
+    {
         let failure = failure.as_deref().unwrap_or("nothing was measured");
-        writeln!(out, "WRONG {collective} {algorithm}, {ranks} ranks, {bytes} bytes: {failure}")?;
+        writeln!(
+            out,
+            "WRONG {collective} {algorithm}, {ranks} ranks, {bytes} bytes: {failure}"
+        )?;
     }
     Ok(())
 }
@@ -50,6 +82,16 @@ pub fn tail(
 ) -> std::io::Result<()> {
     let wrong = records.iter().filter(|r| !r.correct).count();
     let calls: usize = records.iter().map(|r| r.iterations).sum();
-    let verdict = if wrong == 0 { "every result right".to_string() } else { format!("{wrong} cells WRONG") };
-    writeln!(out, "\n{} cells, {calls} timed calls, {verdict}, in {:.0} s; {plots} plots in {}", records.len(), elapsed.as_secs_f64(), folder.display())
+    let verdict = if wrong == 0 {
+        "every result right".to_string()
+    } else {
+        format!("{wrong} cells WRONG")
+    };
+    writeln!(
+        out,
+        "\n{} cells, {calls} timed calls, {verdict}, in {:.0} s; {plots} plots in {}",
+        records.len(),
+        elapsed.as_secs_f64(),
+        folder.display()
+    )
 }

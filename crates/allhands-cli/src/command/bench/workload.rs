@@ -1,8 +1,8 @@
 //! The workload of a cell: buffers, inputs that differ in every iteration, and what must come out.
 
 use super::cell::Cell;
-use allhands::operation::{self, Operation};
 use allhands::Sum;
+use allhands::operation::{self, Operation};
 use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::Layout;
 
@@ -19,22 +19,37 @@ pub struct Workload {
 /// The input's element `index` of `unit` on `rank` in an iteration; sums of these have a closed form.
 fn value(rank: u64, unit: u64, index: u64, iteration: u64) -> u64 {
     let place = (unit << 32 | index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    place.wrapping_add(rank.wrapping_mul(0xbf58_476d_1ce4_e5b9)).wrapping_add(iteration)
+    place
+        .wrapping_add(rank.wrapping_mul(0xbf58_476d_1ce4_e5b9))
+        .wrapping_add(iteration)
 }
 
 /// The sum of [`value`] over ranks `start..end`.
 fn sum(start: u64, end: u64, unit: u64, index: u64, iteration: u64) -> u64 {
-    let ranks = (start..end).fold(0u64, |sum, rank| sum.wrapping_add(rank)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value(0, unit, index, iteration).wrapping_mul(end - start).wrapping_add(ranks)
+    let ranks = (start..end)
+        .fold(0u64, |sum, rank| sum.wrapping_add(rank))
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value(0, unit, index, iteration)
+        .wrapping_mul(end - start)
+        .wrapping_add(ranks)
 }
 
 impl Workload {
     /// The buffers of `rank`.
     pub fn new(cell: &Cell, rank: usize, ranks: usize) -> Workload {
         let (rank, ranks) = (rank as u32, ranks as u32);
-        let call = Call { root: cell.root, ..Call::new(cell.algorithm.collective, ranks) };
+        let call = Call {
+            root: cell.root,
+            ..Call::new(cell.algorithm.collective, ranks)
+        };
         let elements = cell.bytes / size_of::<u64>();
-        let mut workload = Workload { call, rank, elements, input: Vec::new(), output: Vec::new() };
+        let mut workload = Workload {
+            call,
+            rank,
+            elements,
+            input: Vec::new(),
+            output: Vec::new(),
+        };
         let length = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
             (0..blocks).map(|b| workload.unit_elements(unit(b))).sum()
         };
@@ -47,9 +62,9 @@ impl Workload {
 
     fn unit_elements(&self, unit: u64) -> usize {
         match self.call.collective {
-            Collective::ReduceScatter => {
-                Layout::Even(self.elements).elements(unit, self.call.ranks).unwrap_or(0)
-            }
+            Collective::ReduceScatter => Layout::Even(self.elements)
+                .elements(unit, self.call.ranks)
+                .unwrap_or(0),
             _ => self.elements,
         }
     }
@@ -85,8 +100,9 @@ impl Workload {
             Collective::ReduceScatter => {
                 let ranks = self.call.ranks;
                 let even = Layout::Even(self.elements);
-                let counts: Vec<usize> =
-                    (0..ranks).map(|r| even.elements(u64::from(r), ranks).unwrap_or(0)).collect();
+                let counts: Vec<usize> = (0..ranks)
+                    .map(|r| even.elements(u64::from(r), ranks).unwrap_or(0))
+                    .collect();
                 if self.elements.is_multiple_of(ranks as usize) {
                     operation::reduce_scatter(input, output, &Sum)
                 } else {
@@ -107,7 +123,9 @@ impl Workload {
         for block in 0..call.output_blocks(rank, 1) {
             let unit = call.output_unit(rank, block);
             let elements = self.unit_elements(unit);
-            let Some(content) = call.after(rank, block) else { continue };
+            let Some(content) = call.after(rank, block) else {
+                continue;
+            };
             // Where nothing is reduced, the unit's source is the rank that has it as input.
             let source = match call.collective {
                 Collective::Broadcast | Collective::Scatter => u64::from(call.root),
@@ -118,10 +136,14 @@ impl Workload {
                 let index = index as u64;
                 let expected = match content.contributions {
                     None => value(source, unit, index, iteration),
-                    Some((start, end)) => sum(u64::from(start), u64::from(end), unit, index, iteration),
+                    Some((start, end)) => {
+                        sum(u64::from(start), u64::from(end), unit, index, iteration)
+                    }
                 };
                 if got != expected {
-                    return Some(format!("element {index} of output block {block} is {got:#x}, not {expected:#x}"));
+                    return Some(format!(
+                        "element {index} of output block {block} is {got:#x}, not {expected:#x}"
+                    ));
                 }
             }
             at += elements;

@@ -1,8 +1,16 @@
 //! Broadcast: the root's vector reaches every rank.
 
 pub mod binomial;
+pub mod k_nomial;
+pub mod one_to_all;
+pub mod pipelined_chain;
 
 use super::Algorithm;
 
 /// Every broadcast.
-pub const ALL: &[&Algorithm] = &[&binomial::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &one_to_all::ALGORITHM,
+    &k_nomial::ALGORITHM,
+    &pipelined_chain::ALGORITHM,
+];

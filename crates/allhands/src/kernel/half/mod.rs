@@ -1,5 +1,8 @@
 //! Loops for the 16-bit floats: combined as `f32` and rounded to nearest, ties to even.
 
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
 use std::marker::PhantomData;
 
 use ::half::{bf16, f16};
@@ -34,15 +37,15 @@ impl Arithmetic for Product {
 /// The loops of `bf16`.
 pub(crate) mod bfloat16 {
     use super::{
-        BfloatPairs, Combine, InstructionSet, Larger, Product, Smaller, Sum, bf16, lanes, of_order,
+        Combine, InstructionSet, Larger, Product, Smaller, Sum, arithmetic_bf16, bf16, of_order,
     };
 
     pub(crate) fn sum(set: InstructionSet) -> Combine {
-        lanes::compiled::<BfloatPairs<Sum>>(set)
+        arithmetic_bf16::<Sum>(set)
     }
 
     pub(crate) fn product(set: InstructionSet) -> Combine {
-        lanes::compiled::<BfloatPairs<Product>>(set)
+        arithmetic_bf16::<Product>(set)
     }
 
     pub(crate) fn min(set: InstructionSet) -> Combine {
@@ -85,6 +88,19 @@ impl<T: Element, O: Operator<T> + Default> Loop for Stateless<T, O> {
     unsafe fn run(_: *const (), left: *const u8, right: *const u8, out: *mut u8, elements: usize) {
         // SAFETY: the caller's promises, word for word.
         unsafe { lanes::combine::<T, O>(&O::default(), left, right, out, elements) }
+    }
+}
+
+/// Sum or product of `bf16`.
+fn arithmetic_bf16<A: Arithmetic>(set: InstructionSet) -> Combine {
+    match set {
+        InstructionSet::Baseline | InstructionSet::Avx2 => lanes::compiled::<BfloatPairs<A>>(set),
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512 | InstructionSet::Avx512Fp16 => vector::bf16_by_avx512::<A>,
+        #[cfg(not(target_arch = "x86_64"))]
+        InstructionSet::Avx512 | InstructionSet::Avx512Fp16 => {
+            lanes::compiled::<BfloatPairs<A>>(set)
+        }
     }
 }
 
@@ -239,11 +255,11 @@ fn arithmetic_f16<A: Arithmetic>(set: InstructionSet) -> Combine {
     match set {
         InstructionSet::Baseline => lanes::compiled::<Stateless<f16, ByBits<A>>>(set),
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => vector::f16c::<A>,
+        InstructionSet::Avx2 => vector::f16_by_f16c::<A>,
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => vector::avx512::<A>,
+        InstructionSet::Avx512 => vector::f16_by_avx512::<A>,
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512Fp16 => vector::avx512fp16::<A>,
+        InstructionSet::Avx512Fp16 => vector::f16_by_avx512fp16::<A>,
         #[cfg(not(target_arch = "x86_64"))]
         InstructionSet::Avx2 | InstructionSet::Avx512 | InstructionSet::Avx512Fp16 => {
             lanes::compiled::<Stateless<f16, ByBits<A>>>(set)
@@ -319,132 +335,4 @@ fn f16_of(value: f32) -> f16 {
         finite
     };
     f16::from_bits((narrowed | bits >> 16 & 0x8000) as u16)
-}
-
-/// Sum and product of `f16` in the instructions of x86-64.
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use std::arch::x86_64::{
-        _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128,
-        _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_loadu_si256, _mm256_mul_ps,
-        _mm256_storeu_si256, _mm512_add_ph, _mm512_add_ps, _mm512_castph_si512,
-        _mm512_castsi512_ph, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mul_ph,
-        _mm512_mul_ps, _mm512_storeu_si512,
-    };
-
-    use super::Arithmetic;
-
-    /// Defines a loop over vectors of `$lanes` elements. Both operands of a vector are read
-    /// before it is written, so `out` may be an operand; the rest goes through a copy.
-    macro_rules! vector_loop {
-        (
-            $name:ident, $lanes:literal, $features:literal,
-            |$left:ident, $right:ident, $product:ident| $combined:expr,
-            $load:expr, $store:expr
-        ) => {
-            /// # Safety
-            ///
-            /// As for [`Combine`](super::Combine) on `f16`, on a processor with these
-            /// instructions.
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn $name<A: Arithmetic>(
-                _: *const (),
-                left: *const u8,
-                right: *const u8,
-                out: *mut u8,
-                elements: usize,
-            ) {
-                const BYTES: usize = 2 * $lanes;
-                let combine = |left: *const u8, right: *const u8, out: *mut u8| {
-                    let $product = A::PRODUCT;
-                    // SAFETY: called below with addresses of whole vectors only; loads and
-                    // stores need no alignment.
-                    unsafe {
-                        let ($left, $right) = ($load(left.cast()), $load(right.cast()));
-                        $store(out.cast(), $combined);
-                    }
-                };
-                let vectors = elements / $lanes;
-                for vector in 0..vectors {
-                    let at = vector * BYTES;
-                    // SAFETY: the vector lies within the promised length.
-                    unsafe { combine(left.add(at), right.add(at), out.add(at)) };
-                }
-                let (at, rest) = (vectors * BYTES, 2 * (elements % $lanes));
-                if rest > 0 {
-                    let mut operands = [[0_u8; BYTES]; 2];
-                    let mut result = [0_u8; BYTES];
-                    // SAFETY: `rest` bytes follow the whole vectors within the promised length,
-                    // they are fewer than BYTES, and the arrays are new, so nothing overlaps.
-                    unsafe {
-                        operands[0]
-                            .as_mut_ptr()
-                            .copy_from_nonoverlapping(left.add(at), rest);
-                        operands[1]
-                            .as_mut_ptr()
-                            .copy_from_nonoverlapping(right.add(at), rest);
-                        combine(
-                            operands[0].as_ptr(),
-                            operands[1].as_ptr(),
-                            result.as_mut_ptr(),
-                        );
-                        out.add(at).copy_from_nonoverlapping(result.as_ptr(), rest);
-                    }
-                }
-            }
-        };
-    }
-
-    vector_loop!(
-        f16c,
-        8,
-        "avx2,fma,f16c",
-        |left, right, product| {
-            let (left, right) = (_mm256_cvtph_ps(left), _mm256_cvtph_ps(right));
-            let exact = if product {
-                _mm256_mul_ps(left, right)
-            } else {
-                _mm256_add_ps(left, right)
-            };
-            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(exact)
-        },
-        _mm_loadu_si128,
-        _mm_storeu_si128
-    );
-
-    vector_loop!(
-        avx512,
-        16,
-        "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c",
-        |left, right, product| {
-            let (left, right) = (_mm512_cvtph_ps(left), _mm512_cvtph_ps(right));
-            let exact = if product {
-                _mm512_mul_ps(left, right)
-            } else {
-                _mm512_add_ps(left, right)
-            };
-            _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(exact)
-        },
-        _mm256_loadu_si256,
-        _mm256_storeu_si256
-    );
-
-    // Sums and products of f16 rounded once equal those rounded to f32 first: f32 has more than
-    // twice the digits and two (S. A. Figueroa, When is double rounding innocuous?, 1995).
-    vector_loop!(
-        avx512fp16,
-        32,
-        "avx512fp16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c",
-        |left, right, product| {
-            let (left, right) = (_mm512_castsi512_ph(left), _mm512_castsi512_ph(right));
-            let rounded = if product {
-                _mm512_mul_ph(left, right)
-            } else {
-                _mm512_add_ph(left, right)
-            };
-            _mm512_castph_si512(rounded)
-        },
-        _mm512_loadu_si512,
-        _mm512_storeu_si512
-    );
 }

@@ -1,0 +1,85 @@
+//! `allhands draw`: a picture of an algorithm, as text or SVG.
+
+use crate::names;
+use allhands_core::call::{Call, Collective};
+use allhands_core::draw::{self, Style};
+use anyhow::{Context, anyhow};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Draw what every rank holds after every step, and what moves where.
+///
+/// Without -o the picture is printed as text. The style follows the collective, in the manner of the papers' figures:
+/// tables of blocks, arcs between ranks, or boxes with the ranks whose contributions they hold.
+///
+/// Examples:
+///   allhands draw allgather --algorithm bruck --ranks 6 -o bruck.svg
+///   allhands draw allreduce --algorithm rabenseifner --ranks 13
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The collective
+    #[arg(value_parser = names::collective)]
+    collective: Collective,
+
+    /// The algorithm, NAME or NAME:key=value,…
+    #[arg(long)]
+    algorithm: String,
+
+    /// The number of ranks
+    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: u32,
+
+    /// The root
+    #[arg(long, default_value_t = 0)]
+    root: u32,
+
+    /// Write an SVG file instead of printing text
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The style of the SVG
+    #[arg(long, value_enum)]
+    style: Option<StyleName>,
+}
+
+/// A style, as typed.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum StyleName {
+    /// A table a step: a column a rank, a row a block
+    Tables,
+    /// Arcs between partners
+    Arcs,
+    /// Parts of the vector with the ranks combined in them
+    Boxes,
+}
+
+impl From<StyleName> for Style {
+    fn from(name: StyleName) -> Style {
+        match name {
+            StyleName::Tables => Style::Tables,
+            StyleName::Arcs => Style::Arcs,
+            StyleName::Boxes => Style::Boxes,
+        }
+    }
+}
+
+/// Draws.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { collective, ranks, root, .. } = *arguments;
+    let (algorithm, parameters) = names::algorithm(collective, &arguments.algorithm)?;
+    let shape = names::shape(algorithm, Call { root, ..Call::new(collective, ranks) }, parameters)?;
+    algorithm.admits(&shape).map_err(|why| anyhow!("{collective} {}: {why}", algorithm.name))?;
+    let story = draw::story(algorithm, &shape).map_err(|why| anyhow!("{why}"))?;
+    match &arguments.output {
+        None => write!(std::io::stdout().lock(), "{}", draw::text(&story))?,
+        Some(path) => {
+            let style = arguments.style.map_or_else(|| Style::of(collective), Style::from);
+            let picture = draw::svg(&story, style);
+            std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+            writeln!(std::io::stdout().lock(), "wrote {}", path.display())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

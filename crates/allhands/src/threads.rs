@@ -1,0 +1,36 @@
+//! Ranks that are threads of this process: nothing to install, nothing to launch.
+
+use crate::communicator::{Communicator, World};
+use crate::error::Error;
+use crate::transport::threads::{Port, spawn};
+use std::sync::Arc;
+
+/// Runs `rank_main` on `ranks` threads, each with its communicator, and gives what they return, by rank.
+///
+/// ```
+/// use allhands::threads;
+///
+/// let greetings = threads::run(3, |comm| format!("rank {} of {}", comm.rank(), comm.size()))?;
+/// assert_eq!(greetings, ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"]);
+/// # Ok::<(), allhands::Error>(())
+/// ```
+///
+/// Every rank's function may borrow from the caller, as with [`std::thread::scope`].
+///
+/// # Errors
+/// [`Error::NoRanks`] if `ranks` is 0; an error that names the rank if one panicked. Ranks that wait for a rank that has
+/// panicked or returned get errors from their calls.
+pub fn run<R: Send>(
+    ranks: usize,
+    rank_main: impl Fn(Communicator) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    if ranks == 0 {
+        return Err(Error::NoRanks);
+    }
+    let world = Arc::new(World::default());
+    let results = spawn(ranks as u32, |rank, fabric| {
+        let port = Port::new(fabric, rank)?;
+        Ok::<R, Error>(rank_main(Communicator::new(port, Arc::clone(&world), 0)))
+    })?;
+    results.into_iter().collect()
+}

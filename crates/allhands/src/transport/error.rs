@@ -1,0 +1,106 @@
+//! What can go wrong between ranks.
+
+use super::Signature;
+
+/// An error of a call in progress; the communicator is of no further use after it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// Two ranks made different calls.
+    #[error("ranks {rank} and {other} make different calls: {}", differing(*rank, mine, *other, theirs.as_deref()))]
+    Mismatch {
+        /// The rank that found it.
+        rank: u32,
+        /// The rank that calls differently.
+        other: u32,
+        /// What `rank` calls.
+        mine: Box<Signature>,
+        /// What `other` calls; `None` if it has made too many calls since to tell.
+        theirs: Option<Box<Signature>>,
+    },
+    /// A message is not as long as the receiver's part says.
+    #[error(
+        "rank {rank} expects {expected} bytes from rank {other}, which sends {received}: the counts of the two do not fit"
+    )]
+    Length {
+        /// The receiver.
+        rank: u32,
+        /// The sender.
+        other: u32,
+        /// What the receiver expects, in bytes.
+        expected: usize,
+        /// What the sender sent, in bytes.
+        received: usize,
+    },
+    /// A rank panicked, so a call cannot end.
+    #[error("rank {rank} panicked")]
+    RankPanicked {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank left the communicator without making a call that the others make.
+    #[error("rank {rank} left without making this call")]
+    RankLeft {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank dropped a call that was under way.
+    #[error("rank {rank} dropped a call before it was complete")]
+    CallDropped {
+        /// The rank.
+        rank: u32,
+    },
+    /// Another rank found an error first.
+    #[error("stopped by an error that rank {rank} found: {error}")]
+    Poisoned {
+        /// The rank that found it.
+        rank: u32,
+        /// What it found.
+        error: Box<TransportError>,
+    },
+    /// Two ports for one rank.
+    #[error("rank {rank} is already in use: a rank has one port")]
+    RankTaken {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank outside the communicator.
+    #[error("rank {rank} does not exist: the ranks are 0 to {}", ranks - 1)]
+    NoSuchRank {
+        /// The rank.
+        rank: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// A communicator without ranks.
+    #[error("a communicator has at least one rank")]
+    NoRanks,
+    /// Ranks ask for different windows under one key.
+    #[error(
+        "the window of call site {key} has {bytes} bytes and {flags} flags on other ranks, but {wanted_bytes} bytes and {wanted_flags} flags on rank {rank}"
+    )]
+    WindowDiffers {
+        /// The rank that asks for something else.
+        rank: u32,
+        /// The window's key.
+        key: u64,
+        /// The size that the first rank asked for.
+        bytes: usize,
+        /// The flags that the first rank asked for.
+        flags: usize,
+        /// The size that this rank asks for.
+        wanted_bytes: usize,
+        /// The flags that this rank asks for.
+        wanted_flags: usize,
+    },
+}
+
+fn differing(rank: u32, mine: &Signature, other: u32, theirs: Option<&Signature>) -> String {
+    match theirs {
+        Some(theirs) => mine.difference(rank, theirs, other),
+        None => format!(
+            "{} on rank {rank}, something else on rank {other}",
+            mine.collective
+        ),
+    }
+}

@@ -1,0 +1,12 @@
+//! Transports: what moves the bytes of a call between ranks.
+
+mod combine;
+mod error;
+mod memory;
+mod signature;
+pub mod threads;
+
+pub use combine::{Combine, CombineFn};
+pub use error::TransportError;
+pub use memory::AlignedBytes;
+pub use signature::Signature;

@@ -1,0 +1,171 @@
+//! The member: what a fabric knows about one rank.
+
+use super::bell::Bell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+
+/// How many of a rank's latest calls peers can compare with theirs.
+const RECENT: u64 = 64;
+
+/// Where a rank stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It may make further calls.
+    Present,
+    /// It has dropped its port.
+    Left,
+    /// It panicked.
+    Panicked,
+}
+
+/// A signature as numbers that fit in atomics; its names are numbers in the fabric's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// [`Signature::hash`](crate::transport::Signature::hash).
+    pub(crate) hash: u64,
+    /// Collective and root, length, algorithm and element, operator.
+    pub(crate) words: [u64; 4],
+}
+
+/// A call that a rank has entered. A sequence lock of atomics: readers never block the writer.
+struct Entry {
+    /// The call's number plus one; 0 while the entry is written and before.
+    call: AtomicU64,
+    hash: AtomicU64,
+    words: [AtomicU64; 4],
+}
+
+/// What only this rank writes in every call; on lines apart from what peers read in every call.
+#[repr(align(128))]
+struct Calls {
+    entered: AtomicU64,
+    recent: Box<[Entry]>,
+}
+
+/// One rank of a fabric.
+#[repr(align(128))]
+pub(crate) struct Member {
+    pub(crate) bell: Bell,
+    presence: AtomicU8,
+    taken: AtomicBool,
+    calls: Calls,
+}
+
+impl Member {
+    pub(crate) fn new() -> Member {
+        let entry = |_| Entry {
+            call: AtomicU64::new(0),
+            hash: AtomicU64::new(0),
+            words: [const { AtomicU64::new(0) }; 4],
+        };
+        Member {
+            bell: Bell::new(),
+            presence: AtomicU8::new(0),
+            taken: AtomicBool::new(false),
+            calls: Calls {
+                entered: AtomicU64::new(0),
+                recent: (0..RECENT).map(entry).collect(),
+            },
+        }
+    }
+
+    /// Makes the caller this rank's one port; `false` if there is or was one.
+    pub(crate) fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Where the rank stands. Calls that it entered before it left are seen after this.
+    pub(crate) fn presence(&self) -> Presence {
+        match self.presence.load(Ordering::Acquire) {
+            0 => Presence::Present,
+            1 => Presence::Left,
+            _ => Presence::Panicked,
+        }
+    }
+
+    /// Says that the rank makes no further call.
+    pub(crate) fn leave(&self, panicked: bool) {
+        self.presence
+            .fetch_max(1 + u8::from(panicked), Ordering::Release);
+    }
+
+    /// How many calls the rank has entered.
+    pub(crate) fn entered(&self) -> u64 {
+        self.calls.entered.load(Ordering::Acquire)
+    }
+
+    /// Says that the rank, which is the caller, enters call `call`.
+    #[inline]
+    pub(crate) fn enter(&self, call: u64, stamp: &Stamp) {
+        let entry = &self.calls.recent[(call % RECENT) as usize];
+        entry.call.store(0, Ordering::Relaxed);
+        // A reader that sees one of the words below also sees the 0 above, or a later number.
+        fence(Ordering::Release);
+        entry.hash.store(stamp.hash, Ordering::Relaxed);
+        for (word, value) in entry.words.iter().zip(stamp.words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        entry.call.store(call + 1, Ordering::Release);
+        self.calls.entered.store(call + 1, Ordering::Release);
+    }
+
+    /// What the rank called as call `call`, if it has and not long ago.
+    pub(crate) fn entry(&self, call: u64) -> Option<Stamp> {
+        let entry = &self.calls.recent[(call % RECENT) as usize];
+        if entry.call.load(Ordering::Acquire) != call + 1 {
+            return None;
+        }
+        let stamp = Stamp {
+            hash: entry.hash.load(Ordering::Relaxed),
+            words: entry.words.each_ref().map(|w| w.load(Ordering::Relaxed)),
+        };
+        // Pairs with the writer's fence: unchanged, so no word above belongs to a later call.
+        fence(Ordering::Acquire);
+        (entry.call.load(Ordering::Relaxed) == call + 1).then_some(stamp)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn stamp(call: u64) -> Stamp {
+        Stamp {
+            hash: call * 3,
+            words: [call, call + 1, call + 2, call + 3],
+        }
+    }
+
+    #[test]
+    fn readers_see_whole_entries_or_none() {
+        let member = Member::new();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut seen = 0;
+                while member.presence() == Presence::Present {
+                    let call = member.entered();
+                    for back in [1, 2, RECENT - 1, RECENT] {
+                        if let Some(at) = call.checked_sub(back)
+                            && let Some(found) = member.entry(at)
+                        {
+                            assert_eq!(found, stamp(at));
+                            seen += 1;
+                        }
+                    }
+                }
+                seen
+            });
+            (0..200_000).for_each(|call| member.enter(call, &stamp(call)));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            member.leave(false);
+            assert!(reader.join().unwrap() > 0);
+        });
+        assert_eq!(
+            member.entry(200_000 - RECENT),
+            Some(stamp(200_000 - RECENT))
+        );
+        assert_eq!(member.entry(200_000 - RECENT - 1), None);
+        member.leave(true);
+        member.leave(false);
+        assert_eq!(member.presence(), Presence::Panicked);
+    }
+}

@@ -1,0 +1,57 @@
+//! Patience: how long a rank looks by itself before it sleeps.
+
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+/// Looks between which the processor only pauses, when every rank has a core.
+const SPINS: u32 = 2000;
+/// Looks between which another thread may run.
+const YIELDS: u32 = 64;
+
+/// How a rank waits; depends on whether every rank can have a core of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    spins: u32,
+    yields: u32,
+}
+
+impl Patience {
+    /// The longest sleep between two looks.
+    pub(crate) const NAP: Duration = Duration::from_millis(2);
+    /// The time between checks whether the call can complete at all.
+    const CHECK_EVERY: Duration = Duration::from_millis(5);
+
+    pub(crate) fn new(ranks: u32) -> Patience {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let crowded = ranks as usize > cores;
+        Patience {
+            spins: if crowded { 0 } else { SPINS },
+            yields: YIELDS,
+        }
+    }
+
+    /// Looks before a sleep.
+    pub(crate) fn looks(&self) -> u32 {
+        self.spins + self.yields
+    }
+
+    /// Lets time pass after look `look`.
+    #[inline]
+    pub(crate) fn pause(&self, look: u32) {
+        if look < self.spins {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether it is time to check; the first is due when there has been none.
+    pub(crate) fn is_check_due(&self, last: &mut Option<Instant>) -> bool {
+        let now = Instant::now();
+        let due = last.is_none_or(|at| now - at >= Self::CHECK_EVERY);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+}
