@@ -4,6 +4,7 @@ pub mod binomial;
 pub mod k_nomial;
 pub mod one_to_all;
 pub mod pipelined_chain;
+pub mod scatter_allgather;
 
 use super::Algorithm;
 
@@ -11,6 +12,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &one_to_all::ALGORITHM,
+    &scatter_allgather::ALGORITHM,
     &k_nomial::ALGORITHM,
     &pipelined_chain::ALGORITHM,
 ];

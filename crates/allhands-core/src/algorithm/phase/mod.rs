@@ -6,4 +6,5 @@
 pub mod exchange;
 pub mod fold;
 pub mod halving;
+pub mod hybrid;
 pub mod tree;
