@@ -18,6 +18,8 @@ pub struct Builder {
     schedule: Schedule,
     strand: usize,
     step_start: usize,
+    /// In the body of a repeat: where its steps end so far.
+    repeated_steps: Option<Vec<usize>>,
     port: u8,
     channel: u16,
     staged: Option<Blocks>,
@@ -48,6 +50,7 @@ impl Builder {
             schedule,
             strand: 0,
             step_start: 0,
+            repeated_steps: None,
             port: 0,
             channel: 0,
             staged: None,
@@ -333,7 +336,15 @@ impl Builder {
     }
 
     /// Ends the current step: what follows starts when all of it is done.
+    ///
+    /// In the body of a repeat likewise, for each iteration: its first step starts when the last one of the
+    /// iteration before is done. A body that says no steps waits for its data alone.
     pub fn step(&mut self) {
+        if let Some(steps) = &mut self.repeated_steps {
+            steps.push(self.schedule.ops.len());
+            self.port = 0;
+            return;
+        }
         let (start, end) = (self.step_start as u32, self.schedule.ops.len() as u32);
         if start < end {
             self.schedule.strands[self.strand]
@@ -351,12 +362,14 @@ impl Builder {
     pub fn repeat(&mut self, times: u32, window: u32, body: impl FnOnce(&mut Builder)) {
         self.step();
         let start = self.schedule.ops.len();
+        self.repeated_steps = Some(Vec::new());
         body(self);
+        let steps = self.repeated_steps.take().unwrap_or_default();
         let end = self.schedule.ops.len();
         if times == 0 {
             self.schedule.ops.truncate(start);
         } else if start < end {
-            let waits = repeat::waits(&self.schedule, start..end);
+            let waits = repeat::waits(&self.schedule, start..end, &steps, &|b| self.home(b));
             let (start, end) = (start as u32, end as u32);
             self.schedule.strands[self.strand].items.push(Item::Repeat {
                 times,

@@ -1,6 +1,7 @@
 //! Operations and the schedule that holds them.
 
-use super::{Blocks, List, Region};
+use super::{Blocks, List, Region, repeat};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The side of the operator on which an incoming operand stands.
@@ -142,6 +143,27 @@ impl Item {
             Item::Step { start, end } | Item::Repeat { start, end, .. } => {
                 start as usize..end as usize
             }
+        }
+    }
+
+    /// The operations that may be under way at once, as indices in the schedule's table: all of a step; of a repeat each
+    /// step of its body, where these run in turn, and otherwise all.
+    #[must_use]
+    pub fn at_once(&self) -> Vec<core::ops::Range<usize>> {
+        let all = self.ops();
+        let Item::Repeat { waits, .. } = self else {
+            return vec![all];
+        };
+        match repeat::steps(waits) {
+            Some(steps) if steps.is_sorted() => {
+                let mut start = all.start;
+                let next = |of_step: &[u32]| {
+                    let end = start + of_step.len();
+                    core::mem::replace(&mut start, end)..end
+                };
+                steps.chunk_by(|a, b| a == b).map(next).collect()
+            }
+            Some(_) | None => vec![all],
         }
     }
 }

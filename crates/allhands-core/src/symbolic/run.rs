@@ -372,7 +372,8 @@ fn ports(schedule: &Schedule) -> u32 {
         let items = |items: &[Item]| {
             items
                 .iter()
-                .map(|item| count(&schedule.ops[item.ops()]))
+                .flat_map(Item::at_once)
+                .map(|ops| count(&schedule.ops[ops]))
                 .max()
                 .unwrap_or(0)
         };

@@ -1,10 +1,13 @@
 //! Broadcast: the root's vector reaches every rank.
 
 pub mod binomial;
+pub mod circulant;
+pub mod double_tree;
 pub mod k_nomial;
 pub mod one_to_all;
 pub mod pipelined_chain;
 pub mod scatter_allgather;
+pub mod segmented_binomial;
 
 use super::Algorithm;
 
@@ -13,6 +16,9 @@ pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &one_to_all::ALGORITHM,
     &scatter_allgather::ALGORITHM,
+    &segmented_binomial::ALGORITHM,
     &k_nomial::ALGORITHM,
     &pipelined_chain::ALGORITHM,
+    &double_tree::ALGORITHM,
+    &circulant::ALGORITHM,
 ];

@@ -55,11 +55,31 @@ pub fn down(
     own: &[Blocks],
     for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
 ) {
+    serve(b, group, &group.rounds(), own, for_child);
+}
+
+/// As [`down`], with the messages to all children in one step.
+pub fn down_at_once(
+    b: &mut Builder,
+    group: &Group<'_>,
+    own: &[Blocks],
+    for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
+    serve(b, group, &[group.children()], own, for_child);
+}
+
+fn serve(
+    b: &mut Builder,
+    group: &Group<'_>,
+    rounds: &[Vec<Edge>],
+    own: &[Blocks],
+    for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
     if let Some(edge) = group.tree.parent(group.position) {
         b.recv((group.rank_at)(edge.parent), own);
         b.step();
     }
-    for round in group.rounds() {
+    for round in rounds {
         for (port, edge) in round.iter().enumerate() {
             b.port(port as u32);
             b.send((group.rank_at)(edge.child), for_child(edge));
