@@ -61,7 +61,7 @@ fn claims(shape: &Shape) -> Claims {
     let volume = tree.children(0).count() as u64;
     Claims {
         ports,
-        steps: tree::depth(tree, ports),
+        steps: tree::steps_down(tree, ports),
         volume,
         work: 0,
     }

@@ -4,6 +4,7 @@
 //! stands where. One digit position of the tree is one step, or several if its edges are more than the ports.
 
 use crate::pattern::knomial::{Edge, KnomialTree};
+use crate::pattern::math::power;
 use crate::schedule::{Blocks, Builder, Side};
 use alloc::vec::Vec;
 
@@ -38,6 +39,13 @@ impl Group<'_> {
         }
         rounds
     }
+
+    /// The rounds on the way up: the nearest children first, and those of a step in the order of their positions.
+    fn rounds_up(&self) -> Vec<Vec<Edge>> {
+        let mut rounds = self.rounds();
+        rounds.sort_by_key(|round| core::cmp::Reverse(round[0].step));
+        rounds
+    }
 }
 
 /// Down the tree: receives `own` from the parent, then sends each child what `for_child` names.
@@ -67,7 +75,7 @@ pub fn up(
     own: &[Blocks],
     from_child: &dyn Fn(&Edge) -> Vec<Blocks>,
 ) {
-    for round in group.rounds().iter().rev() {
+    for round in &group.rounds_up() {
         for (port, edge) in round.iter().enumerate() {
             b.port(port as u32);
             b.recv((group.rank_at)(edge.child), from_child(edge));
@@ -91,7 +99,7 @@ pub fn reduce_up(
     into: &mut dyn FnMut(&mut Builder) -> Blocks,
 ) -> Blocks {
     let mut sum = own;
-    for round in group.rounds().iter().rev() {
+    for round in &group.rounds_up() {
         let target = if sum == own { into(b) } else { sum };
         if let [edge] = round[..] {
             b.recv_reduce((group.rank_at)(edge.child), Side::Right, sum, target);
@@ -119,35 +127,58 @@ pub fn reduce_up(
     sum
 }
 
-/// The steps of the whole tree, when a position of the tree with more edges than ports takes several.
+/// The steps of [`down`] over the whole tree, where edges beyond the ports take further steps.
 #[must_use]
-pub fn depth(tree: KnomialTree, ports: u32) -> u32 {
-    // A subtree is as deep as its child's, after the rounds up to the one that serves that child. Subtrees of one
-    // position are alike but for the clipped last, so the first edge of each round, and the last edge, decide.
-    fn below(tree: KnomialTree, ports: u32, position: u32) -> u32 {
-        let group = Group {
-            tree,
-            position,
-            rank_at: &|p| p,
-            ports,
+pub fn steps_down(tree: KnomialTree, ports: u32) -> u32 {
+    below(tree, ports, false, 0)
+}
+
+/// The steps of [`up`] over the whole tree: a parent takes a round when its children there are ready.
+#[must_use]
+pub fn steps_up(tree: KnomialTree, ports: u32) -> u32 {
+    below(tree, ports, true, 0)
+}
+
+/// The steps below a position.
+///
+/// All subtrees of a step are alike but for one that is clipped, so the recursion has one branch.
+fn below(tree: KnomialTree, ports: u32, upward: bool, position: u32) -> u32 {
+    let group = Group {
+        tree,
+        position,
+        rank_at: &|p| p,
+        ports,
+    };
+    let deepest = |round: &Vec<Edge>| {
+        let steps = |edge: &Edge| {
+            let levels = tree.steps() - 1 - edge.step;
+            if u64::from(edge.size) == power(tree.radix(), levels) {
+                levels * (tree.radix() - 1).div_ceil(ports)
+            } else {
+                below(tree, ports, upward, edge.child)
+            }
         };
-        let served = |(round, edges): (usize, &Vec<Edge>)| {
-            let deepest = [edges[0], edges[edges.len() - 1]].map(|e| {
-                if e.size > 1 {
-                    below(tree, ports, e.child)
-                } else {
-                    0
-                }
-            });
-            round as u32 + 1 + deepest[0].max(deepest[1])
-        };
-        group
-            .rounds()
+        round.iter().map(steps).max().unwrap_or(0)
+    };
+    if upward {
+        return group
+            .rounds_up()
             .iter()
-            .enumerate()
-            .map(served)
-            .max()
-            .unwrap_or(0)
+            .map(deepest)
+            .fold(0, |done, ready| done.max(ready) + 1);
     }
-    below(tree, ports, 0)
+    let rounds = group.rounds();
+    let ends = rounds
+        .iter()
+        .map(deepest)
+        .enumerate()
+        .map(|(round, rest)| round as u32 + 1 + rest);
+    ends.max().unwrap_or(0)
+}
+
+/// Blocks `first..first + count` of `all`, which hold the ranks in order, counted round from the last to the first.
+#[must_use]
+pub fn wrapped(all: Blocks, first: u32, count: u32) -> Vec<Blocks> {
+    let until_end = count.min(all.count() - first);
+    alloc::vec![all.slice(first, until_end), all.slice(0, count - until_end)]
 }
