@@ -1,6 +1,7 @@
 //! Blocks: the pieces of a rank's memory that operations name.
 
 use crate::call::Unit;
+use alloc::vec::Vec;
 
 /// One of the four memories that a rank has during a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +134,42 @@ impl Blocks {
     pub fn each(&self, iteration: u32) -> impl Iterator<Item = u32> + use<> {
         self.runs(iteration)
             .flat_map(|(first, run)| first..first + run)
+    }
+}
+
+/// What an operation accepts as its blocks: one set, several, or an array of them.
+pub trait BlockList {
+    /// The sets.
+    fn sets(&self) -> &[Blocks];
+}
+
+impl BlockList for Blocks {
+    fn sets(&self) -> &[Blocks] {
+        core::slice::from_ref(self)
+    }
+}
+
+impl BlockList for [Blocks] {
+    fn sets(&self) -> &[Blocks] {
+        self
+    }
+}
+
+impl<const N: usize> BlockList for [Blocks; N] {
+    fn sets(&self) -> &[Blocks] {
+        self
+    }
+}
+
+impl BlockList for Vec<Blocks> {
+    fn sets(&self) -> &[Blocks] {
+        self
+    }
+}
+
+impl<T: BlockList + ?Sized> BlockList for &T {
+    fn sets(&self) -> &[Blocks] {
+        (**self).sets()
     }
 }
 

@@ -1,86 +1,13 @@
 //! The builder: what an algorithm says to become a schedule.
 
+use super::blocks::BlockList;
 use super::repeat;
-use super::{Blocks, Item, List, Op, OpKind, Region, Schedule, Side, Space, Strand, Units, View};
+use super::{
+    Blocks, Item, List, Op, OpKind, Region, Schedule, Shape, Side, Space, Strand, Units, View,
+};
 use crate::call::{Alias, Call};
-use crate::parameters::Parameters;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// A call together with the parameters of the algorithm that serves it: all that a schedule depends
-/// on besides the rank.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shape {
-    /// The call.
-    pub call: Call,
-    /// A value for every key of the algorithm.
-    pub parameters: Parameters,
-}
-
-impl Shape {
-    /// The value of `key`, or 0 where the algorithm does not have it.
-    #[must_use]
-    pub fn get(&self, key: &str) -> u32 {
-        self.parameters.get(key).unwrap_or(0)
-    }
-
-    /// The number of ranks.
-    #[must_use]
-    pub fn ranks(&self) -> u32 {
-        self.call.ranks
-    }
-
-    /// Ports: the most messages a rank may send (and receive) at once; 1 unless the algorithm has the key.
-    #[must_use]
-    pub fn ports(&self) -> u32 {
-        self.parameters.get("ports").unwrap_or(1)
-    }
-
-    /// The radix; 0 (the default of the key) stands for ports + 1.
-    #[must_use]
-    pub fn radix(&self) -> u32 {
-        match self.parameters.get("radix") {
-            None | Some(0) => self.ports() + 1,
-            Some(radix) => radix,
-        }
-    }
-}
-
-/// What an operation accepts as its blocks: one set, several, or an array of them.
-pub trait BlockList {
-    /// The sets.
-    fn sets(&self) -> &[Blocks];
-}
-
-impl BlockList for Blocks {
-    fn sets(&self) -> &[Blocks] {
-        core::slice::from_ref(self)
-    }
-}
-
-impl BlockList for [Blocks] {
-    fn sets(&self) -> &[Blocks] {
-        self
-    }
-}
-
-impl<const N: usize> BlockList for [Blocks; N] {
-    fn sets(&self) -> &[Blocks] {
-        self
-    }
-}
-
-impl BlockList for Vec<Blocks> {
-    fn sets(&self) -> &[Blocks] {
-        self
-    }
-}
-
-impl<T: BlockList + ?Sized> BlockList for &T {
-    fn sets(&self) -> &[Blocks] {
-        (**self).sets()
-    }
-}
 
 /// Collects one rank's operations.
 ///

@@ -16,10 +16,12 @@ mod lower;
 mod op;
 mod plan;
 mod repeat;
+mod shape;
 
-pub use blocks::{Blocks, List, Region, Space, Units};
-pub use builder::{Builder, Shape};
+pub use blocks::{BlockList, Blocks, List, Region, Space, Units};
+pub use builder::Builder;
 pub use layout::Layout;
 pub use lower::LowerError;
 pub use op::{Dependence, Item, Op, OpKind, Schedule, Side, Strand, View};
 pub use plan::{Extent, Extents, Moving, Plan, PlanItem, PlanOp};
+pub use shape::Shape;

@@ -254,67 +254,8 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
     }
 
-    /// Starts what may start in a repeat; whether all of it is done.
-    fn run_lanes(&mut self, rank: u32, strand: u16, item: &Item) -> Result<bool, Failure> {
-        let Item::Repeat {
-            times,
-            window,
-            waits,
-            start,
-            ..
-        } = item
-        else {
-            return Ok(true);
-        };
-        let lane_base = self.lane_base(rank, strand, item);
-        loop {
-            let mut moved = false;
-            for (at, waits) in waits.iter().enumerate() {
-                let state = self.strand(rank, strand);
-                let Lane { done, flying, .. } = state.lanes[at];
-                let oldest = state.lanes.iter().map(|l| l.done).min().unwrap_or(0);
-                let room = *window == 0 || done < oldest + window;
-                let ready = |w: &crate::schedule::Dependence| {
-                    done < w.back || state.lanes[w.op as usize].done > done - w.back
-                };
-                if flying || done == *times || !room || !waits.iter().all(ready) {
-                    continue;
-                }
-                let mut clock = state.clock.clone();
-                let mut round = state.lanes[at]
-                    .rounds
-                    .last()
-                    .copied()
-                    .unwrap_or(state.round);
-                clock[lane_base + at] = done;
-                for wait in waits.iter().filter(|w| done >= w.back) {
-                    clock[lane_base + wait.op as usize] = done - wait.back + 1;
-                    round = round
-                        .max(state.lanes[wait.op as usize].rounds[(done - wait.back) as usize]);
-                }
-                state.lanes[at].flying = true;
-                let op = start + at as u32;
-                let instance = self.instance(rank, strand, op, done, Some(at as u32), round);
-                self.start(instance, &clock)?;
-                moved = true;
-            }
-            if self
-                .strand(rank, strand)
-                .lanes
-                .iter()
-                .all(|l| l.done == *times)
-            {
-                return Ok(true);
-            }
-            if !moved {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// The number of the first lane of a repeat: strands come first, then all operations in order.
-    fn lane_base(&self, rank: u32, _strand: u16, item: &Item) -> usize {
-        self.ranks[rank as usize].strands.len() + item.ops().start
+    fn ranks_words(&self) -> usize {
+        (self.worlds[0].schedules.len()).div_ceil(64)
     }
 
     fn end_item(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
@@ -382,138 +323,6 @@ impl<'a, 'o> Runner<'a, 'o> {
             .zip(clock)
             .for_each(|(own, other)| *own = (*own).max(other));
         self.complete(&instance, round, &Knowledge::default())
-    }
-
-    fn leave(&mut self, rank: u32) -> Result<(), Failure> {
-        let state = &self.ranks[rank as usize];
-        let schedule = state.memory.schedule;
-        let done = state
-            .strands
-            .iter()
-            .zip(&schedule.strands)
-            .all(|(s, t)| s.item == t.items.len());
-        if !done {
-            return Ok(());
-        }
-        self.check_result(rank)?;
-        let state = &mut self.ranks[rank as usize];
-        self.outcome.volume = self.outcome.volume.max(state.sent).max(state.received);
-        self.outcome.work = self.outcome.work.max(state.work);
-        let round = state.strands.iter().map(|s| s.round).max().unwrap_or(0);
-        self.outcome.steps = self.outcome.steps.max(round);
-        let next = state.number + 1;
-        if let Some(world) = self.worlds.get(next) {
-            let mut world_clock = WorldClock::new();
-            for strand in &state.strands {
-                world_clock.resize(strand.world.len(), 0);
-                world_clock
-                    .iter_mut()
-                    .zip(&strand.world)
-                    .for_each(|(a, b)| *a = (*a).max(*b));
-            }
-            let base = state.base_items
-                + state
-                    .strands
-                    .iter()
-                    .map(|s| s.item as u32)
-                    .max()
-                    .unwrap_or(0);
-            let mut fresh = RankState::new(
-                *world,
-                &world.schedules[rank as usize],
-                &mut self.sets,
-                next,
-            );
-            fresh.base_items = base;
-            fresh.strands.iter_mut().for_each(|s| {
-                s.world.clone_from(&world_clock);
-                s.round = round;
-            });
-            self.ranks[rank as usize] = fresh;
-            self.enter(rank)?;
-        } else {
-            self.ranks[rank as usize].number = next;
-        }
-        Ok(())
-    }
-
-    fn check_result(&mut self, rank: u32) -> Result<(), Failure> {
-        let state = &self.ranks[rank as usize];
-        let (call, schedule) = (*state.memory.call, state.memory.schedule);
-        if call.collective == Collective::Barrier {
-            let mut known: Entered = vec![0; self.ranks_words()];
-            for strand in &state.strands {
-                known
-                    .iter_mut()
-                    .zip(&strand.entered)
-                    .for_each(|(all, some)| *all |= some);
-            }
-            if let Some(other) =
-                (0..call.ranks).find(|r| known[*r as usize / 64] & (1 << (r % 64)) == 0)
-            {
-                let what =
-                    format!("leaves the barrier without knowing that rank {other} has entered");
-                return Err(Failure {
-                    law: Law::Result,
-                    rank,
-                    what,
-                });
-            }
-        }
-        for block in 0..call.output_blocks(rank, schedule.parts) {
-            let Some(content) = call.after(rank, block) else {
-                continue;
-            };
-            let expected = match content.contributions {
-                None => Value::data(content.unit),
-                Some((start, end)) => self.sets.value(content.unit, start, end),
-            };
-            let got = self.ranks[rank as usize].memory.peek(Space::Output, block);
-            if got != expected {
-                let (got, expected) = (self.sets.describe(got), self.sets.describe(expected));
-                let what = format!("output block {block} holds {got}, not {expected}");
-                return Err(Failure {
-                    law: Law::Result,
-                    rank,
-                    what,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn ranks_words(&self) -> usize {
-        (self.worlds[0].schedules.len()).div_ceil(64)
-    }
-
-    fn finish(self) -> Result<Outcome, Failure> {
-        for (rank, state) in self.ranks.iter().enumerate() {
-            if state.number < self.worlds.len() {
-                let schedule = state.memory.schedule;
-                let stuck = state
-                    .strands
-                    .iter()
-                    .zip(&schedule.strands)
-                    .find(|(s, t)| s.item < t.items.len());
-                let what = match stuck {
-                    Some((strand, items)) => {
-                        let ops = items.items[strand.item].ops();
-                        format!(
-                            "waits for ever in item {} at {:?}",
-                            strand.item, schedule.ops[ops.start].kind
-                        )
-                    }
-                    None => format!("never enters call {}", state.number),
-                };
-                return Err(Failure {
-                    law: Law::Termination,
-                    rank: rank as u32,
-                    what,
-                });
-            }
-        }
-        self.one_sided.check()?;
-        Ok(self.outcome)
     }
 }
 
@@ -593,4 +402,8 @@ fn ports(schedule: &Schedule) -> u32 {
     sends.max(receives) as u32
 }
 
+mod blocks;
+mod lanes;
+mod one_sided;
+mod result;
 mod start;

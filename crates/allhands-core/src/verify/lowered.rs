@@ -309,59 +309,60 @@ impl RankEngine<'_> {
         moves
     }
 
+    /// Starts a send, or asks whether its receiver has taken the data.
+    fn send(&mut self, post: &Post<'_>, key: (u32, u32, u16), started: bool) -> Status {
+        if started {
+            return if self.world.done.remove(&(self.rank, post.ticket)) {
+                Status::Done
+            } else {
+                Status::Pending
+            };
+        }
+        let early = self.world.random(2) == 1;
+        let sent = Sent {
+            rank: self.rank,
+            ticket: post.ticket,
+            extents: post.source().to_vec(),
+            data: early.then(|| self.world.gather(self.rank, post.source())),
+        };
+        self.world.channels.entry(key).or_default().push_back(sent);
+        Status::Pending
+    }
+
+    /// Takes the first message of a channel, if there is one.
+    fn receive(&mut self, post: &Post<'_>, key: (u32, u32, u16)) -> Result<bool, Failure> {
+        let channel = self.world.channels.get_mut(&key);
+        let Some(sent) = channel.and_then(VecDeque::pop_front) else {
+            return Ok(false);
+        };
+        let mut data = sent
+            .data
+            .unwrap_or_else(|| self.world.gather(sent.rank, &sent.extents));
+        if let OpKind::RecvReduce { side, .. } = post.kind() {
+            let own = self.world.gather(self.rank, post.source());
+            data = match side {
+                Side::Left => self.world.combine(self.rank, &data, &own)?,
+                Side::Right => self.world.combine(self.rank, &own, &data)?,
+            };
+        }
+        self.world.scatter(self.rank, post.target(), &data)?;
+        self.world.done.insert((sent.rank, sent.ticket));
+        Ok(true)
+    }
+
     fn attempt(&mut self, post: &Post<'_>, started: bool) -> Result<Status, Failure> {
         let rank = self.rank as u32;
         match post.kind() {
             OpKind::Send { to, channel, .. } => {
-                if !started {
-                    let data = (self.world.random(2) == 1)
-                        .then(|| self.world.gather(self.rank, post.source()));
-                    let sent = Sent {
-                        rank: self.rank,
-                        ticket: post.ticket,
-                        extents: post.source().to_vec(),
-                        data,
-                    };
-                    self.world
-                        .channels
-                        .entry((rank, to, channel))
-                        .or_default()
-                        .push_back(sent);
-                    return Ok(Status::Pending);
-                }
-                return Ok(if self.world.done.remove(&(self.rank, post.ticket)) {
-                    Status::Done
-                } else {
-                    Status::Pending
-                });
+                return Ok(self.send(post, (rank, to, channel), started));
             }
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 if !self.may_move() {
                     return Ok(Status::Pending);
                 }
-                let Some(sent) = self
-                    .world
-                    .channels
-                    .get_mut(&(from, rank, channel))
-                    .and_then(VecDeque::pop_front)
-                else {
+                if !self.receive(post, (from, rank, channel))? {
                     return Ok(Status::Pending);
-                };
-                let data = sent
-                    .data
-                    .unwrap_or_else(|| self.world.gather(sent.rank, &sent.extents));
-                let data = match post.kind() {
-                    OpKind::RecvReduce { side, .. } => {
-                        let own = self.world.gather(self.rank, post.source());
-                        match side {
-                            Side::Left => self.world.combine(self.rank, &data, &own)?,
-                            Side::Right => self.world.combine(self.rank, &own, &data)?,
-                        }
-                    }
-                    _ => data,
-                };
-                self.world.scatter(self.rank, post.target(), &data)?;
-                self.world.done.insert((sent.rank, sent.ticket));
+                }
             }
             OpKind::Copy | OpKind::Reduce => {
                 if !self.may_move() {

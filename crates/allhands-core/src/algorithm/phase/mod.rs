@@ -4,5 +4,6 @@
 //! algorithm is said in that algorithm's file alone.
 
 pub mod exchange;
+pub mod fold;
 pub mod halving;
 pub mod tree;

@@ -2,8 +2,15 @@
 
 pub mod binomial;
 pub mod k_nomial;
+pub mod rabenseifner;
+pub mod ring;
 
 use super::Algorithm;
 
 /// Every reduce.
-pub const ALL: &[&Algorithm] = &[&binomial::ALGORITHM, &k_nomial::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &rabenseifner::ALGORITHM,
+    &ring::ALGORITHM,
+    &k_nomial::ALGORITHM,
+];

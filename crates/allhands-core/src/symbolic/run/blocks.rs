@@ -1,0 +1,170 @@
+//! The blocks of an operation in a symbolic run: read, claimed, combined and written one by one.
+
+use super::{
+    Access, Blocks, Clock, Failure, Instance, Law, List, Runner, Schedule, Space, Value, Vec,
+    format,
+};
+
+/// A block, named.
+pub(super) type Named = (Space, u32);
+
+/// The blocks of a list in iteration `iteration`, one by one.
+pub(super) fn named(schedule: &Schedule, list: List, iteration: u32) -> Vec<Named> {
+    let each = |set: &Blocks| {
+        let space = set.space;
+        set.each(iteration).map(move |block| (space, block))
+    };
+    schedule.list(list).iter().flat_map(each).collect()
+}
+
+impl Runner<'_, '_> {
+    fn access(&self, instance: &Instance) -> Access {
+        let state = &self.ranks[instance.rank as usize];
+        match instance.lane {
+            None => {
+                let place = state.strands[instance.strand as usize].item as u32 + 1;
+                Access {
+                    lane: instance.strand,
+                    place,
+                    op: instance.op,
+                }
+            }
+            Some(_) => {
+                let lane = (state.strands.len() + instance.op as usize) as u16;
+                Access {
+                    lane,
+                    place: instance.iteration + 1,
+                    op: instance.op,
+                }
+            }
+        }
+    }
+
+    pub(super) fn same_count(
+        &self,
+        instance: &Instance,
+        sent: usize,
+        expected: usize,
+    ) -> Result<(), Failure> {
+        if sent == expected {
+            return Ok(());
+        }
+        self.fail(
+            Law::Matching,
+            instance.rank,
+            format!(
+                "op {} expects {expected} blocks and gets {sent}",
+                instance.op
+            ),
+        )
+    }
+
+    pub(super) fn read_all(
+        &mut self,
+        instance: &Instance,
+        blocks: &[Named],
+        clock: &Clock,
+    ) -> Result<Vec<Value>, Failure> {
+        let access = self.access(instance);
+        let mut values = Vec::with_capacity(blocks.len());
+        for &(space, block) in blocks {
+            values.push(if space == Space::Window {
+                let stamp = self.stamp(instance, false);
+                let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
+                    .world
+                    .clone();
+                self.one_sided
+                    .read(instance.rank, (instance.rank, block), stamp, &world)?
+            } else {
+                self.ranks[instance.rank as usize]
+                    .memory
+                    .read(space, block, access, clock)?
+            });
+        }
+        Ok(values)
+    }
+
+    pub(super) fn claim_all(
+        &mut self,
+        instance: &Instance,
+        blocks: &[Named],
+        clock: &Clock,
+        sources: &[&[Named]],
+    ) -> Result<(), Failure> {
+        let access = self.access(instance);
+        let memory = &mut self.ranks[instance.rank as usize].memory;
+        for (at, &(space, block)) in blocks
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| b.0 != Space::Window)
+        {
+            let aligned: [Option<Named>; 2] =
+                [0, 1].map(|s| sources.get(s).and_then(|s| s.get(at)).copied());
+            let mut list = [(space, u32::MAX); 2];
+            let mut len = 0;
+            for source in aligned
+                .into_iter()
+                .flatten()
+                .filter(|s| s.0 != Space::Window)
+            {
+                list[len] = source;
+                len += 1;
+            }
+            memory.claim((space, block), access, clock, &list[..len])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_all(
+        &mut self,
+        instance: &Instance,
+        blocks: &[Named],
+        values: &[Value],
+    ) -> Result<(), Failure> {
+        self.same_count(instance, values.len(), blocks.len())?;
+        for (&(space, block), &value) in blocks.iter().zip(values) {
+            if space == Space::Window {
+                let stamp = self.stamp(instance, false);
+                let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
+                    .world
+                    .clone();
+                self.one_sided.write(
+                    instance.rank,
+                    (instance.rank, block),
+                    value,
+                    stamp,
+                    &world,
+                )?;
+            } else {
+                self.ranks[instance.rank as usize]
+                    .memory
+                    .write(space, block, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn combine_all(
+        &mut self,
+        instance: &Instance,
+        left: &[Value],
+        right: &[Value],
+    ) -> Result<Vec<Value>, Failure> {
+        self.same_count(instance, left.len(), right.len())?;
+        let mut values = Vec::with_capacity(left.len());
+        for (&l, &r) in left.iter().zip(right) {
+            match self.sets.combine(l, r) {
+                Some(value) => values.push(value),
+                None => {
+                    let (l, r) = (self.sets.describe(l), self.sets.describe(r));
+                    return self.fail(
+                        Law::Result,
+                        instance.rank,
+                        format!("op {} combines {l} with {r}", instance.op),
+                    );
+                }
+            }
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,144 @@
+//! One-sided operations of a symbolic run: puts, gets, notifications and waits.
+
+use super::blocks::named;
+use super::{
+    Clock, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space, Stamp, Vec,
+    format,
+};
+
+impl Runner<'_, '_> {
+    /// The stamp of an access to a window; puts have a counter of their own, which only notifications publish.
+    pub(super) fn stamp(&self, instance: &Instance, put: bool) -> Stamp {
+        let state = &self.ranks[instance.rank as usize];
+        let counter =
+            self.counters[instance.rank as usize] + 2 * u32::from(instance.strand) + u32::from(put);
+        let place = state.base_items + state.strands[instance.strand as usize].item as u32 + 1;
+        Stamp { counter, place }
+    }
+
+    pub(super) fn start_window(
+        &mut self,
+        instance: &Instance,
+        clock: &Clock,
+    ) -> Result<(), Failure> {
+        let (schedule, op) = self.op(instance);
+        let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
+            .world
+            .clone();
+        let [from, into, other] =
+            [op.from, op.into, op.other].map(|l| named(schedule, l, instance.iteration));
+        self.outcome.messages += 1;
+        match op.kind {
+            OpKind::Put { to, .. } => {
+                let values = self.read_all(instance, &from, clock)?;
+                let stamp = self.stamp(instance, true);
+                self.same_count(instance, values.len(), into.len())?;
+                for (&(_, block), value) in into.iter().zip(values) {
+                    let peer = self.ranks[to as usize].memory.schedule;
+                    let unit = super::super::unit_of(
+                        peer,
+                        self.ranks[to as usize].memory.call,
+                        Space::Window,
+                        block,
+                    );
+                    if unit != value.unit() {
+                        let what = format!(
+                            "op {} puts block {} where block {unit} belongs",
+                            instance.op,
+                            value.unit()
+                        );
+                        return self.fail(Law::Matching, instance.rank, what);
+                    }
+                    self.one_sided
+                        .write(instance.rank, (to, block), value, stamp, &world)?;
+                }
+                self.ranks[instance.rank as usize].sent += into.len() as u64;
+                self.ranks[to as usize].received += into.len() as u64;
+            }
+            OpKind::Get { from: owner, .. } => {
+                let stamp = self.stamp(instance, false);
+                let mut values = Vec::with_capacity(other.len());
+                for &(_, block) in &other {
+                    values.push(self.one_sided.read(
+                        instance.rank,
+                        (owner, block),
+                        stamp,
+                        &world,
+                    )?);
+                }
+                self.claim_all(instance, &into, clock, &[])?;
+                self.write_all(instance, &into, &values)?;
+                self.ranks[instance.rank as usize].received += into.len() as u64;
+                self.ranks[owner as usize].sent += into.len() as u64;
+            }
+            OpKind::Send { .. }
+            | OpKind::Recv { .. }
+            | OpKind::RecvReduce { .. }
+            | OpKind::Copy
+            | OpKind::Reduce
+            | OpKind::Notify { .. }
+            | OpKind::Wait { .. }
+            | OpKind::Await { .. } => {}
+        }
+        self.complete(instance, instance.round + 1, &Knowledge::default())
+    }
+
+    pub(super) fn start_notify(
+        &mut self,
+        instance: &Instance,
+        to: u32,
+        flag: u16,
+    ) -> Result<(), Failure> {
+        let mut knowledge = instance.knowledge.clone();
+        if self.windows {
+            let put = self.stamp(instance, true);
+            Rc::make_mut(&mut knowledge.clock)[put.counter as usize] = put.place;
+        }
+        let notification = Notification {
+            from: instance.rank,
+            round: instance.round + 1,
+            knowledge,
+        };
+        if let Some((rank, strand)) = self.one_sided.notify((to, flag), notification) {
+            self.retry_wait(rank, strand)?;
+        }
+        self.complete(instance, instance.round, &Knowledge::default())
+    }
+
+    /// Asks again for the strand that waits for a flag.
+    fn retry_wait(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
+        let state = self.strand(rank, strand);
+        let waiting = core::mem::take(&mut state.waits);
+        for instance in waiting {
+            let OpKind::Wait { flag, count } = self.op(&instance).1.kind else {
+                continue;
+            };
+            self.start_wait(&instance, flag, count)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn start_wait(
+        &mut self,
+        instance: &Instance,
+        flag: u16,
+        count: u32,
+    ) -> Result<(), Failure> {
+        let stamp = self.stamp(instance, false);
+        let Some(got) = self
+            .one_sided
+            .take((instance.rank, flag), count, instance.strand, stamp)
+        else {
+            self.strand(instance.rank, instance.strand)
+                .waits
+                .push(instance.clone());
+            return Ok(());
+        };
+        let mut round = instance.round;
+        for notification in got {
+            round = round.max(notification.round);
+            self.learn(instance.rank, instance.strand, &notification.knowledge);
+        }
+        self.complete(instance, round, &Knowledge::default())
+    }
+}

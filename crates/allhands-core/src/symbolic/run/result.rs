@@ -1,0 +1,137 @@
+//! The end of a rank's call in a symbolic run: what its output holds, and who never gets there.
+
+use super::{
+    Collective, Entered, Failure, Law, Outcome, RankState, Runner, Space, Value, WorldClock,
+};
+use alloc::format;
+use alloc::vec;
+
+impl Runner<'_, '_> {
+    pub(super) fn leave(&mut self, rank: u32) -> Result<(), Failure> {
+        let state = &self.ranks[rank as usize];
+        let schedule = state.memory.schedule;
+        let done = state
+            .strands
+            .iter()
+            .zip(&schedule.strands)
+            .all(|(s, t)| s.item == t.items.len());
+        if !done {
+            return Ok(());
+        }
+        self.check_result(rank)?;
+        let state = &mut self.ranks[rank as usize];
+        self.outcome.volume = self.outcome.volume.max(state.sent).max(state.received);
+        self.outcome.work = self.outcome.work.max(state.work);
+        let round = state.strands.iter().map(|s| s.round).max().unwrap_or(0);
+        self.outcome.steps = self.outcome.steps.max(round);
+        let next = state.number + 1;
+        if let Some(world) = self.worlds.get(next) {
+            let mut world_clock = WorldClock::new();
+            for strand in &state.strands {
+                world_clock.resize(strand.world.len(), 0);
+                world_clock
+                    .iter_mut()
+                    .zip(&strand.world)
+                    .for_each(|(a, b)| *a = (*a).max(*b));
+            }
+            let base = state.base_items
+                + state
+                    .strands
+                    .iter()
+                    .map(|s| s.item as u32)
+                    .max()
+                    .unwrap_or(0);
+            let mut fresh = RankState::new(
+                *world,
+                &world.schedules[rank as usize],
+                &mut self.sets,
+                next,
+            );
+            fresh.base_items = base;
+            fresh.strands.iter_mut().for_each(|s| {
+                s.world.clone_from(&world_clock);
+                s.round = round;
+            });
+            self.ranks[rank as usize] = fresh;
+            self.enter(rank)?;
+        } else {
+            self.ranks[rank as usize].number = next;
+        }
+        Ok(())
+    }
+
+    fn check_result(&mut self, rank: u32) -> Result<(), Failure> {
+        let state = &self.ranks[rank as usize];
+        let (call, schedule) = (*state.memory.call, state.memory.schedule);
+        if call.collective == Collective::Barrier {
+            let mut known: Entered = vec![0; self.ranks_words()];
+            for strand in &state.strands {
+                known
+                    .iter_mut()
+                    .zip(&strand.entered)
+                    .for_each(|(all, some)| *all |= some);
+            }
+            if let Some(other) =
+                (0..call.ranks).find(|r| known[*r as usize / 64] & (1 << (r % 64)) == 0)
+            {
+                let what =
+                    format!("leaves the barrier without knowing that rank {other} has entered");
+                return Err(Failure {
+                    law: Law::Result,
+                    rank,
+                    what,
+                });
+            }
+        }
+        for block in 0..call.output_blocks(rank, schedule.parts) {
+            let Some(content) = call.after(rank, block) else {
+                continue;
+            };
+            let expected = match content.contributions {
+                None => Value::data(content.unit),
+                Some((start, end)) => self.sets.value(content.unit, start, end),
+            };
+            let got = self.ranks[rank as usize].memory.peek(Space::Output, block);
+            if got != expected {
+                let (got, expected) = (self.sets.describe(got), self.sets.describe(expected));
+                let what = format!("output block {block} holds {got}, not {expected}");
+                return Err(Failure {
+                    law: Law::Result,
+                    rank,
+                    what,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Outcome, Failure> {
+        for (rank, state) in self.ranks.iter().enumerate() {
+            if state.number < self.worlds.len() {
+                let schedule = state.memory.schedule;
+                let stuck = state
+                    .strands
+                    .iter()
+                    .zip(&schedule.strands)
+                    .find(|(s, t)| s.item < t.items.len());
+                let what = match stuck {
+                    Some((strand, items)) => {
+                        let ops = items.items[strand.item].ops();
+                        format!(
+                            "waits for ever in item {} at {:?}",
+                            strand.item, schedule.ops[ops.start].kind
+                        )
+                    }
+                    None => format!("never enters call {}", state.number),
+                };
+                return Err(Failure {
+                    law: Law::Termination,
+                    rank: rank as u32,
+                    what,
+                });
+            }
+        }
+        self.one_sided.check()?;
+        Ok(self.outcome)
+    }
+}
