@@ -118,6 +118,24 @@ pub const FORMULAS: &[Formula] = &[
     )
     .only(Ranks::NotPowersOfTwo)
     .exact(Ranks::Nowhere, REC_DBL_ALLGATHER),
+    formula(
+        "T 4.1.1",
+        "2⌊lg p⌋ steps",
+        Allgather,
+        "recursive-doubling",
+        thakur::rec_dbl_not_power_of_two_corrected,
+    )
+    .only(Ranks::NotPowersOfTwo)
+    .corrected("2⌊lg p⌋, and one step more for odd p")
+    .exact(
+        Ranks::Nowhere,
+        bound(
+            AtMost,
+            AtLeast,
+            Equal,
+            "the number of further steps hangs on the binary digits of p",
+        ),
+    ),
     formula("T 4.1.2", "Tbruck", Allgather, "bruck", thakur::bruck),
     formula(
         "T 4.1.2",
