@@ -1,5 +1,6 @@
 //! Reduce: the reduction of all vectors, on the root.
 
+pub mod binary_blocks;
 pub mod binomial;
 pub mod k_nomial;
 pub mod rabenseifner;
@@ -11,6 +12,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
 ];
