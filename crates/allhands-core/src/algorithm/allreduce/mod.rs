@@ -2,6 +2,7 @@
 
 pub mod circulant;
 pub mod direct;
+pub mod double_tree;
 pub mod rabenseifner;
 pub mod recursive_doubling;
 pub mod reduce_broadcast;
@@ -16,5 +17,6 @@ pub const ALL: &[&Algorithm] = &[
     &rabenseifner::ALGORITHM,
     &ring::ALGORITHM,
     &direct::ALGORITHM,
+    &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
 ];

@@ -87,7 +87,9 @@ mod tests {
     fn the_longest_path_is_served_first() {
         for (setting, steps) in [("", 3), ("order=simple", 1)] {
             let call = Call::new(Collective::Broadcast, 8);
-            let shape = ALGORITHM.shape(call, setting).expect("a registered setting");
+            let shape = ALGORITHM
+                .shape(call, setting)
+                .expect("a registered setting");
             let root = ALGORITHM.schedule(&shape, 0);
             let sends: Vec<u32> = root
                 .ops

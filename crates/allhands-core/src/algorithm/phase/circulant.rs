@@ -130,7 +130,10 @@ mod tests {
                 .into_iter()
                 .flat_map(|(phase, times)| (phase..phase + times).flat_map(|n| phases.phase(n)))
                 .collect();
-            assert!(all.into_iter().eq(0..phases.rounds()), "p = {p}, {segments} segments");
+            assert!(
+                all.into_iter().eq(0..phases.rounds()),
+                "p = {p}, {segments} segments"
+            );
             let mut turns = phases.turns(Direction::Backward);
             turns.reverse();
             for (turn, there) in turns.into_iter().zip(phases.turns(Direction::Forward)) {

@@ -1,6 +1,7 @@
 //! Reduce: the reduction of all vectors, on the root.
 
 pub mod binomial;
+pub mod circulant;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
@@ -13,4 +14,5 @@ pub const ALL: &[&Algorithm] = &[
     &rabenseifner::ALGORITHM,
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
+    &circulant::ALGORITHM,
 ];
