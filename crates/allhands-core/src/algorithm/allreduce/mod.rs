@@ -3,6 +3,7 @@
 pub mod binary_blocks;
 pub mod circulant;
 pub mod direct;
+pub mod double_tree;
 pub mod hybrid_a;
 pub mod hybrid_b;
 pub mod rabenseifner;
@@ -24,5 +25,6 @@ pub const ALL: &[&Algorithm] = &[
     &hybrid_a::ALGORITHM,
     &hybrid_b::ALGORITHM,
     &direct::ALGORITHM,
+    &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
 ];

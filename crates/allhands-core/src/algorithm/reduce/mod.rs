@@ -2,6 +2,7 @@
 
 pub mod binary_blocks;
 pub mod binomial;
+pub mod circulant;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
@@ -15,4 +16,5 @@ pub const ALL: &[&Algorithm] = &[
     &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
+    &circulant::ALGORITHM,
 ];
