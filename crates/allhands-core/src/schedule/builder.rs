@@ -351,10 +351,12 @@ impl Builder {
     pub fn repeat(&mut self, times: u32, window: u32, body: impl FnOnce(&mut Builder)) {
         self.step();
         let start = self.schedule.ops.len();
+        let sets = self.schedule.blocks.len();
         body(self);
         let end = self.schedule.ops.len();
         if times == 0 {
             self.schedule.ops.truncate(start);
+            self.schedule.blocks.truncate(sets);
         } else if start < end {
             let waits = repeat::waits(&self.schedule, start..end);
             let (start, end) = (start as u32, end as u32);
