@@ -4,14 +4,20 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
 fn allhands(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_allhands")).args(arguments).output().expect("the program runs")
+    Command::new(env!("CARGO_BIN_EXE_allhands"))
+        .args(arguments)
+        .output()
+        .expect("the program runs")
 }
 
 /// What a successful run prints.
 fn printed(arguments: &[&str]) -> String {
     let output = allhands(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "allhands {arguments:?} fails: {said}");
+    assert!(
+        output.status.success(),
+        "allhands {arguments:?} fails: {said}"
+    );
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
@@ -29,18 +35,25 @@ fn every_command_has_help_that_explains() {
     for command in commands {
         assert!(top.contains(command), "--help does not name {command}");
         let help = printed(&[command, "--help"]);
-        assert!(help.len() > 200, "{command} --help says too little:\n{help}");
+        assert!(
+            help.len() > 200,
+            "{command} --help says too little:\n{help}"
+        );
     }
 }
 
 #[test]
 fn list_prints_a_json_array_with_every_key() {
-    let list: serde_json::Value = serde_json::from_str(&printed(&["list", "--json"])).expect("it is JSON");
+    let list: serde_json::Value =
+        serde_json::from_str(&printed(&["list", "--json"])).expect("it is JSON");
     let records = list.as_array().expect("an array");
     assert!(records.len() > 50, "only {} algorithms", records.len());
     for record in records {
         for key in ["collective", "name", "citation"] {
-            assert!(record[key].as_str().is_some_and(|text| !text.is_empty()), "{record} lacks {key}");
+            assert!(
+                record[key].as_str().is_some_and(|text| !text.is_empty()),
+                "{record} lacks {key}"
+            );
         }
         assert!(record["requires"].is_array());
     }
@@ -51,9 +64,25 @@ fn verify_writes_one_record_a_proof() {
     let text = printed(&["verify", "allreduce", "--ranks", "1-5", "--json", "-"]);
     let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
     assert!(records.len() >= 10);
-    let keys = ["collective", "algorithm", "parameters", "ranks", "root", "ports", "ok", "steps", "volume", "work", "bound_steps", "bound_volume"];
+    let keys = [
+        "collective",
+        "algorithm",
+        "parameters",
+        "ranks",
+        "root",
+        "ports",
+        "ok",
+        "steps",
+        "volume",
+        "work",
+        "bound_steps",
+        "bound_volume",
+    ];
     for record in &records {
-        assert!(keys.iter().all(|key| !record[key].is_null()), "{record} lacks a key");
+        assert!(
+            keys.iter().all(|key| !record[key].is_null()),
+            "{record} lacks a key"
+        );
         assert_eq!(record["ok"], true);
     }
 }
@@ -62,11 +91,29 @@ fn verify_writes_one_record_a_proof() {
 fn mistakes_are_named_with_what_would_be_right() {
     for (arguments, says) in [
         (&["verify", "alreduce"][..], "did you mean allreduce"),
-        (&["verify", "allreduce", "--algorithm", "rign"], "did you mean ring"),
-        (&["verify", "allreduce", "--algorithm", "ring:x=1"], "unknown key 'x'"),
+        (
+            &["verify", "allreduce", "--algorithm", "rign"],
+            "did you mean ring",
+        ),
+        (
+            &["verify", "allreduce", "--algorithm", "ring:x=1"],
+            "unknown key 'x'",
+        ),
         (&["verify", "--ranks", "0"], "from 1 to"),
         (&["verify", "--ranks", "9-3"], "is empty"),
-        (&["draw", "broadcast", "--algorithm", "binomial", "--ranks", "4", "--root", "9"], "the root must be a rank, 0 to 3"),
+        (
+            &[
+                "draw",
+                "broadcast",
+                "--algorithm",
+                "binomial",
+                "--ranks",
+                "4",
+                "--root",
+                "9",
+            ],
+            "the root must be a rank, 0 to 3",
+        ),
         (&["bench", "--bytes", "3"], "multiples of 8"),
         (&["explain", "allreduce", "--policy", "none"], "mpich-2005"),
     ] {
@@ -89,18 +136,50 @@ fn a_reader_that_leaves_early_is_no_failure() {
     reader.read_line(&mut first).expect("a line");
     drop(reader);
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
 fn a_short_benchmark_checks_its_results_and_writes_records() {
     let folder = std::env::temp_dir().join(format!("allhands-cli-test-{}", std::process::id()));
     let plots = folder.to_str().expect("a name in UTF-8");
-    let text = printed(&["bench", "allreduce", "-n", "3", "--bytes", "8,4K", "--time", "0.5", "--json", "-", "--plots", plots]);
+    let text = printed(&[
+        "bench",
+        "allreduce",
+        "-n",
+        "3",
+        "--bytes",
+        "8,4K",
+        "--time",
+        "0.5",
+        "--json",
+        "-",
+        "--plots",
+        plots,
+    ]);
     let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
-    let keys = ["collective", "algorithm", "ranks", "bytes", "total_bytes", "root", "iterations", "min_us", "median_us", "p99_us", "correct"];
+    let keys = [
+        "collective",
+        "algorithm",
+        "ranks",
+        "bytes",
+        "total_bytes",
+        "root",
+        "iterations",
+        "min_us",
+        "median_us",
+        "p99_us",
+        "correct",
+    ];
     for record in &records {
-        assert!(keys.iter().all(|key| !record[key].is_null()), "{record} lacks a key");
+        assert!(
+            keys.iter().all(|key| !record[key].is_null()),
+            "{record} lacks a key"
+        );
         assert_eq!(record["correct"], true, "{record}");
     }
     assert!(folder.join("allreduce-3.svg").exists());

@@ -10,11 +10,18 @@ fn root() -> PathBuf {
 /// The rows of the tables: section, what, file, command.
 fn rows(text: &str) -> Vec<[String; 4]> {
     let cells = |line: &str| -> Option<[String; 4]> {
-        let cells: Vec<String> = line.trim().trim_matches('|').split(" | ").map(|c| c.trim().to_string()).collect();
+        let cells: Vec<String> = line
+            .trim()
+            .trim_matches('|')
+            .split(" | ")
+            .map(|c| c.trim().to_string())
+            .collect();
         cells.try_into().ok()
     };
     text.lines()
-        .filter(|line| line.starts_with("| ") && !line.contains("---") && !line.starts_with("| paper section"))
+        .filter(|line| {
+            line.starts_with("| ") && !line.contains("---") && !line.starts_with("| paper section")
+        })
         .map(|line| cells(line).unwrap_or_else(|| panic!("PAPERS.md: not four cells: {line}")))
         .collect()
 }
@@ -32,14 +39,19 @@ fn every_entry_names_a_file_and_a_command_that_runs() {
         assert!(root.join(file).exists(), "{section}: there is no {file}");
         let command = command.trim_matches('`');
         let words: Vec<&str> = command.split_whitespace().collect();
-        let ["allhands", arguments @ ..] = &words[..] else { panic!("{section}: '{command}' does not run allhands") };
+        let ["allhands", arguments @ ..] = &words[..] else {
+            panic!("{section}: '{command}' does not run allhands")
+        };
         let output = Command::new(env!("CARGO_BIN_EXE_allhands"))
             .args(arguments)
             .current_dir(&folder)
             .output()
             .expect("the program runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{section}: '{command}' fails: {said}");
+        assert!(
+            output.status.success(),
+            "{section}: '{command}' fails: {said}"
+        );
     }
     std::fs::remove_dir_all(&folder).expect("the pictures can be removed");
 }
@@ -53,7 +65,10 @@ fn every_algorithm_has_an_entry() {
             algorithm.collective.name().replace('-', "_"),
             algorithm.name.replace('-', "_")
         );
-        assert!(root().join(&file).exists(), "{algorithm:?} is not in {file}");
+        assert!(
+            root().join(&file).exists(),
+            "{algorithm:?} is not in {file}"
+        );
         assert!(text.contains(&file), "PAPERS.md does not name {file}");
     }
 }

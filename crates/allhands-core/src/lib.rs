@@ -9,6 +9,8 @@ extern crate std;
 
 pub mod algorithm;
 pub mod call;
+pub mod choose;
+pub mod cost;
 pub mod parameters;
 pub mod pattern;
 pub mod progress;

@@ -57,6 +57,11 @@ impl KnomialTree {
         Self { p, radix }
     }
 
+    /// The radix.
+    pub fn radix(&self) -> u32 {
+        self.radix
+    }
+
     /// The number of steps in which the tree is served: ⌈log_radix p⌉.
     pub fn steps(&self) -> u32 {
         ceil_log(self.radix, self.p)

@@ -1,6 +1,7 @@
 //! Operations and the schedule that holds them.
 
-use super::{Blocks, List, Region};
+use super::{Blocks, List, Region, repeat};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The side of the operator on which an incoming operand stands.
@@ -129,6 +130,9 @@ pub enum Item {
         start: u32,
         /// One past the last operation's index.
         end: u32,
+        /// One past the last operation of each of the body's steps; empty if it has no steps and an operation waits
+        /// for its data alone.
+        steps: Vec<u32>,
         /// For each operation of the body, what it waits for.
         waits: Vec<Vec<Dependence>>,
     },
@@ -142,6 +146,27 @@ impl Item {
             Item::Step { start, end } | Item::Repeat { start, end, .. } => {
                 start as usize..end as usize
             }
+        }
+    }
+
+    /// The operations that may be under way at once, as indices in the schedule's table: all of a step; of a repeat each
+    /// step of its body, where these run in turn, and otherwise all.
+    #[must_use]
+    pub fn at_once(&self) -> Vec<core::ops::Range<usize>> {
+        let all = self.ops();
+        let Item::Repeat { waits, .. } = self else {
+            return vec![all];
+        };
+        match repeat::steps(waits) {
+            Some(steps) if steps.is_sorted() => {
+                let mut start = all.start;
+                let next = |of_step: &[u32]| {
+                    let end = start + of_step.len();
+                    core::mem::replace(&mut start, end)..end
+                };
+                steps.chunk_by(|a, b| a == b).map(next).collect()
+            }
+            Some(_) | None => vec![all],
         }
     }
 }

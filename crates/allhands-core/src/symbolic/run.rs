@@ -382,27 +382,40 @@ impl<'a> RankState<'a> {
     }
 }
 
-/// The most messages that a rank may send, or receive, at once.
+/// The most messages that a rank may send, or receive, at once; a notification goes with a put to the same rank, if
+/// there is one beside it.
 fn ports(schedule: &Schedule) -> u32 {
-    let most = |counts: fn(&OpKind) -> bool| -> usize {
-        let count = |item: &Item| {
-            schedule.ops[item.ops()]
+    let most = |count: &dyn Fn(&[Op]) -> usize| -> usize {
+        let items = |items: &[Item]| {
+            items
                 .iter()
-                .filter(|op| counts(&op.kind))
-                .count()
+                .flat_map(Item::at_once)
+                .map(|ops| count(&schedule.ops[ops]))
+                .max()
+                .unwrap_or(0)
         };
-        schedule
-            .strands
-            .iter()
-            .map(|s| s.items.iter().map(count).max().unwrap_or(0))
-            .sum()
+        schedule.strands.iter().map(|s| items(&s.items)).sum()
     };
-    let sends = most(|kind| matches!(kind, OpKind::Send { .. } | OpKind::Put { .. }));
-    let receives = most(|kind| {
-        matches!(
-            kind,
-            OpKind::Recv { .. } | OpKind::RecvReduce { .. } | OpKind::Get { .. }
-        )
+    let sends = most(&|ops| {
+        let put_to = |rank| {
+            ops.iter()
+                .any(|op| matches!(op.kind, OpKind::Put { to, .. } if to == rank))
+        };
+        let sends = |op: &&Op| match op.kind {
+            OpKind::Send { .. } | OpKind::Put { .. } => true,
+            OpKind::Notify { to, .. } => !put_to(to),
+            _ => false,
+        };
+        ops.iter().filter(sends).count()
+    });
+    let receives = most(&|ops| {
+        let receives = |op: &&Op| {
+            matches!(
+                op.kind,
+                OpKind::Recv { .. } | OpKind::RecvReduce { .. } | OpKind::Get { .. }
+            )
+        };
+        ops.iter().filter(receives).count()
     });
     sends.max(receives) as u32
 }

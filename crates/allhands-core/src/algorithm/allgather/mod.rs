@@ -1,6 +1,22 @@
-//! Allgather: the block of rank r reaches every rank.
+//! Allgather: the block of rank r reaches every rank as block r.
+
+pub mod bruck;
+pub mod circulant;
+pub mod direct;
+pub mod gather_broadcast;
+pub mod recursive_doubling;
+pub mod ring;
+pub mod standard_exchange;
 
 use super::Algorithm;
 
 /// Every allgather.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[
+    &ring::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &bruck::ALGORITHM,
+    &direct::ALGORITHM,
+    &standard_exchange::ALGORITHM,
+    &gather_broadcast::ALGORITHM,
+    &circulant::ALGORITHM,
+];

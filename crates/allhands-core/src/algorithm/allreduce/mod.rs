@@ -1,8 +1,20 @@
 //! Allreduce: the reduction of all vectors, on every rank.
 
+pub mod circulant;
+pub mod direct;
+pub mod rabenseifner;
 pub mod recursive_doubling;
+pub mod reduce_broadcast;
+pub mod ring;
 
 use super::Algorithm;
 
 /// Every allreduce.
-pub const ALL: &[&Algorithm] = &[&recursive_doubling::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &reduce_broadcast::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &rabenseifner::ALGORITHM,
+    &ring::ALGORITHM,
+    &direct::ALGORITHM,
+    &circulant::ALGORITHM,
+];

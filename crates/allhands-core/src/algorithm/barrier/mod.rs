@@ -1,6 +1,20 @@
 //! Barrier: no rank leaves before every rank has entered.
 
+pub mod direct;
+pub mod dissemination;
+pub mod gather_broadcast;
+pub mod one_to_all;
+pub mod recursive_doubling;
+pub mod shared_memory;
+
 use super::Algorithm;
 
 /// Every barrier.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[
+    &dissemination::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &gather_broadcast::ALGORITHM,
+    &one_to_all::ALGORITHM,
+    &direct::ALGORITHM,
+    &shared_memory::ALGORITHM,
+];

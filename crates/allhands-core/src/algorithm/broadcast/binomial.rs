@@ -2,6 +2,9 @@
 //!
 //! In the first step the root sends to the rank half the machine away; both then act as roots of their
 //! halves (T 4.2, the old broadcast of MPICH). ⌈lg p⌉ steps of the whole vector: best for short vectors.
+//! With `order=ordered` (C 5.2, "opt") a rank serves one child at a time, the one with the longest path below it first;
+//! with `order=simple` it tells all its children at once, so that their transfers share its link: ⌊lg p⌋ levels, each with
+//! a gap for every further child.
 //!
 //! ```text
 //! 6 ranks, root 0     step 1: 0 ─────────▶ 4
@@ -9,21 +12,30 @@
 //!                     step 3: 0 ▶ 1  2 ▶ 3  4 ▶ 5
 //! ```
 //!
-//! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2.
+//! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2; Ali, Midkiff, Pai 2010, C 4, 5.2, table 2.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
+use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, keeps_order, uncut};
 use crate::call::Collective;
+use crate::pattern::knomial::KnomialTree;
+use crate::pattern::math::{absolute, ceil_log2, floor_log2, relative};
 use crate::schedule::{Builder, Shape};
+use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "binomial",
-    citation: "T 4.2",
+    citation: "T 4.2; C 5.2",
     summary: "binomial tree: the ranks that have the vector double in every step",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key {
+        name: "order",
+        values: Values::Names(&["ordered", "simple"]),
+        default: 0,
+        about: "children served one at a time, longest path first, or all at once",
+    }],
+    settings: &["", "order=simple"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
@@ -32,39 +44,64 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
-    let relative = (rank + p - root) % p;
-    let output = b.output();
-    let highest = p.next_power_of_two();
-    // A rank's lowest set bit is the distance to its parent; it serves the smaller distances.
-    let reach = if relative == 0 {
-        highest
-    } else {
-        relative & relative.wrapping_neg()
+    let (p, root) = (b.ranks(), b.root());
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree: KnomialTree::new(p, 2),
+        position: relative(b.rank(), root, p),
+        rank_at: &rank_at,
+        ports: 1,
     };
-    if relative == 0 {
-        b.copy(b.input(), output);
+    let (input, output) = (b.input(), b.output());
+    let source = if b.rank() == root { input } else { output };
+    b.copy(source, output);
+    let serve = if b.get("order") == 0 {
+        tree::down
     } else {
-        b.recv((relative - reach + root) % p, output);
-        b.step();
-    }
-    let source = if relative == 0 { b.input() } else { output };
-    let mut distance = reach / 2;
-    while distance > 0 {
-        if relative + distance < p {
-            b.send((relative + distance + root) % p, source);
-            b.step();
-        }
-        distance /= 2;
-    }
+        tree::down_at_once
+    };
+    serve(b, &group, &[output], &|_| vec![source]);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let steps = shape.ranks().next_power_of_two().trailing_zeros();
+    let p = shape.ranks();
+    // The root's children; the rank with the most nonzero digits is the farthest.
+    let children = ceil_log2(p);
+    let simple = shape.get("order") == 1;
     Claims {
-        ports: 1,
-        steps,
-        volume: u64::from(steps),
+        ports: if simple { children } else { 1 },
+        steps: if simple { floor_log2(p) } else { children },
+        volume: u64::from(children),
         work: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use crate::schedule::OpKind;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn the_longest_path_is_served_first() {
+        for (setting, steps) in [("", 3), ("order=simple", 1)] {
+            let call = Call::new(Collective::Broadcast, 8);
+            let shape = ALGORITHM
+                .shape(call, setting)
+                .expect("a registered setting");
+            let root = ALGORITHM.schedule(&shape, 0);
+            let sends: Vec<u32> = root
+                .ops
+                .iter()
+                .filter_map(|op| match op.kind {
+                    OpKind::Send { to, .. } => Some(to),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(sends, [4, 2, 1]);
+            // The root's copy of its own vector goes with the first step.
+            assert_eq!(root.strands[0].items.len(), steps, "{setting}");
+        }
     }
 }

@@ -1,8 +1,22 @@
 //! Broadcast: the root's vector reaches every rank.
 
 pub mod binomial;
+pub mod circulant;
+pub mod double_tree;
+pub mod k_nomial;
+pub mod one_to_all;
+pub mod pipelined_chain;
+pub mod segmented_binomial;
 
 use super::Algorithm;
 
 /// Every broadcast.
-pub const ALL: &[&Algorithm] = &[&binomial::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &one_to_all::ALGORITHM,
+    &segmented_binomial::ALGORITHM,
+    &k_nomial::ALGORITHM,
+    &pipelined_chain::ALGORITHM,
+    &double_tree::ALGORITHM,
+    &circulant::ALGORITHM,
+];

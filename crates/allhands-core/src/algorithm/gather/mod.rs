@@ -1,6 +1,14 @@
-//! Gather: the block of rank r reaches the root.
+//! Gather: the block of rank r reaches the root as block r.
+
+pub mod binomial;
+pub mod direct;
+pub mod shared_memory;
 
 use super::Algorithm;
 
 /// Every gather.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &direct::ALGORITHM,
+    &shared_memory::ALGORITHM,
+];

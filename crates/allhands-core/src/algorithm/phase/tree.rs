@@ -1,1 +1,204 @@
 //! Tree phases: vectors and blocks travel up and down k-nomial trees.
+//!
+//! The ranks that take part stand at positions 0..n of a tree whose root is position 0; a [`Group`] says which rank
+//! stands where. One digit position of the tree is one step, or several if its edges are more than the ports.
+
+use crate::pattern::knomial::{Edge, KnomialTree};
+use crate::pattern::math::power;
+use crate::schedule::{Blocks, Builder, Side};
+use alloc::vec::Vec;
+
+/// The ranks of a tree: position 0 is the root.
+pub struct Group<'a> {
+    /// The tree over the positions.
+    pub tree: KnomialTree,
+    /// The position of this rank.
+    pub position: u32,
+    /// The rank at a position.
+    pub rank_at: &'a dyn Fn(u32) -> u32,
+    /// Messages at once.
+    pub ports: u32,
+}
+
+impl Group<'_> {
+    fn children(&self) -> Vec<Edge> {
+        self.tree.children(self.position).collect()
+    }
+
+    /// Children that are served at once: those of a step, at most as many as there are ports.
+    fn rounds(&self) -> Vec<Vec<Edge>> {
+        let mut rounds: Vec<Vec<Edge>> = Vec::new();
+        for edge in self.children() {
+            let room = |round: &&mut Vec<Edge>| {
+                round[0].step == edge.step && (round.len() as u32) < self.ports
+            };
+            match rounds.last_mut().filter(|round| room(&round)) {
+                Some(round) => round.push(edge),
+                None => rounds.push(alloc::vec![edge]),
+            }
+        }
+        rounds
+    }
+
+    /// The rounds on the way up: the nearest children first, and those of a step in the order of their positions.
+    fn rounds_up(&self) -> Vec<Vec<Edge>> {
+        let mut rounds = self.rounds();
+        rounds.sort_by_key(|round| core::cmp::Reverse(round[0].step));
+        rounds
+    }
+}
+
+/// Down the tree: receives `own` from the parent, then sends each child what `for_child` names.
+pub fn down(
+    b: &mut Builder,
+    group: &Group<'_>,
+    own: &[Blocks],
+    for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
+    serve(b, group, &group.rounds(), own, for_child);
+}
+
+/// As [`down`], with the messages to all children in one step.
+pub fn down_at_once(
+    b: &mut Builder,
+    group: &Group<'_>,
+    own: &[Blocks],
+    for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
+    serve(b, group, &[group.children()], own, for_child);
+}
+
+fn serve(
+    b: &mut Builder,
+    group: &Group<'_>,
+    rounds: &[Vec<Edge>],
+    own: &[Blocks],
+    for_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
+    if let Some(edge) = group.tree.parent(group.position) {
+        b.recv((group.rank_at)(edge.parent), own);
+        b.step();
+    }
+    for round in rounds {
+        for (port, edge) in round.iter().enumerate() {
+            b.port(port as u32);
+            b.send((group.rank_at)(edge.child), for_child(edge));
+        }
+        b.step();
+    }
+}
+
+/// Up the tree: receives from each child what `from_child` names, then sends `own` to the parent.
+pub fn up(
+    b: &mut Builder,
+    group: &Group<'_>,
+    own: &[Blocks],
+    from_child: &dyn Fn(&Edge) -> Vec<Blocks>,
+) {
+    for round in &group.rounds_up() {
+        for (port, edge) in round.iter().enumerate() {
+            b.port(port as u32);
+            b.recv((group.rank_at)(edge.child), from_child(edge));
+        }
+        b.step();
+    }
+    if let Some(edge) = group.tree.parent(group.position) {
+        b.send((group.rank_at)(edge.parent), own);
+        b.step();
+    }
+}
+
+/// Up the tree, combining: every rank has `own`; what the root gets lands in `into`, which on other ranks is scratch.
+///
+/// A child's subtree stands right of its parent's earlier ones, so vectors are combined in the order of positions.
+/// Returns where the result of this rank's subtree lies: `own`, if it has no children.
+pub fn reduce_up(
+    b: &mut Builder,
+    group: &Group<'_>,
+    own: Blocks,
+    into: &mut dyn FnMut(&mut Builder) -> Blocks,
+) -> Blocks {
+    let mut sum = own;
+    for round in &group.rounds_up() {
+        let target = if sum == own { into(b) } else { sum };
+        if let [edge] = round[..] {
+            b.recv_reduce((group.rank_at)(edge.child), Side::Right, sum, target);
+            b.step();
+            sum = target;
+            continue;
+        }
+        // Several at once cannot combine into one vector at once.
+        let arrived: Vec<Blocks> = round.iter().map(|_| b.vector()).collect();
+        for (port, (edge, place)) in round.iter().zip(&arrived).enumerate() {
+            b.port(port as u32);
+            b.recv((group.rank_at)(edge.child), *place);
+        }
+        b.step();
+        for place in arrived {
+            b.reduce(sum, place, target);
+            b.step();
+            sum = target;
+        }
+    }
+    if let Some(edge) = group.tree.parent(group.position) {
+        b.send((group.rank_at)(edge.parent), sum);
+        b.step();
+    }
+    sum
+}
+
+/// The steps of [`down`] over the whole tree, where edges beyond the ports take further steps.
+#[must_use]
+pub fn steps_down(tree: KnomialTree, ports: u32) -> u32 {
+    below(tree, ports, false, 0)
+}
+
+/// The steps of [`up`] over the whole tree: a parent takes a round when its children there are ready.
+#[must_use]
+pub fn steps_up(tree: KnomialTree, ports: u32) -> u32 {
+    below(tree, ports, true, 0)
+}
+
+/// The steps below a position.
+///
+/// All subtrees of a step are alike but for one that is clipped, so the recursion has one branch.
+fn below(tree: KnomialTree, ports: u32, upward: bool, position: u32) -> u32 {
+    let group = Group {
+        tree,
+        position,
+        rank_at: &|p| p,
+        ports,
+    };
+    let deepest = |round: &Vec<Edge>| {
+        let steps = |edge: &Edge| {
+            let levels = tree.steps() - 1 - edge.step;
+            if u64::from(edge.size) == power(tree.radix(), levels) {
+                levels * (tree.radix() - 1).div_ceil(ports)
+            } else {
+                below(tree, ports, upward, edge.child)
+            }
+        };
+        round.iter().map(steps).max().unwrap_or(0)
+    };
+    if upward {
+        return group
+            .rounds_up()
+            .iter()
+            .map(deepest)
+            .fold(0, |done, ready| done.max(ready) + 1);
+    }
+    let rounds = group.rounds();
+    let ends = rounds
+        .iter()
+        .map(deepest)
+        .enumerate()
+        .map(|(round, rest)| round as u32 + 1 + rest);
+    ends.max().unwrap_or(0)
+}
+
+/// Blocks `first..first + count` of `all`, which hold the ranks in order, counted round from the last to the first.
+#[must_use]
+pub fn wrapped(all: Blocks, first: u32, count: u32) -> Vec<Blocks> {
+    let until_end = count.min(all.count() - first);
+    alloc::vec![all.slice(first, until_end), all.slice(0, count - until_end)]
+}

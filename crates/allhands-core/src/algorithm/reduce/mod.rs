@@ -1,6 +1,16 @@
 //! Reduce: the reduction of all vectors, on the root.
 
+pub mod binomial;
+pub mod k_nomial;
+pub mod rabenseifner;
+pub mod ring;
+
 use super::Algorithm;
 
 /// Every reduce.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &rabenseifner::ALGORITHM,
+    &ring::ALGORITHM,
+    &k_nomial::ALGORITHM,
+];

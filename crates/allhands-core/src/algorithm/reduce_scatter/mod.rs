@@ -1,6 +1,16 @@
 //! Reduce-scatter: the reduction of all vectors, a block on each rank.
 
+pub mod circulant;
+pub mod pairwise;
+pub mod recursive_halving;
+pub mod reduce_scatterv;
+
 use super::Algorithm;
 
 /// Every reduce-scatter.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[
+    &recursive_halving::ALGORITHM,
+    &pairwise::ALGORITHM,
+    &reduce_scatterv::ALGORITHM,
+    &circulant::ALGORITHM,
+];

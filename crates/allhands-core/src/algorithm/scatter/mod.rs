@@ -1,6 +1,9 @@
 //! Scatter: the root's block r reaches rank r.
 
+pub mod binomial;
+pub mod direct;
+
 use super::Algorithm;
 
 /// Every scatter.
-pub const ALL: &[&Algorithm] = &[];
+pub const ALL: &[&Algorithm] = &[&binomial::ALGORITHM, &direct::ALGORITHM];

@@ -15,7 +15,7 @@
 //!       send to 1 port 0 in[0]
 //!       recv-reduce from 1 port 0 right own in[0] into out[0]
 //!     }
-//!     repeat 8 window 2 { … }          ; a pipeline
+//!     repeat 8 window 2 { … }          ; a pipeline of operations, or of steps that run in turn
 //!   }
 //! }
 //! rank 1 { … }

@@ -11,6 +11,9 @@ use alloc::vec::Vec;
 /// The sets of one list of an operation.
 type Sets = Vec<Blocks>;
 
+const OPERATION: &str =
+    "an operation (send, recv, recv-reduce, copy, reduce, put, get, notify, wait, await) or '}'";
+
 /// Reads one operation and adds it to the schedule's table.
 pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<(), ParseError> {
     let word = lexer.next();
@@ -76,10 +79,7 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
             strand: parse_small(lexer, "strand")?,
             items: lexer.named("items", u32::MAX)?,
         },
-        _ => {
-            let right = "an operation (send, recv, recv-reduce, copy, reduce, put, get, notify, wait, await) or '}'";
-            return Err(lexer.unexpected(word, right));
-        }
+        _ => return Err(lexer.unexpected(word, OPERATION)),
     };
     push(schedule, kind, [from, into, other]);
     Ok(())

@@ -3,7 +3,7 @@
 use super::lex::Lexer;
 use super::print::space_name;
 use super::{DIRECTIVES, Directive, Document, MOST_BLOCKS, ParseError, check, op};
-use crate::call::{Call, Collective};
+use crate::call::{Alias, Call, Collective};
 use crate::schedule::{Item, Region, Schedule, Space, Strand, Units, repeat};
 use alloc::format;
 use alloc::string::ToString;
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Document, ParseError> {
     while schedules.len() < call.ranks as usize {
         let rank = schedules.len() as u32;
         let at = lexer.peek().at;
-        let (schedule, place) = parse_rank(&mut lexer, rank, parts)?;
+        let (schedule, place) = parse_rank(&mut lexer, &call, rank, parts)?;
         let first = schedules.first().unwrap_or(&schedule);
         if schedule.window != first.window || schedule.credits != first.credits {
             let what = format!("rank {rank} has another window or other flags than rank 0");
@@ -100,6 +100,7 @@ fn parse_call(lexer: &mut Lexer<'_>) -> Result<Call, ParseError> {
 /// One rank's part, and where in the text each of its operations stands.
 fn parse_rank(
     lexer: &mut Lexer<'_>,
+    call: &Call,
     rank: u32,
     parts: u32,
 ) -> Result<(Schedule, Vec<usize>), ParseError> {
@@ -133,7 +134,7 @@ fn parse_rank(
                 schedule.flags += 1;
                 schedule.credits.push(lexer.named("credits", MOST_BLOCKS)?);
             }
-            "strand" => parse_strand(lexer, &mut schedule, &mut places)?,
+            "strand" => parse_strand(lexer, call.alias(rank), &mut schedule, &mut places)?,
             "}" => break,
             _ => return Err(lexer.unexpected(word, "scratch, window, flag, strand or '}'")),
         }
@@ -143,6 +144,7 @@ fn parse_rank(
 
 fn parse_strand(
     lexer: &mut Lexer<'_>,
+    alias: Alias,
     schedule: &mut Schedule,
     places: &mut Vec<usize>,
 ) -> Result<(), ParseError> {
@@ -168,22 +170,36 @@ fn parse_strand(
                     return Err(lexer.error(at, what, "at least one, or no repeat"));
                 }
                 let window = lexer.named("window", MOST_BLOCKS)?;
-                parse_body(lexer, schedule, places)?;
-                let end = schedule.ops.len() as u32;
-                let waits = repeat::waits(schedule, start as usize..end as usize);
-                Item::Repeat {
-                    times,
-                    window,
-                    start,
-                    end,
-                    waits,
-                }
+                let steps = parse_repeated(lexer, schedule, places)?;
+                let body = start as usize..schedule.ops.len();
+                repeat::item(schedule, alias, [times, window], body, steps)
             }
             "}" => return Ok(()),
             _ => return Err(lexer.unexpected(word, "step, repeat or '}'")),
         };
         schedule.strands[number].items.push(item);
     }
+}
+
+/// The body of a repeat, operations or steps of them; where its steps end, if it says any.
+fn parse_repeated(
+    lexer: &mut Lexer<'_>,
+    schedule: &mut Schedule,
+    places: &mut Vec<usize>,
+) -> Result<Vec<u32>, ParseError> {
+    let mut steps = Vec::new();
+    let mut ahead = lexer.clone();
+    if ahead.next().text != "{" || ahead.next().text != "step" {
+        parse_body(lexer, schedule, places)?;
+        return Ok(steps);
+    }
+    lexer.expect("{")?;
+    while !lexer.take("}") {
+        lexer.expect("step")?;
+        parse_body(lexer, schedule, places)?;
+        steps.push(schedule.ops.len() as u32);
+    }
+    Ok(steps)
 }
 
 fn parse_body(

@@ -86,11 +86,36 @@ fn strands(schedule: &Schedule, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn print_item(schedule: &Schedule, item: &Item, f: &mut Formatter<'_>) -> fmt::Result {
-    match item {
-        Item::Step { .. } => write!(f, "    step {{")?,
-        Item::Repeat { times, window, .. } => write!(f, "    repeat {times} window {window} {{")?,
+    let steps: &[u32] = match item {
+        Item::Step { .. } => {
+            write!(f, "    step {{")?;
+            &[]
+        }
+        Item::Repeat {
+            times,
+            window,
+            steps,
+            ..
+        } => {
+            write!(f, "    repeat {times} window {window} {{")?;
+            steps
+        }
+    };
+    if steps.is_empty() {
+        return print_ops(schedule, &schedule.ops[item.ops()], "    ", f);
     }
-    let ops = &schedule.ops[item.ops()];
+    writeln!(f)?;
+    let mut start = item.ops().start;
+    for &end in steps {
+        write!(f, "      step {{")?;
+        print_ops(schedule, &schedule.ops[start..end as usize], "      ", f)?;
+        start = end as usize;
+    }
+    writeln!(f, "    }}")
+}
+
+/// The operations between braces, on one line if there is but one.
+fn print_ops(schedule: &Schedule, ops: &[Op], indent: &str, f: &mut Formatter<'_>) -> fmt::Result {
     if let [op] = ops {
         f.write_char(' ')?;
         print_op(schedule, op, f)?;
@@ -98,11 +123,11 @@ fn print_item(schedule: &Schedule, item: &Item, f: &mut Formatter<'_>) -> fmt::R
     }
     writeln!(f)?;
     for op in ops {
-        f.write_str("      ")?;
+        write!(f, "{indent}  ")?;
         print_op(schedule, op, f)?;
         writeln!(f)?;
     }
-    writeln!(f, "    }}")
+    writeln!(f, "{indent}}}")
 }
 
 fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,90 @@
+//! Bruck's allgather: in step k rank i gets from rank i + r^k all that it has, so what a rank has multiplies.
+//!
+//! A rank's blocks, its own on top, are those of the ranks from its own on; the last step takes only what is missing. ⌈log_r p⌉ steps
+//! with radix r = k + 1 on k ports, for any p. The paper gathers at the top of a buffer and shifts it at the end; here a
+//! block is received at its final place, so there is nothing to shift.
+//!
+//! ```text
+//! 6 ranks      i ◀─ i+1: 1 block      i ◀─ i+2: 2 blocks      i ◀─ i+4: 2 blocks      shift by i
+//! ```
+//!
+//! Source: T 4.1.2, figure 2; Q 5.1.2, figure 5.
+
+use crate::algorithm::phase::tree::wrapped;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::pattern::digits::{gathered_by, moves, steps};
+use crate::pattern::exchange::shifted;
+use crate::schedule::{Builder, Shape};
+use alloc::vec::Vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "bruck",
+    citation: "T 4.1.2; Q 5.1.2",
+    summary: "each rank gets what the rank 2^k ahead has, ⌈lg p⌉ steps for any p",
+    requires: &[],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &[
+        "",
+        "ports=2",
+        "ports=3",
+        "ports=4",
+        "radix=4",
+        "ports=2,radix=5",
+    ],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let (radix, ports) = (b.shape().radix(), b.shape().ports() as usize);
+    let (input, output) = (b.input(), b.output());
+    b.copy(input, output.at(rank));
+    b.step();
+    view(b, 1);
+    for step in 0..steps(p, radix) {
+        let all: Vec<_> = moves(p, radix, step).collect();
+        for at_once in all.chunks(ports) {
+            for (port, this) in at_once.iter().enumerate() {
+                let count = gathered_by(p, radix, *this);
+                let peers = shifted(p, rank, this.distance);
+                b.port(port as u32);
+                b.send(peers.from, wrapped(output, rank, count));
+                b.recv(peers.to, wrapped(output, peers.to, count));
+            }
+            b.step();
+        }
+        let last = all
+            .last()
+            .map_or(1, |this| this.distance + gathered_by(p, radix, *this));
+        view(b, last);
+    }
+    b.view(|| (0..p).map(|row| Some(output.at(row))).collect());
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
+    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
+    Claims {
+        ports,
+        steps: (0..steps(p, radix)).map(rounds).sum(),
+        volume: u64::from(p - 1),
+        work: 0,
+    }
+}
+
+/// The paper's buffer: the own block on top, then those of the ranks that follow.
+fn view(b: &mut Builder, filled: u32) {
+    let (p, rank, output) = (b.ranks(), b.rank(), b.output());
+    b.view(|| {
+        (0..p)
+            .map(|row| (row < filled).then(|| output.at((rank + row) % p)))
+            .collect()
+    });
+}

@@ -1,0 +1,49 @@
+//! Recursive-doubling allgather: pairs at distance 1, 2, 4, … exchange all they have.
+//!
+//! lg p steps for powers of two. Otherwise, where some members of a group have no partner, what they miss is spread through
+//! the group in logarithmic further steps: at most 2⌊lg p⌋ in all by the paper; the literal algorithm needs one more for odd p.
+//!
+//! ```text
+//! 8 ranks      0⇄1 2⇄3 4⇄5 6⇄7      0⇄2 1⇄3 4⇄6 5⇄7      0⇄4 1⇄5 2⇄6 3⇄7
+//! ```
+//!
+//! Source: T 4.1.1, figure 1.
+
+use crate::algorithm::phase::exchange::{self, Circle, multiplying_claims};
+use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "recursive-doubling",
+    citation: "T 4.1.1",
+    summary: "pairs at distance 1, 2, 4, … exchange all they have",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output, rank) = (b.input(), b.output(), b.rank());
+    b.copy(input, output.at(rank));
+    let circle = Circle {
+        size: b.ranks(),
+        position: rank,
+        rank_at: &|position| position,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[input],
+    };
+    exchange::multiplying(b, &circle, 2);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    multiplying_claims(shape.ranks(), 2)
+}

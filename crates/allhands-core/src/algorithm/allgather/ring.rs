@@ -1,0 +1,55 @@
+//! Ring allgather: the blocks travel once round the ring of ranks.
+//!
+//! Each rank passes on to the next what came from the one before: p − 1 steps of one block, all of it between neighbours.
+//! Minimal volume; best for long blocks.
+//!
+//! ```text
+//! 4 ranks      step 0: i ─▶ i+1: block i      step 1: block i−1      step 2: block i−2     (mod 4)
+//! ```
+//!
+//! Source: T 4.1.
+
+use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "ring",
+    citation: "T 4.1",
+    summary: "each rank passes on to the next what came last",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output, rank) = (b.input(), b.output(), b.rank());
+    b.copy(input, output.at(rank));
+    let circle = Circle {
+        size: b.ranks(),
+        position: rank,
+        rank_at: &|position| position,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[input],
+    };
+    exchange::ring(b, &circle);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    Claims {
+        ports: 1,
+        steps: others,
+        volume: u64::from(others),
+        work: 0,
+    }
+}

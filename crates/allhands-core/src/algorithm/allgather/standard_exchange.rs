@@ -1,0 +1,50 @@
+//! Standard exchange: groups of k + 1 ranks at distance 1, k + 1, (k + 1)², … exchange all they have over k ports.
+//!
+//! log_(k+1) p steps for powers of k + 1; correction steps spread what a group misses otherwise. With one port it is recursive
+//! doubling.
+//!
+//! ```text
+//! 9 ranks, 2 ports      (0 1 2) (3 4 5) (6 7 8)      (0 3 6) (1 4 7) (2 5 8)
+//! ```
+//!
+//! Source: Q 5.1.2, figure 4, equations 3 and 4.
+
+use crate::algorithm::phase::exchange::{self, Circle, multiplying_claims};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "standard-exchange",
+    citation: "Q 5.1.2",
+    summary: "groups of ports + 1 exchange all they have; recursive multiplying",
+    requires: &[],
+    keys: &[Key::PORTS],
+    settings: &["", "ports=2", "ports=3", "ports=4"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output, rank) = (b.input(), b.output(), b.rank());
+    b.copy(input, output.at(rank));
+    let circle = Circle {
+        size: b.ranks(),
+        position: rank,
+        rank_at: &|position| position,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[input],
+    };
+    let radix = b.shape().ports() + 1;
+    exchange::multiplying(b, &circle, radix);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    multiplying_claims(shape.ranks(), shape.ports() + 1)
+}

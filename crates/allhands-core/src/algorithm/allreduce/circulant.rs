@@ -1,0 +1,65 @@
+//! Circulant allreduce: a reduce-scatter and an allgather on the circulant graph.
+//!
+//! 2⌈lg p⌉ steps with minimal volume and work for any number of ranks: what halving and doubling reach for powers of two only.
+//!
+//! ```text
+//! 6 ranks      i ─▶ i+3, i+2, i+1: combine      then i ◀─ i+1, i+2, i+3: gather
+//! ```
+//!
+//! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
+
+use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::halving;
+use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
+use crate::call::Collective;
+use crate::pattern::math::ceil_log2;
+use crate::schedule::{Builder, Shape, Units};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "circulant",
+    citation: "Träff 2024",
+    summary: "circulant reduce-scatter, then circulant allgather",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
+    let rotated = b.scratch(
+        Units::Run {
+            first: rank,
+            modulo: p,
+        },
+        p.div_ceil(2),
+    );
+    halving::circulant(b, input, rotated);
+    let own = output.at(rank);
+    b.copy(rotated.at(0), own);
+    let circle = Circle {
+        size: p,
+        position: rank,
+        rank_at: &|position| position,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[rotated.at(0)],
+    };
+    exchange::circulant(b, &circle);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = u64::from(shape.ranks() - 1);
+    Claims {
+        ports: 1,
+        steps: 2 * ceil_log2(shape.ranks()),
+        volume: 2 * others,
+        work: others,
+    }
+}

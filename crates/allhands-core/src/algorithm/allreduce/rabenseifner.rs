@@ -1,0 +1,92 @@
+//! Rabenseifner's allreduce: a reduce-scatter by recursive vector halving, then an allgather by recursive vector doubling.
+//!
+//! 2 lg p steps with minimal volume and work for powers of two. The ranks beyond the next lower power of two p' fold into their
+//! neighbours first, by default in two halves, and get the result at the end. Distance doubling combines neighbours first, which keeps
+//! rank order.
+//!
+//! ```text
+//! 5 ranks, p' = 4      fold: 0⇄1, 1 ─▶ 0      halves: 0⇄2 3⇄4, 0⇄3 2⇄4      doubles: 0⇄3 2⇄4, 0⇄2 3⇄4      0 ─▶ 1
+//! ```
+//!
+//! Source: T 4.5, 5.1, figure 12; C 5.5, table 5 (Rabenseifner).
+
+use crate::algorithm::phase::fold::{fold, unfold};
+use crate::algorithm::phase::halving::{self, Distance, Halves};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
+use crate::call::Collective;
+use crate::pattern::fold::{Fold, Folding, Keeper};
+use crate::pattern::math::{floor_log2, previous_power};
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "rabenseifner",
+    citation: "T 4.5, 5.1; C table 5",
+    summary: "recursive halving reduce-scatter, recursive doubling allgather",
+    requires: &[],
+    keys: &[
+        Key {
+            name: "distance",
+            values: Values::Names(&["doubling", "halving"]),
+            default: 0,
+            about: "who meets first: neighbours (keeps rank order) or the farthest",
+        },
+        Key {
+            name: "fold",
+            values: Values::Names(&["halves", "whole"]),
+            default: 0,
+            about: "ranks beyond a power of two share the first combination, or hand over the whole vector",
+        },
+    ],
+    settings: &[
+        "",
+        "distance=halving",
+        "fold=whole",
+        "distance=halving,fold=whole",
+    ],
+    in_place: InPlace::Natural,
+    ordered: |shape| shape.get("distance") == 0,
+    parts: |shape| previous_power(2, shape.ranks()),
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::First));
+    let (input, output, in_halves) = (b.input(), b.output(), b.get("fold") == 0);
+    if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut |_| output) {
+        let halves = Halves {
+            size: folding.kept(),
+            position,
+            rank_at: &|position| folding.actual(position),
+            blocks_of: &|slots| slots,
+            distance: if b.get("distance") == 0 {
+                Distance::Doubling
+            } else {
+                Distance::Halving
+            },
+        };
+        let sum = halving::reduce_scatter(b, &halves, own, output);
+        b.copy(sum, output);
+        halving::allgather(b, &halves, output);
+    }
+    unfold(b, &folding, output);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let p = shape.ranks();
+    let kept = previous_power(2, p);
+    let (rounds, rest, kept) = (floor_log2(p), u64::from(kept - 1), u64::from(kept));
+    let (steps, sent, work) = match (p.is_power_of_two(), shape.get("fold")) {
+        (true, _) => (0, 0, 0),
+        (false, 0) => (3, kept / 2 + kept, kept / 2),
+        (false, _) => (2, kept, kept),
+    };
+    Claims {
+        ports: 1,
+        steps: 2 * rounds + steps,
+        volume: 2 * rest + sent,
+        work: rest + work,
+    }
+}

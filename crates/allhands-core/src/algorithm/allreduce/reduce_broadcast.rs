@@ -1,0 +1,62 @@
+//! Reduce-broadcast: a binomial reduce to rank 0, then a binomial broadcast from it.
+//!
+//! The old allreduce of MPICH: 2⌈lg p⌉ steps of the whole vector. It keeps rank order and is good where few messages matter more
+//! than few steps.
+//!
+//! ```text
+//! 4 ranks      1 ─▶ 0, 3 ─▶ 2      2 ─▶ 0      0 ─▶ 2      0 ─▶ 1, 2 ─▶ 3
+//! ```
+//!
+//! Source: T 4.5, 5.
+
+use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::knomial::KnomialTree;
+use crate::pattern::math::ceil_log2;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "reduce-broadcast",
+    citation: "T 4.5 (old)",
+    summary: "binomial reduce to rank 0, binomial broadcast from it",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let tree = KnomialTree::new(b.ranks(), 2);
+    let group = Group {
+        tree,
+        position: b.rank(),
+        rank_at: &|rank| rank,
+        ports: 1,
+    };
+    let (input, output) = (b.input(), b.output());
+    let sum = tree::reduce_up(b, &group, input, &mut |_| output);
+    if b.rank() == 0 {
+        b.copy(sum, output);
+        b.step();
+    }
+    tree::down(b, &group, &[output], &|_| vec![output]);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let rounds = ceil_log2(shape.ranks());
+    // Rank 0 receives and sends to each child.
+    Claims {
+        ports: 1,
+        steps: 2 * rounds,
+        volume: u64::from(rounds),
+        work: u64::from(rounds),
+    }
+}

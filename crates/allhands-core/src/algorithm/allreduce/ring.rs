@@ -1,0 +1,56 @@
+//! Ring allreduce: a pairwise reduce-scatter, then a ring allgather.
+//!
+//! 2(p − 1) steps of 1/p of the vector: minimal volume and work for any number of ranks, but a latency that grows with it.
+//!
+//! ```text
+//! 4 ranks      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      then 3 times i ─▶ i+1: results
+//! ```
+//!
+//! Source: T 5.3.
+
+use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::halving;
+use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "ring",
+    citation: "T 5.3",
+    summary: "pairwise reduce-scatter, then a ring allgather",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Staged,
+    ordered: any_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (rank, input, output) = (b.rank(), b.input(), b.output());
+    let own = output.at(rank);
+    halving::pairwise(b, input, own);
+    let circle = Circle {
+        size: b.ranks(),
+        position: rank,
+        rank_at: &|position| position,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[own],
+    };
+    exchange::ring(b, &circle);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    Claims {
+        ports: 1,
+        steps: 2 * others,
+        volume: u64::from(2 * others),
+        work: u64::from(others),
+    }
+}

@@ -1,0 +1,51 @@
+//! Scattered all-to-all: every rank posts all receives and all sends at once, each rank starting with another peer.
+//!
+//! Rank i sends to i + 1, i + 2, … so that not everybody begins with rank 0. The network sorts it out: good for blocks of medium length.
+//!
+//! ```text
+//! 4 ranks      i ─▶ i+1, i+2, i+3     (mod 4), all at once
+//! ```
+//!
+//! Source: T 4.3.
+
+use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::pattern::exchange::shifted;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Alltoall,
+    name: "scattered",
+    citation: "T 4.3",
+    summary: "everything is posted at once, to rank + 1, rank + 2, …",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Staged,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let (input, output) = (b.input(), b.output());
+    for distance in 1..p {
+        let peers = shifted(p, rank, distance);
+        b.recv(peers.from, output.at(peers.from));
+        b.send(peers.to, input.at(peers.to));
+    }
+    b.copy(input.at(rank), output.at(rank));
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    Claims {
+        ports: others,
+        steps: others.min(1),
+        volume: u64::from(others),
+        work: 0,
+    }
+}

@@ -1,0 +1,61 @@
+//! Dissemination barrier: in every step each rank tells one that is farther away, ⌈lg p⌉ steps for any p.
+//!
+//! In step k rank i tells rank i + 2^k and hears from rank i − 2^k, so after k steps it knows of the 2^k ranks
+//! before it. With k ports the distances are multiples of powers of the radix k + 1.
+//!
+//! ```text
+//! 5 ranks      step 0: i ─▶ i+1      step 1: i ─▶ i+2      step 2: i ─▶ i+4     (mod 5)
+//! ```
+//!
+//! Source: T 4.1.2 (Hensgen, Finkel, Manber 1988); C 5.1 calls it Bruck's.
+
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::digits::{moves, steps};
+use crate::pattern::exchange::shifted;
+use crate::schedule::{Builder, Shape};
+use alloc::vec::Vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "dissemination",
+    citation: "T 4.1.2; C 5.1",
+    summary: "in step k each rank tells the rank 2^k after it",
+    requires: &[],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &["", "ports=2", "ports=3", "ports=4", "radix=3"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let (radix, ports) = (b.shape().radix(), b.shape().ports());
+    for step in 0..steps(p, radix) {
+        let all: Vec<_> = moves(p, radix, step).collect();
+        for at_once in all.chunks(ports as usize) {
+            for (port, this) in at_once.iter().enumerate() {
+                let peers = shifted(p, rank, this.distance);
+                b.port(port as u32);
+                b.send_token(peers.to);
+                b.recv_token(peers.from);
+            }
+            b.step();
+        }
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
+    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
+    Claims {
+        ports,
+        steps: (0..steps(p, radix)).map(rounds).sum(),
+        volume: 0,
+        work: 0,
+    }
+}

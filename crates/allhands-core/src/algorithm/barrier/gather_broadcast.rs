@@ -1,0 +1,58 @@
+//! Gather-broadcast barrier: tokens go up a binomial tree and down again.
+//!
+//! 2⌈lg p⌉ steps, but only p − 1 messages each way.
+//!
+//! ```text
+//! 4 ranks      up: 3 ─▶ 2, 1 ─▶ 0      2 ─▶ 0      down: 0 ─▶ 2      0 ─▶ 1, 2 ─▶ 3
+//! ```
+//!
+//! Source: C 5.1, table 1.
+
+use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::knomial::KnomialTree;
+use crate::pattern::math::ceil_log2;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "gather-broadcast",
+    citation: "C table 1",
+    summary: "tokens go up a binomial tree and down again",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (tree, rank) = (KnomialTree::new(b.ranks(), 2), b.rank());
+    for edge in tree.children(rank).rev() {
+        b.recv_token(edge.child);
+        b.step();
+    }
+    if let Some(edge) = tree.parent(rank) {
+        b.send_token(edge.parent);
+        b.step();
+        b.recv_token(edge.parent);
+        b.step();
+    }
+    for edge in tree.children(rank) {
+        b.send_token(edge.child);
+        b.step();
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    Claims {
+        ports: 1,
+        steps: 2 * ceil_log2(shape.ranks()),
+        volume: 0,
+        work: 0,
+    }
+}

@@ -1,0 +1,68 @@
+//! k-nomial broadcast: the ranks that have the vector multiply by the radix in every ports-wide step.
+//!
+//! With k ports and radix k + 1 every rank that has the vector sends to k others at once: ⌈log_(k+1) p⌉ steps.
+//!
+//! ```text
+//! 9 ranks, root 0, 2 ports      0 ─▶ 3, 6      0 ─▶ 1, 2   3 ─▶ 4, 5   6 ─▶ 7, 8
+//! ```
+//!
+//! Source: the binomial tree of T 4.2 with the radix of Q 5.1.1.
+
+use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::knomial::KnomialTree;
+use crate::pattern::math::{absolute, relative};
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "k-nomial",
+    citation: "k-nomial tree (Q 5.1.1 for k ports)",
+    summary: "k-nomial tree: the ranks that have the vector multiply by the radix",
+    requires: &[],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &[
+        "",
+        "ports=2",
+        "ports=3",
+        "ports=4",
+        "radix=4",
+        "ports=2,radix=5",
+    ],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, root, ports) = (b.ranks(), b.root(), b.shape().ports());
+    let tree = KnomialTree::new(p, b.shape().radix());
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree,
+        position: relative(b.rank(), root, p),
+        rank_at: &rank_at,
+        ports,
+    };
+    let (input, output) = (b.input(), b.output());
+    let source = if b.rank() == root { input } else { output };
+    b.copy(if b.rank() == root { input } else { output }, output);
+    tree::down(b, &group, &[output], &|_| vec![source]);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, ports) = (shape.ranks(), shape.ports());
+    let tree = KnomialTree::new(p, shape.radix());
+    let volume = tree.children(0).count() as u64;
+    Claims {
+        ports,
+        steps: tree::steps_down(tree, ports),
+        volume,
+        work: 0,
+    }
+}

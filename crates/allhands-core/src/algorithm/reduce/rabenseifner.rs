@@ -1,0 +1,128 @@
+//! Rabenseifner's reduce: a reduce-scatter by recursive vector halving, then a binomial gather to the root.
+//!
+//! 2 lg p steps for powers of two. The ranks beyond the next lower power of two p' fold into their neighbours first, by default
+//! in two halves; if the root would leave, it and its partner change roles, which costs nothing.
+//!
+//! ```text
+//! 5 ranks, p' = 4, root 0      fold: 0⇄1, 1 ─▶ 0      halves: 0⇄2 3⇄4, 0⇄3 2⇄4      gather: 3 ─▶ 0, 4 ─▶ 2      2 ─▶ 0
+//! ```
+//!
+//! Source: T 4.5, 5.1; C 5.4, table 4 (reduce-scatter and gather).
+
+use crate::algorithm::phase::fold::fold;
+use crate::algorithm::phase::halving::{self, Distance, Halves};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
+use crate::call::Collective;
+use crate::pattern::fold::{Fold, Folding, Keeper, Role};
+use crate::pattern::math::{floor_log2, previous_power};
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "rabenseifner",
+    citation: "T 4.5, 5.1; C table 4",
+    summary: "recursive halving reduce-scatter, then a gather to the root",
+    requires: &[],
+    keys: &[
+        Key {
+            name: "distance",
+            values: Values::Names(&["doubling", "halving"]),
+            default: 0,
+            about: "who meets first: neighbours (keeps rank order) or the farthest",
+        },
+        Key {
+            name: "fold",
+            values: Values::Names(&["halves", "whole"]),
+            default: 0,
+            about: "ranks beyond a power of two share the first combination, or hand over the whole vector",
+        },
+    ],
+    settings: &[
+        "",
+        "distance=halving",
+        "fold=whole",
+        "distance=halving,fold=whole",
+    ],
+    in_place: InPlace::Natural,
+    ordered: |shape| shape.get("distance") == 0,
+    parts: |shape| previous_power(2, shape.ranks()),
+    build,
+    claims,
+};
+
+fn folding(shape: &Shape) -> Folding {
+    Folding::to_power(shape.ranks(), 2, Fold::Neighbour(Keeper::First)).keeping(shape.call.root)
+}
+
+fn distance(shape: &Shape) -> Distance {
+    if shape.get("distance") == 0 {
+        Distance::Doubling
+    } else {
+        Distance::Halving
+    }
+}
+
+fn root_position(shape: &Shape) -> u32 {
+    match folding(shape).role(shape.call.root) {
+        Role::Stays { new_rank, .. } => new_rank,
+        Role::Leaves { .. } => unreachable!("the folding keeps the root"),
+    }
+}
+
+fn build(b: &mut Builder) {
+    let (folding, distance, root) = (
+        folding(b.shape()),
+        distance(b.shape()),
+        root_position(b.shape()),
+    );
+    let (input, in_halves) = (b.input(), b.get("fold") == 0);
+    let sum = if b.rank() == b.root() {
+        b.output()
+    } else {
+        b.vector()
+    };
+    if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut |_| sum) {
+        let halves = Halves {
+            size: folding.kept(),
+            position,
+            rank_at: &|position| folding.actual(position),
+            blocks_of: &|slots| slots,
+            distance,
+        };
+        let result = halving::reduce_scatter(b, &halves, own, sum);
+        b.copy(result, sum);
+        halving::gather(b, &halves, root, sum);
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (folding, root) = (folding(shape), root_position(shape));
+    let kept = u64::from(folding.kept());
+    let (steps, sent, received, work) = match (shape.ranks().is_power_of_two(), shape.get("fold")) {
+        (true, _) => (0, 0, 0, 0),
+        (false, 0) => (2, kept / 2, kept, kept / 2),
+        (false, _) => (1, 0, kept, kept),
+    };
+    let volume = |position| {
+        let folded = u64::from(folding.guests(position).len());
+        let (up, down) = halving::gather_slots(folding.kept(), position, root, distance(shape));
+        let (up, down) = (
+            folded * sent + u64::from(up),
+            folded * received + u64::from(down),
+        );
+        kept - 1 + up.max(down)
+    };
+    // Who leaves sends its vector, in one message or two.
+    let volume = (0..folding.kept())
+        .map(volume)
+        .max()
+        .unwrap_or(0)
+        .max(if steps > 0 { kept } else { 0 });
+    Claims {
+        ports: 1,
+        steps: 2 * floor_log2(shape.ranks()) + steps,
+        volume,
+        work: kept - 1 + work,
+    }
+}

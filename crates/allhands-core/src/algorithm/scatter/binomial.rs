@@ -1,0 +1,85 @@
+//! Binomial scatter: a parent sends each child the blocks of the child's whole subtree.
+//!
+//! For k ports the tree is (k + 1)-nomial: ⌈log_(k+1) p⌉ steps, in which every block but the root's own leaves the
+//! root once. Subtrees are contiguous in the order of relative ranks, so a message is one run of blocks, or two where it
+//! passes the last rank.
+//!
+//! ```text
+//! 4 ranks, root 0      0 ─▶ 2: blocks 2, 3      0 ─▶ 1: block 1   2 ─▶ 3: block 3
+//! ```
+//!
+//! Source: Q 5.1.1 (equation 1), mirrored; T 4.2 (the scatter of the long broadcast).
+
+use crate::algorithm::phase::tree::{self, Group, wrapped};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::pattern::knomial::{Edge, KnomialTree};
+use crate::pattern::math::{absolute, relative};
+use crate::schedule::{Builder, Shape, Units};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Scatter,
+    name: "binomial",
+    citation: "T 1; Q 5.1.1",
+    summary: "(k+1)-nomial tree: a parent sends each child the blocks of its subtree",
+    requires: &[Requirement::AllCounts],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &[
+        "",
+        "ports=2",
+        "ports=3",
+        "ports=4",
+        "radix=4",
+        "ports=2,radix=5",
+    ],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, root, rank, ports) = (b.ranks(), b.root(), b.rank(), b.shape().ports());
+    let tree = KnomialTree::new(p, b.shape().radix());
+    let me = relative(rank, root, p);
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree,
+        position: me,
+        rank_at: &rank_at,
+        ports,
+    };
+    let (input, output) = (b.input(), b.output());
+    if me == 0 {
+        b.copy(input.at(root), output);
+        tree::down(b, &group, &[], &|edge: &Edge| {
+            wrapped(input, rank_at(edge.child), edge.size)
+        });
+        return;
+    }
+    let below = tree.subtree(me).len() as u32 - 1;
+    let subtree = b.scratch(
+        Units::Run {
+            first: (rank + 1) % p,
+            modulo: p,
+        },
+        below,
+    );
+    tree::down(b, &group, &[output, subtree], &|edge| {
+        vec![subtree.slice(edge.child - me - 1, edge.size)]
+    });
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, ports) = (shape.ranks(), shape.ports());
+    let steps = tree::steps_down(KnomialTree::new(p, shape.radix()), ports);
+    Claims {
+        ports,
+        steps,
+        volume: u64::from(p - 1),
+        work: 0,
+    }
+}

@@ -1,0 +1,110 @@
+//! Flags and puts of a walk: notifications travel with the put before them, or on their own.
+
+use super::message::{End, Load};
+use super::{Breakdown, Instance, Walker};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A flag: how often it was raised, and who waits for how many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flag {
+    raised: u64,
+    taken: u64,
+    waiting: VecDeque<(Instance, u64)>,
+}
+
+impl Flag {
+    pub(super) fn with_credits(credits: u32) -> Flag {
+        Flag {
+            raised: u64::from(credits),
+            ..Flag::default()
+        }
+    }
+}
+
+/// The puts of a strand to one rank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Puts {
+    issued: u32,
+    /// Whether a put has been issued since the last notification.
+    news: bool,
+    flying: Vec<u32>,
+    /// Notifications that wait for the puts before them: (puts before it, itself, flag).
+    riding: VecDeque<(u32, Instance, u16)>,
+}
+
+impl Puts {
+    fn over(&self, before: u32) -> bool {
+        self.flying.iter().all(|&put| put >= before)
+    }
+}
+
+impl Walker<'_> {
+    pub(super) fn put(&mut self, to: u32, end: End, path: Breakdown) {
+        let put = end.instance;
+        let puts = self.puts.entry((put.rank, put.strand, to)).or_default();
+        let number = puts.issued;
+        puts.issued += 1;
+        puts.news = true;
+        puts.flying.push(number);
+        self.offer(put.rank, to, end, Load::Put { put, number }, path);
+    }
+
+    pub(super) fn notify(&mut self, to: u32, flag: u16, end: End, path: Breakdown) {
+        let notify = end.instance;
+        let key = (notify.rank, notify.strand, to);
+        let puts = self.puts.entry(key).or_default();
+        if !core::mem::take(&mut puts.news) {
+            if to == notify.rank {
+                self.raise(to, flag, path);
+                self.complete(notify, path);
+            } else {
+                let load = Load::Notice { notify, flag };
+                self.offer(notify.rank, to, end, load, path);
+            }
+            return;
+        }
+        puts.riding.push_back((puts.issued, notify, flag));
+        self.let_ride(key, path);
+    }
+
+    pub(super) fn put_arrived(&mut self, key: (u32, u16, u32), number: u32, path: Breakdown) {
+        if let Some(puts) = self.puts.get_mut(&key) {
+            puts.flying.retain(|&put| put != number);
+        }
+        self.let_ride(key, path);
+    }
+
+    /// Raises the flags whose puts have all arrived.
+    fn let_ride(&mut self, key: (u32, u16, u32), path: Breakdown) {
+        while let Some(puts) = self.puts.get_mut(&key)
+            && let Some(&(before, notify, flag)) = puts.riding.front()
+            && puts.over(before)
+        {
+            puts.riding.pop_front();
+            self.raise(key.2, flag, path);
+            self.complete(notify, path);
+        }
+    }
+
+    pub(super) fn raise(&mut self, rank: u32, flag: u16, path: Breakdown) {
+        let flag = self.flags.entry((rank, flag)).or_default();
+        flag.raised += 1;
+        let raised = flag.raised;
+        if let Some(&(waiter, _)) = flag.waiting.front().filter(|w| w.1 <= raised) {
+            flag.waiting.pop_front();
+            self.complete(waiter, path);
+        }
+    }
+
+    pub(super) fn wait(&mut self, waiter: Instance, flag: u16, count: u32, path: Breakdown) {
+        let flag = self.flags.entry((waiter.rank, flag)).or_default();
+        flag.taken += u64::from(count);
+        if flag.taken <= flag.raised {
+            self.complete(waiter, path);
+        } else {
+            let target = flag.taken;
+            flag.waiting.push_back((waiter, target));
+        }
+    }
+}
