@@ -25,6 +25,8 @@ enum Command {
     List(command::list::Arguments),
     /// Prove that algorithms are right for numbers of ranks and roots
     Verify(command::verify::Arguments),
+    /// Say which algorithm serves a call, and which rule decided
+    Explain(command::explain::Arguments),
     /// Run algorithms on real data: check every result, show what is fastest
     Bench(command::bench::Arguments),
     /// Print a completion script for a shell
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::List(arguments) => command::list::run(&arguments),
         Command::Verify(arguments) => command::verify::run(&arguments),
+        Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
     };

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::operation::{self, Operation};
-use crate::policy::Policy;
+use crate::policy::{self, Policy};
 use crate::prepared::{Key, PlanCache, Prepared, Running, named};
 use crate::transport::threads::{Buffers, Fabric, Port, Stamp};
 use crate::transport::{Signature, TransportError};
@@ -377,7 +377,7 @@ impl Inner {
     ) -> Result<(&'static Algorithm, Shape), Error> {
         match &operation.algorithm {
             Some(name) => named(call, name),
-            None => self.policy.choose(operation, call, layout),
+            None => policy::choose(&self.policy, operation, call, layout),
         }
     }
 

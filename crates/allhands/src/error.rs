@@ -4,6 +4,7 @@ use crate::element::ArrivalError;
 use crate::transport::TransportError;
 use allhands_core::algorithm::{ParameterError, Unsuitable};
 use allhands_core::call::Collective;
+use allhands_core::choose::ChooseError;
 use allhands_core::schedule::LowerError;
 
 /// Why a call failed.
@@ -82,6 +83,9 @@ pub enum Error {
         /// What was wrong.
         source: ArrivalError,
     },
+    /// The policy that was set names an algorithm that does not serve this call.
+    #[error("{0}")]
+    Choice(#[from] ChooseError),
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -104,6 +108,7 @@ impl Error {
             | Error::Parameters { .. }
             | Error::Unsuitable { .. }
             | Error::Layout { .. }
+            | Error::Choice(_)
             | Error::Arrival { .. } => true,
             Error::NoRanks | Error::Transport(_) => false,
         }

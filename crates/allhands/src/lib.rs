@@ -24,7 +24,7 @@ pub mod kernel;
 mod methods;
 pub mod operation;
 pub mod operator;
-mod policy;
+pub mod policy;
 mod prepared;
 mod request;
 pub mod threads;

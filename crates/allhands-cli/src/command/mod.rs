@@ -2,5 +2,6 @@
 
 pub mod bench;
 pub mod completions;
+pub mod explain;
 pub mod list;
 pub mod verify;

@@ -110,6 +110,12 @@ impl OperatorSignature {
         self.0
     }
 
+    /// Whether the operator is not built in.
+    #[must_use]
+    pub const fn is_user(self) -> bool {
+        self.0 & USER != 0
+    }
+
     /// The signature that a peer's [`code`](Self::code) stands for.
     #[must_use]
     pub const fn from_code(code: u32) -> Self {

@@ -1,0 +1,184 @@
+//! `allhands explain`: which algorithm serves a call, which rule decided, and what the others would cost.
+
+use crate::{names, output};
+use allhands::policy::{T3E, predict};
+use allhands_core::algorithm::{self, print_parameters};
+use allhands_core::call::{Call, Collective};
+use allhands_core::choose::{self, Explanation, Policy, Question};
+use anyhow::anyhow;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Say which algorithm a policy takes for a call, which rule decided and why the rules before it did not.
+///
+/// Beside it stand the predicted times of all algorithms that serve the call, in Hockney's model.
+///
+/// Example: allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The collective
+    #[arg(value_parser = names::collective)]
+    collective: Collective,
+
+    /// The number of ranks
+    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    ranks: u32,
+
+    /// Bytes: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, default_value_t = 1024)]
+    bytes: u64,
+
+    /// The root
+    #[arg(long, default_value_t = 0)]
+    root: u32,
+
+    /// Who chooses: mpich-2005, t3e, or an algorithm, NAME or NAME:key=value,…
+    #[arg(long, default_value = "mpich-2005")]
+    policy: String,
+
+    /// The operator does not commute
+    #[arg(long)]
+    non_commutative: bool,
+
+    /// The operator is the user's own
+    #[arg(long)]
+    user_operator: bool,
+
+    /// Blocks differ in length
+    #[arg(long)]
+    irregular: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Record {
+    collective: &'static str,
+    ranks: u32,
+    bytes: u64,
+    policy: String,
+    algorithm: &'static str,
+    parameters: String,
+    reason: String,
+    rules: Vec<RuleRecord>,
+    predicted_us: Vec<(String, f64)>,
+}
+
+#[derive(Serialize)]
+struct RuleRecord {
+    rule: String,
+    source: &'static str,
+    verdict: String,
+}
+
+/// Explains.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let policy = Policy::parse(&arguments.policy);
+    let commutative = !arguments.non_commutative;
+    let call = Call {
+        root: arguments.root,
+        commutative,
+        ..Call::new(arguments.collective, arguments.ranks)
+    };
+    let question = Question {
+        call,
+        bytes: arguments.bytes,
+        irregular: arguments.irregular,
+        user_operator: arguments.user_operator || arguments.non_commutative,
+    };
+    let explained =
+        choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;
+    let record = record(arguments, &policy, &explained);
+    if arguments.json {
+        output::write_json(std::path::Path::new("-"), &[record])?;
+    } else {
+        print(&mut std::io::stdout().lock(), &record)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Record {
+    let choice = &explained.choice;
+    let rules = explained.considered.iter().map(|considered| RuleRecord {
+        rule: considered.rule.to_string(),
+        source: considered.rule.citation,
+        verdict: considered.verdict.to_string(),
+    });
+    Record {
+        collective: arguments.collective.name(),
+        ranks: arguments.ranks,
+        bytes: arguments.bytes,
+        policy: policy.to_string(),
+        algorithm: choice.algorithm.name,
+        parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
+        reason: choice.reason.clone(),
+        rules: rules.collect(),
+        predicted_us: predictions(&choice.shape.call, explained.facts.total_bytes()),
+    }
+}
+
+/// The predicted times of all algorithms that serve the call, the fastest first.
+fn predictions(call: &Call, bytes: u64) -> Vec<(String, f64)> {
+    // A walk prices every message; beyond this it would take longer than a person waits.
+    if call.ranks > 256 {
+        return Vec::new();
+    }
+    let mut all: Vec<(String, f64)> = algorithm::of(call.collective)
+        .filter_map(|a| {
+            let shape = a.shape(*call, "").ok()?;
+            a.admits(&shape).ok()?;
+            Some((a.name.to_string(), predict(a, &shape, bytes)))
+        })
+        .filter(|(_, us)| us.is_finite())
+        .collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1));
+    all
+}
+
+fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
+    let Record {
+        collective,
+        ranks,
+        bytes,
+        policy,
+        algorithm,
+        parameters,
+        reason,
+        ..
+    } = record;
+    let with = if parameters.is_empty() {
+        String::new()
+    } else {
+        format!(":{parameters}")
+    };
+    writeln!(
+        out,
+        "{collective}, {ranks} ranks, {bytes} bytes, policy {policy}: {algorithm}{with}"
+    )?;
+    writeln!(out, "because: {reason}")?;
+    if !record.rules.is_empty() {
+        let mut table = output::table(&["rule", "source", "verdict"]);
+        for rule in &record.rules {
+            table.add_row([&rule.rule, rule.source, &rule.verdict]);
+        }
+        writeln!(
+            out,
+            "\nThe rules, in the order in which they are tried:\n{}",
+            table.trim_fmt()
+        )?;
+    }
+    if !record.predicted_us.is_empty() {
+        let (alpha, beta, gamma) = (T3E.alpha_us, T3E.beta_us_per_byte, T3E.gamma_us_per_byte);
+        writeln!(
+            out,
+            "\nPredicted by Hockney's model with α = {alpha} µs, β = {beta} µs/B, γ = {gamma} µs/B, one port:"
+        )?;
+        for (name, us) in &record.predicted_us {
+            writeln!(out, "  {name:<34}{us:>14.2} µs")?;
+        }
+    }
+    Ok(())
+}
