@@ -43,8 +43,8 @@ pub struct Blocks {
     pub first: u32,
     /// Blocks in a run.
     pub run: u32,
-    /// Blocks from the start of a run to the start of the next.
-    pub stride: u32,
+    /// Blocks from the start of a run to the start of the next; negative where the runs go down.
+    pub stride: i32,
     /// The number of runs.
     pub times: u32,
     /// Blocks by which an iteration of a repeat moves the set.
@@ -59,7 +59,7 @@ impl Blocks {
             space,
             first,
             run: count,
-            stride: count,
+            stride: count as i32,
             times: 1,
             advance: 0,
         }
@@ -67,7 +67,7 @@ impl Blocks {
 
     /// `times` runs of `run` blocks, `stride` apart.
     #[must_use]
-    pub const fn strided(space: Space, first: u32, run: u32, stride: u32, times: u32) -> Blocks {
+    pub const fn strided(space: Space, first: u32, run: u32, stride: i32, times: u32) -> Blocks {
         Blocks {
             space,
             first,
@@ -76,6 +76,12 @@ impl Blocks {
             times,
             advance: 0,
         }
+    }
+
+    /// `count` blocks from `first` downwards.
+    #[must_use]
+    pub const fn descending(space: Space, first: u32, count: u32) -> Blocks {
+        Blocks::strided(space, first, 1, -1, count)
     }
 
     /// The same blocks, moving by `blocks` in each iteration of a repeat.
@@ -103,7 +109,7 @@ impl Blocks {
         Blocks {
             first: self.first + from,
             run: count,
-            stride: count,
+            stride: count as i32,
             ..*self
         }
     }
@@ -144,7 +150,7 @@ impl Blocks {
         } = *self;
         let moved = (i64::from(first) + i64::from(advance) * i64::from(iteration)) as u32;
         (0..times)
-            .map(move |t| (moved + t * stride, run))
+            .map(move |t| (moved.wrapping_add_signed(t as i32 * stride), run))
             .filter(|&(_, run)| run > 0)
     }
 

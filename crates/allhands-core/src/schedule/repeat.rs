@@ -182,12 +182,8 @@ fn overlap(a: &Blocks, b: &Blocks, nearest: u32) -> Option<u32> {
 
 fn span(blocks: &Blocks) -> (i64, i64) {
     let first = i64::from(blocks.first);
-    (
-        first,
-        first
-            + i64::from(blocks.stride) * i64::from(blocks.times.max(1) - 1)
-            + i64::from(blocks.run),
-    )
+    let last = first + i64::from(blocks.stride) * i64::from(blocks.times.max(1) - 1);
+    (first.min(last), first.max(last) + i64::from(blocks.run))
 }
 
 #[cfg(test)]

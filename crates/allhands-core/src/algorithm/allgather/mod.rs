@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod circulant;
 pub mod direct;
 pub mod gather_broadcast;
+pub mod hybrid;
 pub mod recursive_doubling;
 pub mod ring;
 pub mod standard_exchange;
@@ -18,5 +19,6 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
     &gather_broadcast::ALGORITHM,
+    &hybrid::ALGORITHM,
     &circulant::ALGORITHM,
 ];

@@ -2,9 +2,12 @@
 
 pub mod circulant;
 pub mod direct;
+pub mod hybrid_a;
+pub mod hybrid_b;
 pub mod rabenseifner;
 pub mod recursive_doubling;
 pub mod reduce_broadcast;
+pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
 
 use super::Algorithm;
@@ -15,6 +18,9 @@ pub const ALL: &[&Algorithm] = &[
     &recursive_doubling::ALGORITHM,
     &rabenseifner::ALGORITHM,
     &ring::ALGORITHM,
+    &reduce_scatter_gather_broadcast::ALGORITHM,
+    &hybrid_a::ALGORITHM,
+    &hybrid_b::ALGORITHM,
     &direct::ALGORITHM,
     &circulant::ALGORITHM,
 ];

@@ -1,14 +1,18 @@
 //! All-to-all: block d of rank s reaches rank d as block s.
 
+pub mod bruck;
 pub mod direct;
 pub mod pairwise;
 pub mod scattered;
+pub mod standard_exchange;
 
 use super::Algorithm;
 
 /// Every alltoall.
 pub const ALL: &[&Algorithm] = &[
+    &bruck::ALGORITHM,
     &scattered::ALGORITHM,
     &pairwise::ALGORITHM,
     &direct::ALGORITHM,
+    &standard_exchange::ALGORITHM,
 ];

@@ -6,6 +6,7 @@ pub mod double_tree;
 pub mod k_nomial;
 pub mod one_to_all;
 pub mod pipelined_chain;
+pub mod scatter_allgather;
 pub mod segmented_binomial;
 
 use super::Algorithm;
@@ -14,6 +15,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &one_to_all::ALGORITHM,
+    &scatter_allgather::ALGORITHM,
     &segmented_binomial::ALGORITHM,
     &k_nomial::ALGORITHM,
     &pipelined_chain::ALGORITHM,

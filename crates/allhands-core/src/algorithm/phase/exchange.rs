@@ -113,13 +113,30 @@ fn blocks_around(circle: &Circle<'_>, first: u32, count: u32) -> Vec<Blocks> {
 }
 
 /// What [`multiplying`] costs an allgather of one block a rank.
+#[must_use]
+pub fn multiplying_claims(ranks: u32, radix: u32) -> Claims {
+    let (steps, sent) = multiplying_costs(ranks, radix, alloc::vec![0; ranks as usize]);
+    // Every rank receives every other's block once; where there are corrections, some rank sends more.
+    let volume = sent
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+        .max(u64::from(ranks - 1));
+    Claims {
+        ports: radix - 1,
+        steps,
+        volume,
+        work: 0,
+    }
+}
+
+/// The steps of [`multiplying`] when position i starts after `clocks[i]` steps, and the blocks that each position sends.
 ///
 /// Where a group is not full, ranks that have nothing to correct go on to the next level early, so the steps are
 /// those of the slowest chain of ranks, not the number of steps in the list.
 #[must_use]
-pub fn multiplying_claims(ranks: u32, radix: u32) -> Claims {
+pub fn multiplying_costs(ranks: u32, radix: u32, mut clocks: Vec<u32>) -> (u32, Vec<u64>) {
     let pattern = Multiplying::new(ranks, radix);
-    let mut clocks = alloc::vec![0u32; ranks as usize];
     let mut sent = alloc::vec![0u64; ranks as usize];
     for step in pattern.steps() {
         let before = clocks.clone();
@@ -134,16 +151,5 @@ pub fn multiplying_claims(ranks: u32, radix: u32) -> Claims {
             }
         }
     }
-    // Every rank receives every other's block once; where there are corrections, some rank sends more.
-    let volume = sent
-        .into_iter()
-        .max()
-        .unwrap_or(0)
-        .max(u64::from(ranks - 1));
-    Claims {
-        ports: radix - 1,
-        steps: clocks.into_iter().max().unwrap_or(0),
-        volume,
-        work: 0,
-    }
+    (clocks.into_iter().max().unwrap_or(0), sent)
 }

@@ -7,4 +7,5 @@ pub mod circulant;
 pub mod exchange;
 pub mod fold;
 pub mod halving;
+pub mod hybrid;
 pub mod tree;

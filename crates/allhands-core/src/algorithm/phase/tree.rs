@@ -196,6 +196,25 @@ fn below(tree: KnomialTree, ports: u32, upward: bool, position: u32) -> u32 {
     ends.max().unwrap_or(0)
 }
 
+/// For each position, the step after which it has nothing more to do in [`down`] with one port.
+#[must_use]
+pub fn finish_down(tree: KnomialTree) -> Vec<u32> {
+    let mut arrived = alloc::vec![0u32];
+    let mut finished = Vec::new();
+    for position in 0..tree.subtree(0).end {
+        let mut clock = arrived[position as usize];
+        for edge in tree.children(position) {
+            clock += 1;
+            if arrived.len() <= edge.child as usize {
+                arrived.resize(edge.child as usize + 1, 0);
+            }
+            arrived[edge.child as usize] = clock;
+        }
+        finished.push(clock);
+    }
+    finished
+}
+
 /// Blocks `first..first + count` of `all`, which hold the ranks in order, counted round from the last to the first.
 #[must_use]
 pub fn wrapped(all: Blocks, first: u32, count: u32) -> Vec<Blocks> {

@@ -1,6 +1,6 @@
 //! The table of formulas: which algorithm each is about, and where it is exact.
 
-use super::Relation::{AtLeast, AtMost, Between, Equal};
+use super::Relation::{AtLeast, AtMost, Between, Equal, UpTo};
 use super::{Bound, Form, Formula, Ranks, qian, thakur};
 use crate::call::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, ReduceScatter,
@@ -118,6 +118,24 @@ pub const FORMULAS: &[Formula] = &[
     )
     .only(Ranks::NotPowersOfTwo)
     .exact(Ranks::Nowhere, REC_DBL_ALLGATHER),
+    formula(
+        "T 4.1.1",
+        "2⌊lg p⌋ steps",
+        Allgather,
+        "recursive-doubling",
+        thakur::rec_dbl_not_power_of_two_corrected,
+    )
+    .only(Ranks::NotPowersOfTwo)
+    .corrected("2⌊lg p⌋, and one step more for odd p")
+    .exact(
+        Ranks::Nowhere,
+        bound(
+            AtMost,
+            AtLeast,
+            Equal,
+            "the number of further steps hangs on the binary digits of p",
+        ),
+    ),
     formula("T 4.1.2", "Tbruck", Allgather, "bruck", thakur::bruck),
     formula(
         "T 4.1.2",
@@ -441,20 +459,21 @@ const BRUCK_ALLTOALL: Bound = bound(
 
 const REC_HALF: Bound = bound(
     Equal,
-    Between(75, 150),
-    Between(75, 150),
-    "approximate by its own text: ranks that work for a neighbour too handle up to twice the blocks of others",
+    UpTo(120),
+    UpTo(120),
+    "approximate by its own text: the halves are uneven, worst where a quarter of the kept ranks work for a neighbour \
+     too: messages of 3/5, 2/5, 1/5, 1/10, … of the vector, with the first whole one 12/5 n for the formula's 2n",
 );
 
 const TREE_SUM: Bound = bound(
-    AtMost,
+    Equal,
     AtMost,
     Equal,
     "the sum stands for a full tree of (k+1)^⌈log N⌉ ranks; the last level is not full",
 );
 
 const TREE_GATHER: Bound = bound(
-    AtMost,
+    Equal,
     AtLeast,
     Equal,
     "the root takes in N−1 blocks by k ports at once only if the k messages of each step are equally long",

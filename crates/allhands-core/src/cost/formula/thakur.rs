@@ -55,6 +55,13 @@ pub fn rec_dbl_not_power_of_two(c: &Case<'_>) -> f64 {
     time(c, 2.0 * lg_down(c), all_but_own(c), 0.0)
 }
 
+/// [`rec_dbl_not_power_of_two`] with a step more for odd p.
+#[must_use]
+pub fn rec_dbl_not_power_of_two_corrected(c: &Case<'_>) -> f64 {
+    let odd = f64::from(c.ranks % 2);
+    time(c, 2.0 * lg_down(c) + odd, all_but_own(c), 0.0)
+}
+
 /// T 4.1.2: Tbruck = ⌈lg p⌉α + (p−1)/p nβ.
 #[must_use]
 pub fn bruck(c: &Case<'_>) -> f64 {

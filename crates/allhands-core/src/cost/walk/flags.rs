@@ -29,8 +29,8 @@ pub(super) struct Puts {
     /// Whether a put has been issued since the last notification.
     news: bool,
     flying: Vec<u32>,
-    /// Notifications that wait for the puts before them: (puts before it, itself, flag).
-    riding: VecDeque<(u32, Instance, u16)>,
+    /// Notifications that wait for the puts before them: (puts before it, flag).
+    riding: VecDeque<(u32, u16)>,
 }
 
 impl Puts {
@@ -50,22 +50,20 @@ impl Walker<'_> {
         self.offer(put.rank, to, end, Load::Put { put, number }, path);
     }
 
+    /// The notifier does not wait: a notification has no source that it might want to use again.
     pub(super) fn notify(&mut self, to: u32, flag: u16, end: End, path: Breakdown) {
         let notify = end.instance;
         let key = (notify.rank, notify.strand, to);
         let puts = self.puts.entry(key).or_default();
-        if !core::mem::take(&mut puts.news) {
-            if to == notify.rank {
-                self.raise(to, flag, path);
-                self.complete(notify, path);
-            } else {
-                let load = Load::Notice { notify, flag };
-                self.offer(notify.rank, to, end, load, path);
-            }
-            return;
+        if core::mem::take(&mut puts.news) {
+            puts.riding.push_back((puts.issued, flag));
+            self.let_ride(key, path);
+        } else if to == notify.rank {
+            self.raise(to, flag, path);
+        } else {
+            self.offer(notify.rank, to, end, Load::Notice { flag }, path);
         }
-        puts.riding.push_back((puts.issued, notify, flag));
-        self.let_ride(key, path);
+        self.complete(notify, path);
     }
 
     pub(super) fn put_arrived(&mut self, key: (u32, u16, u32), number: u32, path: Breakdown) {
@@ -78,12 +76,11 @@ impl Walker<'_> {
     /// Raises the flags whose puts have all arrived.
     fn let_ride(&mut self, key: (u32, u16, u32), path: Breakdown) {
         while let Some(puts) = self.puts.get_mut(&key)
-            && let Some(&(before, notify, flag)) = puts.riding.front()
+            && let Some(&(before, flag)) = puts.riding.front()
             && puts.over(before)
         {
             puts.riding.pop_front();
             self.raise(key.2, flag, path);
-            self.complete(notify, path);
         }
     }
 

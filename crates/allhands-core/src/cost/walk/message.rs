@@ -35,7 +35,7 @@ pub(super) enum Load {
     /// A get.
     Get { get: Instance },
     /// A notification on its own.
-    Notice { notify: Instance, flag: u16 },
+    Notice { flag: u16 },
 }
 
 /// A message, ready or under way.
@@ -235,10 +235,7 @@ impl Walker<'_> {
                 self.put_arrived((put.rank, put.strand, m.to), number, path);
             }
             Load::Get { get } => self.complete(get, path),
-            Load::Notice { notify, flag } => {
-                self.raise(m.to, flag, path);
-                self.complete(notify, path);
-            }
+            Load::Notice { flag } => self.raise(m.to, flag, path),
         }
         Ok(())
     }

@@ -178,8 +178,9 @@ fn a_put_with_its_notification_is_one_message() {
     let walk = walk_parts(&call, &built, 1);
     assert_eq!(walk.messages, 3);
     assert_eq!(walk.finish[1].path.one_way, 1);
+    // The last notification is nobody's to wait for.
     let last = Breakdown {
-        one_way: 3,
+        one_way: 2,
         one_way_units: 2,
         ..Breakdown::default()
     };
@@ -257,4 +258,35 @@ fn what_cannot_be_walked_is_an_error() {
     };
     let error = walk(&call, &world, sizes, &machine(), 1).unwrap_err();
     assert!(matches!(error, WalkError::UnknownSize { .. }));
+}
+
+#[test]
+fn every_algorithm_takes_the_steps_that_it_claims() {
+    // With a port for every message and free bytes, time is the longest chain of messages: the steps.
+    let machine = Hockney::new(1.0, 0.0, 0.0);
+    for algorithm in crate::algorithm::all() {
+        for ranks in 1..=17 {
+            for setting in algorithm.settings {
+                let call = Call {
+                    root: ranks / 2 * u32::from(algorithm.collective.rooted()),
+                    ..Call::new(algorithm.collective, ranks)
+                };
+                let shape = algorithm.shape(call, setting).unwrap();
+                if algorithm.admits(&shape).is_err() {
+                    continue;
+                }
+                let sizes = Sizes::Ideal { bytes: 1.0 };
+                let world = algorithm.world(&shape);
+                let walk = walk(&call, &world, sizes, &machine, u32::MAX);
+                let walk =
+                    walk.unwrap_or_else(|e| panic!("{algorithm:?}:{setting} p={ranks}: {e}"));
+                let steps = (algorithm.claims)(&shape).steps;
+                assert_eq!(
+                    walk.last().time_us,
+                    f64::from(steps),
+                    "{algorithm:?}:{setting} p={ranks}"
+                );
+            }
+        }
+    }
 }

@@ -1,0 +1,98 @@
+//! HybridA-x-y allreduce: x − 1 rounds of binomial reduce, recursive doubling among the leaders, x − 1 rounds of binomial broadcast.
+//!
+//! Whole vectors in every round, but only y = p'/2^(x−1) of them cross between distant ranks. Ranks beyond the next lower power of two p' fold
+//! onto lower ones (C 4).
+//!
+//! ```text
+//! 8 ranks, x = 2      1▶0 3▶2 5▶4 7▶6      0⇄2 4⇄6      0⇄4 2⇄6      0▶1 2▶3 4▶5 6▶7
+//! ```
+//!
+//! Source: C 5.5.
+
+use crate::algorithm::phase::fold::{fold, unfold};
+use crate::algorithm::phase::hybrid::{self, Hybrid};
+use crate::algorithm::phase::tree;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, any_order, uncut};
+use crate::call::Collective;
+use crate::pattern::fold::{Fold, Folding};
+use crate::pattern::math::floor_log2;
+use crate::schedule::{Builder, Shape, Side};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "hybrid-a",
+    citation: "C 5.5",
+    summary: "binomial reduce in groups, recursive doubling among leaders, binomial broadcast",
+    requires: &[],
+    keys: &[Key {
+        name: "x",
+        values: Values::Range { min: 1, max: 32 },
+        default: 2,
+        about: "the round in which recursive doubling starts; at most lg p' + 1",
+    }],
+    settings: &["", "x=1", "x=3", "x=5"],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let folding = Folding::to_power(b.ranks(), 2, Fold::High);
+    let (input, output) = (b.input(), b.output());
+    if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| output) {
+        let group = hybrid::group_size(folding.kept(), b.get("x"));
+        let rank_at = |position| folding.actual(position);
+        let hybrid = Hybrid {
+            size: folding.kept(),
+            position,
+            rank_at: &rank_at,
+            group,
+        };
+        let mut sum =
+            hybrid.on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |_| output));
+        if position == hybrid.leader() {
+            // Results alternate between two vectors, as the one before is still being sent.
+            let spare = b.vector();
+            let rounds = floor_log2(folding.kept() / group);
+            for round in 0..rounds {
+                let partner = position ^ (group << round);
+                let side = if partner < position {
+                    Side::Left
+                } else {
+                    Side::Right
+                };
+                let into = if sum == spare || (sum == input && !b.call().in_place) {
+                    output
+                } else {
+                    spare
+                };
+                b.send(rank_at(partner), sum);
+                b.recv_reduce(rank_at(partner), side, sum, into);
+                b.step();
+                sum = into;
+            }
+            b.copy(sum, output);
+            b.step();
+        }
+        hybrid.on_tree(|tree_group| tree::down(b, tree_group, &[output], &|_| vec![output]));
+    }
+    unfold(b, &folding, output);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let folding = Folding::to_power(shape.ranks(), 2, Fold::High);
+    let group = hybrid::group_size(folding.kept(), shape.get("x"));
+    let (all, low) = (floor_log2(folding.kept()), floor_log2(group));
+    let folds = u32::from(folding.extra() > 0);
+    // The leader of a group, with a rank folded onto it, is in every round.
+    Claims {
+        ports: 1,
+        steps: all + low + 2 * folds,
+        volume: u64::from(all + folds),
+        work: u64::from(all + folds),
+    }
+}

@@ -1,0 +1,106 @@
+//! Scatter-allgather broadcast (Van de Geijn): a binomial scatter of the vector's p parts, then an allgather of them.
+//!
+//! 2(p − 1)/p of the vector instead of ⌈lg p⌉ whole vectors: best for long vectors. The allgather is recursive doubling, or a ring for the
+//! longest.
+//!
+//! ```text
+//! 4 ranks, root 0      0 ─▶ 2: parts 2, 3      0 ─▶ 1: 1, 2 ─▶ 3: 3      then allgather of parts 0 1 2 3
+//! ```
+//!
+//! Source: T 4.2.
+
+use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::pattern::knomial::{Edge, KnomialTree};
+use crate::pattern::math::{absolute, relative};
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "scatter-allgather",
+    citation: "T 4.2",
+    summary: "binomial scatter of the vector's parts, then an allgather (Van de Geijn)",
+    requires: &[],
+    keys: &[Key {
+        name: "allgather",
+        values: Values::Names(&["recursive-doubling", "ring"]),
+        default: 0,
+        about: "how the parts are gathered",
+    }],
+    settings: &["", "allgather=ring"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
+    let me = relative(rank, root, p);
+    let tree = KnomialTree::new(p, 2);
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree,
+        position: me,
+        rank_at: &rank_at,
+        ports: 1,
+    };
+    let output = b.output();
+    let source = if me == 0 { b.input() } else { output };
+    b.copy(source.at(me), output.at(me));
+    let subtree = tree.subtree(me);
+    let own = output.slice(me, subtree.end - me);
+    tree::down(b, &group, &[own], &|edge: &Edge| {
+        vec![source.slice(edge.child, edge.size)]
+    });
+    let circle = Circle {
+        size: p,
+        position: me,
+        rank_at: &rank_at,
+        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
+        own: &[source.at(me)],
+    };
+    if b.get("allgather") == 0 {
+        exchange::multiplying(b, &circle, 2);
+    } else {
+        exchange::ring(b, &circle);
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let p = shape.ranks();
+    let tree = KnomialTree::new(p, 2);
+    let others = u64::from(p - 1);
+    let scattered = tree::finish_down(tree);
+    if shape.get("allgather") == 1 {
+        // The rank that is last to have its part is one behind in every step of the ring; the root sends most.
+        let steps = scattered.into_iter().max().unwrap_or(0) + p - 1;
+        return Claims {
+            ports: 1,
+            steps,
+            volume: 2 * others,
+            work: 0,
+        };
+    }
+    let (steps, sent) = exchange::multiplying_costs(p, 2, scattered);
+    let totals = (0..p).map(|position| {
+        let below = u64::from(tree.subtree(position).len() as u32);
+        let (down, up) = if position == 0 {
+            (others, 0)
+        } else {
+            (below - 1, below)
+        };
+        (down + sent[position as usize]).max(up + others)
+    });
+    Claims {
+        ports: 1,
+        steps,
+        volume: totals.max().unwrap_or(0),
+        work: 0,
+    }
+}
