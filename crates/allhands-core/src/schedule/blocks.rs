@@ -1,6 +1,6 @@
 //! Blocks: the pieces of a rank's memory that operations name.
 
-use crate::call::Unit;
+use crate::call::{Alias, Unit};
 use alloc::vec::Vec;
 
 /// One of the four memories that a rank has during a call.
@@ -118,6 +118,24 @@ impl Blocks {
     #[must_use]
     pub fn at(&self, index: u32) -> Blocks {
         self.slice(index, 1)
+    }
+
+    /// Where the blocks really lie on a rank whose input and output share memory as `alias` says.
+    #[must_use]
+    pub(super) fn home(self, alias: Alias) -> Blocks {
+        match (alias, self.space) {
+            (Alias::InputInOutput { first }, Space::Input) => Blocks {
+                space: Space::Output,
+                first: first + self.first,
+                ..self
+            },
+            (Alias::OutputInInput { first }, Space::Output) => Blocks {
+                space: Space::Input,
+                first: first + self.first,
+                ..self
+            },
+            _ => self,
+        }
     }
 
     /// The runs of iteration `iteration` as (first block, number of blocks).

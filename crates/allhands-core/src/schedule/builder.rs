@@ -19,7 +19,7 @@ pub struct Builder {
     strand: usize,
     step_start: usize,
     /// In the body of a repeat: where its steps end so far.
-    repeated_steps: Option<Vec<usize>>,
+    repeated_steps: Option<Vec<u32>>,
     port: u8,
     channel: u16,
     staged: Option<Blocks>,
@@ -253,28 +253,12 @@ impl Builder {
     /// Copies `from` into `into`; nothing, if they are the same memory in place.
     pub fn copy(&mut self, from: impl BlockList, into: impl BlockList) {
         let (from, into) = (from, into);
-        let same = |(a, b): (&Blocks, &Blocks)| self.home(*a) == self.home(*b);
+        let alias = self.shape.call.alias(self.rank());
+        let same = |(a, b): (&Blocks, &Blocks)| a.home(alias) == b.home(alias);
         if from.sets().len() == into.sets().len() && from.sets().iter().zip(into.sets()).all(same) {
             return;
         }
         self.push(OpKind::Copy, from.sets(), into.sets(), &[]);
-    }
-
-    /// Where blocks really lie when input and output share memory.
-    fn home(&self, blocks: Blocks) -> Blocks {
-        match (self.shape.call.alias(self.rank()), blocks.space) {
-            (Alias::InputInOutput { first }, Space::Input) => Blocks {
-                space: Space::Output,
-                first: first + blocks.first,
-                ..blocks
-            },
-            (Alias::OutputInInput { first }, Space::Output) => Blocks {
-                space: Space::Input,
-                first: first + blocks.first,
-                ..blocks
-            },
-            _ => blocks,
-        }
     }
 
     /// Writes `left` ⊕ `right` into `into`.
@@ -341,7 +325,7 @@ impl Builder {
     /// iteration before is done. A body that says no steps waits for its data alone.
     pub fn step(&mut self) {
         if let Some(steps) = &mut self.repeated_steps {
-            steps.push(self.schedule.ops.len());
+            steps.push(self.schedule.ops.len() as u32);
             self.port = 0;
             return;
         }
@@ -362,22 +346,24 @@ impl Builder {
     pub fn repeat(&mut self, times: u32, window: u32, body: impl FnOnce(&mut Builder)) {
         self.step();
         let start = self.schedule.ops.len();
+        let sets = self.schedule.blocks.len();
         self.repeated_steps = Some(Vec::new());
         body(self);
-        let steps = self.repeated_steps.take().unwrap_or_default();
+        let said = self.repeated_steps.take().unwrap_or_default();
         let end = self.schedule.ops.len();
         if times == 0 {
             self.schedule.ops.truncate(start);
+            self.schedule.blocks.truncate(sets);
         } else if start < end {
-            let waits = repeat::waits(&self.schedule, start..end, &steps, &|b| self.home(b));
-            let (start, end) = (start as u32, end as u32);
-            self.schedule.strands[self.strand].items.push(Item::Repeat {
-                times,
-                window,
-                start,
-                end,
-                waits,
-            });
+            let mut steps = said;
+            if !steps.is_empty() {
+                steps.push(end as u32);
+                steps.retain(|&step| step as usize > start);
+                steps.dedup();
+            }
+            let alias = self.shape.call.alias(self.rank());
+            let item = repeat::item(&self.schedule, alias, [times, window], start..end, steps);
+            self.schedule.strands[self.strand].items.push(item);
         }
         self.step_start = self.schedule.ops.len();
         self.port = 0;

@@ -130,6 +130,9 @@ pub enum Item {
         start: u32,
         /// One past the last operation's index.
         end: u32,
+        /// One past the last operation of each of the body's steps; empty if it has no steps and an operation waits
+        /// for its data alone.
+        steps: Vec<u32>,
         /// For each operation of the body, what it waits for.
         waits: Vec<Vec<Dependence>>,
     },

@@ -1,23 +1,43 @@
 //! What each operation of a repeat waits for, found from the blocks that it touches.
 
-use super::{Blocks, Dependence, Op, OpKind, Schedule};
+use super::{Blocks, Dependence, Item, Op, OpKind, Schedule};
+use crate::call::Alias;
 use alloc::vec::Vec;
 use core::ops::Range;
+
+/// A repeat of `body`, `times` times in a `window`, with the waits that follow from its blocks and steps.
+pub(super) fn item(
+    schedule: &Schedule,
+    alias: Alias,
+    [times, window]: [u32; 2],
+    body: Range<usize>,
+    steps: Vec<u32>,
+) -> Item {
+    let waits = waits(schedule, body.clone(), &steps, alias);
+    Item::Repeat {
+        times,
+        window,
+        start: body.start as u32,
+        end: body.end as u32,
+        steps,
+        waits,
+    }
+}
 
 /// For each operation of the body, the instances that must be done before it starts: the
 /// nearest conflicting one of each operation (two operations conflict when they touch a block and one
 /// of them writes it). Waits, notifications and puts keep their program order. `steps` is where the body's steps end,
-/// if it says any: then each waits for the whole step before it. `home` is where blocks really lie.
-pub(super) fn waits(
+/// if it says any: then each waits for the whole step before it. `alias` says where they really lie.
+fn waits(
     schedule: &Schedule,
     body: Range<usize>,
-    steps: &[usize],
-    home: &dyn Fn(Blocks) -> Blocks,
+    steps: &[u32],
+    alias: Alias,
 ) -> Vec<Vec<Dependence>> {
     let before = step_before(&body, steps);
     let touched: Vec<[Vec<Blocks>; 2]> = schedule.ops[body.clone()]
         .iter()
-        .map(|op| touched(schedule, op).map(|sets| sets.into_iter().map(home).collect()))
+        .map(|op| touched(schedule, op).map(|sets| sets.iter().map(|b| b.home(alias)).collect()))
         .collect();
     let ops = &schedule.ops[body];
     let mut all = Vec::with_capacity(ops.len());
@@ -48,10 +68,10 @@ pub(super) fn waits(
 }
 
 /// For each operation of the body, the operations of the step before its own (of the last step, before the first).
-fn step_before(body: &Range<usize>, steps: &[usize]) -> Vec<Range<usize>> {
+fn step_before(body: &Range<usize>, steps: &[u32]) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut start = body.start;
-    for &end in steps.iter().chain([&body.end]) {
+    for end in steps.iter().map(|&end| end as usize).chain([body.end]) {
         if start < end {
             groups.push(start - body.start..end - body.start);
             start = end;

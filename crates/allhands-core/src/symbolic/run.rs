@@ -27,6 +27,7 @@ pub fn run(worlds: &[World<'_>]) -> Result<Outcome, Failure> {
 /// # Errors
 /// The first law that a rank breaks.
 pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    worlds.iter().try_for_each(same_windows)?;
     let mut runner = Runner::new(worlds, observer);
     for rank in 0..runner.ranks.len() as u32 {
         runner.enter(rank)?;
@@ -35,6 +36,23 @@ pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result
         runner.go_on(rank, strand)?;
     }
     runner.finish()
+}
+
+/// Windows and flags are the same on every rank: peers name them by their own numbers and sizes.
+fn same_windows(world: &World<'_>) -> Result<(), Failure> {
+    let first = &world.schedules[0];
+    let differs = |s: &&Schedule| s.window != first.window || s.credits != first.credits;
+    match world.schedules.iter().find(differs) {
+        None => Ok(()),
+        Some(schedule) => Err(Failure {
+            law: Law::Window,
+            rank: schedule.rank,
+            what: format!(
+                "the window or the flags differ from those of rank {}",
+                first.rank
+            ),
+        }),
+    }
 }
 
 /// One operation under way.
@@ -305,11 +323,10 @@ impl<'a, 'o> Runner<'a, 'o> {
 
     fn await_strand(&mut self, instance: Instance, on: u16, items: u32) -> Result<(), Failure> {
         let (rank, strand) = (instance.rank, instance.strand);
-        let known = self
-            .strand(rank, on)
-            .history
-            .get((items as usize).wrapping_sub(1))
-            .cloned();
+        let Some(last) = (items as usize).checked_sub(1) else {
+            return self.complete(&instance, instance.round, &Knowledge::default());
+        };
+        let known = self.strand(rank, on).history.get(last).cloned();
         let Some((round, clock)) = known else {
             self.strand(rank, strand)
                 .awaiting

@@ -105,7 +105,11 @@ pub fn verify_world(
     symbolic::run(&[world])
 }
 
-fn check_claims(claims: &Claims, counted: &Outcome) -> Result<(), Failure> {
+/// Law 6: what was counted is what is claimed (the ports: at most).
+///
+/// # Errors
+/// The first number that differs.
+pub fn check_claims(claims: &Claims, counted: &Outcome) -> Result<(), Failure> {
     let fail = |what| {
         Err(Failure {
             law: Law::Claim,

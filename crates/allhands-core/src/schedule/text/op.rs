@@ -1,0 +1,239 @@
+//! Reading operations and their blocks.
+
+use super::lex::Lexer;
+use super::print::space_name;
+use super::{MOST_BLOCKS, ParseError};
+use crate::schedule::{Blocks, List, Op, OpKind, Schedule, Side, Space};
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+/// The sets of one list of an operation.
+type Sets = Vec<Blocks>;
+
+const OPERATION: &str =
+    "an operation (send, recv, recv-reduce, copy, reduce, put, get, notify, wait, await) or '}'";
+
+/// Reads one operation and adds it to the schedule's table.
+pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<(), ParseError> {
+    let word = lexer.next();
+    let (mut from, mut into, mut other) = (Sets::new(), Sets::new(), Sets::new());
+    let kind = match word.text {
+        "send" => {
+            let kind = parse_message_kind(lexer, word.text)?;
+            if !lexer.take("token") {
+                from = parse_sets(lexer)?;
+            }
+            kind
+        }
+        "recv" => {
+            let kind = parse_message_kind(lexer, word.text)?;
+            if !lexer.take("token") {
+                into = parse_into(lexer)?;
+            }
+            kind
+        }
+        "recv-reduce" => {
+            let kind = parse_message_kind(lexer, word.text)?;
+            lexer.expect("own")?;
+            from = parse_sets(lexer)?;
+            into = parse_into(lexer)?;
+            kind
+        }
+        "copy" => {
+            from = parse_sets(lexer)?;
+            into = parse_into(lexer)?;
+            OpKind::Copy
+        }
+        "reduce" => {
+            lexer.expect("left")?;
+            from = parse_sets(lexer)?;
+            lexer.expect("right")?;
+            other = parse_sets(lexer)?;
+            into = parse_into(lexer)?;
+            OpKind::Reduce
+        }
+        "put" | "get" => {
+            let put = word.text == "put";
+            let peer = lexer.named(if put { "to" } else { "from" }, u32::MAX)?;
+            let port = parse_port(lexer)?;
+            let source = parse_sets(lexer)?;
+            into = parse_into(lexer)?;
+            if put {
+                from = source;
+                OpKind::Put { to: peer, port }
+            } else {
+                other = source;
+                OpKind::Get { from: peer, port }
+            }
+        }
+        "notify" => OpKind::Notify {
+            to: lexer.number("a rank", u32::MAX)?,
+            flag: parse_small(lexer, "flag")?,
+        },
+        "wait" => OpKind::Wait {
+            flag: parse_small(lexer, "flag")?,
+            count: lexer.named("count", MOST_BLOCKS)?,
+        },
+        "await" => OpKind::Await {
+            strand: parse_small(lexer, "strand")?,
+            items: lexer.named("items", u32::MAX)?,
+        },
+        _ => return Err(lexer.unexpected(word, OPERATION)),
+    };
+    push(schedule, kind, [from, into, other]);
+    Ok(())
+}
+
+/// Adds an operation as the builder does: one without blocks names none, not an empty place in the table.
+fn push(schedule: &mut Schedule, kind: OpKind, lists: [Sets; 3]) {
+    let token = lists.iter().all(Vec::is_empty);
+    let [from, into, other] = lists.map(|sets| {
+        let list = List {
+            start: schedule.blocks.len() as u32,
+            len: sets.len() as u32,
+        };
+        schedule.blocks.extend(sets);
+        if token { List::default() } else { list }
+    });
+    schedule.ops.push(Op {
+        kind,
+        from,
+        into,
+        other,
+    });
+}
+
+/// What a send, recv or recv-reduce does, up to its blocks.
+fn parse_message_kind(lexer: &mut Lexer<'_>, word: &str) -> Result<OpKind, ParseError> {
+    let preposition = if word == "send" { "to" } else { "from" };
+    let peer = lexer.named(preposition, u32::MAX)?;
+    let port = parse_port(lexer)?;
+    let channel = if lexer.peek().text == "channel" {
+        parse_small(lexer, "channel")?
+    } else {
+        0
+    };
+    Ok(match word {
+        "send" => OpKind::Send {
+            to: peer,
+            channel,
+            port,
+        },
+        "recv" => OpKind::Recv {
+            from: peer,
+            channel,
+            port,
+        },
+        _ => OpKind::RecvReduce {
+            from: peer,
+            channel,
+            port,
+            side: parse_side(lexer)?,
+        },
+    })
+}
+
+fn parse_port(lexer: &mut Lexer<'_>) -> Result<u8, ParseError> {
+    Ok(lexer.named("port", u32::from(u8::MAX))? as u8)
+}
+
+fn parse_small(lexer: &mut Lexer<'_>, word: &str) -> Result<u16, ParseError> {
+    Ok(lexer.named(word, u32::from(u16::MAX))? as u16)
+}
+
+fn parse_side(lexer: &mut Lexer<'_>) -> Result<Side, ParseError> {
+    let side = lexer.next();
+    match side.text {
+        "left" => Ok(Side::Left),
+        "right" => Ok(Side::Right),
+        _ => Err(lexer.unexpected(
+            side,
+            "the side of the incoming operand: left (it comes from lower ranks) or right",
+        )),
+    }
+}
+
+fn parse_into(lexer: &mut Lexer<'_>) -> Result<Sets, ParseError> {
+    lexer.expect("into")?;
+    parse_sets(lexer)
+}
+
+fn parse_sets(lexer: &mut Lexer<'_>) -> Result<Sets, ParseError> {
+    let mut sets = Sets::new();
+    if lexer.take("nothing") {
+        return Ok(sets);
+    }
+    let at = lexer.peek().at;
+    loop {
+        sets.push(parse_set(lexer)?);
+        if !lexer.take(",") {
+            break;
+        }
+    }
+    let count: u64 = sets.iter().map(|s| u64::from(s.count())).sum();
+    if count > u64::from(MOST_BLOCKS) {
+        let what = format!("{count} blocks for one operation");
+        return Err(lexer.error(at, what, format!("at most {MOST_BLOCKS}")));
+    }
+    Ok(sets)
+}
+
+fn parse_set(lexer: &mut Lexer<'_>) -> Result<Blocks, ParseError> {
+    let name = lexer.next();
+    let space = Space::ALL.into_iter().find(|s| space_name(*s) == name.text);
+    let space = space.ok_or_else(|| {
+        let spaces = Space::ALL.map(space_name).join(", ");
+        lexer.unexpected(name, format!("blocks of one of {spaces}, or nothing"))
+    })?;
+    lexer.expect("[")?;
+    let first = lexer.number("a block", MOST_BLOCKS)?;
+    let mut set = Blocks::new(space, first, 1);
+    if lexer.take("..") {
+        let at = lexer.peek().at;
+        let end = lexer.number("the end of the run", MOST_BLOCKS)?;
+        if end <= first {
+            let what = "an empty run of blocks".to_string();
+            return Err(lexer.error(at, what, format!("an end of {} or more", first + 1)));
+        }
+        set = Blocks::new(space, first, end - first);
+    }
+    if lexer.take("by") {
+        set.stride = lexer.number("the stride", MOST_BLOCKS)?;
+        set.times = parse_times(lexer)?;
+    }
+    let blocks = u64::from(set.run) * u64::from(set.times);
+    let reach =
+        u64::from(first) + u64::from(set.stride) * u64::from(set.times - 1) + u64::from(set.run);
+    if blocks > u64::from(MOST_BLOCKS) || reach > u64::from(MOST_BLOCKS) {
+        let what = format!("{blocks} blocks up to block {reach}");
+        return Err(lexer.error(name.at, what, format!("at most {MOST_BLOCKS}")));
+    }
+    if lexer.take("advance") {
+        set.advance = parse_advance(lexer)?;
+    }
+    lexer.expect("]")?;
+    Ok(set)
+}
+
+/// `x4`: the number of runs.
+fn parse_times(lexer: &mut Lexer<'_>) -> Result<u32, ParseError> {
+    let token = lexer.next();
+    let times = token.text.strip_prefix('x').and_then(|n| n.parse().ok());
+    times
+        .filter(|n| (1..=MOST_BLOCKS).contains(n))
+        .ok_or_else(|| lexer.unexpected(token, "the number of runs, such as x4"))
+}
+
+fn parse_advance(lexer: &mut Lexer<'_>) -> Result<i32, ParseError> {
+    let token = lexer.next();
+    let blocks: Option<i32> = token.text.parse().ok();
+    blocks
+        .filter(|n| n.unsigned_abs() <= MOST_BLOCKS)
+        .ok_or_else(|| {
+            lexer.unexpected(
+                token,
+                "the blocks to move by in an iteration, such as 1 or -1",
+            )
+        })
+}
