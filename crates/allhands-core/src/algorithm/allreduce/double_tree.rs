@@ -14,6 +14,7 @@ use crate::algorithm::{Algorithm, Claims, InPlace, Key};
 use crate::call::Collective;
 use crate::pattern::double_tree::{Tree, depth, place};
 use crate::schedule::{Builder, Shape, Side};
+use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -50,24 +51,25 @@ fn up_and_down(b: &mut Builder, tree: Tree) {
     };
     let input = b.input().at(first).advancing(1);
     let output = b.output().at(first).advancing(1);
+    let children: Vec<(u32, u32)> = (0..).zip(here.children.into_iter().flatten()).collect();
     b.repeat(segments, 0, |b| {
         let mut sum = input;
         // The second child's subtree is the smaller one, so it is ready first.
-        for (port, child) in here.children.into_iter().flatten().enumerate().rev() {
+        for &(port, child) in children.iter().rev() {
             let side = if child < rank {
                 Side::Left
             } else {
                 Side::Right
             };
-            b.port(port as u32).recv_reduce(child, side, sum, output);
+            b.port(port).recv_reduce(child, side, sum, output);
             sum = output;
         }
         if let Some(parent) = here.parent {
             b.port(2).send(parent, sum);
             b.port(2).recv(parent, output);
         }
-        for (port, child) in here.children.into_iter().flatten().enumerate() {
-            b.port(port as u32).send(child, output);
+        for &(port, child) in &children {
+            b.port(port).send(child, output);
         }
     });
 }

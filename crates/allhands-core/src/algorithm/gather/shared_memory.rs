@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn without_credits_the_second_call_is_caught() {
+    fn a_credit_too_many_is_caught() {
         let call = Call::new(Collective::Gather, 3);
         let shape = ALGORITHM.shape(call, "").expect("it has no parameters");
         let mut schedules = ALGORITHM.world(&shape);
