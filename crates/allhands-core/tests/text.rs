@@ -145,7 +145,7 @@ fn everything_round_trips() {
     let again = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(again == document, "{text}\nis read as\n{}", print(&again));
     for part in [
-        "scratch[6..7 by 3 x2 advance -1]",
+        "scratch[6 by 3 x2 advance -1]",
         "recv-reduce from 1 port 3 left own in[1], in[5] into scratch[1], scratch[5]",
         "channel 1",
         "out[0 advance 1]",

@@ -21,7 +21,7 @@
 //! rank 1 { … }
 //! ```
 //!
-//! Blocks are `out[3]`, `out[0..4]`, `out[0..2 by 8 x4]` (4 runs of 2, 8 apart), and in a repeat
+//! Blocks are `out[3]`, `out[0..4]`, `out[0..2 by 8 x4]` (4 runs of 2, 8 apart), `out[7 by -1 x8]`, and in a repeat
 //! `out[0..2 advance 2]`; several sets are separated by commas, and `nothing` is none. The operations:
 //!
 //! ```text

@@ -199,18 +199,21 @@ fn parse_set(lexer: &mut Lexer<'_>) -> Result<Blocks, ParseError> {
         set = Blocks::new(space, first, end - first);
     }
     if lexer.take("by") {
-        set.stride = lexer.number("the stride", MOST_BLOCKS)?;
+        set.stride = parse_signed(lexer, "the blocks from a run to the next, such as 4 or -4")?;
         set.times = parse_times(lexer)?;
     }
     let blocks = u64::from(set.run) * u64::from(set.times);
-    let reach =
-        u64::from(first) + u64::from(set.stride) * u64::from(set.times - 1) + u64::from(set.run);
+    let runs = u64::from(set.stride.unsigned_abs()) * u64::from(set.times - 1);
+    let reach = u64::from(first) + runs + u64::from(set.run);
     if blocks > u64::from(MOST_BLOCKS) || reach > u64::from(MOST_BLOCKS) {
-        let what = format!("{blocks} blocks up to block {reach}");
+        let what = format!("{blocks} blocks that reach {reach} blocks far");
         return Err(lexer.error(name.at, what, format!("at most {MOST_BLOCKS}")));
     }
     if lexer.take("advance") {
-        set.advance = parse_advance(lexer)?;
+        set.advance = parse_signed(
+            lexer,
+            "the blocks to move by in an iteration, such as 1 or -1",
+        )?;
     }
     lexer.expect("]")?;
     Ok(set)
@@ -225,15 +228,10 @@ fn parse_times(lexer: &mut Lexer<'_>) -> Result<u32, ParseError> {
         .ok_or_else(|| lexer.unexpected(token, "the number of runs, such as x4"))
 }
 
-fn parse_advance(lexer: &mut Lexer<'_>) -> Result<i32, ParseError> {
+fn parse_signed(lexer: &mut Lexer<'_>, right: &str) -> Result<i32, ParseError> {
     let token = lexer.next();
-    let blocks: Option<i32> = token.text.parse().ok();
-    blocks
+    let number: Option<i32> = token.text.parse().ok();
+    number
         .filter(|n| n.unsigned_abs() <= MOST_BLOCKS)
-        .ok_or_else(|| {
-            lexer.unexpected(
-                token,
-                "the blocks to move by in an iteration, such as 1 or -1",
-            )
-        })
+        .ok_or_else(|| lexer.unexpected(token, right))
 }

@@ -200,10 +200,11 @@ impl Display for Sets<'_> {
         for (at, set) in self.0.iter().enumerate() {
             let comma = if at > 0 { ", " } else { "" };
             write!(f, "{comma}{}[{}", space_name(set.space), set.first)?;
-            if set.run != 1 || set.times != 1 || set.stride != set.run {
+            let several = set.times != 1 || set.stride != set.run as i32;
+            if set.run != 1 {
                 write!(f, "..{}", set.first + set.run)?;
             }
-            if set.times != 1 || set.stride != set.run {
+            if several {
                 write!(f, " by {} x{}", set.stride, set.times)?;
             }
             if set.advance != 0 {
