@@ -1,5 +1,6 @@
 //! Allreduce: the reduction of all vectors, on every rank.
 
+pub mod binary_blocks;
 pub mod circulant;
 pub mod direct;
 pub mod double_tree;
@@ -18,6 +19,7 @@ pub const ALL: &[&Algorithm] = &[
     &reduce_broadcast::ALGORITHM,
     &recursive_doubling::ALGORITHM,
     &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &reduce_scatter_gather_broadcast::ALGORITHM,
     &hybrid_a::ALGORITHM,

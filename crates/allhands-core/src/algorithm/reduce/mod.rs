@@ -1,5 +1,6 @@
 //! Reduce: the reduction of all vectors, on the root.
 
+pub mod binary_blocks;
 pub mod binomial;
 pub mod circulant;
 pub mod k_nomial;
@@ -12,6 +13,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
     &circulant::ALGORITHM,
