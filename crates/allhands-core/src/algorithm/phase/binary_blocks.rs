@@ -6,6 +6,7 @@
 //! two ranks of the larger block have them.
 
 use super::halving::{Distance, Halves, Meeting, meetings, reduce_scatter};
+use super::view;
 use crate::algorithm::Claims;
 use crate::pattern::binary_blocks::{
     Block, block_of, blocks, next_larger, next_smaller, peer_in_smaller, peers_in_larger,
@@ -41,17 +42,25 @@ pub fn reduce(b: &mut Builder, input: Blocks, sum: Blocks) -> Blocks {
         distance: Distance::Doubling,
     };
     let own = segment(slots, block, rank);
-    let mut at = part(reduce_scatter(b, &halves, input, sum), &own);
+    view::whole(b, input);
+    // A block of one rank starts from its input.
+    let mut at = part(if block.exponent == 0 { input } else { sum }, &own);
+    if block.exponent > 0 {
+        reduce_scatter(b, &halves, input, sum, &[at]);
+    }
     if let Some((peer, _)) = peer_in_smaller(p, rank) {
         b.recv_reduce(peer, Side::Right, at, part(sum, &own));
         b.step();
         at = part(sum, &own);
+        view::rows(b, &[(own.start, &[at])]);
     }
     let peers = peers_in_larger(p, rank);
     let piece = width / (peers.len() as u32).max(1);
     for (number, peer) in peers.enumerate() {
-        b.send(peer, at.slice(number as u32 * piece, piece));
+        let sent = (number as u32 + 1) * piece;
+        b.send(peer, at.slice(sent - piece, piece));
         b.step();
+        view::rows(b, &[(own.start + sent, &[at.slice(sent, width - sent)])]);
     }
     at
 }
@@ -82,8 +91,10 @@ pub fn allgather(b: &mut Builder, vector: Blocks) {
             .into_iter()
             .zip([have.start..middle, middle..have.end])
         {
+            let come = have.start..half.end;
             b.recv(giver, part(vector, &half));
             b.step();
+            view::rows(b, &[(come.start, &[part(vector, &come)])]);
         }
     }
     let taker = taker(p, block, rank);
@@ -101,6 +112,7 @@ pub fn allgather(b: &mut Builder, vector: Blocks) {
             b.recv(peer, part(vector, &theirs));
             b.step();
             have = have.start.min(theirs.start)..have.end.max(theirs.end);
+            view::rows(b, &[(have.start, &[part(vector, &have)])]);
         }
     }
 }

@@ -10,3 +10,4 @@ pub mod fold;
 pub mod halving;
 pub mod hybrid;
 pub mod tree;
+pub mod view;
