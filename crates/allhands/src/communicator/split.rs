@@ -6,6 +6,8 @@ use crate::operation;
 use crate::transport::TransportError;
 use crate::transport::threads::{Fabric, Port};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What all communicators of one run share: fabrics on their way to the ranks of a new communicator.
@@ -13,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct World {
     /// By (parent's number, its how-manieth split, colour): number, fabric, and how many ranks have not taken it yet.
     opening: Mutex<BTreeMap<(u64, u64, u64), Opening>>,
-    communicators: std::sync::atomic::AtomicU64,
+    communicators: AtomicU64,
 }
 
 struct Opening {
@@ -73,22 +75,12 @@ impl World {
         ranks: usize,
     ) -> Result<(Arc<Fabric>, u64), TransportError> {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if !opening.contains_key(&key) {
-            let number = 1 + self
-                .communicators
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let fabric = Fabric::new(ranks as u32)?;
-            opening.insert(
-                key,
-                Opening {
-                    number,
-                    fabric,
-                    missing: ranks,
-                },
-            );
-        }
-        let Some(found) = opening.get_mut(&key) else {
-            return Err(TransportError::NoRanks);
+        let found = match opening.entry(key) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(place) => {
+                let number = 1 + self.communicators.fetch_add(1, Ordering::Relaxed);
+                place.insert(Opening { number, fabric: Fabric::new(ranks as u32)?, missing: ranks })
+            }
         };
         found.missing -= 1;
         let taken = (Arc::clone(&found.fabric), found.number);
