@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(long, short = 'n', default_value = "1..=16")]
     ranks: Ranks,
 
-    /// Every root (otherwise the first rank and one in the middle)
+    /// Every root (otherwise the first rank and one in the middle; beyond 64 ranks only that one)
     #[arg(long)]
     all_roots: bool,
 
@@ -164,6 +164,7 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
     match (algorithm.collective.rooted(), all) {
         (false, _) => vec![0],
         (true, true) => (0..ranks).collect(),
+        (true, false) if ranks > 64 => vec![ranks * 2 / 3],
         (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
         (true, false) => vec![0],
     }

@@ -13,10 +13,10 @@ pub(super) type WorldClock = Vec<u32>;
 /// What a message or notification tells the receiver about the world.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {
-    /// What happened before; empty where no schedule has a window.
-    pub clock: Rc<WorldClock>,
-    /// The ranks known to have entered, as bits; empty where the call is no barrier.
-    pub entered: Rc<Vec<u64>>,
+    /// What happened before; none where no schedule has a window.
+    pub clock: Option<Rc<WorldClock>>,
+    /// The ranks known to have entered, as bits; none where the call is no barrier.
+    pub entered: Option<Rc<Vec<u64>>>,
 }
 
 /// An access to a window: the counter that orders it, and the count at which it is done.
@@ -230,10 +230,12 @@ impl OneSided {
             }
             for &(target, stamp) in &flag.waits {
                 let later = flag.posted[target as usize..].iter().flatten();
-                if let Some(early) = later
-                    .into_iter()
-                    .find(|n| !stamp.before(&n.knowledge.clock))
-                {
+                if let Some(early) = later.into_iter().find(|n| {
+                    !n.knowledge
+                        .clock
+                        .as_deref()
+                        .is_some_and(|clock| stamp.before(clock))
+                }) {
                     let what = format!(
                         "flag {number} may be raised by rank {} for the next wait before this one is over",
                         early.from

@@ -29,7 +29,34 @@ impl Access {
 #[derive(Clone, Debug, Default)]
 struct Touched {
     writer: Option<Access>,
-    readers: Vec<Access>,
+    readers: Readers,
+}
+
+/// Who has read a block since it was written: nearly always two at most.
+#[derive(Clone, Debug, Default)]
+struct Readers {
+    first: [Option<Access>; 2],
+    more: Vec<Access>,
+}
+
+impl Readers {
+    fn iter(&self) -> impl Iterator<Item = &Access> {
+        self.first.iter().flatten().chain(&self.more)
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Access) -> bool) {
+        for reader in &mut self.first {
+            *reader = reader.filter(&keep);
+        }
+        self.more.retain(keep);
+    }
+
+    fn push(&mut self, reader: Access) {
+        match self.first.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(reader),
+            None => self.more.push(reader),
+        }
+    }
 }
 
 /// One rank's input, output and scratch in one call.
@@ -141,7 +168,7 @@ impl<'a> Memory<'a> {
             .filter(|r| r.lane == who.lane)
             .count()
             < 2
-            && !touched.readers.contains(&who)
+            && !touched.readers.iter().any(|r| *r == who)
         {
             touched.readers.push(who);
         }
@@ -184,13 +211,13 @@ impl<'a> Memory<'a> {
         }
         let touched = &mut self.touched[home.index()][at];
         let unordered = |a: &&Access| **a != who && !a.before(clock);
-        if let Some(other) = touched
+        let other = touched
             .readers
             .iter()
             .chain(&touched.writer)
             .find(unordered)
-            .copied()
-        {
+            .copied();
+        if let Some(other) = other {
             let what = format!(
                 "op {} writes {space:?} block {block} while op {} may touch it",
                 who.op, other.op
@@ -203,7 +230,7 @@ impl<'a> Memory<'a> {
                 format!("op {} writes {space:?} block {block} twice", who.op),
             );
         }
-        let reads_it = touched.readers.contains(&who);
+        let reads_it = touched.readers.iter().any(|r| *r == who);
         touched.writer = Some(who);
         touched.readers.retain(|r| *r == who);
         if reads_it && !sources.iter().any(|&(s, b)| self.home(s, b) == (home, at)) {

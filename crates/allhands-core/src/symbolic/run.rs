@@ -71,10 +71,11 @@ struct Instance {
     values: Vec<Value>,
 }
 
-#[derive(Default)]
-struct Channel {
-    sends: VecDeque<Instance>,
-    receives: VecDeque<Instance>,
+/// What waits on a channel: sends or receives, never both.
+struct Waiting {
+    sends: bool,
+    first: Instance,
+    more: VecDeque<Instance>,
 }
 
 #[derive(Clone, Default)]
@@ -117,7 +118,7 @@ struct Runner<'a, 'o> {
     worlds: &'a [World<'a>],
     sets: Sets,
     ranks: Vec<RankState<'a>>,
-    channels: BTreeMap<(u32, u32, u16), Channel>,
+    channels: BTreeMap<(u32, u32, u16), Waiting>,
     one_sided: OneSided,
     windows: bool,
     counters: Vec<u32>,
@@ -229,6 +230,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         match item {
             Item::Step { .. } => {
                 state.outstanding = item.ops().len() as u32;
+                // An await in the step adds to the strand's clock, which the step itself does not see.
                 let clock = state.clock.clone();
                 for op in item.ops() {
                     let instance = self.instance(rank, strand, op as u32, 0, None, round);
@@ -257,8 +259,8 @@ impl<'a, 'o> Runner<'a, 'o> {
     ) -> Instance {
         let state = &self.ranks[rank as usize].strands[strand as usize];
         let knowledge = Knowledge {
-            clock: Rc::new(state.world.clone()),
-            entered: Rc::new(state.entered.clone()),
+            clock: (!state.world.is_empty()).then(|| Rc::new(state.world.clone())),
+            entered: (!state.entered.is_empty()).then(|| Rc::new(state.entered.clone())),
         };
         Instance {
             rank,
@@ -298,7 +300,10 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
         state.entered.clone_from(&state.next_entered);
         let (round, item) = (state.round, state.item as u32 - 1);
-        state.history.push((state.round, state.clock.clone()));
+        // Only other strands ask how this one stood after an item.
+        if strands > 1 {
+            state.history.push((state.round, state.clock.clone()));
+        }
         if strand == 0 {
             let (memory, one_sided) = (&self.ranks[rank as usize].memory, &self.one_sided);
             let read = |space, block| match space {

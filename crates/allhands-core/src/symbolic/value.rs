@@ -59,6 +59,8 @@ pub struct Sets {
     sets: Vec<Ranges>,
     numbers: BTreeMap<Ranges, u32>,
     unions: BTreeMap<(u32, u32), Option<u32>>,
+    /// The range that was asked for last, and its number: neighbouring blocks ask alike.
+    last: Option<((u32, u32), u32)>,
 }
 
 impl Sets {
@@ -72,15 +74,18 @@ impl Sets {
             sets: vec![empty],
             numbers,
             unions: BTreeMap::new(),
+            last: None,
         }
     }
 
     /// The value of `unit` with the contributions of ranks `start..end`.
     pub fn value(&mut self, unit: Unit, start: u32, end: u32) -> Value {
-        Value {
-            unit,
-            set: self.number(Box::new([(start, end)])),
-        }
+        let set = match self.last {
+            Some((range, number)) if range == (start, end) => number,
+            _ => self.number(Box::new([(start, end)])),
+        };
+        self.last = Some(((start, end), set));
+        Value { unit, set }
     }
 
     /// The contributions in a value.

@@ -79,7 +79,11 @@ impl World {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(place) => {
                 let number = 1 + self.communicators.fetch_add(1, Ordering::Relaxed);
-                place.insert(Opening { number, fabric: Fabric::new(ranks as u32)?, missing: ranks })
+                place.insert(Opening {
+                    number,
+                    fabric: Fabric::new(ranks as u32)?,
+                    missing: ranks,
+                })
             }
         };
         found.missing -= 1;

@@ -10,11 +10,14 @@ pub(super) type Named = (Space, u32);
 
 /// The blocks of a list in iteration `iteration`, one by one.
 pub(super) fn named(schedule: &Schedule, list: List, iteration: u32) -> Vec<Named> {
-    let each = |set: &Blocks| {
-        let space = set.space;
-        set.each(iteration).map(move |block| (space, block))
-    };
-    schedule.list(list).iter().flat_map(each).collect()
+    let sets = schedule.list(list);
+    let mut blocks = Vec::with_capacity(sets.iter().map(|set| set.count() as usize).sum());
+    for set in sets {
+        for (first, run) in set.runs(iteration) {
+            blocks.extend((first..first + run).map(|block| (set.space, block)));
+        }
+    }
+    blocks
 }
 
 impl Runner<'_, '_> {

@@ -92,7 +92,8 @@ impl Runner<'_, '_> {
         let mut knowledge = instance.knowledge.clone();
         if self.windows {
             let put = self.stamp(instance, true);
-            Rc::make_mut(&mut knowledge.clock)[put.counter as usize] = put.place;
+            let clock = knowledge.clock.get_or_insert_default();
+            Rc::make_mut(clock)[put.counter as usize] = put.place;
         }
         let notification = Notification {
             from: instance.rank,

@@ -2,8 +2,10 @@
 
 use super::blocks::named;
 use super::{
-    Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side, format,
+    Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side,
+    VecDeque, Waiting, format,
 };
+use alloc::collections::btree_map::Entry;
 
 impl<'a> Runner<'a, '_> {
     pub(super) fn op(&self, instance: &Instance) -> (&'a Schedule, &'a Op) {
@@ -115,28 +117,31 @@ impl<'a> Runner<'a, '_> {
                 ),
             );
         }
-        let channel = self.channels.entry(key).or_default();
-        let other = if sends {
-            channel.receives.pop_front()
-        } else {
-            channel.sends.pop_front()
-        };
-        match other {
-            None if sends => channel.sends.push_back(instance),
-            None => channel.receives.push_back(instance),
-            Some(other) => {
-                if channel.sends.is_empty() && channel.receives.is_empty() {
-                    self.channels.remove(&key);
-                }
-                let (send, receive) = if sends {
-                    (instance, other)
-                } else {
-                    (other, instance)
+        match self.channels.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(Waiting {
+                    sends,
+                    first: instance,
+                    more: VecDeque::new(),
+                });
+                Ok(())
+            }
+            Entry::Occupied(mut waiting) if waiting.get().sends == sends => {
+                waiting.get_mut().more.push_back(instance);
+                Ok(())
+            }
+            Entry::Occupied(mut waiting) => {
+                let other = match waiting.get_mut().more.pop_front() {
+                    Some(next) => core::mem::replace(&mut waiting.get_mut().first, next),
+                    None => waiting.remove().first,
                 };
-                return self.deliver(&send, &receive);
+                if sends {
+                    self.deliver(&instance, &other)
+                } else {
+                    self.deliver(&other, &instance)
+                }
             }
         }
-        Ok(())
     }
 
     fn deliver(&mut self, send: &Instance, receive: &Instance) -> Result<(), Failure> {
@@ -144,22 +149,17 @@ impl<'a> Runner<'a, '_> {
         let into = named(schedule, op.into, receive.iteration);
         self.same_count(receive, send.values.len(), into.len())?;
         let round = send.round.max(receive.round) + 1;
-        let (values, reduced) = match op.kind {
+        let combined = match op.kind {
             OpKind::RecvReduce {
                 side: Side::Left, ..
-            } => (
-                self.combine_all(receive, &send.values, &receive.values)?,
-                true,
-            ),
+            } => Some(self.combine_all(receive, &send.values, &receive.values)?),
             OpKind::RecvReduce {
                 side: Side::Right, ..
-            } => (
-                self.combine_all(receive, &receive.values, &send.values)?,
-                true,
-            ),
-            _ => (send.values.clone(), false),
+            } => Some(self.combine_all(receive, &receive.values, &send.values)?),
+            _ => None,
         };
-        self.write_all(receive, &into, &values)?;
+        self.write_all(receive, &into, combined.as_ref().unwrap_or(&send.values))?;
+        let reduced = combined.is_some();
         self.outcome.messages += 1;
         if self.observer.watches() {
             let (sender, send_op) = self.op(send);
@@ -215,12 +215,12 @@ impl<'a> Runner<'a, '_> {
         state
             .next_world
             .iter_mut()
-            .zip(learned.clock.iter())
+            .zip(learned.clock.iter().flat_map(|clock| clock.iter()))
             .for_each(|(own, other)| *own = (*own).max(*other));
         state
             .next_entered
             .iter_mut()
-            .zip(learned.entered.iter())
+            .zip(learned.entered.iter().flat_map(|entered| entered.iter()))
             .for_each(|(own, other)| *own |= other);
     }
 
