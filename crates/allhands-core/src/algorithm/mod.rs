@@ -10,6 +10,8 @@ pub mod alltoall;
 pub mod barrier;
 pub mod broadcast;
 pub mod exscan;
+#[cfg(test)]
+mod figures;
 pub mod gather;
 mod key;
 pub mod phase;

@@ -7,7 +7,7 @@ use std::println;
 const KB: u64 = 1024;
 
 /// Whether every algorithm that a rule names must be in the registry; if not, what is missing is skipped aloud.
-const REQUIRE_ALL: bool = false;
+const REQUIRE_ALL: bool = true;
 
 fn question(collective: Collective, ranks: u32, bytes: u64) -> Question {
     Question::new(Call::new(collective, ranks), bytes)

@@ -5,8 +5,8 @@
 //!
 //! Order: operations stand in strands; a strand is a list of items. The operations of a
 //! [`Item::Step`] start together and the next item starts when they are done. An [`Item::Repeat`]
-//! is a pipeline: inside, an operation waits for its own data, not for a step barrier. Strands run
-//! concurrently; [`Op::Await`] orders them. A channel (from, to, number) belongs to one strand at each
+//! is a pipeline: inside, an operation waits for its own data, not for a step barrier (unless its body says steps, which
+//! then run in turn). Strands run concurrently; [`OpKind::Await`] orders them. A channel (from, to, number) belongs to one strand at each
 //! end, so matching does not depend on timing.
 
 mod blocks;

@@ -141,6 +141,9 @@ pub trait Observer {
         _read: &dyn Fn(Space, u32) -> Value,
     ) {
     }
+
+    /// The run is over and all is well; `sets` tells what the numbers of sets in its values were.
+    fn ended(&mut self, _sets: &Sets) {}
 }
 
 /// An observer that looks away.

@@ -39,17 +39,16 @@ fn build(b: &mut Builder) {
             first: rank,
             modulo: p,
         },
-        p.div_ceil(2),
+        p / 2,
     );
-    halving::circulant(b, input, rotated);
     let own = output.at(rank);
-    b.copy(rotated.at(0), own);
+    halving::circulant(b, input, rotated, own);
     let circle = Circle {
         size: p,
         position: rank,
         rank_at: &|position| position,
         blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[rotated.at(0)],
+        own: &[own],
     };
     exchange::circulant(b, &circle);
 }

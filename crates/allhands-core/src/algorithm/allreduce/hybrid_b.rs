@@ -55,8 +55,7 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        let sum = halving::reduce_scatter(b, &halves, own, output);
-        b.copy(sum, output);
+        halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         let hybrid = Hybrid {
             size,
             position,

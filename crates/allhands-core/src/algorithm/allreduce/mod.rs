@@ -1,7 +1,9 @@
 //! Allreduce: the reduction of all vectors, on every rank.
 
+pub mod binary_blocks;
 pub mod circulant;
 pub mod direct;
+pub mod double_tree;
 pub mod hybrid_a;
 pub mod hybrid_b;
 pub mod rabenseifner;
@@ -17,10 +19,12 @@ pub const ALL: &[&Algorithm] = &[
     &reduce_broadcast::ALGORITHM,
     &recursive_doubling::ALGORITHM,
     &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &reduce_scatter_gather_broadcast::ALGORITHM,
     &hybrid_a::ALGORITHM,
     &hybrid_b::ALGORITHM,
     &direct::ALGORITHM,
+    &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
 ];

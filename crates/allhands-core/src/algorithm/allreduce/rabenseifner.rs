@@ -67,8 +67,7 @@ fn build(b: &mut Builder) {
                 Distance::Halving
             },
         };
-        let sum = halving::reduce_scatter(b, &halves, own, output);
-        b.copy(sum, output);
+        halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         halving::allgather(b, &halves, output);
     }
     unfold(b, &folding, output);

@@ -49,8 +49,7 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        let sum = halving::reduce_scatter(b, &halves, own, output);
-        b.copy(sum, output);
+        halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         halving::gather(b, &halves, 0, output);
         let group = Group {
             tree: KnomialTree::new(size, 2),

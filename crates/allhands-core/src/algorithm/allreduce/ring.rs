@@ -24,7 +24,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     requires: &[],
     keys: &[],
     settings: &[""],
-    in_place: InPlace::Staged,
+    in_place: InPlace::Natural,
     ordered: any_order,
     parts: block_per_rank,
     build,

@@ -14,13 +14,11 @@
 //!
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2; Ali, Midkiff, Pai 2010, C 4, 5.2, table 2.
 
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, keeps_order, uncut};
 use crate::call::Collective;
-use crate::pattern::knomial::KnomialTree;
-use crate::pattern::math::{absolute, ceil_log2, floor_log2, relative};
+use crate::pattern::math::{ceil_log2, floor_log2};
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -44,23 +42,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (p, root) = (b.ranks(), b.root());
-    let rank_at = |position| absolute(position, root, p);
-    let group = Group {
-        tree: KnomialTree::new(p, 2),
-        position: relative(b.rank(), root, p),
-        rank_at: &rank_at,
-        ports: 1,
-    };
-    let (input, output) = (b.input(), b.output());
-    let source = if b.rank() == root { input } else { output };
-    b.copy(source, output);
     let serve = if b.get("order") == 0 {
         tree::down
     } else {
         tree::down_at_once
     };
-    serve(b, &group, &[output], &|_| vec![source]);
+    tree::broadcast(b, serve);
 }
 
 fn claims(shape: &Shape) -> Claims {

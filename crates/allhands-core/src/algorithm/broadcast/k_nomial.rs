@@ -8,13 +8,11 @@
 //!
 //! Source: the binomial tree of T 4.2 with the radix of Q 5.1.1.
 
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
 use crate::call::Collective;
 use crate::pattern::knomial::KnomialTree;
-use crate::pattern::math::{absolute, relative};
-use crate::schedule::{Builder, Shape};
-use alloc::vec;
+use crate::schedule::Shape;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -35,25 +33,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
-    build,
+    build: |b| tree::broadcast(b, tree::down),
     claims,
 };
-
-fn build(b: &mut Builder) {
-    let (p, root, ports) = (b.ranks(), b.root(), b.shape().ports());
-    let tree = KnomialTree::new(p, b.shape().radix());
-    let rank_at = |position| absolute(position, root, p);
-    let group = Group {
-        tree,
-        position: relative(b.rank(), root, p),
-        rank_at: &rank_at,
-        ports,
-    };
-    let (input, output) = (b.input(), b.output());
-    let source = if b.rank() == root { input } else { output };
-    b.copy(if b.rank() == root { input } else { output }, output);
-    tree::down(b, &group, &[output], &|_| vec![source]);
-}
 
 fn claims(shape: &Shape) -> Claims {
     let (p, ports) = (shape.ranks(), shape.ports());

@@ -75,3 +75,43 @@ fn claims(shape: &Shape) -> Claims {
         work: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use crate::verify::verify_consecutive;
+
+    #[test]
+    fn a_call_overwrites_nothing_that_an_earlier_one_has_not_taken() {
+        for ranks in 1..=8 {
+            for (first, second) in (0..ranks).flat_map(|r| (0..ranks).map(move |s| (r, s))) {
+                let [first, second] = [first, second].map(|root| {
+                    let call = Call {
+                        root,
+                        ..Call::new(Collective::Gather, ranks)
+                    };
+                    ALGORITHM.shape(call, "").expect("it has no parameters")
+                });
+                let proof = verify_consecutive((&ALGORITHM, &first), (&ALGORITHM, &second));
+                assert_eq!(proof, Ok(()), "{first:?}, then {second:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_credit_too_many_is_caught() {
+        let call = Call::new(Collective::Gather, 3);
+        let shape = ALGORITHM.shape(call, "").expect("it has no parameters");
+        let mut schedules = ALGORITHM.world(&shape);
+        // A credit too many lets a rank put again before the root has copied.
+        for schedule in &mut schedules {
+            schedule.credits[0] = 2;
+        }
+        let proof = crate::verify::verify_world(&call, &schedules, true);
+        assert_eq!(
+            proof.map_err(|failure| failure.law),
+            Err(crate::symbolic::Law::Window)
+        );
+    }
+}

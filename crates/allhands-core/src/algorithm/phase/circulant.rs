@@ -2,6 +2,14 @@
 //!
 //! The first two phases lack rounds or segments and the last one is cut at the last segment; the ones between are alike, so they
 //! are one repeat and the schedule has O(lg p) operations however many segments there are.
+//!
+//! ```text
+//! 9 ranks (q = 4), 11 segments      phases of 2, 4, 4, 4 rounds      broadcast: 0, 1, 2, 3      reduction: 3, 2, 1, 0
+//! 9 ranks (q = 4), 100 segments     phases 0, 1, 23 × (2, q segments further each time), 25
+//! ```
+//!
+//! Source: Träff: Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast, reduction
+//! and all-reduction, 2024.
 
 use crate::pattern::math::ceil_log2;
 use crate::schedule::Builder;

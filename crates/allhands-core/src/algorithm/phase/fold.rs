@@ -1,8 +1,9 @@
-//! Fold phases: ranks beyond a power of two hand their vectors to neighbours before an algorithm, and get results after it.
+//! Fold phases: ranks beyond a power of two hand their vectors to others before an algorithm, and get results after it.
 //!
-//! In two halves (T 5.1) both ranks of a pair combine one half of the vector and the one that leaves hands its half over; whole (T 4.4) it
-//! hands over all of its vector at once.
+//! In two halves (T 5.1) both ranks of a pair combine one half of the vector, the lower rank the first, and the one that leaves hands its half
+//! over; whole (T 4.4) it hands over all of its vector at once.
 
+use super::view;
 use crate::pattern::fold::{Folding, Role};
 use crate::schedule::{Blocks, Builder, Side};
 
@@ -15,51 +16,62 @@ pub fn fold(
     own: Blocks,
     sum: &mut dyn FnMut(&mut Builder) -> Blocks,
 ) -> Option<(u32, Blocks)> {
-    let parts = own.count();
-    let (low, high) = ((0, parts / 2), (parts / 2, parts - parts / 2));
-    let of = |vector: Blocks, half: (u32, u32)| vector.slice(half.0, half.1);
+    view::whole(b, own);
     match folding.role(b.rank()) {
-        Role::Leaves { host } if halves => {
-            let side = if host < b.rank() {
-                Side::Left
-            } else {
-                Side::Right
-            };
-            let half = sum(b);
-            b.send(host, of(own, low));
-            b.recv_reduce(host, side, of(own, high), of(half, high));
-            b.step();
-            b.send(host, of(half, high));
-            b.step();
-            None
-        }
         Role::Leaves { host } => {
-            b.send(host, own);
+            if halves {
+                let into = sum(b);
+                let mine = combine_half(b, host, own, into).0;
+                b.send(host, into.slice(mine.0, mine.1));
+            } else {
+                b.send(host, own);
+            }
             b.step();
+            view::rows(b, &[]);
             None
         }
         Role::Stays { new_rank, guests } => {
             let Some(guest) = guests.first() else {
                 return Some((new_rank, own));
             };
-            let side = if guest < b.rank() {
-                Side::Left
-            } else {
-                Side::Right
-            };
             let into = sum(b);
             if halves {
-                b.send(guest, of(own, high));
-                b.recv_reduce(guest, side, of(own, low), of(into, low));
-                b.step();
-                b.recv(guest, of(into, high));
+                let theirs = combine_half(b, guest, own, into).1;
+                b.recv(guest, into.slice(theirs.0, theirs.1));
             } else {
-                b.recv_reduce(guest, side, own, into);
+                b.recv_reduce(guest, incoming(b, guest), own, into);
             }
             b.step();
+            view::whole(b, into);
             Some((new_rank, into))
         }
     }
+}
+
+/// The side on which a contribution from `peer` stands.
+fn incoming(b: &Builder, peer: u32) -> Side {
+    if peer < b.rank() {
+        Side::Left
+    } else {
+        Side::Right
+    }
+}
+
+/// Both ranks of a pair combine a half; returns which one is combined here and which one there, as (first, count).
+fn combine_half(b: &mut Builder, peer: u32, own: Blocks, into: Blocks) -> ((u32, u32), (u32, u32)) {
+    let parts = own.count();
+    let (low, high) = ((0, parts / 2), (parts / 2, parts - parts / 2));
+    let (mine, theirs) = if b.rank() < peer {
+        (low, high)
+    } else {
+        (high, low)
+    };
+    let half = into.slice(mine.0, mine.1);
+    b.send(peer, own.slice(theirs.0, theirs.1));
+    b.recv_reduce(peer, incoming(b, peer), own.slice(mine.0, mine.1), half);
+    b.step();
+    view::rows(b, &[(mine.0, &[half])]);
+    (mine, theirs)
 }
 
 /// Unfolds: who stayed sends `result` to the rank that it represents; who left receives it there.
@@ -73,4 +85,5 @@ pub fn unfold(b: &mut Builder, folding: &Folding, result: Blocks) {
         }
     }
     b.step();
+    view::whole(b, result);
 }

@@ -4,7 +4,9 @@
 //! the one that differs in one bit, and gives away the half of its slots that the partner keeps. Lowest bit first is
 //! distance doubling, which combines neighbours first and so keeps rank order; highest bit first is distance halving.
 
-use crate::pattern::circulant::halvings;
+use super::tree::wrapped;
+use super::view;
+use crate::pattern::circulant::{Halving, halvings};
 use crate::pattern::exchange::shifted;
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Side};
@@ -75,32 +77,57 @@ impl Halves<'_> {
         vector.slice(blocks.start, blocks.end - blocks.start)
     }
 
+    fn row(&self, slots: &Range<u32>) -> u32 {
+        (self.blocks_of)(slots.clone()).start
+    }
+
     fn meetings(&self) -> Vec<Meeting> {
         meetings(self.size, self.position, self.distance)
     }
+
+    /// The blocks of `vector` that the reduce-scatter leaves on this position.
+    #[must_use]
+    pub fn own(&self, vector: Blocks) -> Blocks {
+        let last = self.meetings().pop().map_or(0..self.size, |last| last.keep);
+        self.part(vector, &last)
+    }
 }
 
-/// Reduce-scatter: starts from `own`, combines into `sum`; returns where the own slot lies (`own`, if there was no step).
-pub fn reduce_scatter(b: &mut Builder, halves: &Halves<'_>, own: Blocks, sum: Blocks) -> Blocks {
+/// Reduce-scatter: starts from `own`, combines into `sum`, and leaves the blocks of the own slot in `result`.
+pub fn reduce_scatter(
+    b: &mut Builder,
+    halves: &Halves<'_>,
+    own: Blocks,
+    sum: Blocks,
+    result: &[Blocks],
+) {
+    let meetings = halves.meetings();
+    let rounds = meetings.len();
+    if rounds == 0 {
+        b.copy(halves.own(own), result);
+        b.step();
+    }
     let mut at = own;
-    for Meeting {
-        partner,
-        keep,
-        give,
-    } in halves.meetings()
-    {
+    for (round, meeting) in (1..).zip(meetings) {
+        let Meeting {
+            partner,
+            keep,
+            give,
+        } = meeting;
         let peer = (halves.rank_at)(partner);
         let side = if partner < halves.position {
             Side::Left
         } else {
             Side::Right
         };
+        let half = [halves.part(sum, &keep)];
+        let into = if round == rounds { result } else { &half };
         b.send(peer, halves.part(at, &give));
-        b.recv_reduce(peer, side, halves.part(at, &keep), halves.part(sum, &keep));
+        b.recv_reduce(peer, side, halves.part(at, &keep), into);
         b.step();
+        view::rows(b, &[(halves.row(&keep), into)]);
         at = sum;
     }
-    at
 }
 
 /// Allgather, the reduce-scatter backwards: starts with the own slot in `vector` and ends with all of them there.
@@ -115,6 +142,8 @@ pub fn allgather(b: &mut Builder, halves: &Halves<'_>, vector: Blocks) {
         b.send(peer, halves.part(vector, &keep));
         b.recv(peer, halves.part(vector, &give));
         b.step();
+        let both = keep.start.min(give.start)..keep.end.max(give.end);
+        view::rows(b, &[(halves.row(&both), &[halves.part(vector, &both)])]);
     }
 }
 
@@ -131,10 +160,13 @@ pub fn gather(b: &mut Builder, halves: &Halves<'_>, root: u32, vector: Blocks) {
         if (halves.position ^ root) & (halves.position ^ partner) != 0 {
             b.send(peer, halves.part(vector, &keep));
             b.step();
+            view::rows(b, &[]);
             return;
         }
         b.recv(peer, halves.part(vector, &give));
         b.step();
+        let both = keep.start.min(give.start)..keep.end.max(give.end);
+        view::rows(b, &[(halves.row(&both), &[halves.part(vector, &both)])]);
     }
 }
 
@@ -172,37 +204,32 @@ pub fn pairwise(b: &mut Builder, input: Blocks, sum: Blocks) {
     b.copy(own, sum);
 }
 
-/// Circulant reduce-scatter (Träff 2024): starts from `input` and ends with the own block in the first of `rotated`, whose block
-/// i is the one of rank + i.
-pub fn circulant(b: &mut Builder, input: Blocks, rotated: Blocks) {
+/// Circulant reduce-scatter (Träff 2024): starts from `input` and leaves the own block in `result`. Block i of `rotated`, ⌊p/2⌋ blocks of
+/// scratch, is the one of rank + i.
+pub fn circulant(b: &mut Builder, input: Blocks, rotated: Blocks, result: Blocks) {
     let (p, rank) = (b.ranks(), b.rank());
-    let mut untouched = true;
-    for round in halvings(p) {
-        let peers = shifted(p, rank, round.skip);
-        // What has not been combined yet is still in the input.
-        let (sent, own) = if untouched {
-            let all = |first: u32, count| super::tree::wrapped(input, (rank + first) % p, count);
-            (all(round.skip, round.blocks), all(0, round.blocks))
-        } else {
-            (
-                alloc::vec![rotated.slice(round.skip, round.blocks)],
-                alloc::vec![rotated.slice(0, round.blocks)],
-            )
-        };
-        let rest = round.skip - round.blocks;
-        b.send(peers.to, sent);
-        b.recv_reduce(peers.from, Side::Left, own, rotated.slice(0, round.blocks));
-        if untouched && rest > 0 {
-            b.copy(
-                super::tree::wrapped(input, (rank + round.blocks) % p, rest),
-                rotated.slice(round.blocks, rest),
-            );
-        }
+    if p == 1 {
+        b.copy(input, result);
         b.step();
-        untouched = false;
     }
-    if untouched {
-        b.copy(input.at(rank), rotated.at(0));
+    // Blocks from here on have not been combined yet and are still in the input.
+    let mut fresh = 0;
+    for Halving { skip, blocks } in halvings(p) {
+        let peers = shifted(p, rank, skip);
+        let at = |first: u32, count: u32| {
+            let done = fresh.clamp(first, first + count) - first;
+            let mut sets = alloc::vec![rotated.slice(first.min(fresh), done)];
+            sets.extend(wrapped(input, (rank + first + done) % p, count - done));
+            sets
+        };
+        let into = if skip == 1 {
+            result
+        } else {
+            rotated.slice(0, blocks)
+        };
+        b.send(peers.to, at(skip, blocks));
+        b.recv_reduce(peers.from, Side::Left, at(0, blocks), into);
         b.step();
+        fresh = fresh.max(blocks);
     }
 }

@@ -3,9 +3,11 @@
 //! A phase emits the steps of one well-known pattern over blocks that its caller names; which phases make an
 //! algorithm is said in that algorithm's file alone.
 
+pub mod binary_blocks;
 pub mod circulant;
 pub mod exchange;
 pub mod fold;
 pub mod halving;
 pub mod hybrid;
 pub mod tree;
+pub mod view;

@@ -2,10 +2,18 @@
 //!
 //! The ranks that take part stand at positions 0..n of a tree whose root is position 0; a [`Group`] says which rank
 //! stands where. One digit position of the tree is one step, or several if its edges are more than the ports.
+//!
+//! ```text
+//! 9 positions, radix 3      down, 2 ports: 0 ─▶ 3, 6      0 ─▶ 1, 2   3 ─▶ 4, 5   6 ─▶ 7, 8      up: the same backwards
+//!                           down, 1 port:  0 ─▶ 3         0 ─▶ 6   3 ─▶ 4   …
+//! ```
+//!
+//! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2, 4.5; Qian, Afsahi 2008, Q 5.1.1.
 
+use crate::algorithm::Claims;
 use crate::pattern::knomial::{Edge, KnomialTree};
-use crate::pattern::math::power;
-use crate::schedule::{Blocks, Builder, Side};
+use crate::pattern::math::{absolute, power, relative};
+use crate::schedule::{Blocks, Builder, Shape, Side};
 use alloc::vec::Vec;
 
 /// The ranks of a tree: position 0 is the root.
@@ -32,7 +40,7 @@ impl Group<'_> {
             let room = |round: &&mut Vec<Edge>| {
                 round[0].step == edge.step && (round.len() as u32) < self.ports
             };
-            match rounds.last_mut().filter(|round| room(&round)) {
+            match rounds.last_mut().filter(room) {
                 Some(round) => round.push(edge),
                 None => rounds.push(alloc::vec![edge]),
             }
@@ -57,6 +65,9 @@ pub fn down(
 ) {
     serve(b, group, &group.rounds(), own, for_child);
 }
+
+/// A way down the tree: [`down`] or [`down_at_once`].
+pub type Down = fn(&mut Builder, &Group<'_>, &[Blocks], &dyn Fn(&Edge) -> Vec<Blocks>);
 
 /// As [`down`], with the messages to all children in one step.
 pub fn down_at_once(
@@ -145,6 +156,70 @@ pub fn reduce_up(
         b.step();
     }
     sum
+}
+
+/// The root's vector to every rank down the tree of the call's radix and ports; `serve` is [`down`] or [`down_at_once`].
+pub fn broadcast(b: &mut Builder, serve: Down) {
+    let (p, root) = (b.ranks(), b.root());
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree: KnomialTree::new(p, b.shape().radix()),
+        position: relative(b.rank(), root, p),
+        rank_at: &rank_at,
+        ports: b.shape().ports(),
+    };
+    let (input, output) = (b.input(), b.output());
+    let source = if b.rank() == root { input } else { output };
+    b.copy(source, output);
+    serve(b, &group, &[output], &|_| alloc::vec![source]);
+}
+
+/// The reduction of all vectors to the root, up the tree of the call's radix and ports.
+///
+/// A tree rooted at the root combines in another order than that of the ranks; an operator that does not commute gets the
+/// tree of rank 0, whose result then goes to the root.
+pub fn reduce(b: &mut Builder) {
+    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
+    let top = if b.call().commutative { root } else { 0 };
+    let rank_at = |position| absolute(position, top, p);
+    let group = Group {
+        tree: KnomialTree::new(p, b.shape().radix()),
+        position: relative(rank, top, p),
+        rank_at: &rank_at,
+        ports: b.shape().ports(),
+    };
+    let (input, output) = (b.input(), b.output());
+    let sum = reduce_up(b, &group, input, &mut |b| {
+        if rank == root { output } else { b.vector() }
+    });
+    if top == root && rank == root {
+        b.copy(sum, output);
+    } else if rank == top {
+        b.send(root, sum);
+    } else if rank == root {
+        b.recv(top, output);
+    }
+}
+
+/// What [`reduce`] costs.
+#[must_use]
+pub fn reduce_claims(shape: &Shape) -> Claims {
+    let (p, ports, call) = (shape.ranks(), shape.ports(), shape.call);
+    let tree = KnomialTree::new(p, shape.radix());
+    let moves_on = !call.commutative && call.root != 0;
+    let children = tree.children(0).count() as u64;
+    // The root of the result has received it, and perhaps children of its own.
+    let root_also = if moves_on {
+        tree.children(call.root).count() as u64 + 1
+    } else {
+        0
+    };
+    Claims {
+        ports,
+        steps: steps_up(tree, ports) + u32::from(moves_on),
+        volume: children.max(root_also),
+        work: children,
+    }
 }
 
 /// The steps of [`down`] over the whole tree, where edges beyond the ports take further steps.

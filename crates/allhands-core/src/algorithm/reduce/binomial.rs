@@ -9,12 +9,9 @@
 //!
 //! Source: T 4.5; C 5.4, table 4.
 
-use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
+use crate::algorithm::phase::tree;
+use crate::algorithm::{Algorithm, InPlace, keeps_order, uncut};
 use crate::call::Collective;
-use crate::pattern::knomial::KnomialTree;
-use crate::pattern::math::{absolute, relative};
-use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -28,51 +25,6 @@ pub const ALGORITHM: Algorithm = Algorithm {
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
-    build,
-    claims,
+    build: tree::reduce,
+    claims: tree::reduce_claims,
 };
-
-fn build(b: &mut Builder) {
-    let (p, root, rank, ports) = (b.ranks(), b.root(), b.rank(), b.shape().ports());
-    // Rank order needs the tree over absolute ranks.
-    let top = if b.call().commutative { root } else { 0 };
-    let tree = KnomialTree::new(p, b.shape().radix());
-    let rank_at = |position| absolute(position, top, p);
-    let group = Group {
-        tree,
-        position: relative(rank, top, p),
-        rank_at: &rank_at,
-        ports,
-    };
-    let (input, output) = (b.input(), b.output());
-    let sum = tree::reduce_up(b, &group, input, &mut |b| {
-        if rank == root { output } else { b.vector() }
-    });
-    if top == root && rank == root {
-        b.copy(sum, output);
-    } else if rank == top {
-        b.send(root, sum);
-    } else if rank == root {
-        b.recv(top, output);
-    }
-}
-
-fn claims(shape: &Shape) -> Claims {
-    let (p, ports, call) = (shape.ranks(), shape.ports(), shape.call);
-    let tree = KnomialTree::new(p, shape.radix());
-    let moves_on = !call.commutative && call.root != 0;
-    let children = tree.children(0).count() as u64;
-    let steps = tree::steps_up(tree, ports) + u32::from(moves_on);
-    // The root of the result has received it, and perhaps children of its own.
-    let root_also = if moves_on {
-        tree.children(call.root).count() as u64 + 1
-    } else {
-        0
-    };
-    Claims {
-        ports,
-        steps,
-        volume: children.max(root_also),
-        work: children,
-    }
-}

@@ -1,6 +1,8 @@
 //! Reduce: the reduction of all vectors, on the root.
 
+pub mod binary_blocks;
 pub mod binomial;
+pub mod circulant;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
@@ -11,6 +13,8 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
+    &circulant::ALGORITHM,
 ];

@@ -90,8 +90,7 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        let result = halving::reduce_scatter(b, &halves, own, sum);
-        b.copy(result, sum);
+        halving::reduce_scatter(b, &halves, own, sum, &[halves.own(sum)]);
         halving::gather(b, &halves, root, sum);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod circulant;
 pub mod pairwise;
+pub mod recursive_doubling;
 pub mod recursive_halving;
 pub mod reduce_scatterv;
 
@@ -10,6 +11,7 @@ use super::Algorithm;
 /// Every reduce-scatter.
 pub const ALL: &[&Algorithm] = &[
     &recursive_halving::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
     &pairwise::ALGORITHM,
     &reduce_scatterv::ALGORITHM,
     &circulant::ALGORITHM,

@@ -10,11 +10,13 @@
 //! Source: T 4.4, figure 9.
 
 use crate::algorithm::phase::halving::{self, Distance, Halves, Meeting, meetings};
+use crate::algorithm::phase::view;
 use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
 use crate::call::Collective;
 use crate::pattern::fold::{Fold, Folding, Keeper, Role};
 use crate::pattern::math::floor_log2;
-use crate::schedule::{Builder, Shape, Side};
+use crate::schedule::{Blocks, Builder, Shape, Side};
+use alloc::vec::Vec;
 use core::ops::Range;
 
 /// The algorithm.
@@ -44,11 +46,15 @@ fn build(b: &mut Builder) {
     let rank = b.rank();
     let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::Last));
     let (input, output) = (b.input(), b.output());
+    view::whole(b, input);
     match folding.role(rank) {
         Role::Leaves { host } => {
             b.send(host, input);
             b.step();
+            view::rows(b, &[]);
             b.recv(host, output);
+            b.step();
+            view::rows(b, &[(rank, &[output])]);
         }
         Role::Stays { new_rank, guests } => {
             let sum = b.vector();
@@ -56,6 +62,7 @@ fn build(b: &mut Builder) {
             if let Some(guest) = guests.first() {
                 b.recv_reduce(guest, Side::Left, input, sum);
                 b.step();
+                view::whole(b, sum);
                 own = sum;
             }
             let halves = Halves {
@@ -65,10 +72,15 @@ fn build(b: &mut Builder) {
                 blocks_of: &|slots| blocks_of(&folding, slots),
                 distance: Distance::Halving,
             };
-            let result = halving::reduce_scatter(b, &halves, own, sum);
-            b.copy(result.at(rank), output);
-            if let Some(guest) = guests.first() {
-                b.send(guest, result.at(guest));
+            let guest = guests.first();
+            let of_guest: Vec<Blocks> = guest.iter().map(|guest| sum.at(*guest)).collect();
+            let mut result = of_guest.clone();
+            result.push(output);
+            halving::reduce_scatter(b, &halves, own, sum, &result);
+            if let Some(guest) = guest {
+                b.send(guest, of_guest);
+                b.step();
+                view::rows(b, &[(rank, &[output])]);
             }
         }
     }

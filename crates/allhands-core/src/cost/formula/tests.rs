@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use std::println;
 
 /// Whether every algorithm of the table must be in the registry; if not, what is missing is skipped aloud.
-const REQUIRE_ALL: bool = false;
+const REQUIRE_ALL: bool = true;
 
 const BYTES: f64 = 65_536.0;
 

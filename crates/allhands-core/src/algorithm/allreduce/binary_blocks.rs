@@ -1,0 +1,53 @@
+//! Binary-blocks allreduce: the ranks stand in blocks of powers of two, which reduce on their own and then exchange segments.
+//!
+//! Each block does a reduce-scatter by vector halving and distance doubling; from the smallest on, its ranks send parts of their segments to the
+//! next larger block. The largest block has the result; while blocks gather it, a rank of a smaller block gets its segment in a pair of
+//! messages from the next larger one. Less work for odd numbers of ranks than folding, where blocks differ little in size.
+//!
+//! ```text
+//! 13 ranks = 8 + 4 + 1      [0 .. 7] ◀─ [8 .. 11] ◀─ [12]      parts A .. H; 8: A-B, 12: A-H
+//! ```
+//!
+//! Source: T 5.2, figure 13.
+
+use crate::algorithm::phase::binary_blocks::{self, Ledger};
+use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
+use crate::call::Collective;
+use crate::pattern::math::previous_power;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "binary-blocks",
+    citation: "T 5.2",
+    summary: "blocks of powers of two reduce on their own, then hand segments to their neighbours",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: |shape| previous_power(2, shape.ranks()),
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output, rank) = (b.input(), b.output(), b.rank());
+    let own = binary_blocks::reduce(b, input, output);
+    if b.ranks() == 1 {
+        b.copy(own, output);
+    }
+    debug_assert!(
+        rank > 0 || b.ranks() == 1 || own.space == output.space,
+        "the largest block combines into the output"
+    );
+    binary_blocks::allgather(b, output);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let mut ledger = Ledger::new(shape.ranks(), previous_power(2, shape.ranks()));
+    ledger.reduce();
+    ledger.allgather();
+    ledger.claims()
+}

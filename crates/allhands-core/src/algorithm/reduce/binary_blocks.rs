@@ -1,0 +1,101 @@
+//! Binary-blocks reduce: the ranks stand in blocks of powers of two, which reduce on their own and then hand segments to their neighbours.
+//!
+//! Each block does a reduce-scatter by vector halving and distance doubling; from the smallest on, its ranks send parts of their segments to the
+//! next larger block. The ranks of the largest then gather the result at the root; a root outside of it gets the segment of rank 0
+//! and plays its role.
+//!
+//! ```text
+//! 13 ranks = 8 + 4 + 1      [0 .. 7] ◀─ [8 .. 11] ◀─ [12]      parts A .. H; 8: A-B, 12: A-H
+//! ```
+//!
+//! Source: T 5.2, figure 13.
+
+use crate::algorithm::phase::binary_blocks::{self, Ledger, segment};
+use crate::algorithm::phase::halving::{self, Distance, Halves, Meeting, meetings};
+use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
+use crate::call::Collective;
+use crate::pattern::binary_blocks::{Block, block_of};
+use crate::pattern::math::previous_power;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "binary-blocks",
+    citation: "T 5.2",
+    summary: "blocks of powers of two reduce on their own, then hand segments to their neighbours",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: |shape| previous_power(2, shape.ranks()),
+    build,
+    claims,
+};
+
+/// Who stands at a position of the gather: the ranks of the largest block, but a root outside of it at position 0.
+fn rank_at(largest: Block, root: u32, position: u32) -> u32 {
+    if position == 0 && root >= largest.size() {
+        root
+    } else {
+        position
+    }
+}
+
+fn build(b: &mut Builder) {
+    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
+    let sum = if rank == root { b.output() } else { b.vector() };
+    let own = binary_blocks::reduce(b, b.input(), sum);
+    let largest = block_of(p, 0);
+    let outside = root >= largest.size();
+    let first = segment(b.parts(), largest, 0);
+    if outside && rank == 0 {
+        b.send(root, own);
+        return;
+    }
+    if outside && rank == root {
+        b.recv(0, sum.slice(first.start, first.end - first.start));
+        b.step();
+    }
+    let position = if outside && rank == root { 0 } else { rank };
+    if position >= largest.size() {
+        return;
+    }
+    if p == 1 {
+        b.copy(own, sum);
+    }
+    let halves = Halves {
+        size: largest.size(),
+        position,
+        rank_at: &|position| rank_at(largest, root, position),
+        blocks_of: &|slots| slots,
+        distance: Distance::Doubling,
+    };
+    halving::gather(b, &halves, if outside { 0 } else { root }, sum);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, root) = (shape.ranks(), shape.call.root);
+    let (slots, largest) = (previous_power(2, p), block_of(p, 0));
+    let mut ledger = Ledger::new(p, slots);
+    ledger.reduce();
+    let collects = if root >= slots { 0 } else { root };
+    if root >= slots {
+        ledger.message(0, root, 1, false);
+    }
+    for round in (0..largest.exponent).rev() {
+        for position in 0..slots {
+            // Who agrees with the collecting position above this bit's meeting has not sent yet.
+            let Meeting { partner, keep, .. } =
+                &meetings(slots, position, Distance::Doubling)[round as usize];
+            let still_here = (position ^ collects) >> (round + 1) == 0;
+            let sends = (position ^ collects) & (position ^ partner) != 0;
+            if still_here && sends {
+                let ends = [position, *partner].map(|at| rank_at(largest, root, at));
+                ledger.message(ends[0], ends[1], keep.end - keep.start, false);
+            }
+        }
+    }
+    ledger.claims()
+}
