@@ -38,7 +38,9 @@ pub(super) fn drop_unread(schedule: &mut Schedule, stage: Blocks) {
     if schedule.ops.iter().skip(1).any(named) {
         return;
     }
-    schedule.ops.remove(0);
+    let copy = schedule.ops.remove(0);
+    let sets = copy.from.len + copy.into.len;
+    schedule.blocks.drain(..sets as usize);
     schedule.strands[0].items.remove(0);
     for item in schedule.strands.iter_mut().flat_map(|s| &mut s.items) {
         match item {
@@ -52,6 +54,10 @@ pub(super) fn drop_unread(schedule: &mut Schedule, stage: Blocks) {
         }
     }
     for op in &mut schedule.ops {
+        // Operations without blocks name the empty list at 0.
+        for list in [&mut op.from, &mut op.into, &mut op.other] {
+            list.start = list.start.saturating_sub(sets);
+        }
         if let OpKind::Await { strand: 0, items } = &mut op.kind {
             *items -= 1;
         }
