@@ -120,21 +120,24 @@ impl Blocks {
         self.slice(index, 1)
     }
 
-    /// Where the blocks really lie on a rank whose input and output share memory as `alias` says.
+    /// Where the blocks really lie on a rank whose input and output share memory as `alias` says; a single run has
+    /// its own length for a stride.
     #[must_use]
     pub(super) fn home(self, alias: Alias) -> Blocks {
-        match (alias, self.space) {
-            (Alias::InputInOutput { first }, Space::Input) => Blocks {
-                space: Space::Output,
-                first: first + self.first,
-                ..self
+        let (space, shift) = match (alias, self.space) {
+            (Alias::InputInOutput { first }, Space::Input) => (Space::Output, first),
+            (Alias::OutputInInput { first }, Space::Output) => (Space::Input, first),
+            _ => (self.space, 0),
+        };
+        Blocks {
+            space,
+            first: self.first + shift,
+            stride: if self.times == 1 {
+                self.run as i32
+            } else {
+                self.stride
             },
-            (Alias::OutputInInput { first }, Space::Output) => Blocks {
-                space: Space::Input,
-                first: first + self.first,
-                ..self
-            },
-            _ => self,
+            ..self
         }
     }
 

@@ -1,10 +1,10 @@
 //! The builder: what an algorithm says to become a schedule.
 
 use super::blocks::BlockList;
-use super::repeat;
 use super::{
     Blocks, Item, List, Op, OpKind, Region, Schedule, Shape, Side, Space, Strand, Units, View,
 };
+use super::{repeat, stage};
 use crate::call::{Alias, Call};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -250,12 +250,18 @@ impl Builder {
         self.push_always(kind, [List::default(); 3]);
     }
 
-    /// Copies `from` into `into`; nothing, if they are the same memory in place.
+    /// Copies `from` into `into`; nothing, if in place they are the same memory, or `from` was staged from there and
+    /// still lies there.
     pub fn copy(&mut self, from: impl BlockList, into: impl BlockList) {
         let (from, into) = (from, into);
         let alias = self.shape.call.alias(self.rank());
-        let same = |(a, b): (&Blocks, &Blocks)| a.home(alias) == b.home(alias);
-        if from.sets().len() == into.sets().len() && from.sets().iter().zip(into.sets()).all(same) {
+        let there = |(a, b): (&Blocks, &Blocks)| {
+            let staged = self.staged.filter(|_| self.repeated_steps.is_none());
+            let staged = staged.is_some_and(|s| stage::lies_there(&self.schedule, s, alias, a, b));
+            staged || a.home(alias) == b.home(alias)
+        };
+        let (sources, targets) = (from.sets(), into.sets());
+        if sources.len() == targets.len() && sources.iter().zip(targets).all(there) {
             return;
         }
         self.push(OpKind::Copy, from.sets(), into.sets(), &[]);
@@ -399,6 +405,9 @@ impl Builder {
     #[must_use]
     pub fn finish(mut self) -> Schedule {
         self.step();
+        if let Some(stage) = self.staged {
+            stage::drop_unread(&mut self.schedule, stage);
+        }
         self.schedule
     }
 

@@ -17,6 +17,7 @@ mod op;
 mod plan;
 mod repeat;
 mod shape;
+mod stage;
 pub mod text;
 
 pub use blocks::{BlockList, Blocks, List, Region, Space, Units};

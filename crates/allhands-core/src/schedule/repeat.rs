@@ -180,7 +180,8 @@ fn overlap(a: &Blocks, b: &Blocks, nearest: u32) -> Option<u32> {
     (nearest..=(furthest as u32).max(nearest)).find(|&back| meets(back))
 }
 
-fn span(blocks: &Blocks) -> (i64, i64) {
+/// The first block and one past the last.
+pub(super) fn span(blocks: &Blocks) -> (i64, i64) {
     let first = i64::from(blocks.first);
     let last = first + i64::from(blocks.stride) * i64::from(blocks.times.max(1) - 1);
     (first.min(last), first.max(last) + i64::from(blocks.run))

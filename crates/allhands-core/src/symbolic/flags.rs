@@ -113,7 +113,8 @@ impl OneSided {
                 what,
             })
         };
-        let Some(cell) = self.windows[owner as usize].get_mut(block as usize) else {
+        let window = self.windows.get_mut(owner as usize);
+        let Some(cell) = window.and_then(|w| w.get_mut(block as usize)) else {
             return fail(format!(
                 "reads block {block} of the window of rank {owner}, which is not there"
             ));
@@ -149,7 +150,8 @@ impl OneSided {
                 what,
             })
         };
-        let Some(cell) = self.windows[owner as usize].get_mut(block as usize) else {
+        let window = self.windows.get_mut(owner as usize);
+        let Some(cell) = window.and_then(|w| w.get_mut(block as usize)) else {
             return fail(format!(
                 "writes block {block} of the window of rank {owner}, which is not there"
             ));

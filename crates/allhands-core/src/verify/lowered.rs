@@ -229,6 +229,14 @@ impl InMemory {
             }
             Ok(place << 16 | lower | upper)
         };
+        if left.len() != right.len() {
+            let what = format!("combines {} elements with {}", left.len(), right.len());
+            return Err(Failure {
+                law: Law::Matching,
+                rank: rank as u32,
+                what,
+            });
+        }
         left.iter().zip(right).map(both).collect()
     }
 

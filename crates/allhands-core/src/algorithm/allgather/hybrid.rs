@@ -57,7 +57,6 @@ fn blocks_of(folding: &Folding, output: Blocks, range: &Range<u32>) -> Vec<Block
 fn build(b: &mut Builder) {
     let folding = Folding::to_power(b.ranks(), 2, Fold::High);
     let (input, output, rank) = (b.input(), b.output(), b.rank());
-    b.copy(input, output.at(rank));
     let position = match folding.role(rank) {
         Role::Leaves { host } => {
             b.send(host, input);
@@ -72,6 +71,7 @@ fn build(b: &mut Builder) {
             return;
         }
         Role::Stays { new_rank, guests } => {
+            b.copy(input, output.at(rank));
             if let Some(guest) = guests.first() {
                 b.recv(guest, output.at(guest));
             }

@@ -43,7 +43,7 @@ fn build(b: &mut Builder) {
         if rank >= distance {
             b.recv(rank - distance, came);
             b.step();
-            if step + 1 < rounds {
+            if rank + 2 * distance < p {
                 let next = b.vector();
                 b.reduce(came, partial, next);
                 partial = next;
@@ -58,12 +58,17 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let steps = ceil_log2(shape.ranks());
-    // The last rank combines twice a step, but the result not in the first and the partial not in the last.
+    let (p, steps) = (shape.ranks(), ceil_log2(shape.ranks()));
+    // Rank i combines its result in every step after the first in which something comes, and its partial in those
+    // after which it still sends; most of all the smallest rank of those that receive as often.
+    let work = |last: u32| {
+        let sends = ceil_log2(p - (1 << last));
+        last + (last + 1).min(sends.saturating_sub(1))
+    };
     Claims {
         ports: 1,
         steps,
         volume: u64::from(steps),
-        work: u64::from(2 * steps.max(1) - 2),
+        work: u64::from((0..steps).map(work).max().unwrap_or(0)),
     }
 }

@@ -53,6 +53,25 @@ fn all_but(vector: Blocks, ranks: &Range<u32>) -> [Blocks; 2] {
     ]
 }
 
+/// All of `own` but what the partner's group needs. What the group of the partner before needs is not needed here any
+/// more and was not combined, but the messages carry it along: it is still in the vector `before`.
+fn operand(
+    own: Blocks,
+    before: Blocks,
+    theirs: &Range<u32>,
+    group_before: &Range<u32>,
+) -> Vec<Blocks> {
+    let mut sets = Vec::with_capacity(6);
+    for piece in [0..theirs.start, theirs.end..own.count()] {
+        let inside = |at: u32| at.clamp(piece.start, piece.end);
+        let (start, end) = (inside(group_before.start), inside(group_before.end));
+        sets.push(own.slice(piece.start, start - piece.start));
+        sets.push(before.slice(start, end - start));
+        sets.push(own.slice(end, piece.end - end));
+    }
+    sets
+}
+
 fn build(b: &mut Builder) {
     let rank = b.rank();
     let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::Last));
@@ -73,6 +92,7 @@ fn build(b: &mut Builder) {
         b.step();
         own = vectors[1];
     }
+    let (mut before, mut group_before) = (own, 0..0);
     for round in 0..floor_log2(folding.kept()) {
         let partner = position ^ (1 << round);
         let side = if partner < position {
@@ -87,11 +107,10 @@ fn build(b: &mut Builder) {
         let into = vectors[round as usize % 2];
         let peer = folding.actual(partner);
         b.send(peer, all_but(own, &mine));
-        b.recv_reduce(peer, side, all_but(own, &theirs), all_but(into, &theirs));
-        // What the partner's group needs is not needed here any more, but later messages carry it along.
-        let carried: Blocks = own.slice(theirs.start, theirs.end - theirs.start);
-        b.copy(carried, into.slice(theirs.start, theirs.end - theirs.start));
+        let operand = operand(own, before, &theirs, &group_before);
+        b.recv_reduce(peer, side, operand, all_but(into, &theirs));
         b.step();
+        (before, group_before) = (own, theirs);
         own = into;
     }
     b.copy(own.at(rank), output);

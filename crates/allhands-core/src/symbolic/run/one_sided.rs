@@ -2,8 +2,8 @@
 
 use super::blocks::named;
 use super::{
-    Clock, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space, Stamp, Vec,
-    format,
+    Clock, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space, Stamp,
+    Value, Vec, format,
 };
 
 impl Runner<'_, '_> {
@@ -14,6 +14,47 @@ impl Runner<'_, '_> {
             self.counters[instance.rank as usize] + 2 * u32::from(instance.strand) + u32::from(put);
         let place = state.base_items + state.strands[instance.strand as usize].item as u32 + 1;
         Stamp { counter, place }
+    }
+
+    /// The rank at the other end must be there, and its flag, if one is named.
+    fn is_there(&self, instance: &Instance, peer: u32, flag: Option<u16>) -> Result<(), Failure> {
+        let peer_is = self.ranks.get(peer as usize);
+        if peer_is.is_some_and(|p| flag.is_none_or(|f| f < p.memory.schedule.flags)) {
+            return Ok(());
+        }
+        let what = match flag {
+            Some(flag) => format!("op {}: no flag {flag} at rank {peer}", instance.op),
+            None => format!("op {}: no rank {peer}", instance.op),
+        };
+        self.fail(Law::Matching, instance.rank, what)
+    }
+
+    /// What is put into a block of a window must be of the unit that the block is sized for.
+    fn for_this_block(
+        &self,
+        instance: &Instance,
+        (to, block): (u32, u32),
+        value: Value,
+    ) -> Result<(), Failure> {
+        let memory = &self.ranks[to as usize].memory;
+        let window = memory.schedule.window.last();
+        if block >= window.map_or(0, |r| r.first + r.blocks) {
+            let what = format!(
+                "op {} puts into block {block} of the window of rank {to}, which is not there",
+                instance.op
+            );
+            return self.fail(Law::Window, instance.rank, what);
+        }
+        let unit = memory.unit(Space::Window, block);
+        if unit == value.unit() {
+            return Ok(());
+        }
+        let what = format!(
+            "op {} puts block {} where block {unit} belongs",
+            instance.op,
+            value.unit()
+        );
+        self.fail(Law::Matching, instance.rank, what)
     }
 
     pub(super) fn start_window(
@@ -30,25 +71,12 @@ impl Runner<'_, '_> {
         self.outcome.messages += 1;
         match op.kind {
             OpKind::Put { to, .. } => {
+                self.is_there(instance, to, None)?;
                 let values = self.read_all(instance, &from, clock)?;
                 let stamp = self.stamp(instance, true);
                 self.same_count(instance, values.len(), into.len())?;
                 for (&(_, block), value) in into.iter().zip(values) {
-                    let peer = self.ranks[to as usize].memory.schedule;
-                    let unit = super::super::unit_of(
-                        peer,
-                        self.ranks[to as usize].memory.call,
-                        Space::Window,
-                        block,
-                    );
-                    if unit != value.unit() {
-                        let what = format!(
-                            "op {} puts block {} where block {unit} belongs",
-                            instance.op,
-                            value.unit()
-                        );
-                        return self.fail(Law::Matching, instance.rank, what);
-                    }
+                    self.for_this_block(instance, (to, block), value)?;
                     self.one_sided
                         .write(instance.rank, (to, block), value, stamp, &world)?;
                 }
@@ -56,6 +84,7 @@ impl Runner<'_, '_> {
                 self.ranks[to as usize].received += into.len() as u64;
             }
             OpKind::Get { from: owner, .. } => {
+                self.is_there(instance, owner, None)?;
                 let stamp = self.stamp(instance, false);
                 let mut values = Vec::with_capacity(other.len());
                 for &(_, block) in &other {
@@ -89,6 +118,7 @@ impl Runner<'_, '_> {
         to: u32,
         flag: u16,
     ) -> Result<(), Failure> {
+        self.is_there(instance, to, Some(flag))?;
         let mut knowledge = instance.knowledge.clone();
         if self.windows {
             let put = self.stamp(instance, true);
@@ -125,6 +155,7 @@ impl Runner<'_, '_> {
         flag: u16,
         count: u32,
     ) -> Result<(), Failure> {
+        self.is_there(instance, instance.rank, Some(flag))?;
         let stamp = self.stamp(instance, false);
         let Some(got) = self
             .one_sided
