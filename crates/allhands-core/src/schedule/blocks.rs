@@ -123,7 +123,7 @@ impl Blocks {
     /// Where the blocks really lie on a rank whose input and output share memory as `alias` says; a single run has
     /// its own length for a stride.
     #[must_use]
-    pub(super) fn home(self, alias: Alias) -> Blocks {
+    pub(crate) fn home(self, alias: Alias) -> Blocks {
         let (space, shift) = match (alias, self.space) {
             (Alias::InputInOutput { first }, Space::Input) => (Space::Output, first),
             (Alias::OutputInInput { first }, Space::Output) => (Space::Input, first),

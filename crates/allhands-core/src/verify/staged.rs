@@ -5,35 +5,70 @@
 //! touches it; blocks of other spaces are the same, in the same order.
 
 use crate::call::Call;
-use crate::schedule::{Blocks, Item, List, Op, OpKind, Schedule, Space};
+use crate::schedule::{Blocks, Item, List, Op, OpKind, Region, Schedule, Space};
+use alloc::vec::Vec;
 
 /// Whether `staged`, the schedule of `call` in place, is `apart` behind a copy of the input.
+///
+/// A copy that puts a block of the input where it lies in place anyway may be missing.
 #[must_use]
 pub fn is_staged(apart: &Schedule, staged: &Schedule, call: &Call) -> bool {
     let (rank, count) = (apart.rank, call.input_blocks(apart.rank, apart.parts));
-    let Some((copy, ops)) = staged.ops.split_first() else {
+    let (Some(mut steps), Some(before)) = (steps(staged), steps(apart)) else {
         return false;
     };
     let whole = |space| Blocks::new(space, 0, count);
-    let copies = copy.kind == OpKind::Copy
-        && staged.list(copy.from) == [whole(Space::Input)]
-        && staged.list(copy.into) == [whole(Space::Scratch)];
+    let copies = |op: &Op| {
+        op.kind == OpKind::Copy
+            && staged.list(op.from) == [whole(Space::Input)]
+            && staged.list(op.into) == [whole(Space::Scratch)]
+    };
+    if !matches!(steps.first().map(|step| &step[..]), Some([op]) if copies(op)) {
+        return false;
+    }
+    steps.remove(0);
+    let home = |blocks: &Blocks| blocks.home(call.alias(rank));
+    let puts_back = |op: &&Op| {
+        let (from, into) = (apart.list(op.from), apart.list(op.into));
+        op.kind == OpKind::Copy && from.iter().map(home).eq(into.iter().map(home))
+    };
+    let before = before
+        .into_iter()
+        .map(|step| step.into_iter().filter(|op| !puts_back(op)).collect());
+    let before: Vec<Vec<&Op>> = before.filter(|step: &Vec<&Op>| !step.is_empty()).collect();
+    let same = |s: &Op, a: &Op| same_op((staged, s), (apart, a), count);
+    sized(apart, staged, call, count)
+        && steps.len() == before.len()
+        && steps
+            .iter()
+            .zip(&before)
+            .all(|(s, a)| s.len() == a.len() && s.iter().zip(a).all(|(s, a)| same(s, a)))
+}
+
+/// The operations of each step, if there is one strand and nothing but steps.
+fn steps(schedule: &Schedule) -> Option<Vec<Vec<&Op>>> {
+    let [strand] = &schedule.strands[..] else {
+        return None;
+    };
+    let ops = |item: &Item| match item {
+        Item::Step { .. } => Some(schedule.ops[item.ops()].iter().collect()),
+        Item::Repeat { .. } => None,
+    };
+    strand.items.iter().map(ops).collect()
+}
+
+/// Whether the first region of the staged scratch is sized for the input and the others are as they were.
+fn sized(apart: &Schedule, staged: &Schedule, call: &Call, count: u32) -> bool {
     let Some((stage, regions)) = staged.scratch.split_first() else {
         return false;
     };
-    let sized = stage.blocks == count
-        && (0..count).all(|b| stage.units.unit(b) == call.input_unit(rank, b));
-    let same_regions = regions.len() == apart.scratch.len()
-        && regions
-            .iter()
-            .zip(&apart.scratch)
-            .all(|(s, a)| s.first == a.first + count && s.units == a.units && s.blocks == a.blocks);
-    let same_ops = ops.len() == apart.ops.len()
-        && ops
-            .iter()
-            .zip(&apart.ops)
-            .all(|(s, a)| same_op((staged, s), (apart, a), count));
-    copies && sized && same_regions && same_ops && same_items(apart, staged)
+    let same = |(s, a): (&Region, &Region)| {
+        s.first == a.first + count && s.units == a.units && s.blocks == a.blocks
+    };
+    stage.blocks == count
+        && (0..count).all(|b| stage.units.unit(b) == call.input_unit(apart.rank, b))
+        && regions.len() == apart.scratch.len()
+        && regions.iter().zip(&apart.scratch).all(same)
 }
 
 fn same_op((staged, s): (&Schedule, &Op), (apart, a): (&Schedule, &Op), count: u32) -> bool {
@@ -41,13 +76,7 @@ fn same_op((staged, s): (&Schedule, &Op), (apart, a): (&Schedule, &Op), count: u
         let (s, a) = (staged.list(s), apart.list(a));
         s.len() == a.len() && s.iter().zip(a).all(|(s, a)| *s == moved(*a, count))
     };
-    // The items of a strand are counted differently; such a schedule is run instead.
-    let counts_items = matches!(s.kind, OpKind::Await { .. });
-    s.kind == a.kind
-        && !counts_items
-        && same(s.from, a.from)
-        && same(s.into, a.into)
-        && same(s.other, a.other)
+    s.kind == a.kind && same(s.from, a.from) && same(s.into, a.into) && same(s.other, a.other)
 }
 
 /// Where blocks lie once the input has been staged in the first `count` blocks of scratch.
@@ -63,29 +92,6 @@ fn moved(blocks: Blocks, count: u32) -> Blocks {
         },
         Space::Output | Space::Window => blocks,
     }
-}
-
-/// Whether the items are the same ranges of operations, behind a step that is the copy; steps only.
-fn same_items(apart: &Schedule, staged: &Schedule) -> bool {
-    let shifted = |item: &Item| match item {
-        Item::Step { start, end } => Some(Item::Step {
-            start: start + 1,
-            end: end + 1,
-        }),
-        Item::Repeat { .. } => None,
-    };
-    let [strand] = &staged.strands[..] else {
-        return false;
-    };
-    let [before] = &apart.strands[..] else {
-        return false;
-    };
-    strand.items.first() == Some(&Item::Step { start: 0, end: 1 })
-        && strand.items.len() == before.items.len() + 1
-        && strand.items[1..]
-            .iter()
-            .zip(&before.items)
-            .all(|(s, a)| Some(s) == shifted(a).as_ref())
 }
 
 #[cfg(test)]

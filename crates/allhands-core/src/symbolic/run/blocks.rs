@@ -1,8 +1,7 @@
 //! The blocks of an operation in a symbolic run: read, claimed, combined and written one by one.
 
 use super::{
-    Access, Blocks, Clock, Failure, Instance, Law, List, Runner, Schedule, Space, Value, Vec,
-    format,
+    Access, Clock, Failure, Instance, Law, List, Runner, Schedule, Space, Value, Vec, format,
 };
 
 /// A block, named.
