@@ -41,10 +41,8 @@ const RIVER: &[Bank] = &[
         "cost",
         &["choose", "progress", "verify", "draw", "simulate"],
     ),
-    bank(
-        "verify",
-        &["choose", "progress", "cost", "draw", "simulate"],
-    ),
+    // The verifier runs the lowered form with the one interpreter of schedules, on memory of its own.
+    bank("verify", &["choose", "cost", "draw", "simulate"]),
     bank(
         "draw",
         &["choose", "progress", "cost", "verify", "simulate"],

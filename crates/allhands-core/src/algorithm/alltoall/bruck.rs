@@ -238,7 +238,9 @@ fn build(b: &mut Builder) {
 fn view(b: &mut Builder, journey: &Journey, step: u32) {
     let &Journey { p, rank, radix, .. } = journey;
     let row = |j: u32| {
-        let came = (0..step).rev().find(|s| j / radix.pow(*s) % radix > 0);
+        let came = (0..step)
+            .rev()
+            .find(|s| !(j / radix.pow(*s)).is_multiple_of(radix));
         let Some(last) = came else {
             return journey.input.at((rank + j) % p);
         };

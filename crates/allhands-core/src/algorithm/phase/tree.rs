@@ -2,6 +2,13 @@
 //!
 //! The ranks that take part stand at positions 0..n of a tree whose root is position 0; a [`Group`] says which rank
 //! stands where. One digit position of the tree is one step, or several if its edges are more than the ports.
+//!
+//! ```text
+//! 9 positions, radix 3      down, 2 ports: 0 ─▶ 3, 6      0 ─▶ 1, 2   3 ─▶ 4, 5   6 ─▶ 7, 8      up: the same backwards
+//!                           down, 1 port:  0 ─▶ 3         0 ─▶ 6   3 ─▶ 4   …
+//! ```
+//!
+//! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2, 4.5; Qian, Afsahi 2008, Q 5.1.1.
 
 use crate::algorithm::Claims;
 use crate::pattern::knomial::{Edge, KnomialTree};

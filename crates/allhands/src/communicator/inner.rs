@@ -1,0 +1,302 @@
+//! The inside of a communicator: which plan serves a call, and the calls that are under way.
+
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::policy::{self, Policy};
+use crate::prepared::{Key, PlanCache, Prepared, Running, named};
+use crate::transport::Signature;
+use crate::transport::threads::{Buffers, Port, Stamp};
+use allhands_core::algorithm::{Algorithm, Requirement};
+use allhands_core::call::{Call, Collective};
+use allhands_core::progress::Status;
+use allhands_core::schedule::{Layout, Shape};
+use std::sync::Arc;
+
+pub(super) struct Inner {
+    pub(super) port: Port,
+    pub(super) cache: PlanCache,
+    /// Nonblocking calls, by the number of their request; a finished one waits for its request here.
+    pub(super) active: Vec<Option<Active>>,
+    pub(super) under_way: usize,
+    pub(super) policy: Policy,
+    pub(super) next_window: u64,
+    pub(super) number: u64,
+    pub(super) splits: u64,
+}
+
+/// A nonblocking call.
+pub(super) struct Active {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) running: Option<Running>,
+    pub(super) arrival: Arrival,
+    pub(super) result: Option<Result<(), Error>>,
+}
+
+/// What is checked when a call has ended: that what arrived are values.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    collective: Collective,
+    check: Option<crate::element::ArrivalCheck>,
+    start: *const u8,
+    bytes: usize,
+}
+
+// SAFETY: the address is that of the call's output, which outlives the call and is only read through this, on
+// whichever thread the communicator is then.
+unsafe impl Send for Arrival {}
+
+impl Arrival {
+    pub(super) fn of(operation: &Operation<'_>) -> Arrival {
+        let output = if operation.output.elements > 0 {
+            operation.output
+        } else {
+            operation.input
+        };
+        Arrival {
+            collective: operation.collective,
+            check: operation.element.check,
+            start: output.start,
+            bytes: output.elements * operation.element.bytes,
+        }
+    }
+
+    pub(super) fn verify(&self) -> Result<(), Error> {
+        match self.check {
+            Some(check) if self.bytes > 0 => {
+                // SAFETY: the output has this many bytes, was initialised by its owner or by the call, and no peer
+                // writes it once the call has ended.
+                let bytes = unsafe { std::slice::from_raw_parts(self.start, self.bytes) };
+                check(bytes).map_err(|source| Error::Arrival {
+                    collective: self.collective,
+                    source,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The plan of a call, and what runs it.
+pub(super) struct Ready {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) stamp: Stamp,
+    pub(super) running: Running,
+}
+
+impl Inner {
+    /// Which algorithm serves a call: the named one, or the policy's choice.
+    fn choose(
+        &self,
+        operation: &Operation<'_>,
+        call: &Call,
+        layout: &Layout,
+    ) -> Result<(&'static Algorithm, Shape), Error> {
+        match &operation.algorithm {
+            Some(name) => named(call, name),
+            None => policy::choose(&self.policy, operation, call, layout),
+        }
+    }
+
+    pub(super) fn needs_all_counts(
+        &self,
+        operation: &Operation<'_>,
+        call: &Call,
+    ) -> Result<bool, Error> {
+        let told = matches!(
+            call.collective,
+            Collective::Gather | Collective::Scatter | Collective::Alltoall
+        );
+        let (algorithm, _) = self.choose(operation, call, &Layout::Regular(0))?;
+        Ok(told && algorithm.requires.contains(&Requirement::AllCounts))
+    }
+
+    /// The plan of a call with all that runs it: from the cache, or made and kept there.
+    pub(super) fn ready(
+        &mut self,
+        operation: &Operation<'_>,
+        call: &Call,
+        layout: &Layout,
+    ) -> Result<Ready, Error> {
+        if let Some(entry) = self.cache.find(call, layout, operation) {
+            let (prepared, stamp) = (Arc::clone(&entry.prepared), entry.stamp);
+            let running = match entry.idle.pop() {
+                Some(mut running) => {
+                    running.cursor.reset(&prepared.plan);
+                    running
+                }
+                None => Running::new(&self.port, &prepared.plan, entry.window_key)?,
+            };
+            return Ok(Ready {
+                prepared,
+                stamp,
+                running,
+            });
+        }
+        let (algorithm, shape) = self.choose(operation, call, layout)?;
+        let rank = self.port.rank() as usize;
+        let prepared = Arc::new(Prepared::new(
+            algorithm,
+            shape,
+            rank,
+            layout,
+            operation.element.bytes,
+        )?);
+        let stamp = self
+            .port
+            .fabric()
+            .stamp(&signature(operation, call, layout, &prepared));
+        let window_key = self.next_window;
+        self.next_window += u64::from(prepared.has_window());
+        let running = Running::new(&self.port, &prepared.plan, window_key)?;
+        if let Some(key) = Key::of(call, layout, operation) {
+            self.cache
+                .insert(key, Arc::clone(&prepared), stamp, window_key);
+        }
+        Ok(Ready {
+            prepared,
+            stamp,
+            running,
+        })
+    }
+
+    /// Begins a call's flight.
+    ///
+    /// # Safety
+    /// As [`Port::begin`] for the operation's buffers and operator.
+    pub(super) unsafe fn begin(
+        &mut self,
+        operation: &Operation<'_>,
+        prepared: &Prepared,
+        stamp: &Stamp,
+        running: &mut Running,
+    ) -> Result<(), Error> {
+        // SAFETY: the operator lives as long as the operation's buffers, which the caller keeps until the call has ended.
+        let combine = operation.reduction.map(|r| unsafe { r.kernel.erase() });
+        let output = operation.output.start;
+        let input = operation.input.start.cast_const();
+        let buffers = Buffers {
+            input,
+            output,
+            scratch: running.scratch.address(),
+        };
+        debug_assert_eq!(running.scratch.len(), prepared.plan.space_bytes[2]);
+        // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
+        // the cursor is new or was reset, and the flight is idle and of this plan.
+        unsafe {
+            self.port
+                .begin(&mut running.flight, stamp, buffers, combine)?
+        };
+        Ok(())
+    }
+
+    /// Waits until the window of a call's plan is free: one call at a time owns it.
+    pub(super) fn await_window(
+        &mut self,
+        operation: &Operation<'_>,
+        call: &Call,
+        layout: &Layout,
+    ) -> Result<(), Error> {
+        let Some(entry) = self.cache.find(call, layout, operation) else {
+            return Ok(());
+        };
+        if !entry.prepared.has_window() {
+            return Ok(());
+        }
+        let prepared = Arc::clone(&entry.prepared);
+        let owner = |a: &Option<Active>| {
+            a.as_ref()
+                .is_some_and(|a| Arc::ptr_eq(&a.prepared, &prepared) && a.result.is_none())
+        };
+        if let Some(number) = self.active.iter().position(owner) {
+            self.wait_for(number);
+        }
+        // An ended call whose request has not been waited for gives its flight back early.
+        for active in self
+            .active
+            .iter_mut()
+            .flatten()
+            .filter(|a| Arc::ptr_eq(&a.prepared, &prepared))
+        {
+            if let (Some(Ok(())), Some(running)) = (&active.result, active.running.take()) {
+                self.cache.give_back(&prepared, running);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn oldest_call(&self) -> u64 {
+        let calls = self.active.iter().flatten().filter(|a| a.result.is_none());
+        calls
+            .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// Takes all active calls further until the one with this number has ended, one way or the other.
+    pub(super) fn wait_for(&mut self, number: usize) {
+        let oldest = self.oldest_call();
+        let (active, under_way) = (&mut self.active, &mut self.under_way);
+        let waited = self.port.wait_until(oldest, |port| {
+            progress(port, active, under_way);
+            let ended = active[number].as_ref().is_none_or(|a| a.result.is_some());
+            Ok(if ended { Status::Done } else { Status::Pending })
+        });
+        if let (Err(error), Some(active)) = (waited, &mut self.active[number])
+            && active.result.is_none()
+        {
+            if let Some(running) = &mut active.running {
+                self.port.stop(&mut running.flight);
+            }
+            active.result = Some(Err(error.into()));
+            self.under_way -= 1;
+        }
+    }
+}
+
+/// Takes every active call as far as it goes.
+pub(super) fn progress(port: &mut Port, active: &mut [Option<Active>], under_way: &mut usize) {
+    for active in active.iter_mut().flatten().filter(|a| a.result.is_none()) {
+        let Some(running) = &mut active.running else {
+            continue;
+        };
+        match port.test(
+            &mut running.flight,
+            &active.prepared.plan,
+            &mut running.cursor,
+        ) {
+            Ok(Status::Pending) => continue,
+            Ok(Status::Done) => active.result = Some(Ok(())),
+            Err(error) => active.result = Some(Err(error.into())),
+        }
+        *under_way -= 1;
+    }
+}
+
+/// What all ranks must agree on.
+fn signature(
+    operation: &Operation<'_>,
+    call: &Call,
+    layout: &Layout,
+    prepared: &Prepared,
+) -> Signature {
+    let bytes = match layout {
+        Layout::Even(elements) | Layout::Regular(elements) => elements * operation.element.bytes,
+        // Ranks may lawfully know different counts.
+        Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
+    };
+    let barrier = call.collective == Collective::Barrier;
+    Signature {
+        collective: call.collective,
+        algorithm: prepared.name().into(),
+        root: call.root,
+        bytes: bytes as u64,
+        element: if barrier {
+            "".into()
+        } else {
+            operation.element.signature.to_string().into()
+        },
+        operator: operation
+            .reduction
+            .map_or_else(|| "".into(), |r| r.signature.to_string().into()),
+    }
+}

@@ -1,0 +1,210 @@
+//! The communicator: a rank's front door to collective calls.
+
+mod inner;
+mod split;
+
+pub(crate) use split::World;
+
+use crate::error::Error;
+use crate::operation::{self, Operation};
+use crate::policy::Policy;
+use crate::prepared::{PlanCache, Running};
+use crate::transport::threads::Port;
+use allhands_core::call::Call;
+use allhands_core::schedule::Layout;
+use inner::{Active, Arrival, Inner, Ready, progress};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// The ranks that call collectives together, as one of them sees them.
+///
+/// A communicator can be sent to another thread, but one thread at a time uses it. All ranks make the
+/// same calls in the same order; a rank that calls differently, panics or leaves is an
+/// [error](Error) on every rank that waits for it.
+///
+/// Each method runs one call at once. [`Communicator::run`] does the same for an [`Operation`], which can name its
+/// algorithm; [`start`](Communicator::start), [`scope`](Communicator::scope) and
+/// [`persistent`](Communicator::persistent) run operations without waiting.
+pub struct Communicator {
+    inner: RefCell<Inner>,
+    rank: usize,
+    size: usize,
+    world: Arc<World>,
+}
+
+impl Communicator {
+    pub(crate) fn new(port: Port, world: Arc<World>, number: u64) -> Communicator {
+        let (rank, size) = (port.rank() as usize, port.ranks() as usize);
+        let inner = Inner {
+            port,
+            cache: PlanCache::new(),
+            active: Vec::new(),
+            under_way: 0,
+            policy: Policy::default(),
+            next_window: 0,
+            number,
+            splits: 0,
+        };
+        Communicator {
+            inner: RefCell::new(inner),
+            rank,
+            size,
+            world,
+        }
+    }
+
+    /// This rank's number, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Sets who chooses algorithms; every rank must set the same.
+    pub fn set_policy(&self, policy: Policy) {
+        let mut inner = self.inner.borrow_mut();
+        inner.policy = policy;
+        inner.cache = PlanCache::new();
+    }
+
+    /// Runs an operation and waits for its end.
+    ///
+    /// # Errors
+    /// [`Error`] says what was wrong, and whether the communicator stays usable.
+    pub fn run(&self, operation: Operation<'_>) -> Result<(), Error> {
+        let (call, layout) = self.check(&operation)?;
+        let arrival = Arrival::of(&operation);
+        let inner = &mut *self.inner.borrow_mut();
+        let Ready {
+            prepared,
+            stamp,
+            mut running,
+        } = inner.ready(&operation, &call, &layout)?;
+        // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
+        // `check` compared with the layout which the plan was lowered for; the scratch is the running's own.
+        unsafe { inner.begin(&operation, &prepared, &stamp, &mut running)? };
+        let Running { flight, cursor, .. } = &mut running;
+        if inner.under_way == 0 {
+            inner.port.wait(flight, &prepared.plan, cursor)?;
+        } else {
+            // A peer may need one of the calls that are under way before it comes to this one.
+            let oldest = inner.oldest_call().min(flight.call());
+            let (active, under_way) = (&mut inner.active, &mut inner.under_way);
+            inner.port.wait_until(oldest, |port| {
+                progress(port, active, under_way);
+                port.test(flight, &prepared.plan, cursor)
+            })?;
+        }
+        inner.cache.give_back(&prepared, running);
+        arrival.verify()
+    }
+
+    /// Checks an operation's buffers, and tells all ranks the counts if its algorithm needs them.
+    fn check(&self, operation: &Operation<'_>) -> Result<(Call, Layout), Error> {
+        let (call, layout) = operation.check(self.rank, self.size)?;
+        if operation.irregular() && self.inner.borrow().needs_all_counts(operation, &call)? {
+            return Ok((call, self.exchange_counts(&call, layout)?));
+        }
+        Ok((call, layout))
+    }
+
+    /// Tells every rank all counts of an irregular call.
+    fn exchange_counts(&self, call: &Call, layout: Layout) -> Result<Layout, Error> {
+        Ok(match layout {
+            Layout::Exchange { send, .. } => {
+                let mut counts = vec![0; self.size * self.size];
+                self.run(operation::allgather(&send, &mut counts))?;
+                Layout::Pairs(counts)
+            }
+            Layout::Blocks(_) | Layout::Own { .. } if call.collective.rooted() => {
+                let mut counts = match layout {
+                    Layout::Blocks(counts) if self.rank == call.root as usize => counts,
+                    _ => vec![0; self.size],
+                };
+                self.run(operation::broadcast(&mut counts, call.root as usize))?;
+                Layout::Blocks(counts)
+            }
+            known => known,
+        })
+    }
+
+    /// Begins an operation and returns the number of its place among the active ones.
+    ///
+    /// # Safety
+    /// The operation's buffers and operator stay valid and untouched until the call has ended, or for ever.
+    pub(crate) unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error> {
+        let (call, layout) = self.check(operation)?;
+        let inner = &mut *self.inner.borrow_mut();
+        inner.await_window(operation, &call, &layout)?;
+        let Ready {
+            prepared,
+            stamp,
+            mut running,
+        } = inner.ready(operation, &call, &layout)?;
+        // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of
+        // active calls holds until the call has ended.
+        unsafe { inner.begin(operation, &prepared, &stamp, &mut running)? };
+        let active = Active {
+            prepared,
+            running: Some(running),
+            arrival: Arrival::of(operation),
+            result: None,
+        };
+        inner.under_way += 1;
+        let number = inner
+            .active
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                inner.active.push(None);
+                inner.active.len() - 1
+            });
+        inner.active[number] = Some(active);
+        progress(&mut inner.port, &mut inner.active, &mut inner.under_way);
+        Ok(number)
+    }
+
+    /// Whether an active call has ended; takes all of them further.
+    pub(crate) fn test_active(&self, number: usize) -> bool {
+        let inner = &mut *self.inner.borrow_mut();
+        progress(&mut inner.port, &mut inner.active, &mut inner.under_way);
+        inner.active[number]
+            .as_ref()
+            .is_none_or(|a| a.result.is_some())
+    }
+
+    /// Waits for an active call and frees its place.
+    pub(crate) fn wait_active(&self, number: usize) -> Result<(), Error> {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.wait_for(number);
+        let ended = inner.active[number].take();
+        let Some(Active {
+            prepared,
+            running,
+            arrival,
+            result,
+        }) = ended
+        else {
+            return Ok(());
+        };
+        result.unwrap_or(Ok(()))?;
+        if let Some(running) = running {
+            inner.cache.give_back(&prepared, running);
+        }
+        arrival.verify()
+    }
+}
+
+impl std::fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Communicator")
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,319 @@
+//! The typed call: buffers with their types erased, and the checks before they meet a plan.
+
+use crate::element::{ArrivalCheck, Element, TypeSignature, arrival_check};
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::operator::{Operator, OperatorSignature};
+use allhands_core::call::{Alias, Call, Collective};
+use allhands_core::schedule::Layout;
+use std::marker::PhantomData;
+
+/// A buffer with its type erased.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    /// The first byte.
+    pub(crate) start: *mut u8,
+    /// The number of elements.
+    pub(crate) elements: usize,
+}
+
+impl Buffer {
+    pub(super) const NONE: Buffer = Buffer {
+        start: std::ptr::null_mut(),
+        elements: 0,
+    };
+
+    pub(super) fn read<T>(slice: &[T]) -> Buffer {
+        Buffer {
+            start: slice.as_ptr().cast_mut().cast(),
+            elements: slice.len(),
+        }
+    }
+
+    pub(super) fn write<T>(slice: &mut [T]) -> Buffer {
+        Buffer {
+            start: slice.as_mut_ptr().cast(),
+            elements: slice.len(),
+        }
+    }
+}
+
+/// How long the blocks are, as this rank was told.
+#[derive(Clone, Debug)]
+pub(super) enum Counts {
+    /// Every rank has a vector of the same length.
+    Vector,
+    /// Every rank (or pair of ranks) has a block of the same length.
+    Block,
+    /// Rank `r` has a block of `counts[r]` elements.
+    Blocks(Vec<usize>),
+    /// This rank has a block of its own length; only the root knows all.
+    Own,
+    /// This rank sends `send[d]` elements to rank `d` and receives `receive[s]` from rank `s`.
+    Exchange {
+        send: Vec<usize>,
+        receive: Vec<usize>,
+    },
+}
+
+/// What travels: the type, and what checks a received value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementKind {
+    pub(crate) bytes: usize,
+    pub(crate) signature: TypeSignature,
+    /// What arrived bytes must pass to be values; `None` where every bit pattern is one.
+    pub(crate) check: Option<ArrivalCheck>,
+}
+
+impl ElementKind {
+    fn of<T: Element>() -> ElementKind {
+        ElementKind {
+            bytes: size_of::<T>(),
+            signature: TypeSignature::of::<T>(),
+            check: arrival_check::<T>(),
+        }
+    }
+}
+
+/// How contributions are combined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction<'a> {
+    pub(crate) kernel: Kernel<'a>,
+    pub(crate) signature: OperatorSignature,
+    pub(crate) commutative: bool,
+}
+
+/// A collective on typed buffers, ready to be started.
+#[must_use = "an operation does nothing until a communicator runs it"]
+#[derive(Clone, Debug)]
+pub struct Operation<'a> {
+    pub(crate) collective: Collective,
+    pub(crate) root: usize,
+    pub(crate) in_place: bool,
+    pub(crate) element: ElementKind,
+    pub(crate) reduction: Option<Reduction<'a>>,
+    pub(crate) input: Buffer,
+    pub(crate) output: Buffer,
+    pub(crate) algorithm: Option<String>,
+    counts: Counts,
+    borrowed: PhantomData<&'a mut ()>,
+}
+
+// SAFETY: an operation borrows its buffers for 'a as `&[T]` and `&mut [T]` with `T: Send + Sync`, and its kernel
+// borrows an operator that is `Sync`; its raw pointers are used only while that borrow lasts.
+unsafe impl Send for Operation<'_> {}
+
+impl<'a> Operation<'a> {
+    pub(super) fn new<T: Element>(
+        collective: Collective,
+        counts: Counts,
+        input: Buffer,
+        output: Buffer,
+    ) -> Operation<'a> {
+        Operation {
+            collective,
+            root: 0,
+            in_place: false,
+            element: ElementKind::of::<T>(),
+            reduction: None,
+            input,
+            output,
+            algorithm: None,
+            counts,
+            borrowed: PhantomData,
+        }
+    }
+
+    pub(super) fn rooted(self, root: usize) -> Operation<'a> {
+        Operation { root, ..self }
+    }
+
+    pub(super) fn in_place(self) -> Operation<'a> {
+        Operation {
+            in_place: true,
+            ..self
+        }
+    }
+
+    pub(super) fn reducing<T: Element, O: Operator<T>>(self, operator: &'a O) -> Operation<'a> {
+        let (signature, commutative) = (operator.signature(), operator.commutative());
+        Operation {
+            reduction: Some(Reduction {
+                kernel: Kernel::of::<T, O>(operator),
+                signature,
+                commutative,
+            }),
+            ..self
+        }
+    }
+
+    /// Serves this call with the named algorithm, `NAME` or `NAME:key=value,…`, instead of the policy's choice.
+    ///
+    /// Every rank must name the same.
+    pub fn algorithm(self, name: &str) -> Operation<'a> {
+        Operation {
+            algorithm: Some(name.to_string()),
+            ..self
+        }
+    }
+
+    /// Whether blocks have lengths of their own.
+    pub(crate) fn irregular(&self) -> bool {
+        matches!(
+            self.counts,
+            Counts::Blocks(_) | Counts::Own | Counts::Exchange { .. }
+        )
+    }
+
+    /// The call and the layout on a rank of a communicator, once the buffers are checked.
+    pub(crate) fn check(&self, rank: usize, ranks: usize) -> Result<(Call, Layout), Error> {
+        let collective = self.collective;
+        if self.root >= ranks {
+            return Err(Error::NoSuchRoot {
+                collective,
+                root: self.root,
+                ranks,
+            });
+        }
+        let call = Call {
+            collective,
+            ranks: ranks as u32,
+            root: self.root as u32,
+            commutative: self.reduction.is_none_or(|r| r.commutative),
+            in_place: self.in_place,
+        };
+        let layout = self.layout(rank, ranks)?;
+        self.check_lengths(&call, rank, &layout)?;
+        Ok((call, layout))
+    }
+
+    fn layout(&self, rank: usize, ranks: usize) -> Result<Layout, Error> {
+        let own_counts = |counts: &Vec<usize>| {
+            if counts.len() == ranks {
+                return Ok(());
+            }
+            let (got, collective) = (counts.len(), self.collective);
+            Err(Error::Length {
+                collective,
+                what: "counts",
+                got,
+                expected: ranks,
+                why: "one count a rank",
+            })
+        };
+        Ok(match &self.counts {
+            Counts::Vector => Layout::Even(self.output.elements.max(self.input.elements)),
+            Counts::Block => Layout::Regular(self.block(rank, ranks)?),
+            Counts::Blocks(counts) => {
+                own_counts(counts)?;
+                Layout::Blocks(counts.clone())
+            }
+            Counts::Own => {
+                let elements = if self.collective == Collective::Gather {
+                    self.input
+                } else {
+                    self.output
+                }
+                .elements;
+                Layout::Own {
+                    rank: rank as u32,
+                    elements,
+                }
+            }
+            Counts::Exchange { send, receive } => {
+                own_counts(send)?;
+                own_counts(receive)?;
+                Layout::Exchange {
+                    rank: rank as u32,
+                    send: send.clone(),
+                    receive: receive.clone(),
+                }
+            }
+        })
+    }
+
+    /// The length of a block, from the buffer that holds just one of them or one a rank.
+    fn block(&self, rank: usize, ranks: usize) -> Result<usize, Error> {
+        let at_root = rank == self.root;
+        let (one, many) = match self.collective {
+            Collective::Gather | Collective::Allgather if !self.in_place => {
+                (Some(self.input), None)
+            }
+            Collective::Scatter | Collective::ReduceScatter if !self.in_place => {
+                (Some(self.output), None)
+            }
+            Collective::Gather if !at_root => (Some(self.input), None),
+            Collective::Scatter if !at_root => (Some(self.output), None),
+            Collective::Scatter | Collective::ReduceScatter => (None, Some(self.input)),
+            _ => (None, Some(self.output)),
+        };
+        if let Some(one) = one {
+            return Ok(one.elements);
+        }
+        let got = many.unwrap_or(Buffer::NONE).elements;
+        if !got.is_multiple_of(ranks) {
+            let (collective, expected) = (self.collective, got / ranks * ranks);
+            return Err(Error::Length {
+                collective,
+                what: "buffer",
+                got,
+                expected,
+                why: "a block of the same length for each rank",
+            });
+        }
+        Ok(got / ranks)
+    }
+
+    fn check_lengths(&self, call: &Call, rank: usize, layout: &Layout) -> Result<(), Error> {
+        let rank = rank as u32;
+        let total = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
+            (0..blocks)
+                .map(|b| layout.elements(unit(b), blocks.max(1)).unwrap_or(0))
+                .sum()
+        };
+        let vector = matches!(layout, Layout::Even(_));
+        let sides = [
+            (
+                "input",
+                self.input.elements,
+                call.input_blocks(rank, 1),
+                true,
+            ),
+            (
+                "output",
+                self.output.elements,
+                call.output_blocks(rank, 1),
+                false,
+            ),
+        ];
+        for (what, got, blocks, is_input) in sides {
+            // In place only the larger of two spaces that share memory has a length to check.
+            let inner = match call.alias(rank) {
+                Alias::Apart => false,
+                Alias::InputInOutput { .. } => is_input,
+                Alias::OutputInInput { .. } => !is_input,
+            };
+            if inner || (self.in_place && blocks == 0) {
+                continue;
+            }
+            let expected = match (vector, blocks, layout) {
+                (true, 0, _) => 0,
+                (true, _, Layout::Even(n)) => *n,
+                _ if is_input => total(blocks, &|b| call.input_unit(rank, b)),
+                _ => total(blocks, &|b| call.output_unit(rank, b)),
+            };
+            if got != expected {
+                let collective = self.collective;
+                let why = "from the lengths of the other buffer and the counts";
+                return Err(Error::Length {
+                    collective,
+                    what,
+                    got,
+                    expected,
+                    why,
+                });
+            }
+        }
+        Ok(())
+    }
+}
