@@ -2,7 +2,7 @@
 
 use crate::algorithm::find;
 use crate::call::{Call, Collective};
-use crate::schedule::{Builder, Schedule, Space};
+use crate::schedule::{Builder, OpKind, Schedule, Space};
 use crate::symbolic::{Observer, Sets, Value, World, run_observed};
 use std::format;
 use std::string::String;
@@ -168,4 +168,36 @@ fn an_odd_root_changes_roles_after_the_first_combination() {
     assert_eq!(figure[3][..3], ["E-H_2-3", "A-H_2-3", "E-H_0-3"]);
     assert_eq!(figure[3].last().map(String::as_str), Some("A-H_0-12"));
     assert_eq!(figure[0].last().map(String::as_str), Some("-"));
+}
+
+/// T 5: "without local copying of data", and here without it in place, too, and in any order of combination.
+#[test]
+fn the_algorithms_of_section_5_copy_nothing() {
+    let (reduce, allreduce) = (Collective::Reduce, Collective::Allreduce);
+    for (collective, name, from) in [
+        (reduce, "rabenseifner", 2),
+        (reduce, "binary-blocks", 2),
+        (reduce, "ring", 2),
+        (allreduce, "rabenseifner", 2),
+        (allreduce, "binary-blocks", 2),
+        (allreduce, "ring", 2),
+        // Two or three ranks in place have one round, whose only vector to combine in is being sent.
+        (allreduce, "recursive-doubling", 4),
+    ] {
+        let algorithm = find(collective, name).expect("the algorithm is registered");
+        for (ranks, in_place) in (from..30).flat_map(|p| [(p, false), (p, true)]) {
+            let call = Call {
+                in_place,
+                root: if collective.rooted() { ranks / 2 } else { 0 },
+                ..Call::new(collective, ranks)
+            };
+            for setting in algorithm.settings {
+                let shape = algorithm.shape(call, setting).expect("registered");
+                for schedule in algorithm.world(&shape) {
+                    let copies = schedule.ops.iter().any(|op| op.kind == OpKind::Copy);
+                    assert!(!copies, "{algorithm:?}:{setting} p={ranks} {in_place}");
+                }
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::flags::{Knowledge, Notification, OneSided, Stamp, WorldClock};
 use super::memory::{Access, Clock, Memory};
 use super::{Delivery, Failure, Law, Nobody, Observer, Outcome, Sets, Value, World};
 use crate::call::Collective;
-use crate::schedule::{Blocks, Item, List, Op, OpKind, Schedule, Side, Space};
+use crate::schedule::{Item, List, Op, OpKind, Schedule, Side, Space};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::rc::Rc;

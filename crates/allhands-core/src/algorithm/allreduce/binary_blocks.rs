@@ -10,7 +10,7 @@
 //!
 //! Source: T 5.2, figure 13.
 
-use crate::algorithm::phase::binary_blocks::{self, Ledger};
+use crate::algorithm::phase::binary_blocks;
 use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
 use crate::call::Collective;
 use crate::pattern::math::previous_power;
@@ -33,21 +33,20 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (input, output, rank) = (b.input(), b.output(), b.rank());
-    let own = binary_blocks::reduce(b, input, output);
+    let (input, output) = (b.input(), b.output());
+    binary_blocks::reduce(b, input, output);
     if b.ranks() == 1 {
-        b.copy(own, output);
+        b.copy(input, output);
     }
-    debug_assert!(
-        rank > 0 || b.ranks() == 1 || own.space == output.space,
-        "the largest block combines into the output"
-    );
     binary_blocks::allgather(b, output);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let mut ledger = Ledger::new(shape.ranks(), previous_power(2, shape.ranks()));
-    ledger.reduce();
-    ledger.allgather();
-    ledger.claims()
+    let p = shape.ranks();
+    Claims {
+        ports: 1,
+        steps: binary_blocks::allreduce_steps(p),
+        volume: binary_blocks::allreduce_volume(p),
+        work: binary_blocks::work(p),
+    }
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: C 5.5.
 
+use crate::algorithm::phase::doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::hybrid::{self, Hybrid};
 use crate::algorithm::phase::tree;
@@ -16,7 +17,7 @@ use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, any_order, uncut
 use crate::call::Collective;
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
-use crate::schedule::{Builder, Shape, Side};
+use crate::schedule::{Builder, Shape};
 use alloc::vec;
 
 /// The algorithm.
@@ -43,8 +44,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let folding = Folding::to_power(b.ranks(), 2, Fold::High);
     let (input, output) = (b.input(), b.output());
-    if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| output) {
-        let group = hybrid::group_size(folding.kept(), b.get("x"));
+    let group = hybrid::group_size(folding.kept(), b.get("x"));
+    let turns = Turns::new(b, folding.kept() / group);
+    let first = turns.start();
+    if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| first) {
         let rank_at = |position| folding.actual(position);
         let hybrid = Hybrid {
             size: folding.kept(),
@@ -52,31 +55,14 @@ fn build(b: &mut Builder) {
             rank_at: &rank_at,
             group,
         };
-        let mut sum =
-            hybrid.on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |_| output));
+        let sum = hybrid.on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |_| first));
         if position == hybrid.leader() {
-            // Results alternate between two vectors, as the one before is still being sent.
-            let spare = b.vector();
-            let rounds = floor_log2(folding.kept() / group);
-            for round in 0..rounds {
-                let partner = position ^ (group << round);
-                let side = if partner < position {
-                    Side::Left
-                } else {
-                    Side::Right
-                };
-                let into = if sum == spare || (sum == input && !b.call().in_place) {
-                    output
-                } else {
-                    spare
-                };
-                b.send(rank_at(partner), sum);
-                b.recv_reduce(rank_at(partner), side, sum, into);
-                b.step();
-                sum = into;
-            }
-            b.copy(sum, output);
-            b.step();
+            let leaders = Doubling {
+                size: folding.kept() / group,
+                position: position / group,
+                rank_at: &|leader| rank_at(leader * group),
+            };
+            doubling::allreduce(b, &leaders, turns, sum);
         }
         hybrid.on_tree(|tree_group| tree::down(b, tree_group, &[output], &|_| vec![output]));
     }

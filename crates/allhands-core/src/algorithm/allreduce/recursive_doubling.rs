@@ -10,11 +10,12 @@
 //!
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.5; Ali, Midkiff, Pai 2009, C 4 and table 5.
 
+use crate::algorithm::phase::doubling::{self, Doubling, Turns};
+use crate::algorithm::phase::{self, fold::unfold};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, uncut};
 use crate::call::Collective;
-use crate::pattern::fold::{Fold, Folding, Keeper, Role};
-use crate::pattern::math::floor_log2;
-use crate::schedule::{Blocks, Builder, Shape, Side};
+use crate::pattern::fold::{Fold, Folding, Keeper};
+use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -45,59 +46,17 @@ fn build(b: &mut Builder) {
     };
     let folding = Folding::to_power(b.ranks(), 2, fold);
     let (input, output) = (b.input(), b.output());
-    match folding.role(b.rank()) {
-        Role::Leaves { host } => {
-            b.send(host, input);
-            b.step();
-            b.recv(host, output);
-        }
-        Role::Stays { new_rank, guests } => {
-            let mut own = input;
-            if let Some(guest) = guests.first() {
-                let side = if guest < b.rank() {
-                    Side::Left
-                } else {
-                    Side::Right
-                };
-                b.recv_reduce(guest, side, own, output);
-                b.step();
-                own = output;
-            }
-            own = exchange(b, &folding, new_rank, own);
-            b.copy(own, output);
-            b.step();
-            if let Some(guest) = guests.first() {
-                b.send(guest, output);
-            }
-        }
-    }
-}
-
-/// Exchanges and combines with the partners at distance 1, 2, 4, …; each combination lands in the other
-/// of two vectors, because the one before is still being sent. Returns where the last one landed.
-fn exchange(b: &mut Builder, folding: &Folding, new_rank: u32, mut own: Blocks) -> Blocks {
-    let rounds = floor_log2(folding.kept());
-    let (output, spare) = (b.output(), b.vector());
-    let first_in_output = own != output && !b.call().in_place && rounds % 2 == 1;
-    for round in 0..rounds {
-        let partner = new_rank ^ (1 << round);
-        let side = if partner < new_rank {
-            Side::Left
-        } else {
-            Side::Right
+    let turns = Turns::new(b, folding.kept());
+    let first = turns.start();
+    if let Some((position, own)) = phase::fold::fold(b, &folding, false, input, &mut |_| first) {
+        let doubling = Doubling {
+            size: folding.kept(),
+            position,
+            rank_at: &|position| folding.actual(position),
         };
-        let into = if (round % 2 == 0) == first_in_output {
-            output
-        } else {
-            spare
-        };
-        let peer = folding.actual(partner);
-        b.send(peer, own);
-        b.recv_reduce(peer, side, own, into);
-        b.step();
-        own = into;
+        doubling::allreduce(b, &doubling, turns, own);
     }
-    own
+    unfold(b, &folding, output);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -7,12 +7,10 @@
 
 use super::halving::{Distance, Halves, Meeting, meetings, reduce_scatter};
 use super::view;
-use crate::algorithm::Claims;
 use crate::pattern::binary_blocks::{
     Block, block_of, blocks, next_larger, next_smaller, peer_in_smaller, peers_in_larger,
 };
 use crate::schedule::{Blocks, Builder, Side};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -117,109 +115,98 @@ pub fn allgather(b: &mut Builder, vector: Blocks) {
     }
 }
 
-/// Counts what the phases cost, rank by rank, in the order in which they happen.
-pub struct Ledger {
-    p: u32,
-    slots: u32,
-    clocks: Vec<u32>,
-    sent: Vec<u64>,
-    received: Vec<u64>,
-    work: Vec<u64>,
+/// How far a smaller block is from the next larger one: δ of their exponents, and how many messages go up (2^δ).
+fn gap(larger: Block, smaller: Block) -> (u32, u32) {
+    let delta = larger.exponent - smaller.exponent;
+    (delta, 1 << delta)
 }
 
-impl Ledger {
-    /// Nothing has happened among `p` ranks whose vector has `slots` slots.
-    #[must_use]
-    pub fn new(p: u32, slots: u32) -> Ledger {
-        let zeros = || vec![0u64; p as usize];
-        Ledger {
-            p,
-            slots,
-            clocks: vec![0; p as usize],
-            sent: zeros(),
-            received: zeros(),
-            work: zeros(),
-        }
+/// The round in which [`reduce`] ends on `rank`'s segment, before the parts of it are sent on.
+///
+/// A rank of a larger block that takes part j of a segment gets it j + 1 rounds after its sender and its own block are ready.
+#[must_use]
+pub fn reduced(p: u32, rank: u32) -> u32 {
+    let block = block_of(p, rank);
+    match peer_in_smaller(p, rank) {
+        None => block.exponent,
+        Some((peer, part)) => reduced(p, peer).max(block.exponent) + 1 + part,
     }
+}
 
-    /// A message of `slots` slots; `combined` if the receiver reduces it.
-    pub fn message(&mut self, from: u32, to: u32, slots: u32, combined: bool) {
-        self.meet(from, to);
-        self.carry(from, to, slots, combined);
-    }
+/// The round in which `rank`, in another block than the largest, has sent all parts of its segment.
+#[must_use]
+pub fn sent_on(p: u32, rank: u32) -> u32 {
+    let last = peers_in_larger(p, rank).last();
+    last.map_or(0, |peer| reduced(p, peer))
+}
 
-    fn meet(&mut self, one: u32, other: u32) {
-        let end = self.clocks[one as usize].max(self.clocks[other as usize]) + 1;
-        self.clocks[one as usize] = end;
-        self.clocks[other as usize] = end;
-    }
+/// The round in which [`reduce`] ends in the largest block: every level adds as many rounds as a rank sends parts.
+#[must_use]
+pub fn reduce_steps(p: u32) -> u32 {
+    slowest(p).last().map_or(0, |&(_, ready)| ready)
+}
 
-    fn carry(&mut self, from: u32, to: u32, slots: u32, combined: bool) {
-        self.sent[from as usize] += u64::from(slots);
-        self.received[to as usize] += u64::from(slots);
-        self.work[to as usize] += if combined { u64::from(slots) } else { 0 };
+/// For each block, smallest first, the round in which its last rank is ready.
+fn slowest(p: u32) -> Vec<(Block, u32)> {
+    let mut all: Vec<(Block, u32)> = Vec::new();
+    for block in blocks(p).rev() {
+        let ready = all.last().map_or(block.exponent, |&(smaller, ready)| {
+            ready.max(block.exponent) + gap(block, smaller).1
+        });
+        all.push((block, ready));
     }
+    all
+}
 
-    fn exchange(&mut self, one: u32, other: u32, slots: u32, combined: bool) {
-        self.meet(one, other);
-        self.carry(one, other, slots, combined);
-        self.carry(other, one, slots, combined);
+/// The round in which [`allgather`] after [`reduce`] ends.
+///
+/// Let a rank of block i be ready in round D on the way up. On the way down it has its segment in round max(D + a, b), where a and b
+/// follow from those of the next larger block: the 2^δ parts go up one after another; the second giver is ready after δ − 1 meetings
+/// and one round after the first, if both were ready at once. A block ends when its givers have met in the rest of their rounds.
+#[must_use]
+pub fn allreduce_steps(p: u32) -> u32 {
+    let mut levels = slowest(p);
+    levels.reverse();
+    let (mut a, mut b) = (0, 0);
+    let mut end = levels[0].1 + levels[0].0.exponent;
+    for pair in levels.windows(2) {
+        let [(larger, _), (smaller, ready)] = [pair[0], pair[1]];
+        let (delta, parts) = gap(larger, smaller);
+        a = parts + (a + delta).max(2);
+        b = (larger.exponent + a).max(b + delta + 1);
+        // The givers of the larger block still meet at this bit and the lower ones, the smaller block at the lower ones.
+        let segment = (ready + a).max(b);
+        let givers_end = segment + smaller.exponent + 1;
+        end = if larger.index == 0 {
+            givers_end
+        } else {
+            end.max(givers_end)
+        };
     }
+    end
+}
 
-    /// [`reduce`].
-    pub fn reduce(&mut self) {
-        for block in blocks(self.p) {
-            for round in 0..block.exponent {
-                for one in block
-                    .ranks()
-                    .filter(|r| (r - block.first) >> round & 1 == 0)
-                {
-                    self.exchange(one, one + (1 << round), self.slots >> (round + 1), true);
-                }
-            }
-        }
-        for block in blocks(self.p).rev() {
-            for rank in block.ranks() {
-                let peers: Vec<u32> = peers_in_larger(self.p, rank).collect();
-                let piece = (self.slots >> block.exponent) / (peers.len() as u32).max(1);
-                peers
-                    .into_iter()
-                    .for_each(|peer| self.message(rank, peer, piece, true));
-            }
-        }
-    }
+/// The most slots that a rank sends or receives in [`reduce`] and [`allgather`].
+#[must_use]
+pub fn allreduce_volume(p: u32) -> u64 {
+    let all: Vec<Block> = blocks(p).collect();
+    let slots = u64::from(all[0].size());
+    let of_block = |(index, block): (usize, &Block)| {
+        let own = slots >> block.exponent;
+        let up = if index > 0 { own } else { 0 };
+        let (given, come) = match all.get(index + 1) {
+            Some(smaller) => (slots >> smaller.exponent >> 1, own),
+            None => (0, 0),
+        };
+        // Halving and doubling, and the segment up and down again.
+        2 * (slots - own) + up + given.max(come)
+    };
+    all.iter().enumerate().map(of_block).max().unwrap_or(0)
+}
 
-    /// [`allgather`].
-    pub fn allgather(&mut self) {
-        for block in blocks(self.p) {
-            let width = self.slots >> block.exponent;
-            for done in 0..=block.exponent {
-                for rank in block.ranks() {
-                    if let Some((_, to)) =
-                        taker(self.p, block, rank).filter(|taker| taker.0 == done as usize)
-                    {
-                        self.message(rank, to, width << done, false);
-                    }
-                }
-                if done < block.exponent {
-                    let bit = block.exponent - 1 - done;
-                    for one in block.ranks().filter(|r| (r - block.first) >> bit & 1 == 0) {
-                        self.exchange(one, one + (1 << bit), width << done, false);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The sum.
-    #[must_use]
-    pub fn claims(&self) -> Claims {
-        let most = |counts: &[u64]| counts.iter().copied().max().unwrap_or(0);
-        Claims {
-            ports: 1,
-            steps: self.clocks.iter().copied().max().unwrap_or(0),
-            volume: most(&self.sent).max(most(&self.received)),
-            work: most(&self.work),
-        }
-    }
+/// The most slots that a rank combines in [`reduce`].
+#[must_use]
+pub fn work(p: u32) -> u64 {
+    let slots = u64::from(block_of(p, 0).size());
+    slots - u64::from(p.is_power_of_two())
 }

@@ -5,6 +5,7 @@
 
 pub mod binary_blocks;
 pub mod circulant;
+pub mod doubling;
 pub mod exchange;
 pub mod fold;
 pub mod halving;

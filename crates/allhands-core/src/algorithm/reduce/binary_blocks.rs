@@ -10,11 +10,11 @@
 //!
 //! Source: T 5.2, figure 13.
 
-use crate::algorithm::phase::binary_blocks::{self, Ledger, segment};
-use crate::algorithm::phase::halving::{self, Distance, Halves, Meeting, meetings};
+use crate::algorithm::phase::binary_blocks::{self, segment};
+use crate::algorithm::phase::halving::{self, Distance, Halves};
 use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
 use crate::call::Collective;
-use crate::pattern::binary_blocks::{Block, block_of};
+use crate::pattern::binary_blocks::{Block, block_of, next_smaller};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};
 
@@ -77,25 +77,25 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let (p, root) = (shape.ranks(), shape.call.root);
-    let (slots, largest) = (previous_power(2, p), block_of(p, 0));
-    let mut ledger = Ledger::new(p, slots);
-    ledger.reduce();
-    let collects = if root >= slots { 0 } else { root };
-    if root >= slots {
-        ledger.message(0, root, 1, false);
+    let largest = block_of(p, 0);
+    let (rounds, slots) = (largest.exponent, u64::from(largest.size()));
+    let mut ready = binary_blocks::reduce_steps(p);
+    // A root in the largest block gets its halves, perhaps its segment from a smaller block, and all segments but its own.
+    let mut volume = 2 * (slots - 1) + u64::from(!p.is_power_of_two());
+    if root >= largest.size() {
+        let both = binary_blocks::reduced(p, 0).max(binary_blocks::sent_on(p, root));
+        ready = ready.max(both + 1);
+        // Outside of it, its halves, its segment unless its block is the smallest, and all segments.
+        let block = block_of(p, root);
+        let smallest = next_smaller(p, block).is_none();
+        let lacking = if smallest { slots >> block.exponent } else { 0 };
+        // Rank 1 then sends or receives halves, a segment and half of all segments, but one or two.
+        volume = (2 * slots - lacking).max(slots + slots / 2 - 1);
     }
-    for round in (0..largest.exponent).rev() {
-        for position in 0..slots {
-            // Who agrees with the collecting position above this bit's meeting has not sent yet.
-            let Meeting { partner, keep, .. } =
-                &meetings(slots, position, Distance::Doubling)[round as usize];
-            let still_here = (position ^ collects) >> (round + 1) == 0;
-            let sends = (position ^ collects) & (position ^ partner) != 0;
-            if still_here && sends {
-                let ends = [position, *partner].map(|at| rank_at(largest, root, at));
-                ledger.message(ends[0], ends[1], keep.end - keep.start, false);
-            }
-        }
+    Claims {
+        ports: 1,
+        steps: ready + rounds,
+        volume,
+        work: binary_blocks::work(p),
     }
-    ledger.claims()
 }

@@ -1,7 +1,9 @@
 //! Recursive-doubling reduce-scatter: pairs at distance 1, 2, 4, … exchange all blocks but those that their own groups need.
 //!
-//! Neighbours combine first, so rank order is kept, for operators that do not commute. More is sent than by recursive halving: n − n/p, n − 2n/p, … For
-//! other than powers of two the first even ranks fold into their odd neighbours, which work for both.
+//! Neighbours combine first, so rank order is kept, for operators that do not commute. More is sent than by recursive halving:
+//! n − n/p, n − 2n/p, n − 4n/p, … Of what the paper sends, a rank has no use for the blocks of its own group other than its own:
+//! `send=needed` leaves them out. The paper says nothing of other numbers than powers of two; here, as in recursive halving, the first
+//! even ranks fold into their odd neighbours, which work for both: that keeps rank order.
 //!
 //! ```text
 //! 4 ranks      0⇄1 2⇄3: all but the own block      0⇄2 1⇄3: all but the pair's blocks
@@ -9,11 +11,13 @@
 //!
 //! Source: T 4.4.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::algorithm::phase::{fold::fold, view};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::pattern::fold::{Fold, Folding, Keeper, Role};
+use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape, Side};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -24,8 +28,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "T 4.4",
     summary: "pairs at distance 1, 2, 4, … exchange all but what their groups need; keeps rank order",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key {
+        name: "send",
+        values: Values::Names(&["all", "needed"]),
+        default: 0,
+        about: "all that the own group does not need (T 4.4), or only what the receiver has a use for",
+    }],
+    settings: &["", "send=needed"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -33,114 +42,168 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// The ranks that consecutive positions stand for.
-fn members(folding: &Folding, positions: Range<u32>) -> Range<u32> {
-    let first = folding.members(positions.start).next().unwrap_or(0);
-    let last = folding.members(positions.end - 1).last().unwrap_or(0);
-    first..last + 1
+/// Who meets whom, and what the messages are.
+struct Exchange {
+    folding: Folding,
+    needed: bool,
 }
 
-/// The positions of the group of 2^round positions around one.
-fn group(position: u32, round: u32) -> Range<u32> {
-    let start = position >> round << round;
-    start..start + (1 << round)
-}
-
-fn all_but(vector: Blocks, ranks: &Range<u32>) -> [Blocks; 2] {
-    [
-        vector.slice(0, ranks.start),
-        vector.slice(ranks.end, vector.count() - ranks.end),
-    ]
-}
-
-/// All of `own` but what the partner's group needs. What the group of the partner before needs is not needed here any
-/// more and was not combined, but the messages carry it along: it is still in the vector `before`.
-fn operand(
-    own: Blocks,
-    before: Blocks,
-    theirs: &Range<u32>,
-    group_before: &Range<u32>,
-) -> Vec<Blocks> {
-    let mut sets = Vec::with_capacity(6);
-    for piece in [0..theirs.start, theirs.end..own.count()] {
-        let inside = |at: u32| at.clamp(piece.start, piece.end);
-        let (start, end) = (inside(group_before.start), inside(group_before.end));
-        sets.push(own.slice(piece.start, start - piece.start));
-        sets.push(before.slice(start, end - start));
-        sets.push(own.slice(end, piece.end - end));
+impl Exchange {
+    fn of(shape: &Shape) -> Exchange {
+        Exchange {
+            folding: Folding::to_power(shape.ranks(), 2, Fold::Neighbour(Keeper::Last)),
+            needed: shape.get("send") == 1,
+        }
     }
-    sets
+
+    fn rounds(&self) -> u32 {
+        floor_log2(self.folding.kept())
+    }
+
+    /// The ranks that the group of 2^round positions around one stands for.
+    fn group(&self, position: u32, round: u32) -> Range<u32> {
+        let first = position >> round << round;
+        let last = first + (1 << round) - 1;
+        let start = self.folding.members(first).next().unwrap_or(0);
+        start..self.folding.members(last).last().unwrap_or(start) + 1
+    }
+
+    /// The blocks for which a position has a use when a round is over: its own and those that it sends on.
+    fn useful(&self, position: u32, round: u32) -> Vec<Range<u32>> {
+        let (own, done) = (self.group(position, 0), self.group(position, round + 1));
+        vec![0..done.start, own, done.end..self.ranks()]
+    }
+
+    /// The blocks that a position receives in a round.
+    fn received(&self, position: u32, round: u32) -> Vec<Range<u32>> {
+        if self.needed {
+            return self.useful(position, round);
+        }
+        let theirs = self.group(position ^ (1 << round), round);
+        vec![0..theirs.start, theirs.end..self.ranks()]
+    }
+
+    fn ranks(&self) -> u32 {
+        self.folding.kept() + self.folding.extra()
+    }
+}
+
+/// The blocks `ranges` of `vector`, but those of the ranks `except.0` lie in `except.1`.
+fn pieces(vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) -> Vec<Blocks> {
+    let (away, elsewhere) = except;
+    let mut all = Vec::new();
+    for range in ranges {
+        let low = away.start.clamp(range.start, range.end);
+        let high = away.end.clamp(low, range.end);
+        all.push(vector.slice(range.start, low - range.start));
+        if low < high {
+            all.push(elsewhere.slice(low - away.start, high - low));
+        }
+        all.push(vector.slice(high, range.end - high));
+    }
+    all
 }
 
 fn build(b: &mut Builder) {
-    let rank = b.rank();
-    let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::Last));
+    let (rank, exchange) = (b.rank(), Exchange::of(b.shape()));
     let (input, output) = (b.input(), b.output());
-    let (position, guests) = match folding.role(rank) {
-        Role::Leaves { host } => {
-            b.send(host, input);
-            b.step();
-            b.recv(host, output);
-            return;
-        }
-        Role::Stays { new_rank, guests } => (new_rank, guests),
-    };
     let vectors = [b.vector(), b.vector()];
-    let mut own = input;
-    if let Some(guest) = guests.first() {
-        b.recv_reduce(guest, Side::Left, input, vectors[1]);
+    let folding = &exchange.folding;
+    let Some((position, own)) = fold(b, folding, false, input, &mut |_| vectors[1]) else {
+        b.recv(folding.actual(folding.representative(rank)), output);
         b.step();
-        own = vectors[1];
-    }
-    let (mut before, mut group_before) = (own, 0..0);
-    for round in 0..floor_log2(folding.kept()) {
-        let partner = position ^ (1 << round);
+        view::rows(b, &[(rank, &[output])]);
+        return;
+    };
+    let mut at = own;
+    let mut left = (0..0, own);
+    for round in 0..exchange.rounds() {
+        let (partner, into) = (position ^ (1 << round), vectors[round as usize % 2]);
         let side = if partner < position {
             Side::Left
         } else {
             Side::Right
         };
-        let (mine, theirs) = (
-            members(&folding, group(position, round)),
-            members(&folding, group(partner, round)),
+        let last = round + 1 == exchange.rounds();
+        let landing = (if last { rank..rank + 1 } else { 0..0 }, output);
+        let (peer, arriving) = (folding.actual(partner), exchange.received(position, round));
+        b.send(peer, pieces(at, &exchange.received(partner, round), &left));
+        b.recv_reduce(
+            peer,
+            side,
+            pieces(at, &arriving, &left),
+            pieces(into, &arriving, &landing),
         );
-        let into = vectors[round as usize % 2];
-        let peer = folding.actual(partner);
-        b.send(peer, all_but(own, &mine));
-        let operand = operand(own, before, &theirs, &group_before);
-        b.recv_reduce(peer, side, operand, all_but(into, &theirs));
         b.step();
-        (before, group_before) = (own, theirs);
-        own = into;
+        show(b, into, &exchange.useful(position, round), &landing);
+        // Blocks of the partner's group did not come and stay where they are.
+        let theirs = exchange.group(partner, round);
+        let stay = at.slice(theirs.start, theirs.end - theirs.start);
+        (left, at) = ((theirs, stay), into);
     }
-    b.copy(own.at(rank), output);
-    if let Some(guest) = guests.first() {
-        b.send(guest, own.at(guest));
+    if exchange.rounds() == 0 {
+        b.copy(at.at(rank), output);
+    }
+    if let Some(guest) = folding.guests(position).first() {
+        b.send(guest, at.at(guest));
+        b.step();
+        view::rows(b, &[(rank, &[output])]);
     }
 }
 
+fn show(b: &mut Builder, vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) {
+    let held: Vec<(u32, Vec<Blocks>)> = ranges
+        .iter()
+        .map(|range| {
+            let one = core::slice::from_ref(range);
+            (range.start, pieces(vector, one, except))
+        })
+        .collect();
+    let held: Vec<(u32, &[Blocks])> = held.iter().map(|(row, sets)| (*row, &sets[..])).collect();
+    view::rows(b, &held);
+}
+
 fn claims(shape: &Shape) -> Claims {
-    let p = shape.ranks();
-    let folding = Folding::to_power(p, 2, Fold::Neighbour(Keeper::Last));
-    let rounds = floor_log2(folding.kept());
-    let outside =
-        |position, round| u64::from(p - members(&folding, group(position, round)).len() as u32);
-    let cost = |position: u32| {
-        let folded = u64::from(folding.guests(position).len());
-        let sent: u64 = (0..rounds).map(|round| outside(position, round)).sum();
-        let received: u64 = (0..rounds)
-            .map(|round| outside(position ^ (1 << round), round))
-            .sum();
-        (sent + folded, received + folded * u64::from(p))
+    let exchange = Exchange::of(shape);
+    let (p, rounds) = (shape.ranks(), exchange.rounds());
+    let count = |position, round| -> u64 {
+        let ranges = exchange.received(position, round);
+        ranges.iter().map(|r| u64::from(r.end - r.start)).sum()
     };
-    let all: Vec<(u64, u64)> = (0..folding.kept()).map(cost).collect();
-    let work = all.iter().map(|c| c.1).max().unwrap_or(0);
-    let sent = all.iter().map(|c| c.0).max().unwrap_or(0);
-    let folds = if p.is_power_of_two() { 0 } else { 2 };
+    let (mut volume, mut work) = (0, 0);
+    for position in 0..exchange.folding.kept() {
+        let folded = u64::from(exchange.folding.guests(position).len());
+        let sent: u64 = (0..rounds).map(|r| count(position ^ (1 << r), r)).sum();
+        let received: u64 = (0..rounds).map(|round| count(position, round)).sum();
+        let received = received + folded * u64::from(p);
+        volume = volume.max(sent + folded).max(received);
+        work = work.max(received);
+    }
     Claims {
         ports: 1,
-        steps: rounds + folds,
-        volume: work.max(sent),
+        steps: rounds + if p.is_power_of_two() { 0 } else { 2 },
+        volume,
         work,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+
+    #[test]
+    fn powers_of_two_cost_what_the_paper_says_or_less() {
+        for (lg, p) in (0..12).map(|lg| (u64::from(lg as u32), 1u64 << lg)) {
+            let call = Call::new(Collective::ReduceScatter, p as u32);
+            let cost = |text| claims(&ALGORITHM.shape(call, text).unwrap());
+            let paper = p * lg - (p - 1);
+            assert_eq!((cost("").volume, cost("").work), (paper, paper));
+            let needed = lg * (p + 1) - 2 * (p - 1);
+            assert_eq!(
+                (cost("send=needed").volume, cost("send=needed").work),
+                (needed, needed)
+            );
+        }
     }
 }

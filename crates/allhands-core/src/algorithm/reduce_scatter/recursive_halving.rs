@@ -9,13 +9,14 @@
 //!
 //! Source: T 4.4, figure 9.
 
+use crate::algorithm::phase::fold::fold;
 use crate::algorithm::phase::halving::{self, Distance, Halves, Meeting, meetings};
 use crate::algorithm::phase::view;
 use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
 use crate::call::Collective;
-use crate::pattern::fold::{Fold, Folding, Keeper, Role};
+use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::floor_log2;
-use crate::schedule::{Blocks, Builder, Shape, Side};
+use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -46,43 +47,32 @@ fn build(b: &mut Builder) {
     let rank = b.rank();
     let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::Last));
     let (input, output) = (b.input(), b.output());
-    view::whole(b, input);
-    match folding.role(rank) {
-        Role::Leaves { host } => {
-            b.send(host, input);
-            b.step();
-            view::rows(b, &[]);
-            b.recv(host, output);
-            b.step();
-            view::rows(b, &[(rank, &[output])]);
-        }
-        Role::Stays { new_rank, guests } => {
-            let sum = b.vector();
-            let mut own = input;
-            if let Some(guest) = guests.first() {
-                b.recv_reduce(guest, Side::Left, input, sum);
-                b.step();
-                view::whole(b, sum);
-                own = sum;
-            }
-            let halves = Halves {
-                size: folding.kept(),
-                position: new_rank,
-                rank_at: &|position| folding.actual(position),
-                blocks_of: &|slots| blocks_of(&folding, slots),
-                distance: Distance::Halving,
-            };
-            let guest = guests.first();
-            let of_guest: Vec<Blocks> = guest.iter().map(|guest| sum.at(*guest)).collect();
-            let mut result = of_guest.clone();
-            result.push(output);
-            halving::reduce_scatter(b, &halves, own, sum, &result);
-            if let Some(guest) = guest {
-                b.send(guest, of_guest);
-                b.step();
-                view::rows(b, &[(rank, &[output])]);
-            }
-        }
+    let sum = b.vector();
+    let Some((position, own)) = fold(b, &folding, false, input, &mut |_| sum) else {
+        b.recv(folding.actual(folding.representative(rank)), output);
+        b.step();
+        view::rows(b, &[(rank, &[output])]);
+        return;
+    };
+    let halves = Halves {
+        size: folding.kept(),
+        position,
+        rank_at: &|position| folding.actual(position),
+        blocks_of: &|slots| blocks_of(&folding, slots),
+        distance: Distance::Halving,
+    };
+    // A folded rank stands before its host, and so does its block.
+    let guest = folding.guests(position).first();
+    let result: Vec<Blocks> = guest
+        .map(|guest| sum.at(guest))
+        .into_iter()
+        .chain([output])
+        .collect();
+    halving::reduce_scatter(b, &halves, own, sum, &result);
+    if let Some(guest) = guest {
+        b.send(guest, sum.at(guest));
+        b.step();
+        view::rows(b, &[(rank, &[output])]);
     }
 }
 

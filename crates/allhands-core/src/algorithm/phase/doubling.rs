@@ -1,0 +1,86 @@
+//! Doubling phase: pairs at distance 1, 2, 4, … exchange and combine whole vectors.
+
+use super::view;
+use crate::pattern::math::floor_log2;
+use crate::schedule::{Blocks, Builder, Side};
+use alloc::vec::Vec;
+
+/// The ranks of a doubling, a power of two of positions.
+pub struct Doubling<'a> {
+    /// The number of positions.
+    pub size: u32,
+    /// The position of this rank.
+    pub position: u32,
+    /// The rank at a position.
+    pub rank_at: &'a dyn Fn(u32) -> u32,
+}
+
+/// The output and a vector of scratch, which take turns: a combination cannot land where the one before is being sent from.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    output: Blocks,
+    spare: Blocks,
+    rounds: u32,
+}
+
+impl Turns {
+    /// Turns for an exchange among `size` positions.
+    pub fn new(b: &mut Builder, size: u32) -> Turns {
+        Turns {
+            output: b.output(),
+            spare: b.vector(),
+            rounds: floor_log2(size),
+        }
+    }
+
+    /// Where what is combined before the exchange should land, so that its last combination lands in the output.
+    #[must_use]
+    pub fn start(&self) -> Blocks {
+        if self.rounds.is_multiple_of(2) {
+            self.output
+        } else {
+            self.spare
+        }
+    }
+
+    /// Where each round's combination lands.
+    fn landings(&self, b: &mut Builder, own: Blocks) -> Vec<Blocks> {
+        let turn = |left: u32| {
+            if left.is_multiple_of(2) {
+                self.output
+            } else {
+                self.spare
+            }
+        };
+        let mut all: Vec<Blocks> = (0..self.rounds).rev().map(turn).collect();
+        // In place the first round sends the output, so it cannot land there; a third vector brings the turns in order again.
+        if b.call().in_place && own == b.input() && all.first() == Some(&self.output) {
+            all[0] = self.spare;
+            if self.rounds > 1 {
+                all[1] = b.vector();
+            }
+        }
+        all
+    }
+}
+
+/// Exchanges and combines, starting from `own`; the result is in the output.
+pub fn allreduce(b: &mut Builder, doubling: &Doubling<'_>, turns: Turns, own: Blocks) {
+    let mut at = own;
+    for (round, into) in turns.landings(b, own).into_iter().enumerate() {
+        let partner = doubling.position ^ (1 << round);
+        let side = if partner < doubling.position {
+            Side::Left
+        } else {
+            Side::Right
+        };
+        let peer = (doubling.rank_at)(partner);
+        b.send(peer, at);
+        b.recv_reduce(peer, side, at, into);
+        b.step();
+        view::whole(b, into);
+        at = into;
+    }
+    b.copy(at, turns.output);
+    b.step();
+}
