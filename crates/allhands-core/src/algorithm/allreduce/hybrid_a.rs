@@ -45,9 +45,8 @@ fn build(b: &mut Builder) {
     let folding = Folding::to_power(b.ranks(), 2, Fold::High);
     let (input, output) = (b.input(), b.output());
     let group = hybrid::group_size(folding.kept(), b.get("x"));
-    let turns = Turns::new(b, folding.kept() / group);
-    let first = turns.start();
-    if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| first) {
+    let mut turns = Turns::new(folding.kept() / group);
+    if let Some((position, own)) = fold(b, &folding, false, input, &mut |b| turns.start(b)) {
         let rank_at = |position| folding.actual(position);
         let hybrid = Hybrid {
             size: folding.kept(),
@@ -55,14 +54,15 @@ fn build(b: &mut Builder) {
             rank_at: &rank_at,
             group,
         };
-        let sum = hybrid.on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |_| first));
+        let sum = hybrid
+            .on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |b| turns.start(b)));
         if position == hybrid.leader() {
             let leaders = Doubling {
                 size: folding.kept() / group,
                 position: position / group,
                 rank_at: &|leader| rank_at(leader * group),
             };
-            doubling::allreduce(b, &leaders, turns, sum);
+            doubling::allreduce(b, &leaders, &mut turns, sum);
         }
         hybrid.on_tree(|tree_group| tree::down(b, tree_group, &[output], &|_| vec![output]));
     }

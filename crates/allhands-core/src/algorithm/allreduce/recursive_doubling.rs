@@ -46,15 +46,16 @@ fn build(b: &mut Builder) {
     };
     let folding = Folding::to_power(b.ranks(), 2, fold);
     let (input, output) = (b.input(), b.output());
-    let turns = Turns::new(b, folding.kept());
-    let first = turns.start();
-    if let Some((position, own)) = phase::fold::fold(b, &folding, false, input, &mut |_| first) {
+    let mut turns = Turns::new(folding.kept());
+    if let Some((position, own)) =
+        phase::fold::fold(b, &folding, false, input, &mut |b| turns.start(b))
+    {
         let doubling = Doubling {
             size: folding.kept(),
             position,
             rank_at: &|position| folding.actual(position),
         };
-        doubling::allreduce(b, &doubling, turns, own);
+        doubling::allreduce(b, &doubling, &mut turns, own);
     }
     unfold(b, &folding, output);
 }

@@ -18,44 +18,43 @@ pub struct Doubling<'a> {
 /// The output and a vector of scratch, which take turns: a combination cannot land where the one before is being sent from.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
-    output: Blocks,
-    spare: Blocks,
+    spare: Option<Blocks>,
     rounds: u32,
 }
 
 impl Turns {
     /// Turns for an exchange among `size` positions.
-    pub fn new(b: &mut Builder, size: u32) -> Turns {
+    #[must_use]
+    pub fn new(size: u32) -> Turns {
         Turns {
-            output: b.output(),
-            spare: b.vector(),
+            spare: None,
             rounds: floor_log2(size),
         }
     }
 
     /// Where what is combined before the exchange should land, so that its last combination lands in the output.
-    #[must_use]
-    pub fn start(&self) -> Blocks {
-        if self.rounds.is_multiple_of(2) {
-            self.output
+    pub fn start(&mut self, b: &mut Builder) -> Blocks {
+        self.landing(b, self.rounds)
+    }
+
+    /// Where a combination lands after which `left` rounds are left.
+    fn landing(&mut self, b: &mut Builder, left: u32) -> Blocks {
+        if left.is_multiple_of(2) {
+            b.output()
         } else {
-            self.spare
+            *self.spare.get_or_insert_with(|| b.vector())
         }
     }
 
     /// Where each round's combination lands.
-    fn landings(&self, b: &mut Builder, own: Blocks) -> Vec<Blocks> {
-        let turn = |left: u32| {
-            if left.is_multiple_of(2) {
-                self.output
-            } else {
-                self.spare
-            }
-        };
-        let mut all: Vec<Blocks> = (0..self.rounds).rev().map(turn).collect();
+    fn landings(&mut self, b: &mut Builder, own: Blocks) -> Vec<Blocks> {
+        let mut all: Vec<Blocks> = Vec::new();
+        for left in (0..self.rounds).rev() {
+            all.push(self.landing(b, left));
+        }
         // In place the first round sends the output, so it cannot land there; a third vector brings the turns in order again.
-        if b.call().in_place && own == b.input() && all.first() == Some(&self.output) {
-            all[0] = self.spare;
+        if b.call().in_place && own == b.input() && all.first() == Some(&b.output()) {
+            all[0] = self.landing(b, 1);
             if self.rounds > 1 {
                 all[1] = b.vector();
             }
@@ -65,7 +64,7 @@ impl Turns {
 }
 
 /// Exchanges and combines, starting from `own`; the result is in the output.
-pub fn allreduce(b: &mut Builder, doubling: &Doubling<'_>, turns: Turns, own: Blocks) {
+pub fn allreduce(b: &mut Builder, doubling: &Doubling<'_>, turns: &mut Turns, own: Blocks) {
     let mut at = own;
     for (round, into) in turns.landings(b, own).into_iter().enumerate() {
         let partner = doubling.position ^ (1 << round);
@@ -81,6 +80,6 @@ pub fn allreduce(b: &mut Builder, doubling: &Doubling<'_>, turns: Turns, own: Bl
         view::whole(b, into);
         at = into;
     }
-    b.copy(at, turns.output);
+    b.copy(at, b.output());
     b.step();
 }

@@ -77,12 +77,15 @@ fn build(b: &mut Builder) {
         root_position(b.shape()),
     );
     let (input, in_halves) = (b.input(), b.get("fold") == 0);
-    let sum = if b.rank() == b.root() {
-        b.output()
-    } else {
-        b.vector()
+    let mut target = |b: &mut Builder| {
+        if b.rank() == b.root() {
+            b.output()
+        } else {
+            b.vector()
+        }
     };
-    if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut |_| sum) {
+    if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut target) {
+        let sum = if own == input { target(b) } else { own };
         let halves = Halves {
             size: folding.kept(),
             position,

@@ -107,14 +107,15 @@ fn pieces(vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) 
 fn build(b: &mut Builder) {
     let (rank, exchange) = (b.rank(), Exchange::of(b.shape()));
     let (input, output) = (b.input(), b.output());
-    let vectors = [b.vector(), b.vector()];
     let folding = &exchange.folding;
-    let Some((position, own)) = fold(b, folding, false, input, &mut |_| vectors[1]) else {
+    let Some((position, own)) = fold(b, folding, false, input, &mut Builder::vector) else {
         b.recv(folding.actual(folding.representative(rank)), output);
         b.step();
         view::rows(b, &[(rank, &[output])]);
         return;
     };
+    let folded = if own == input { b.vector() } else { own };
+    let vectors = [b.vector(), folded];
     let mut at = own;
     let mut left = (0..0, own);
     for round in 0..exchange.rounds() {

@@ -47,13 +47,13 @@ fn build(b: &mut Builder) {
     let rank = b.rank();
     let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::Last));
     let (input, output) = (b.input(), b.output());
-    let sum = b.vector();
-    let Some((position, own)) = fold(b, &folding, false, input, &mut |_| sum) else {
+    let Some((position, own)) = fold(b, &folding, false, input, &mut Builder::vector) else {
         b.recv(folding.actual(folding.representative(rank)), output);
         b.step();
         view::rows(b, &[(rank, &[output])]);
         return;
     };
+    let sum = if own == input { b.vector() } else { own };
     let halves = Halves {
         size: folding.kept(),
         position,
