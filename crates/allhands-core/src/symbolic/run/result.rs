@@ -132,6 +132,7 @@ impl Runner<'_, '_> {
             }
         }
         self.one_sided.check()?;
+        self.observer.finished(&self.sets);
         Ok(self.outcome)
     }
 }

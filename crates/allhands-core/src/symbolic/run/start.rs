@@ -175,6 +175,7 @@ impl<'a> Runner<'a, '_> {
                 sent,
                 received: into,
                 values: send.values.clone(),
+                landed: values,
                 reduced,
             });
         }
