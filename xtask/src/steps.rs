@@ -13,6 +13,8 @@ pub struct Step {
     pub name: &'static str,
     /// The arguments of cargo.
     pub cargo: &'static [&'static str],
+    /// Variables that the environment has besides.
+    pub environment: &'static [(&'static str, &'static str)],
     /// Programs of [`NEEDS`] without which the step is skipped.
     pub needs: &'static [&'static str],
     /// When there is something to run.
@@ -42,6 +44,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "unit, integration and documentation tests",
         cargo: &["test", "--workspace", "--locked"],
+        environment: &[],
         needs: &[],
         when: When::Always,
     },
@@ -56,8 +59,103 @@ pub const STEPS: &[Step] = &[
             "--test",
             "*",
         ],
+        environment: &[],
         needs: &[],
         when: When::RustFilesIn("crates/allhands/tests"),
+    },
+    Step {
+        name: "proofs of every algorithm, all roots",
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--",
+            "verify",
+            "--ranks",
+            "1..=32",
+            "--all-roots",
+            "--quiet",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "examples that compare with a serial run",
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "kmeans",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "examples that compare with a serial run",
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "sample_sort",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "instructions of the interpreter",
+        cargo: &[
+            "run",
+            "--quiet",
+            "--locked",
+            "--package",
+            "xtask",
+            "--",
+            "instructions",
+        ],
+        environment: &[],
+        needs: &["valgrind"],
+        when: When::Always,
+    },
+    Step {
+        name: "time to build a schedule at 131,072 ranks",
+        cargo: &[
+            "bench",
+            "--locked",
+            "--package",
+            "allhands-core",
+            "--bench",
+            "build",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "models of the lock-free parts, every interleaving",
+        cargo: &[
+            "test",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--lib",
+            "models",
+        ],
+        environment: &[
+            ("RUSTFLAGS", "--cfg loom"),
+            ("CARGO_TARGET_DIR", "target/loom"),
+        ],
+        needs: &[],
+        when: When::Always,
     },
 ];
 
@@ -126,6 +224,7 @@ fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     match Command::new(cargo)
         .args(step.cargo)
+        .envs(step.environment.iter().copied())
         .current_dir(root)
         .status()
     {

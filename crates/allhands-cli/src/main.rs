@@ -25,6 +25,8 @@ enum Command {
     List(command::list::Arguments),
     /// Prove that algorithms are right for numbers of ranks and roots
     Verify(command::verify::Arguments),
+    /// Draw what every rank holds after every step, and what moves where
+    Draw(command::draw::Arguments),
     /// Say which algorithm serves a call, and which rule decided
     Explain(command::explain::Arguments),
     /// Run algorithms on real data: check every result, show what is fastest
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::List(arguments) => command::list::run(&arguments),
         Command::Verify(arguments) => command::verify::run(&arguments),
+        Command::Draw(arguments) => command::draw::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),

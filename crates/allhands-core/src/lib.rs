@@ -11,6 +11,7 @@ pub mod algorithm;
 pub mod call;
 pub mod choose;
 pub mod cost;
+pub mod draw;
 pub mod parameters;
 pub mod pattern;
 pub mod progress;

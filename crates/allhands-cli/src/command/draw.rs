@@ -67,17 +67,32 @@ impl From<StyleName> for Style {
 
 /// Draws.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { collective, ranks, root, .. } = *arguments;
+    let Arguments {
+        collective,
+        ranks,
+        root,
+        ..
+    } = *arguments;
     let (algorithm, parameters) = names::algorithm(collective, &arguments.algorithm)?;
-    let shape = names::shape(algorithm, Call { root, ..Call::new(collective, ranks) }, parameters)?;
-    algorithm.admits(&shape).map_err(|why| anyhow!("{collective} {}: {why}", algorithm.name))?;
+    let shape = names::shape(
+        algorithm,
+        Call {
+            root,
+            ..Call::new(collective, ranks)
+        },
+        parameters,
+    )?;
+    algorithm
+        .admits(&shape)
+        .map_err(|why| anyhow!("{collective} {}: {why}", algorithm.name))?;
     let story = draw::story(algorithm, &shape).map_err(|why| anyhow!("{why}"))?;
     match &arguments.output {
         None => write!(std::io::stdout().lock(), "{}", draw::text(&story))?,
         Some(path) => {
-            let style = arguments.style.map_or_else(|| Style::of(collective), Style::from);
+            let style = arguments.style.map_or(story.style, Style::from);
             let picture = draw::svg(&story, style);
-            std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+            std::fs::write(path, picture)
+                .with_context(|| format!("cannot write {}", path.display()))?;
             writeln!(std::io::stdout().lock(), "wrote {}", path.display())?;
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod completions;
+pub mod draw;
 pub mod explain;
 pub mod list;
 pub mod verify;

@@ -31,7 +31,7 @@ impl Observer for Rows<'_> {
         self.look(rank, item + 1, read);
     }
 
-    fn ended(&mut self, sets: &Sets) {
+    fn finished(&mut self, sets: &Sets) {
         let text = |rows: &Vec<Option<Value>>| cell(rows, sets);
         let of_rank = |views: &Vec<Vec<Option<Value>>>| views.iter().map(text).collect();
         self.texts = self.values.iter().map(of_rank).collect();

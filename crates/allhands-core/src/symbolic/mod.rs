@@ -118,6 +118,8 @@ pub struct Delivery {
     pub received: Vec<(Space, u32)>,
     /// What they held when they were sent.
     pub values: Vec<Value>,
+    /// What the receiver's blocks held after it.
+    pub landed: Vec<Value>,
     /// Whether the receiver combined it with its own.
     pub reduced: bool,
 }
@@ -129,7 +131,7 @@ pub trait Observer {
         true
     }
 
-    /// A message was delivered.
+    /// A message was delivered, by whatever operation carries data (a notification has no blocks).
     fn delivered(&mut self, _delivery: Delivery) {}
 
     /// `rank` has done item `item` of strand 0 by the end of round `round`; `read` tells what a block holds.
@@ -142,8 +144,8 @@ pub trait Observer {
     ) {
     }
 
-    /// The run is over and all is well; `sets` tells what the numbers of sets in its values were.
-    fn ended(&mut self, _sets: &Sets) {}
+    /// The run is over and every law held; `sets` tells which contributions the values combine.
+    fn finished(&mut self, _sets: &Sets) {}
 }
 
 /// An observer that looks away.

@@ -1,9 +1,9 @@
 //! One-sided operations of a symbolic run: puts, gets, notifications and waits.
 
-use super::blocks::named;
+use super::blocks::{Named, named};
 use super::{
-    Clock, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space, Stamp,
-    Value, Vec, format,
+    Clock, Delivery, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space,
+    Stamp, Value, Vec, format,
 };
 
 impl Runner<'_, '_> {
@@ -75,6 +75,7 @@ impl Runner<'_, '_> {
                 let values = self.read_all(instance, &from, clock)?;
                 let stamp = self.stamp(instance, true);
                 self.same_count(instance, values.len(), into.len())?;
+                self.observe(instance, (instance.rank, to), (&from, &into), &values);
                 for (&(_, block), value) in into.iter().zip(values) {
                     self.for_this_block(instance, (to, block), value)?;
                     self.one_sided
@@ -97,6 +98,7 @@ impl Runner<'_, '_> {
                 }
                 self.claim_all(instance, &into, clock, &[])?;
                 self.write_all(instance, &into, &values)?;
+                self.observe(instance, (owner, instance.rank), (&other, &into), &values);
                 self.ranks[instance.rank as usize].received += into.len() as u64;
                 self.ranks[owner as usize].sent += into.len() as u64;
             }
@@ -112,6 +114,48 @@ impl Runner<'_, '_> {
         self.complete(instance, instance.round + 1, &Knowledge::default())
     }
 
+    fn deliver_token(&mut self, from: u32, to: u32, round: u32) {
+        self.observer.delivered(Delivery {
+            from,
+            to,
+            round,
+            port: 0,
+            sent: Vec::new(),
+            received: Vec::new(),
+            values: Vec::new(),
+            landed: Vec::new(),
+            reduced: false,
+        });
+    }
+
+    /// Shows a put, get or notification to the observer.
+    fn observe(
+        &mut self,
+        instance: &Instance,
+        (from, to): (u32, u32),
+        (sent, received): (&[Named], &[Named]),
+        values: &[Value],
+    ) {
+        if !self.observer.watches() {
+            return;
+        }
+        let kind = self.op(instance).1.kind;
+        let (OpKind::Put { port, .. } | OpKind::Get { port, .. }) = kind else {
+            return self.deliver_token(from, to, instance.round + 1);
+        };
+        self.observer.delivered(Delivery {
+            from,
+            to,
+            round: instance.round + 1,
+            port,
+            sent: sent.to_vec(),
+            received: received.to_vec(),
+            values: values.to_vec(),
+            landed: values.to_vec(),
+            reduced: false,
+        });
+    }
+
     pub(super) fn start_notify(
         &mut self,
         instance: &Instance,
@@ -125,6 +169,7 @@ impl Runner<'_, '_> {
             let clock = knowledge.clock.get_or_insert_default();
             Rc::make_mut(clock)[put.counter as usize] = put.place;
         }
+        self.observe(instance, (instance.rank, to), (&[], &[]), &[]);
         let notification = Notification {
             from: instance.rank,
             round: instance.round + 1,

@@ -132,7 +132,7 @@ impl Runner<'_, '_> {
             }
         }
         self.one_sided.check()?;
-        self.observer.ended(&self.sets);
+        self.observer.finished(&self.sets);
         Ok(self.outcome)
     }
 }

@@ -175,6 +175,7 @@ impl<'a> Runner<'a, '_> {
                 sent,
                 received: into,
                 values: send.values.clone(),
+                landed: combined.unwrap_or_else(|| send.values.clone()),
                 reduced,
             });
         }
