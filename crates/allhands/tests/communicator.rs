@@ -158,7 +158,8 @@ fn a_communicator_moves_to_another_thread() {
 
 #[test]
 fn ranks_that_call_differently_are_told_what_differs() {
-    let cases: [(&str, fn(&Communicator) -> Result<(), Error>); 5] = [
+    type Call = fn(&Communicator) -> Result<(), Error>;
+    let cases: [(&str, Call); 5] = [
         ("root 1", |comm| {
             comm.broadcast(&mut [0u8; 4], comm.rank().min(1))
         }),

@@ -370,13 +370,14 @@ impl Teller<'_> {
             }
         }
         let input = self.table(when(0), |rank| self.input_column(rank));
-        if let Some(tables) = steps.first_mut().map(|s| &mut s.tables) {
-            if self.viewed && tables.first().is_none_or(|first| !shows(first, &input)) {
-                if let Some(first) = tables.first_mut() {
-                    first.title = String::from("rearranged");
-                }
-                tables.insert(0, input);
+        if let Some(tables) = steps.first_mut().map(|s| &mut s.tables)
+            && self.viewed
+            && tables.first().is_none_or(|first| !shows(first, &input))
+        {
+            if let Some(first) = tables.first_mut() {
+                first.title = String::from("rearranged");
             }
+            tables.insert(0, input);
         }
     }
 

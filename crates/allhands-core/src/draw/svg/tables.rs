@@ -114,7 +114,20 @@ fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Pane
             );
         }
     }
-    // Frames and words over the cells, so that no neighbour covers them.
+    draw_words(canvas, (left, head), column, panel);
+    let foot = head + 7.0 + ROW * panel.table.rows.len() as f64 + 19.0;
+    let centre = left + column * ranks as f64 / 2.0;
+    canvas.text(
+        (centre, foot),
+        13.0,
+        Anchor::Middle,
+        INK,
+        &panel.table.title,
+    );
+}
+
+/// Frames and words over the cells, so that no neighbour covers them.
+fn draw_words(canvas: &mut Canvas, (left, head): (f64, f64), column: f64, panel: &Panel<'_>) {
     for (row, cells) in panel.table.rows.iter().enumerate() {
         let top = head + 7.0 + row as f64 * ROW;
         for (rank, cell) in cells.iter().enumerate().filter(|(_, c)| c.unit.is_some()) {
@@ -137,15 +150,6 @@ fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Pane
             );
         }
     }
-    let foot = head + 7.0 + ROW * panel.table.rows.len() as f64 + 19.0;
-    let centre = left + column * ranks as f64 / 2.0;
-    canvas.text(
-        (centre, foot),
-        13.0,
-        Anchor::Middle,
-        INK,
-        &panel.table.title,
-    );
 }
 
 /// A message from the column at `from` to that at `to`: an arc above the heads, as high as it is long.
