@@ -201,3 +201,25 @@ fn the_algorithms_of_section_5_copy_nothing() {
         }
     }
 }
+
+/// T 5.2: "if the number of processes is a power of two, the binary blocks algorithm is identical to the recursive halving and
+/// doubling algorithm".
+#[test]
+fn binary_blocks_of_a_power_of_two_are_halving_and_doubling() {
+    for collective in [Collective::Reduce, Collective::Allreduce] {
+        let [blocks, halving] =
+            ["binary-blocks", "rabenseifner"].map(|name| find(collective, name));
+        for call in (0..6).map(|lg| Call::new(collective, 1 << lg)) {
+            let world = |algorithm: Option<&crate::algorithm::Algorithm>| {
+                let algorithm = algorithm.expect("the algorithm is registered");
+                algorithm.world(&algorithm.shape(call, "").expect("defaults are right"))
+            };
+            assert_eq!(
+                world(blocks),
+                world(halving),
+                "{collective} p={}",
+                call.ranks
+            );
+        }
+    }
+}
