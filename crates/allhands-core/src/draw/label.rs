@@ -79,19 +79,16 @@ pub(super) fn values(call: &Call, sets: &Sets, values: &[Value]) -> String {
     if values.is_empty() {
         return String::from("signal");
     }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
     if call.collective == Collective::Alltoall {
-        let mut all: Vec<String> = values
-            .iter()
-            .take(NAMED_PAIRS)
-            .map(|v| unit(call, v.unit()))
-            .collect();
+        let named = sorted.iter().take(NAMED_PAIRS);
+        let mut all: Vec<String> = named.map(|v| unit(call, v.unit())).collect();
         if values.len() > NAMED_PAIRS {
             all.push(format!(".. ({} blocks)", values.len()));
         }
         return all.join(" ");
     }
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
     let same = |a: &Value, b: &Value| b.unit() == a.unit() + 1 && a.set() == b.set();
     let name = |of: &[Value]| {
         let (units, ranks) = run(call, sets, of[0], of[of.len() - 1].unit());

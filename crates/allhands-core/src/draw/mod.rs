@@ -10,11 +10,13 @@ mod live;
 mod runs;
 mod story;
 mod svg;
+mod tell;
 mod text;
 mod timeline;
 
-pub use story::{Cell, Message, State, Step, Story, Table, story};
+pub use story::{Cell, Message, State, Step, Story, Table};
 pub use svg::svg;
+pub use tell::story;
 pub use text::text;
 
 use crate::algorithm::Unsuitable;

@@ -70,6 +70,10 @@ pub(super) fn draw(story: &Story) -> String {
     };
     canvas.text((MARGIN, HEAD + 14.0), 12.0, Anchor::Start, INK, note);
     let mut y = HEAD + 26.0;
+    if story.has_overhead() {
+        canvas.overhead_legend((MARGIN, HEAD + 33.0));
+        y += 20.0;
+    }
     for step in story
         .steps
         .iter()
@@ -104,7 +108,7 @@ fn draw_step(canvas: &mut Canvas, ranks: u32, step: &Step, pitch: f64, y: f64) -
     let foot = line + RADIUS + highest(false) + 14.0;
     for rank in 0..ranks {
         let middle = x(rank, pitch);
-        canvas.circle((middle, line), RADIUS, PLAIN, (INK, 1.2));
+        canvas.circle((middle, line), RADIUS, PLAIN, step.overhead[rank as usize]);
         canvas.text(
             (middle, line + 4.0),
             SIZE,

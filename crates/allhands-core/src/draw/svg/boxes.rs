@@ -2,7 +2,7 @@
 
 use super::canvas::{
     Anchor, COMBINED, Canvas, GREY, HEAD, INK, MARGIN, PAPER, PLAIN, RECEIVED, RULE, SENT,
-    labels_width, port_colour, text_width,
+    labels_width, port_colour,
 };
 use crate::draw::runs::{Run, labels, runs};
 use crate::draw::{State, Step, Story, Table};
@@ -49,12 +49,11 @@ pub(super) fn draw(story: &Story) -> String {
     let y = HEAD + 16.0;
     at = canvas.legend((at, y), SENT, (RULE, 1.0), "sent in the next step");
     at = canvas.legend((at, y), RECEIVED, (RULE, 0.0), "just received");
-    at = canvas.legend((at, y), COMBINED, (RULE, 0.0), "just combined");
-    if story.steps.iter().any(|s| s.overhead.contains(&true)) {
-        canvas.dotted((at, y - 11.0), (20.0, 14.0));
-        let words = "overhead of a number of ranks that is no power of two";
-        canvas.text((at + 26.0, y), 12.0, Anchor::Start, INK, words);
-        at += 46.0 + text_width(words, 12.0);
+    if story.collective.reduces() {
+        at = canvas.legend((at, y), COMBINED, (RULE, 0.0), "just combined");
+    }
+    if story.has_overhead() {
+        at = canvas.overhead_legend((at, y));
     }
     let top = HEAD + 58.0;
     for rank in 0..story.ranks {

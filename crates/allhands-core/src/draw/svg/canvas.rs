@@ -98,17 +98,25 @@ impl Canvas {
         ));
     }
 
-    /// A circle.
-    pub(super) fn circle(
-        &mut self,
-        (x, y): (f64, f64),
-        radius: f64,
-        fill: &str,
-        (stroke, width): (&str, f64),
-    ) {
+    /// The circle of a rank, dotted if it does overhead.
+    pub(super) fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: &str, overhead: bool) {
+        let stroke = match overhead {
+            true => format!(
+                r#"stroke="{OVERHEAD}" stroke-width="2" stroke-dasharray="2 3.5" stroke-linecap="round""#
+            ),
+            false => format!(r#"stroke="{INK}" stroke-width="1.2""#),
+        };
         self.push(&format!(
-            r#"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="{stroke}" stroke-width="{width}"/>"#
+            r#"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" {stroke}/>"#
         ));
+    }
+
+    /// The legend of what is dotted; returns where the next one stands.
+    pub(super) fn overhead_legend(&mut self, (x, y): (f64, f64)) -> f64 {
+        let words = "overhead of a number of ranks that is no power of two";
+        self.dotted((x, y - 11.0), (20.0, 14.0));
+        self.text((x + 26.0, y), 12.0, Anchor::Start, INK, words);
+        x + 46.0 + text_width(words, 12.0)
     }
 
     /// A line along `path` (as in SVG's `d`), with heads where asked for.

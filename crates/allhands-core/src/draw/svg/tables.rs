@@ -4,12 +4,16 @@ use super::canvas::{
     Anchor, COMBINED, Canvas, GREY, HEAD, INK, MARGIN, PLAIN, RECEIVED, RULE, SENT, fill, frame,
     port_colour, text_width,
 };
-use crate::draw::{Message, Story, Table};
+use crate::draw::{Cell, Message, State, Story, Table};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 const ROW: f64 = 21.0;
+/// The room left of a panel's columns for the numbers of the rows.
+const SIDE: f64 = 22.0;
+/// The rules between empty cells.
+const FAINT: &str = "#eceef1";
 const SIZE: f64 = 12.0;
 /// The room above a panel for the arcs.
 const ARCS: f64 = 52.0;
@@ -41,7 +45,7 @@ pub(super) fn draw(story: &Story) -> String {
     let column = widest + 10.0;
     let rows = panels.iter().map(|p| p.table.rows.len()).max().unwrap_or(0);
     let size = (
-        22.0 + column * f64::from(story.ranks) + GAP,
+        SIDE + column * f64::from(story.ranks) + GAP,
         ARCS + ROW * (rows as f64 + 1.0) + 40.0,
     );
     let in_line = ((LINE + GAP) / size.0) as usize;
@@ -74,48 +78,46 @@ pub(super) fn draw(story: &Story) -> String {
 }
 
 fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Panel<'_>) {
-    let left = x + 22.0;
+    let left = x + SIDE;
     let head = y + ARCS + 12.0;
     let ranks = panel.table.rows.first().map_or(0, Vec::len);
     let middle = |rank: u32| left + (f64::from(rank) + 0.5) * column;
     for message in panel.messages {
-        arc(
-            canvas,
-            (middle(message.from), middle(message.to)),
-            head - 13.0,
-            message,
-        );
+        let ends = (middle(message.from), middle(message.to));
+        arc(canvas, ends, head - 13.0, message);
     }
-    for rank in 0..ranks {
+    for rank in 0..ranks as u32 {
         canvas.text(
-            (middle(rank as u32), head),
+            (middle(rank), head),
             SIZE,
             Anchor::Middle,
             INK,
             &format!("P{rank}"),
         );
     }
+    let corner =
+        |row: usize, rank: usize| (left + rank as f64 * column, head + 7.0 + row as f64 * ROW);
     for (row, cells) in panel.table.rows.iter().enumerate() {
-        let top = head + 7.0 + row as f64 * ROW;
+        let (_, top) = corner(row, 0);
         canvas.text(
             (left - 6.0, top + 15.0),
             10.0,
             Anchor::End,
             GREY,
-            &format!("{row}"),
+            &row.to_string(),
         );
         for (rank, cell) in cells.iter().enumerate() {
-            let corner = (left + rank as f64 * column, top);
-            canvas.rect(
-                corner,
-                (column, ROW),
-                fill(cell),
-                (if cell.unit.is_some() { RULE } else { "#eceef1" }, 1.0),
-            );
+            let rule = if cell.unit.is_some() { RULE } else { FAINT };
+            canvas.rect(corner(row, rank), (column, ROW), fill(cell), (rule, 1.0));
         }
     }
-    draw_words(canvas, (left, head), column, panel);
-    let foot = head + 7.0 + ROW * panel.table.rows.len() as f64 + 19.0;
+    // Frames and words over the cells, so that no neighbour covers them.
+    for (row, cells) in panel.table.rows.iter().enumerate() {
+        for (rank, cell) in cells.iter().enumerate() {
+            contents(canvas, corner(row, rank), column, cell);
+        }
+    }
+    let foot = corner(panel.table.rows.len(), 0).1 + 19.0;
     let centre = left + column * ranks as f64 / 2.0;
     canvas.text(
         (centre, foot),
@@ -126,30 +128,23 @@ fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Pane
     );
 }
 
-/// Frames and words over the cells, so that no neighbour covers them.
-fn draw_words(canvas: &mut Canvas, (left, head): (f64, f64), column: f64, panel: &Panel<'_>) {
-    for (row, cells) in panel.table.rows.iter().enumerate() {
-        let top = head + 7.0 + row as f64 * ROW;
-        for (rank, cell) in cells.iter().enumerate().filter(|(_, c)| c.unit.is_some()) {
-            let corner = (left + rank as f64 * column, top);
-            let stroke = frame(cell.state);
-            if stroke.1 > 1.0 {
-                canvas.rect(
-                    (corner.0 + 1.5, corner.1 + 1.5),
-                    (column - 3.0, ROW - 3.0),
-                    "none",
-                    stroke,
-                );
-            }
-            canvas.text(
-                (corner.0 + column / 2.0, top + 15.0),
-                SIZE,
-                Anchor::Middle,
-                INK,
-                &cell.text,
-            );
-        }
+fn contents(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, cell: &Cell) {
+    let stroke = frame(cell.state);
+    if cell.state != State::Unchanged {
+        canvas.rect(
+            (x + 1.5, y + 1.5),
+            (column - 3.0, ROW - 3.0),
+            "none",
+            stroke,
+        );
     }
+    canvas.text(
+        (x + column / 2.0, y + 15.0),
+        SIZE,
+        Anchor::Middle,
+        INK,
+        &cell.text,
+    );
 }
 
 /// A message from the column at `from` to that at `to`: an arc above the heads, as high as it is long.
