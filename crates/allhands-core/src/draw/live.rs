@@ -79,12 +79,14 @@ pub(super) fn lives(timeline: &Timeline, rank: u32, place: Place, round: u32) ->
         return true;
     }
     let done = timeline.items_by(rank, round) as usize;
-    for item in &schedule.strands[0].items[done..] {
+    let writer = timeline.writer(rank, place, round);
+    for (number, item) in (0..).zip(&schedule.strands[0].items).skip(done) {
         if reads_it(item) {
             return true;
         }
+        // What an item in progress has written already is not overwritten by it.
         let ops = &schedule.ops[item.ops()];
-        if ops.iter().filter_map(writes).any(|list| among(list, item)) {
+        if writer != Some(number) && ops.iter().filter_map(writes).any(|list| among(list, item)) {
             return false;
         }
     }

@@ -4,7 +4,7 @@ use super::timeline::{Place, Timeline};
 use super::{Cell, DrawError, Message, State, Step, Story, Style, Table, label, live};
 use crate::algorithm::{Algorithm, Key, print_parameters};
 use crate::call::{Call, Collective, Unit};
-use crate::schedule::{Blocks, Shape, Space};
+use crate::schedule::{Blocks, Shape, Space, View};
 use crate::symbolic::{Delivery, Value};
 use alloc::format;
 use alloc::string::String;
@@ -159,7 +159,7 @@ impl Teller<'_> {
     }
 
     /// The views of a rank that become valid together, the last ones by the end of a round.
-    fn views_by(&self, rank: u32, round: u32) -> impl Iterator<Item = &crate::schedule::View> {
+    fn views_by(&self, rank: u32, round: u32) -> impl Iterator<Item = &View> {
         let done = self.timeline.items_by(rank, round);
         let before = round
             .checked_sub(1)
@@ -175,19 +175,50 @@ impl Teller<'_> {
             .skip(if fresh { 0 } else { usize::MAX })
     }
 
+    /// What a rank holds in the rows of its view. Where its last view is older than what the rank has done since, the
+    /// next one holds if its blocks are being filled already; else what weighs more than the view's row replaces it.
     fn view_column(&self, rank: u32, round: u32, number: usize) -> Vec<Value> {
         let done = self.timeline.items_by(rank, round);
         let fresh = self.views_by(rank, round).nth(number);
         let views = &self.timeline.schedules[rank as usize].views;
-        let Some(view) = fresh.or_else(|| views.iter().rfind(|v| v.items <= done)) else {
+        let Some(last) = views.iter().rfind(|v| v.items <= done) else {
             return self.default_column(rank, round);
         };
-        let block = |row: &Option<Blocks>| {
-            row.and_then(|blocks| Some((blocks.space, blocks.each(0).next()?)))
+        if let Some(view) = fresh {
+            return self.rows_of(view, rank, round);
+        }
+        let filling = |row: &Option<Blocks>| {
+            first_block(row).is_some_and(|p| self.timeline.writer(rank, p, round) == Some(done))
         };
+        let next = views.iter().find(|v| v.items == done + 1);
+        if let Some(view) = next.filter(|v| v.rows.iter().any(filling)) {
+            return self.rows_of(view, rank, round);
+        }
+        let mut column = self.rows_of(last, rank, round);
+        if self.call().collective.reduces() && last.items < done {
+            let known = self.default_column(rank, round);
+            for (row, value) in column.iter_mut().zip(known) {
+                if self.weight(value) > self.weight(*row) {
+                    *row = value;
+                }
+            }
+        }
+        column
+    }
+
+    fn rows_of(&self, view: &View, rank: u32, round: u32) -> Vec<Value> {
         let value = |place: Place| self.timeline.value(rank, place, round, u32::MAX);
-        let rows = view.rows.iter().map(block);
+        let rows = view.rows.iter().map(first_block);
         rows.map(|place| place.map_or(Value::NONE, value)).collect()
+    }
+
+    /// How many contributions are combined in a value.
+    fn weight(&self, value: Value) -> u32 {
+        if value.is_none() {
+            return 0;
+        }
+        let ranges = self.timeline.sets.ranges(value);
+        ranges.iter().map(|r| r.1 - r.0).sum()
     }
 
     /// What a rank holds where its algorithm names no rows: a row for each piece of data, with the most complete
@@ -203,19 +234,11 @@ impl Teller<'_> {
             call.ranks
         };
         let mut column = vec![Value::NONE; count as usize];
-        let weight = |value: Value| -> u32 {
-            self.timeline
-                .sets
-                .ranges(value)
-                .iter()
-                .map(|r| r.1 - r.0)
-                .sum()
-        };
         for (place, value) in self.timeline.held(rank, round) {
             let Some(best) = column.get_mut(value.unit() as usize) else {
                 continue;
             };
-            let better = best.is_none() || weight(value) > weight(*best);
+            let better = best.is_none() || self.weight(value) > self.weight(*best);
             if better && live::lives(self.timeline, rank, place, round) {
                 *best = value;
             }
@@ -363,4 +386,8 @@ fn shows(table: &Table, other: &Table) -> bool {
         };
         cells.iter().enumerate().all(same)
     })
+}
+
+fn first_block(row: &Option<Blocks>) -> Option<Place> {
+    row.and_then(|blocks| Some((blocks.space, blocks.each(0).next()?)))
 }

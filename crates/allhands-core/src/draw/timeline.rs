@@ -17,6 +17,8 @@ pub(super) type Place = (Space, u32);
 struct Moment {
     round: u32,
     items: u32,
+    /// The item that wrote it; none where it was there before the run.
+    writer: Option<u32>,
     value: Value,
 }
 
@@ -45,12 +47,19 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    fn note(&mut self, rank: u32, (space, block): Place, round: u32, value: Value) {
+    fn note(
+        &mut self,
+        rank: u32,
+        (space, block): Place,
+        (round, writer): (u32, u32),
+        value: Value,
+    ) {
         let items = self.items[rank as usize].len() as u32;
         let place = home(self.call, rank, (space, block));
         let moment = Moment {
             round,
             items,
+            writer: Some(writer),
             value,
         };
         self.history
@@ -62,8 +71,13 @@ impl Recorder<'_> {
 
 impl Observer for Recorder<'_> {
     fn delivered(&mut self, delivery: Delivery) {
+        // A message that arrives belongs to the item in progress.
+        let when = (
+            delivery.round,
+            self.items[delivery.to as usize].len() as u32,
+        );
         for (&place, &value) in delivery.received.iter().zip(&delivery.landed) {
-            self.note(delivery.to, place, delivery.round, value);
+            self.note(delivery.to, place, when, value);
         }
         self.messages.push(delivery);
     }
@@ -71,7 +85,7 @@ impl Observer for Recorder<'_> {
     fn item_done(&mut self, rank: u32, item: u32, round: u32, read: &dyn Fn(Space, u32) -> Value) {
         self.items[rank as usize].push(round);
         for place in live::written(&self.schedules[rank as usize], item) {
-            self.note(rank, place, round, read(place.0, place.1));
+            self.note(rank, place, (round, item), read(place.0, place.1));
         }
     }
 
@@ -152,6 +166,7 @@ impl Timeline {
                 let moment = Moment {
                     round: 0,
                     items: 0,
+                    writer: None,
                     value,
                 };
                 self.history
@@ -202,11 +217,20 @@ impl Timeline {
 
     /// What a block holds at the end of a round, when its rank has done at most `items` items.
     pub(super) fn value(&self, rank: u32, place: Place, round: u32, items: u32) -> Value {
+        self.moment(rank, place, round, items)
+            .map_or(Value::NONE, |m| m.value)
+    }
+
+    /// The item that wrote what a block holds at the end of a round.
+    pub(super) fn writer(&self, rank: u32, place: Place, round: u32) -> Option<u32> {
+        self.moment(rank, place, round, u32::MAX)?.writer
+    }
+
+    fn moment(&self, rank: u32, place: Place, round: u32, items: u32) -> Option<&Moment> {
         let (space, block) = home(&self.call, rank, place);
-        let moments = self.history.get(&(rank, space, block));
+        let moments = self.history.get(&(rank, space, block))?;
         let known = |m: &&Moment| m.round <= round && m.items <= items;
-        let last = moments.and_then(|all| all.iter().rev().find(known));
-        last.map_or(Value::NONE, |m| m.value)
+        moments.iter().rev().find(known)
     }
 
     /// Every block that a rank holds something in at the end of a round, with what it holds.
