@@ -19,19 +19,14 @@ struct Arguments {
     command: Command,
 }
 
+/// The commands; each one's arguments say what it does.
 #[derive(Subcommand)]
 enum Command {
-    /// List every algorithm: its name, source, requirements and parameters
     List(command::list::Arguments),
-    /// Prove that algorithms are right for numbers of ranks and roots
     Verify(command::verify::Arguments),
-    /// Draw what every rank holds after every step, and what moves where
     Draw(command::draw::Arguments),
-    /// Say which algorithm serves a call, and which rule decided
     Explain(command::explain::Arguments),
-    /// Run algorithms on real data: check every result, show what is fastest
     Bench(command::bench::Arguments),
-    /// Print a completion script for a shell
     Completions(command::completions::Arguments),
 }
 

@@ -38,12 +38,15 @@ fn suggest(typed: &str, known: &[&str]) -> String {
     let mut near: Vec<(f64, &str)> = known
         .iter()
         .map(|name| (strsim::jaro_winkler(typed, name), *name))
-        .filter(|n| n.0 > 0.7)
+        .filter(|n| n.0 > 0.75)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     if near.is_empty() {
         return format!("there are {}", known.join(", "));
     }
+    // Only what is about as near as the nearest.
+    let best = near[0].0;
+    near.retain(|n| n.0 > best - 0.1);
     let names: Vec<&str> = near.iter().take(3).map(|n| n.1).collect();
     format!("did you mean {}?", names.join(" or "))
 }

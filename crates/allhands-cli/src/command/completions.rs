@@ -4,8 +4,13 @@ use clap::CommandFactory;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Print a completion script, for instance: allhands completions bash > allhands.bash
+/// Print a completion script for a shell
+///
+/// Examples:
+///   allhands completions bash > ~/.local/share/bash-completion/completions/allhands
+///   allhands completions zsh > ~/.zfunc/_allhands
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The shell
     shell: clap_complete::Shell,

@@ -8,10 +8,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Draw what every rank holds after every step, and what moves where.
+/// Draw what every rank holds after every step, and what moves where
 ///
-/// Without -o the picture is printed as text. The style follows the collective, in the manner of the papers' figures:
-/// tables of blocks, arcs between ranks, or boxes with the ranks whose contributions they hold.
+/// Without -o the picture is printed as text. The style follows the collective, in the manner of
+/// the papers' figures: tables of blocks, arcs between ranks, or boxes with the ranks whose
+/// contributions they hold.
 ///
 /// Examples:
 ///   allhands draw allgather --algorithm bruck --ranks 6 -o bruck.svg

@@ -10,12 +10,16 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Say which algorithm a policy takes for a call, which rule decided and why the rules before it did not.
+/// Say which algorithm serves a call, and which rule decided
 ///
-/// Beside it stand the predicted times of all algorithms that serve the call, in Hockney's model.
+/// Also why the rules before it did not, and the predicted times of all algorithms that serve the
+/// call, in Hockney's model.
 ///
-/// Example: allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
+/// Examples:
+///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
+///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The collective
     #[arg(value_parser = names::collective)]

@@ -7,9 +7,16 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// List every algorithm: name, source (T, Q, C and B are the papers that PAPERS.md names), what it
-/// requires, and its parameters with range and default.
+/// List every algorithm: its name, source, requirements and parameters
+///
+/// T, Q, C and B are the papers that PAPERS.md names; after a source stands its section.
+/// A parameter is shown with its range and default; give it as NAME:key=value.
+///
+/// Examples:
+///   allhands list allreduce
+///   allhands list --json
 #[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// Only the algorithms of this collective
     #[arg(value_parser = names::collective)]
