@@ -71,7 +71,7 @@ pub(super) fn run(call: &Call, sets: &Sets, first: Value, last: Unit) -> (String
     if last != first.unit() {
         units = format!("{units}-{}", unit(call, last));
     }
-    (units, ranks(sets.ranges(first)))
+    (units, ranks(&sets.ranges(first)))
 }
 
 /// What a message carries: `01 03 05`, `0-3 6`, `A-D0-1`.

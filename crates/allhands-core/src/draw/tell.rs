@@ -279,7 +279,7 @@ impl Teller<'_> {
     fn mark(&self, step: &mut Step) {
         let matches = |cell: &Cell, value: &Value| {
             cell.unit == Some(value.unit())
-                && cell.ranks == label::ranks(self.timeline.sets.ranges(*value))
+                && cell.ranks == label::ranks(&self.timeline.sets.ranges(*value))
         };
         let came = self.timeline.messages_of(step.number);
         for row in step

@@ -6,13 +6,14 @@ use crate::schedule::{Schedule, Space};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 /// Who touches a block: the operation's lane (a strand, or an operation of a repeat), its place in that
 /// lane (counted from 1), and the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub lane: u16,
-    pub place: u32,
+    pub place: NonZeroU32,
     pub op: u32,
 }
 
@@ -22,7 +23,7 @@ pub(super) type Clock = Vec<u32>;
 impl Access {
     /// Whether this access is done before anything that starts under `clock`.
     fn before(self, clock: &Clock) -> bool {
-        clock[self.lane as usize] >= self.place
+        clock[self.lane as usize] >= self.place.get()
     }
 }
 

@@ -72,6 +72,7 @@ struct Instance {
 }
 
 /// What waits on a channel: sends or receives, never both.
+#[derive(Clone)]
 struct Waiting {
     sends: bool,
     first: Instance,
@@ -118,7 +119,8 @@ struct Runner<'a, 'o> {
     worlds: &'a [World<'a>],
     sets: Sets,
     ranks: Vec<RankState<'a>>,
-    channels: BTreeMap<(u32, u32, u16), Waiting>,
+    /// For each receiver, by sender and channel.
+    channels: Vec<BTreeMap<(u32, u16), Waiting>>,
     one_sided: OneSided,
     windows: bool,
     counters: Vec<u32>,
@@ -154,7 +156,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             counters.push(counters[rank] + 2 * strands as u32);
         }
         let mut sets = Sets::new(ordered);
-        let ranks = worlds[0]
+        let ranks: Vec<RankState<'_>> = worlds[0]
             .schedules
             .iter()
             .map(|s| RankState::new(worlds[0], s, &mut sets, 0))
@@ -162,8 +164,8 @@ impl<'a, 'o> Runner<'a, 'o> {
         Runner {
             worlds,
             sets,
+            channels: vec![BTreeMap::new(); ranks.len()],
             ranks,
-            channels: BTreeMap::new(),
             one_sided,
             windows,
             counters,

@@ -4,16 +4,23 @@ use crate::call::Unit;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use core::ops::Deref;
 
 /// What a block holds: a unit, and the ranks whose contributions are combined in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Value {
     unit: u64,
-    set: u32,
+    set: SetNumber,
 }
+
+/// A set of contributions, canonical: 0 for none; one range, or two of small numbers, are written into the number itself
+/// (most sets of most runs, and the quadratic algorithms make quadratically many); others are counted in [`Sets`].
+type SetNumber = u64;
+
+const ONE_RANGE: SetNumber = 1 << 63;
+const TWO_RANGES: SetNumber = 1 << 62;
 
 impl Value {
     /// Nothing has been written.
@@ -40,14 +47,34 @@ impl Value {
         self.unit
     }
 
-    /// The number of the set of contributions in [`Sets`]; 0 for plain data.
+    /// The number of the set of contributions, equal for equal sets of a run; 0 for plain data.
     #[must_use]
-    pub const fn set(self) -> u32 {
+    pub const fn set(self) -> u64 {
         self.set
     }
 }
 
-type Ranges = Box<[(u32, u32)]>;
+type Range = (u32, u32);
+
+/// The ranges of ranks in a set.
+#[derive(Clone, Copy, Debug)]
+pub enum Ranges<'a> {
+    /// At most two, and how many.
+    Few([Range; 2], usize),
+    /// More.
+    Many(&'a [Range]),
+}
+
+impl Deref for Ranges<'_> {
+    type Target = [Range];
+
+    fn deref(&self) -> &[Range] {
+        match self {
+            Ranges::Few(ranges, count) => &ranges[..*count],
+            Ranges::Many(ranges) => ranges,
+        }
+    }
+}
 
 /// Every set of contributions that occurs in a run, each once.
 ///
@@ -56,42 +83,47 @@ type Ranges = Box<[(u32, u32)]>;
 #[derive(Clone, Debug)]
 pub struct Sets {
     ordered: bool,
-    sets: Vec<Ranges>,
-    numbers: BTreeMap<Ranges, u32>,
-    unions: BTreeMap<(u32, u32), Option<u32>>,
-    /// The range that was asked for last, and its number: neighbouring blocks ask alike.
-    last: Option<((u32, u32), u32)>,
+    sets: Vec<Box<[Range]>>,
+    numbers: BTreeMap<Box<[Range]>, SetNumber>,
+    unions: BTreeMap<(SetNumber, SetNumber), Option<SetNumber>>,
 }
 
 impl Sets {
     /// No sets yet; `ordered` if the order of combination matters.
     #[must_use]
     pub fn new(ordered: bool) -> Sets {
-        let empty: Ranges = Box::new([]);
-        let numbers = BTreeMap::from([(empty.clone(), 0)]);
         Sets {
             ordered,
-            sets: vec![empty],
-            numbers,
+            sets: Vec::new(),
+            numbers: BTreeMap::new(),
             unions: BTreeMap::new(),
-            last: None,
         }
     }
 
     /// The value of `unit` with the contributions of ranks `start..end`.
     pub fn value(&mut self, unit: Unit, start: u32, end: u32) -> Value {
-        let set = match self.last {
-            Some((range, number)) if range == (start, end) => number,
-            _ => self.number(Box::new([(start, end)])),
-        };
-        self.last = Some(((start, end), set));
+        let set = self.number(&[(start, end)]);
         Value { unit, set }
     }
 
     /// The contributions in a value.
     #[must_use]
-    pub fn ranges(&self, value: Value) -> &[(u32, u32)] {
-        &self.sets[value.set as usize]
+    pub fn ranges(&self, value: Value) -> Ranges<'_> {
+        self.of(value.set)
+    }
+
+    fn of(&self, set: SetNumber) -> Ranges<'_> {
+        let bits = |from: u32, count: u32| (set >> from) as u32 & ((1 << count) - 1);
+        if set & ONE_RANGE != 0 {
+            Ranges::Few([(bits(31, 31), bits(0, 31)), (0, 0)], 1)
+        } else if set & TWO_RANGES != 0 {
+            let ranges = [(bits(45, 15), bits(30, 15)), (bits(15, 15), bits(0, 15))];
+            Ranges::Few(ranges, 2)
+        } else if set == 0 {
+            Ranges::Few([(0, 0); 2], 0)
+        } else {
+            Ranges::Many(&self.sets[set as usize - 1])
+        }
     }
 
     /// `left` ⊕ `right`; `None` if they are of different units, not reductions, or share a contribution.
@@ -99,50 +131,76 @@ impl Sets {
         if left.unit != right.unit || left.set == 0 || right.set == 0 {
             return None;
         }
-        let key = (left.set, right.set);
-        let set = match self.unions.get(&key) {
-            Some(known) => (*known)?,
-            None => {
-                let union = self.union(left.set, right.set);
-                let number = union.map(|u| self.number(u));
-                self.unions.insert(key, number);
-                number?
+        let set = match (self.of(left.set), self.of(right.set)) {
+            (Ranges::Few(l, l_count), Ranges::Few(r, r_count)) => {
+                let mut all = [(0, 0); 4];
+                all[..l_count].copy_from_slice(&l[..l_count]);
+                all[l_count..l_count + r_count].copy_from_slice(&r[..r_count]);
+                self.union(&mut all[..l_count + r_count])
             }
-        };
+            _ => self.union_of_many(left.set, right.set),
+        }?;
         Some(Value {
             unit: left.unit,
             set,
         })
     }
 
-    fn union(&self, left: u32, right: u32) -> Option<Ranges> {
-        let (left, right) = (&self.sets[left as usize], &self.sets[right as usize]);
-        let mut all: Vec<(u32, u32)> = left.iter().chain(right.iter()).copied().collect();
-        let mut sorted = all.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|w| w[0].1 > w[1].0) {
-            return None;
+    /// Long sets meet again and again, in the same pairs.
+    fn union_of_many(&mut self, left: SetNumber, right: SetNumber) -> Option<SetNumber> {
+        if let Some(known) = self.unions.get(&(left, right)) {
+            return *known;
         }
-        if !self.ordered {
-            all = sorted;
-        }
-        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(all.len());
-        for range in all {
-            match joined.last_mut() {
-                Some(last) if last.1 == range.0 => last.1 = range.1,
-                _ => joined.push(range),
-            }
-        }
-        Some(joined.into_boxed_slice())
+        let mut all = self.of(left).to_vec();
+        all.extend_from_slice(&self.of(right));
+        let union = self.union(&mut all);
+        self.unions.insert((left, right), union);
+        union
     }
 
-    fn number(&mut self, ranges: Ranges) -> u32 {
-        if let Some(&number) = self.numbers.get(&ranges) {
+    /// The number of the set of `all`, in this order if order matters; `None` if they overlap.
+    fn union(&mut self, all: &mut [Range]) -> Option<SetNumber> {
+        let overlap = |sorted: &[Range]| sorted.windows(2).any(|w| w[0].1 > w[1].0);
+        let overlaps = if self.ordered && !all.is_sorted() {
+            let mut sorted = all.to_vec();
+            sorted.sort_unstable();
+            overlap(&sorted)
+        } else {
+            all.sort_unstable();
+            overlap(all)
+        };
+        if overlaps {
+            return None;
+        }
+        // Neighbours are joined where they stand.
+        let mut last = 0;
+        for at in 1..all.len() {
+            if all[last].1 == all[at].0 {
+                all[last].1 = all[at].1;
+            } else {
+                last += 1;
+                all[last] = all[at];
+            }
+        }
+        Some(self.number(&all[..=last]))
+    }
+
+    fn number(&mut self, ranges: &[Range]) -> SetNumber {
+        let wide = u64::from;
+        match *ranges {
+            [] => return 0,
+            [(start, end)] if end < 1 << 31 => return ONE_RANGE | wide(start) << 31 | wide(end),
+            [(a, b), (c, d)] if b < 1 << 15 && d < 1 << 15 => {
+                return TWO_RANGES | wide(a) << 45 | wide(b) << 30 | wide(c) << 15 | wide(d);
+            }
+            _ => {}
+        }
+        if let Some(&number) = self.numbers.get(ranges) {
             return number;
         }
-        let number = self.sets.len() as u32;
-        self.sets.push(ranges.clone());
-        self.numbers.insert(ranges, number);
+        self.sets.push(ranges.into());
+        let number = self.sets.len() as SetNumber;
+        self.numbers.insert(ranges.into(), number);
         number
     }
 
@@ -158,7 +216,7 @@ impl Sets {
             return String::from("nothing");
         }
         put(format_args!("block {}", value.unit));
-        for (at, (start, end)) in self.ranges(value).iter().enumerate() {
+        for (at, &(start, end)) in self.ranges(value).iter().enumerate() {
             put(format_args!(
                 "{}",
                 if at == 0 { " of ranks " } else { ", " }

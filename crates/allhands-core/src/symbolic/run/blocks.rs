@@ -3,6 +3,7 @@
 use super::{
     Access, Clock, Failure, Instance, Law, List, Runner, Schedule, Space, Value, Vec, format,
 };
+use core::num::NonZeroU32;
 
 /// A block, named.
 pub(super) type Named = (Space, u32);
@@ -24,10 +25,10 @@ impl Runner<'_, '_> {
         let state = &self.ranks[instance.rank as usize];
         match instance.lane {
             None => {
-                let place = state.strands[instance.strand as usize].item as u32 + 1;
+                let item = state.strands[instance.strand as usize].item as u32;
                 Access {
                     lane: instance.strand,
-                    place,
+                    place: NonZeroU32::MIN.saturating_add(item),
                     op: instance.op,
                 }
             }
@@ -35,7 +36,7 @@ impl Runner<'_, '_> {
                 let lane = (state.strands.len() + instance.op as usize) as u16;
                 Access {
                     lane,
-                    place: instance.iteration + 1,
+                    place: NonZeroU32::MIN.saturating_add(instance.iteration),
                     op: instance.op,
                 }
             }

@@ -117,7 +117,7 @@ impl<'a> Runner<'a, '_> {
                 ),
             );
         }
-        match self.channels.entry(key) {
+        match self.channels[key.1 as usize].entry((key.0, key.2)) {
             Entry::Vacant(place) => {
                 place.insert(Waiting {
                     sends,
