@@ -9,7 +9,7 @@ use allhands_core::call::Call;
 use allhands_core::schedule::Shape;
 use allhands_core::schedule::text::{Directive, Document, parse, print};
 use allhands_core::symbolic::{Failure, Law};
-use allhands_core::verify::{LOWERED_RANKS, check_claims, lowered, verify_world};
+use allhands_core::verify::{check_claims, lowered, verify_world};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ fn examine(document: &Document) -> Result<(), Failure> {
                 }
                 "lowered" => {
                     assert!(
-                        call.ranks <= LOWERED_RANKS,
+                        call.ranks <= lowered::MOST_RANKS,
                         "too many ranks for test lowered"
                     );
                     lowered::check(call, schedules)?;

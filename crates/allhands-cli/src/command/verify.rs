@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Every send meets its receive; it ends even when nothing is buffered; each contribution counts
 /// exactly once and in order; nothing is read before it is written; no two operations in flight
 /// touch the same bytes; and steps, volume and work are what the algorithm claims. With up to
-/// 16 ranks the lowered form, which is what runs, is run on real elements too.
+/// 64 ranks the lowered form, which is what runs, is run on real elements too.
 ///
 /// Exit status 1 when a proof fails, 2 when the arguments are wrong.
 ///

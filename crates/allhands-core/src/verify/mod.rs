@@ -9,7 +9,7 @@
 //!    two consecutive calls.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims.
 //!
-//! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of small worlds
+//! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved.
 
 pub mod bound;
@@ -22,9 +22,6 @@ use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
 use alloc::vec::Vec;
-
-/// Up to this many ranks the lowered form is run too.
-pub const LOWERED_RANKS: u32 = 16;
 
 /// What was proved, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +54,7 @@ pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
     let in_place = strictest(algorithm, shape, true);
     let world = algorithm.world(&in_place);
     // Small worlds are run all the same; they show that the shortcut is right.
-    let only_staged = in_place.ranks() > LOWERED_RANKS
+    let only_staged = in_place.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
         && world
             .iter()
             .zip(&schedules)
@@ -86,9 +83,7 @@ fn verify_placed(
     let windows = algorithm.requires.contains(&Requirement::Window);
     let counted = verify_world(&shape.call, schedules, windows)?;
     check_claims(&(algorithm.claims)(shape), &counted)?;
-    if shape.ranks() <= LOWERED_RANKS {
-        lowered::check(&shape.call, schedules)?;
-    }
+    lowered::check(&shape.call, schedules)?;
     Ok(counted)
 }
 
