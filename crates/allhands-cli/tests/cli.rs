@@ -192,3 +192,28 @@ fn completions_name_the_commands() {
         assert!(printed(&["completions", shell]).contains("verify"));
     }
 }
+
+#[test]
+fn irregular_layouts_are_measured_where_there_are_any() {
+    let folder = std::env::temp_dir().join(format!("allhands-cli-layout-{}", std::process::id()));
+    let plots = folder.to_str().expect("a name in UTF-8");
+    let run = [
+        "bench", "-n", "3", "--bytes", "64", "--time", "0.5", "--json", "-",
+    ];
+    let text = printed(&[&run[..], &["--layout", "random:3", "--plots", plots]].concat());
+    let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
+    for collective in [
+        "scatter",
+        "gather",
+        "allgather",
+        "alltoall",
+        "reduce-scatter",
+    ] {
+        assert!(records.iter().any(|r| r["collective"] == collective));
+    }
+    let right = |r: &serde_json::Value| r["correct"] == true && r["layout"] == "random:3";
+    assert!(records.iter().all(right), "{text}");
+    assert!(said(&["bench", "scan", "--layout", "uneven"]).contains("no irregular form"));
+    assert!(said(&["bench", "--layout", "random"]).contains("random:SEED"));
+    std::fs::remove_dir_all(&folder).expect("the plots can be removed");
+}

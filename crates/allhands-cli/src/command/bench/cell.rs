@@ -1,5 +1,6 @@
 //! A cell of the benchmark: one algorithm at one size, run until its time is up.
 
+use super::spread::Spread;
 use super::workload::Workload;
 use allhands::{Error, operation, threads};
 use allhands_core::algorithm::Algorithm;
@@ -21,6 +22,8 @@ pub struct Cell {
     pub root: u32,
     /// The size as the user types it.
     pub bytes: usize,
+    /// The lengths of blocks around it.
+    pub spread: Spread,
 }
 
 /// What was measured.
@@ -37,6 +40,9 @@ pub struct Record {
     pub median_us: f64,
     pub p99_us: f64,
     pub correct: bool,
+    /// The layout, if it is not regular.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -109,6 +115,7 @@ pub fn measure(cell: &Cell, budget: Duration) -> Record {
         median_us: at(0.5),
         p99_us: at(0.99),
         correct: failure.is_none() && !times.is_empty(),
+        layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
         failure,
     }
 }
@@ -140,9 +147,10 @@ fn run_rank(
     let begin = Instant::now();
     for (iteration, (start, end)) in clock.spans.iter().enumerate() {
         workload.fill(iteration as u64);
+        let operation = workload.operation().algorithm(&name);
         comm.barrier()?;
         let started = clock.origin.elapsed().as_nanos() as u64;
-        comm.run(workload.operation().algorithm(&name))?;
+        comm.run(operation)?;
         let ended = clock.origin.elapsed().as_nanos() as u64;
         start.fetch_min(started, Ordering::Relaxed);
         end.fetch_max(ended, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 mod cell;
 mod plot;
 mod report;
+mod spread;
 mod workload;
 
 use crate::ranks::Ranks;
@@ -11,6 +12,7 @@ use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 use cell::{Cell, Record};
 use indicatif::{ProgressBar, ProgressStyle};
+use spread::Spread;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +30,7 @@ use std::time::{Duration, Instant};
 /// Examples:
 ///   allhands bench --quick
 ///   allhands bench allreduce broadcast --ranks 2,4 --bytes 8,64K --json times.json
+///   allhands bench alltoall --layout random:1
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -50,6 +53,10 @@ pub struct Arguments {
     /// The root
     #[arg(long, default_value_t = 0)]
     root: u32,
+
+    /// The lengths of blocks: regular, uneven (a ramp from nothing to twice the size), random:SEED (up to twice the size)
+    #[arg(long, default_value = "regular")]
+    layout: Spread,
 
     /// Seconds for everything
     #[arg(long, value_name = "S", default_value_t = 100.0)]
@@ -148,8 +155,17 @@ fn progress_bar(cells: usize) -> ProgressBar {
 /// The cells to measure: a row for each collective, number of ranks and size.
 fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
     let mut collectives = arguments.collectives.clone();
+    let irregular = arguments.layout != Spread::Regular;
     if collectives.is_empty() {
         collectives.extend(Collective::ALL);
+        collectives.retain(|c| !irregular || spread::has_irregular(*c));
+    }
+    if let Some(collective) = collectives.iter().find(|c| !spread::has_irregular(**c)) {
+        anyhow::ensure!(
+            !irregular,
+            "--layout {}: {collective} has no irregular form; scatter, gather, allgather, alltoall and reduce-scatter have",
+            arguments.layout
+        );
     }
     anyhow::ensure!(
         arguments.algorithm.is_none() || collectives.len() == 1,
@@ -198,6 +214,7 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
                             ranks,
                             root,
                             bytes,
+                            spread: arguments.layout,
                         });
                     }
                 }

@@ -1,11 +1,11 @@
-//! Plots of a benchmark: time over size, a line for each algorithm, an SVG for each collective.
+//! Plots of a benchmark, an SVG for each collective: time over size, a line for each algorithm; bars where there is one size.
 
 use super::cell::Record;
 use super::report::size;
 use anyhow::{Context, anyhow};
 use plotters::prelude::{
-    BLACK, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor,
-    SVGBackend, SeriesLabelPosition, WHITE,
+    BLACK, ChartBuilder, Color, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor,
+    Rectangle, SVGBackend, SeriesLabelPosition, Text, WHITE,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,34 +28,36 @@ const COLOURS: [RGBColor; 12] = [
 
 type Lines<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 
-/// Draws every collective that was measured at two sizes at least; returns how many plots were made.
+/// Draws every collective; returns how many plots were made.
 pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
-    for record in records.iter().filter(|r| r.correct && r.bytes > 0) {
+    for record in records.iter().filter(|r| r.correct) {
         let lines = groups.entry((record.collective, record.ranks)).or_default();
         lines
             .entry(&record.algorithm)
             .or_default()
             .push((record.bytes as f64, record.median_us));
     }
-    groups.retain(|_, lines| lines.values().any(|line| line.len() > 1));
     if !groups.is_empty() {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     for ((collective, ranks), lines) in &groups {
         let path = folder.join(format!("{collective}-{ranks}.svg"));
-        one(
-            &path,
-            &format!("{collective}, {ranks} ranks as threads"),
-            lines,
-        )
-        .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
+        let title = format!("{collective}, {ranks} ranks as threads");
+        let sizes = lines.values().map(Vec::len).max();
+        let draw = if sizes > Some(1) { over_size } else { bars };
+        draw(&path, &title, lines)
+            .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
     }
     Ok(groups.len())
 }
 
-fn one(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn over_size(
+    path: &Path,
+    title: &str,
+    lines: &Lines<'_>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let points = || lines.values().flatten();
     let bound = |pick: fn(&(f64, f64)) -> f64, least: bool| {
         let fold = if least { f64::min } else { f64::max };
@@ -99,6 +101,41 @@ fn one(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::e
         .border_style(BLACK)
         .background_style(WHITE)
         .draw()?;
+    root.present()?;
+    Ok(())
+}
+
+/// A bar for each algorithm, the fastest on top.
+fn bars(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let mut times: Vec<(&str, f64)> = lines
+        .iter()
+        .flat_map(|(name, line)| line.iter().map(|point| (*name, point.1)))
+        .collect();
+    times.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let most = times.first().map_or(1.0, |t| t.1);
+    let root = SVGBackend::new(path, (960, 100 + 34 * times.len() as u32)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, ("sans-serif", 22))
+        .margin(12)
+        .x_label_area_size(44)
+        .build_cartesian_2d(0.0..most * 1.4, 0.0..times.len() as f64)?;
+    chart
+        .configure_mesh()
+        .x_desc("median µs")
+        .disable_y_mesh()
+        .disable_y_axis()
+        .light_line_style(RGBColor(240, 240, 240))
+        .draw()?;
+    let bar = |(row, time): (f64, f64)| {
+        Rectangle::new([(0.0, row + 0.15), (time, row + 0.85)], COLOURS[5].filled())
+    };
+    let rows = || (0..times.len()).map(|row| row as f64).zip(&times);
+    chart.draw_series(rows().map(|(row, t)| bar((row, t.1))))?;
+    chart.draw_series(rows().map(|(row, (name, time))| {
+        let words = format!("{name} {time:.1}");
+        Text::new(words, (time + most * 0.01, row + 0.65), ("sans-serif", 15))
+    }))?;
     root.present()?;
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The workload of a cell: buffers, inputs that differ in every iteration, and what must come out.
 
 use super::cell::Cell;
+use super::spread::Spread;
 use allhands::Sum;
 use allhands::operation::{self, Operation};
 use allhands_core::call::{Call, Collective};
-use allhands_core::schedule::Layout;
 
 /// One rank's buffers.
 pub struct Workload {
@@ -12,6 +12,7 @@ pub struct Workload {
     rank: u32,
     /// Elements of the whole vector, or of a block.
     elements: usize,
+    spread: Spread,
     input: Vec<u64>,
     output: Vec<u64>,
 }
@@ -47,6 +48,7 @@ impl Workload {
             call,
             rank,
             elements,
+            spread: cell.spread,
             input: Vec::new(),
             output: Vec::new(),
         };
@@ -61,12 +63,11 @@ impl Workload {
     }
 
     fn unit_elements(&self, unit: u64) -> usize {
-        match self.call.collective {
-            Collective::ReduceScatter => Layout::Even(self.elements)
-                .elements(unit, self.call.ranks)
-                .unwrap_or(0),
-            _ => self.elements,
-        }
+        self.spread.elements(&self.call, unit, self.elements)
+    }
+
+    fn counts(&self, units: impl Iterator<Item = u64>) -> Vec<usize> {
+        units.map(|unit| self.unit_elements(unit)).collect()
     }
 
     /// New input, and output that is certainly wrong.
@@ -89,26 +90,29 @@ impl Workload {
 
     /// The call on these buffers.
     pub fn operation(&mut self) -> Operation<'_> {
+        let (ranks, rank) = (u64::from(self.call.ranks), u64::from(self.rank));
+        let counts = match self.call.collective {
+            Collective::Alltoall => self.counts((0..ranks).map(|to| rank * ranks + to)),
+            _ => self.counts(0..ranks),
+        };
+        let regular = self.spread == Spread::Regular;
+        let receive = self.counts((0..ranks).map(|from| from * ranks + rank));
         let (input, output, root) = (&self.input, &mut self.output, self.call.root as usize);
         match self.call.collective {
             Collective::Barrier => operation::barrier(),
             Collective::Broadcast => operation::broadcast(output, root),
-            Collective::Scatter => operation::scatter(input, output, root),
-            Collective::Gather => operation::gather(input, output, root),
-            Collective::Allgather => operation::allgather(input, output),
-            Collective::Alltoall => operation::all_to_all(input, output),
-            Collective::ReduceScatter => {
-                let ranks = self.call.ranks;
-                let even = Layout::Even(self.elements);
-                let counts: Vec<usize> = (0..ranks)
-                    .map(|r| even.elements(u64::from(r), ranks).unwrap_or(0))
-                    .collect();
-                if self.elements.is_multiple_of(ranks as usize) {
-                    operation::reduce_scatter(input, output, &Sum)
-                } else {
-                    operation::reduce_scatter_v(input, &counts, output, &Sum)
-                }
+            Collective::Scatter if regular => operation::scatter(input, output, root),
+            Collective::Scatter => operation::scatter_v(input, &counts, output, root),
+            Collective::Gather if regular => operation::gather(input, output, root),
+            Collective::Gather => operation::gather_v(input, output, &counts, root),
+            Collective::Allgather if regular => operation::allgather(input, output),
+            Collective::Allgather => operation::allgather_v(input, output, &counts),
+            Collective::Alltoall if regular => operation::all_to_all(input, output),
+            Collective::Alltoall => operation::all_to_all_v(input, &counts, output, &receive),
+            Collective::ReduceScatter if counts.iter().all(|n| *n == counts[0]) => {
+                operation::reduce_scatter(input, output, &Sum)
             }
+            Collective::ReduceScatter => operation::reduce_scatter_v(input, &counts, output, &Sum),
             Collective::Reduce => operation::reduce(input, output, &Sum, root),
             Collective::Allreduce => operation::allreduce(input, output, &Sum),
             Collective::Scan => operation::scan(input, output, &Sum),
