@@ -28,6 +28,8 @@ pub enum When {
     Always,
     /// Once this folder holds Rust files.
     RustFilesIn(&'static str),
+    /// On this platform: an operating system and an architecture, as the standard library names them.
+    On(&'static str, &'static str),
 }
 
 /// What a skip, for want of a program, does to the verdict.
@@ -72,7 +74,7 @@ pub const STEPS: &[Step] = &[
             "--",
             "verify",
             "--ranks",
-            "1..=32",
+            "1..=64",
             "--all-roots",
             "--quiet",
         ],
@@ -138,6 +140,28 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+    },
+    Step {
+        name: "unsafe code under AddressSanitizer",
+        cargo: &[
+            "test",
+            "--locked",
+            "--package",
+            "allhands",
+            "--lib",
+            "--tests",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+        ],
+        // A test forgets a request on purpose: a leak, and the only one.
+        environment: &[
+            ("RUSTC_BOOTSTRAP", "1"),
+            ("RUSTFLAGS", "-Zsanitizer=address"),
+            ("ASAN_OPTIONS", "detect_leaks=0"),
+            ("CARGO_TARGET_DIR", "target/asan"),
+        ],
+        needs: &[],
+        when: When::On("linux", "x86_64"),
     },
     Step {
         name: "models of the lock-free parts, every interleaving",
@@ -245,6 +269,9 @@ fn has_work(root: &Path, when: When) -> bool {
                 .flatten()
                 .any(|entry| entry.path().extension().is_some_and(|end| end == "rs"))
         }),
+        When::On(system, architecture) => {
+            (system, architecture) == (std::env::consts::OS, std::env::consts::ARCH)
+        }
     }
 }
 
@@ -309,5 +336,6 @@ mod tests {
         assert!(has_work(&root, When::Always));
         assert!(has_work(&root, When::RustFilesIn("xtask/src")));
         assert!(!has_work(&root, When::RustFilesIn("no/such/folder")));
+        assert!(!has_work(&root, When::On("linux", "no-such-architecture")));
     }
 }

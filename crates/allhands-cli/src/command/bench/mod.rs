@@ -152,8 +152,8 @@ fn progress_bar(cells: usize) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// The cells to measure: a row for each collective, number of ranks and size.
-fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
+/// The collectives to measure: those that were named, or all that fit.
+fn collectives(arguments: &Arguments) -> anyhow::Result<Vec<Collective>> {
     let mut collectives = arguments.collectives.clone();
     let irregular = arguments.layout != Spread::Regular;
     if collectives.is_empty() {
@@ -171,6 +171,12 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
         arguments.algorithm.is_none() || collectives.len() == 1,
         "--algorithm needs one collective, as in: allhands bench allreduce --algorithm ring"
     );
+    Ok(collectives)
+}
+
+/// The cells to measure: a row for each collective, number of ranks and size.
+fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
+    let collectives = collectives(arguments)?;
     let sizes = if arguments.quick {
         vec![8, 4 << 10, 256 << 10]
     } else {
