@@ -9,12 +9,11 @@
 //!
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
-use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -35,14 +34,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    let circle = Circle {
-        size: b.ranks(),
-        position: rank,
-        rank_at: &|position| position,
-        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[input],
-    };
-    exchange::circulant(b, &circle);
+    among_all(b, input, output, exchange::circulant);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -9,11 +9,10 @@
 //!
 //! Source: T 4.1.
 
-use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -34,14 +33,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    let circle = Circle {
-        size: b.ranks(),
-        position: rank,
-        rank_at: &|position| position,
-        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[input],
-    };
-    exchange::ring(b, &circle);
+    among_all(b, input, output, exchange::ring);
 }
 
 fn claims(shape: &Shape) -> Claims {

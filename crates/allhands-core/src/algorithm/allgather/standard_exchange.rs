@@ -9,11 +9,10 @@
 //!
 //! Source: Q 5.1.2, figure 4, equations 3 and 4.
 
-use crate::algorithm::phase::exchange::{self, Circle, multiplying_claims};
+use crate::algorithm::phase::exchange::{self, among_all, multiplying_claims};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -34,15 +33,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    let circle = Circle {
-        size: b.ranks(),
-        position: rank,
-        rank_at: &|position| position,
-        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[input],
-    };
     let radix = b.shape().ports() + 1;
-    exchange::multiplying(b, &circle, radix);
+    among_all(b, input, output, |b, all| {
+        exchange::multiplying(b, all, radix)
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -8,13 +8,12 @@
 //!
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
-use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::phase::halving;
 use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
 use crate::call::Collective;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -43,14 +42,7 @@ fn build(b: &mut Builder) {
     );
     let own = output.at(rank);
     halving::circulant(b, input, rotated, own);
-    let circle = Circle {
-        size: p,
-        position: rank,
-        rank_at: &|position| position,
-        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[own],
-    };
-    exchange::circulant(b, &circle);
+    among_all(b, own, output, exchange::circulant);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -46,7 +46,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "distance=halving,fold=whole",
     ],
     in_place: InPlace::Natural,
-    ordered: |shape| shape.get("distance") == 0,
+    ordered: |shape| Distance::of(shape) == Distance::Doubling,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
@@ -61,11 +61,7 @@ fn build(b: &mut Builder) {
             position,
             rank_at: &|position| folding.actual(position),
             blocks_of: &|slots| slots,
-            distance: if b.get("distance") == 0 {
-                Distance::Doubling
-            } else {
-                Distance::Halving
-            },
+            distance: Distance::of(b.shape()),
         };
         halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         halving::allgather(b, &halves, output);

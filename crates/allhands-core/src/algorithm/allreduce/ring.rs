@@ -8,12 +8,11 @@
 //!
 //! Source: T 5.3.
 
-use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::phase::halving;
 use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -35,14 +34,7 @@ fn build(b: &mut Builder) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
     let own = output.at(rank);
     halving::pairwise(b, input, own);
-    let circle = Circle {
-        size: b.ranks(),
-        position: rank,
-        rank_at: &|position| position,
-        blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[own],
-    };
-    exchange::ring(b, &circle);
+    among_all(b, own, output, exchange::ring);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -8,6 +8,7 @@ use crate::pattern::circulant::halvings;
 use crate::pattern::exchange::{ring_allgather, shifted};
 use crate::pattern::multiplying::Multiplying;
 use crate::schedule::{Blocks, Builder};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -45,6 +46,23 @@ impl Circle<'_> {
         }
         blocks
     }
+}
+
+/// Runs a phase among all ranks in their order: the blocks of `vector` are theirs, the own one lies at `own` at first.
+pub fn among_all(
+    b: &mut Builder,
+    own: Blocks,
+    vector: Blocks,
+    phase: impl FnOnce(&mut Builder, &Circle<'_>),
+) {
+    let circle = Circle {
+        size: b.ranks(),
+        position: b.rank(),
+        rank_at: &|position| position,
+        blocks: &|range| vec![vector.slice(range.start, range.end - range.start)],
+        own: &[own],
+    };
+    phase(b, &circle);
 }
 
 /// Ring: each position passes on to the next what came last; size − 1 steps of one block (T 4.1).

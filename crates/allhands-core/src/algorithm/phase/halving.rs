@@ -9,7 +9,7 @@ use super::view;
 use crate::pattern::circulant::{Halving, halvings};
 use crate::pattern::exchange::shifted;
 use crate::pattern::math::floor_log2;
-use crate::schedule::{Blocks, Builder, Side};
+use crate::schedule::{Blocks, Builder, Shape, Side};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -20,6 +20,17 @@ pub enum Distance {
     Doubling,
     /// n/2, n/4, …
     Halving,
+}
+
+impl Distance {
+    /// What the parameter `distance` says.
+    #[must_use]
+    pub fn of(shape: &Shape) -> Distance {
+        match shape.get("distance") {
+            0 => Distance::Doubling,
+            _ => Distance::Halving,
+        }
+    }
 }
 
 /// The ranks of a halving, and which blocks its slots are.

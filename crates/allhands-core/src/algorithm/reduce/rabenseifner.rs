@@ -45,7 +45,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "distance=halving,fold=whole",
     ],
     in_place: InPlace::Natural,
-    ordered: |shape| shape.get("distance") == 0,
+    ordered: |shape| Distance::of(shape) == Distance::Doubling,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
@@ -53,14 +53,6 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn folding(shape: &Shape) -> Folding {
     Folding::to_power(shape.ranks(), 2, Fold::Neighbour(Keeper::First)).keeping(shape.call.root)
-}
-
-fn distance(shape: &Shape) -> Distance {
-    if shape.get("distance") == 0 {
-        Distance::Doubling
-    } else {
-        Distance::Halving
-    }
 }
 
 fn root_position(shape: &Shape) -> u32 {
@@ -73,7 +65,7 @@ fn root_position(shape: &Shape) -> u32 {
 fn build(b: &mut Builder) {
     let (folding, distance, root) = (
         folding(b.shape()),
-        distance(b.shape()),
+        Distance::of(b.shape()),
         root_position(b.shape()),
     );
     let (input, in_halves) = (b.input(), b.get("fold") == 0);
@@ -108,7 +100,7 @@ fn claims(shape: &Shape) -> Claims {
     };
     let volume = |position| {
         let folded = u64::from(folding.guests(position).len());
-        let (up, down) = halving::gather_slots(folding.kept(), position, root, distance(shape));
+        let (up, down) = halving::gather_slots(folding.kept(), position, root, Distance::of(shape));
         let (up, down) = (
             folded * sent + u64::from(up),
             folded * received + u64::from(down),
