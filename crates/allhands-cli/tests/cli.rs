@@ -217,3 +217,22 @@ fn irregular_layouts_are_measured_where_there_are_any() {
     assert!(said(&["bench", "--layout", "random"]).contains("random:SEED"));
     std::fs::remove_dir_all(&folder).expect("the plots can be removed");
 }
+
+#[test]
+fn the_picture_in_the_readme_is_what_is_drawn() {
+    let file = std::env::temp_dir().join(format!("allhands-cli-{}.svg", std::process::id()));
+    let path = file.to_str().expect("a name in UTF-8");
+    printed(&[
+        "draw",
+        "allgather",
+        "--algorithm",
+        "bruck",
+        "-n",
+        "6",
+        "-o",
+        path,
+    ]);
+    let drawn = std::fs::read_to_string(&file).expect("it was written");
+    assert!(drawn == include_str!("../../../docs/allgather-bruck-6.svg"));
+    std::fs::remove_file(&file).expect("it can be removed");
+}

@@ -314,7 +314,11 @@ impl<'a, 'o> Runner<'a, 'o> {
             };
             self.observer.item_done(rank, item, round, &read);
         }
-        self.wake_awaiting(rank)
+        // Only another strand can have waited for this one.
+        if strands > 1 {
+            self.wake_awaiting(rank)?;
+        }
+        Ok(())
     }
 
     /// Lets go the operations of this rank that wait for a strand that has come far enough.

@@ -113,7 +113,7 @@ fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Pane
     }
     // Frames and words over the cells, so that no neighbour covers them.
     for (row, cells) in panel.table.rows.iter().enumerate() {
-        for (rank, cell) in cells.iter().enumerate() {
+        for (rank, cell) in cells.iter().enumerate().filter(|(_, c)| c.unit.is_some()) {
             contents(canvas, corner(row, rank), column, cell);
         }
     }
