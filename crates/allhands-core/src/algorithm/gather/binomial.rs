@@ -9,13 +9,11 @@
 //!
 //! Source: Q 5.1.1 (equation 1).
 
-use crate::algorithm::phase::tree::{self, Group, wrapped};
+use crate::algorithm::phase::tree;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::pattern::knomial::{Edge, KnomialTree};
-use crate::pattern::math::{absolute, relative};
-use crate::schedule::{Builder, Shape, Units};
-use alloc::vec;
+use crate::pattern::knomial::KnomialTree;
+use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -41,35 +39,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (p, root, rank, ports) = (b.ranks(), b.root(), b.rank(), b.shape().ports());
-    let tree = KnomialTree::new(p, b.shape().radix());
-    let me = relative(rank, root, p);
-    let rank_at = |position| absolute(position, root, p);
-    let group = Group {
-        tree,
-        position: me,
-        rank_at: &rank_at,
-        ports,
-    };
-    let (input, output) = (b.input(), b.output());
-    if me == 0 {
+    let (input, output, root) = (b.input(), b.output(), b.root());
+    if b.rank() == root {
         b.copy(input, output.at(root));
-        tree::up(b, &group, &[], &|edge: &Edge| {
-            wrapped(output, rank_at(edge.child), edge.size)
-        });
-        return;
     }
-    let below = tree.subtree(me).len() as u32 - 1;
-    let subtree = b.scratch(
-        Units::Run {
-            first: (rank + 1) % p,
-            modulo: p,
-        },
-        below,
-    );
-    tree::up(b, &group, &[input, subtree], &|edge| {
-        vec![subtree.slice(edge.child - me - 1, edge.size)]
-    });
+    tree::blocks(b, input, output, tree::up);
 }
 
 fn claims(shape: &Shape) -> Claims {

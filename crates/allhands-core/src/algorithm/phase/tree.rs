@@ -13,7 +13,8 @@
 use crate::algorithm::Claims;
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::{absolute, power, relative};
-use crate::schedule::{Blocks, Builder, Shape, Side};
+use crate::schedule::{Blocks, Builder, Shape, Side, Units};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The ranks of a tree: position 0 is the root.
@@ -66,8 +67,8 @@ pub fn down(
     serve(b, group, &group.rounds(), own, for_child);
 }
 
-/// A way down the tree: [`down`] or [`down_at_once`].
-pub type Down = fn(&mut Builder, &Group<'_>, &[Blocks], &dyn Fn(&Edge) -> Vec<Blocks>);
+/// A way along the tree: [`up`], [`down`] or [`down_at_once`].
+pub type Walk = fn(&mut Builder, &Group<'_>, &[Blocks], &dyn Fn(&Edge) -> Vec<Blocks>);
 
 /// As [`down`], with the messages to all children in one step.
 pub fn down_at_once(
@@ -158,8 +159,34 @@ pub fn reduce_up(
     sum
 }
 
+/// Blocks between the root, which has `all` of them, and the other ranks, each with its `own`, along the tree of the call's
+/// radix and ports: gathered by [`up`], scattered by [`down`]. The root's own block is not moved.
+pub fn blocks(b: &mut Builder, own: Blocks, all: Blocks, walk: Walk) {
+    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
+    let rank_at = |position| absolute(position, root, p);
+    let group = Group {
+        tree: KnomialTree::new(p, b.shape().radix()),
+        position: relative(rank, root, p),
+        rank_at: &rank_at,
+        ports: b.shape().ports(),
+    };
+    if rank == root {
+        let subtree = |edge: &Edge| wrapped(all, rank_at(edge.child), edge.size);
+        return walk(b, &group, &[], &subtree);
+    }
+    let me = group.position;
+    let run = Units::Run {
+        first: (rank + 1) % p,
+        modulo: p,
+    };
+    let below = b.scratch(run, group.tree.subtree(me).len() as u32 - 1);
+    walk(b, &group, &[own, below], &|edge| {
+        vec![below.slice(edge.child - me - 1, edge.size)]
+    });
+}
+
 /// The root's vector to every rank down the tree of the call's radix and ports; `serve` is [`down`] or [`down_at_once`].
-pub fn broadcast(b: &mut Builder, serve: Down) {
+pub fn broadcast(b: &mut Builder, serve: Walk) {
     let (p, root) = (b.ranks(), b.root());
     let rank_at = |position| absolute(position, root, p);
     let group = Group {
