@@ -1,6 +1,8 @@
 //! Measures what short messages cost between threads: `threads_latency [RANKS] [BYTES] [CALLS]`.
 
-use allhands::transport::threads::{Buffers, Flight, Port, spawn};
+use allhands::element::TypeSignature;
+use allhands::operator::{Operator, Sum};
+use allhands::transport::node::{Buffers, Flight, Port, spawn};
 use allhands::transport::{AlignedBytes, Combine, Signature};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
@@ -23,17 +25,16 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
     let shape = algorithm.shape(call, "").expect("no parameters");
     let schedule = algorithm.schedule(&shape, port.rank());
     let plan = Plan::lower(&schedule, &call, &Layout::Even(elements), 8).expect("lowers");
-    let stamp = port.fabric().stamp(&Signature {
+    let stamp = port.stamp(&Signature {
         collective: call.collective,
         algorithm: algorithm.name.into(),
         root: 0,
         bytes: 8 * elements as u64,
-        element: "u64".into(),
-        operator: "sum".into(),
+        element: Some(TypeSignature::of::<u64>()),
+        operator: Some(Operator::<u64>::signature(&Sum)),
     });
     let mut cursor = Cursor::new(&plan);
-    let [input, output, scratch] =
-        [0, 1, 2].map(|space| AlignedBytes::zeroed(plan.space_bytes[space]));
+    let [input, output] = [0, 1].map(|space| AlignedBytes::zeroed(plan.space_bytes[space]));
     // SAFETY: `add` keeps to its runs.
     let combine = unsafe { Combine::new(8, add, std::ptr::null()) };
     // After the buffers, so that it is dropped before them.
@@ -47,7 +48,6 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
         let buffers = Buffers {
             input: input.address(),
             output: output.address(),
-            scratch: scratch.address(),
         };
         // SAFETY: buffers as long as the plan says, which outlive the flight; its own plan and cursor.
         unsafe { port.begin(&mut flight, &stamp, buffers, Some(combine)) }.expect("begins");

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::transport::threads::{Flight, Port, Stamp};
-use crate::transport::{AlignedBytes, TransportError};
+use crate::transport::TransportError;
+use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
 use allhands_core::call::Call;
 use allhands_core::progress::Cursor;
@@ -142,11 +142,10 @@ pub(crate) fn named(call: &Call, text: &str) -> Result<(&'static Algorithm, Shap
 pub(crate) struct Running {
     pub(crate) flight: Flight,
     pub(crate) cursor: Cursor,
-    pub(crate) scratch: AlignedBytes,
 }
 
 impl Running {
-    /// Memory, cursor and flight for a plan; `window_key` as [`Flight::new`] wants it.
+    /// Cursor and flight for a plan; `window_key` as [`Flight::new`] wants it.
     pub(crate) fn new(
         port: &Port,
         plan: &Plan,
@@ -155,7 +154,6 @@ impl Running {
         Ok(Running {
             flight: Flight::new(port, plan, window_key)?,
             cursor: Cursor::new(plan),
-            scratch: AlignedBytes::zeroed(plan.space_bytes[Space::Scratch.index()]),
         })
     }
 }

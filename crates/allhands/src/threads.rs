@@ -1,9 +1,8 @@
 //! Ranks that are threads of this process: nothing to install, nothing to launch.
 
-use crate::communicator::{Communicator, World};
+use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::transport::threads::{Port, spawn};
-use std::sync::Arc;
+use crate::transport::node::{Port, spawn};
 
 /// Runs `rank_main` on `ranks` threads, each with its communicator, and gives what they return, by rank.
 ///
@@ -27,10 +26,9 @@ pub fn run<R: Send>(
     if ranks == 0 {
         return Err(Error::NoRanks);
     }
-    let world = Arc::new(World::default());
     let results = spawn(ranks as u32, |rank, fabric| {
         let port = Port::new(fabric, rank)?;
-        Ok::<R, Error>(rank_main(Communicator::new(port, Arc::clone(&world), 0)))
+        Ok::<R, Error>(rank_main(Communicator::new(port)))
     })?;
     results.into_iter().collect()
 }

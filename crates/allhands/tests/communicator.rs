@@ -160,7 +160,7 @@ fn a_communicator_moves_to_another_thread() {
 fn ranks_that_call_differently_are_told_what_differs() {
     type Call = fn(&Communicator) -> Result<(), Error>;
     let cases: [(&str, Call); 5] = [
-        ("root 1", |comm| {
+        ("make different calls: root ", |comm| {
             comm.broadcast(&mut [0u8; 4], comm.rank().min(1))
         }),
         ("length in bytes", |comm| {

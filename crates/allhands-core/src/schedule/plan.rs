@@ -56,6 +56,17 @@ impl Moving {
         }
     }
 
+    /// The most bytes that it has in any iteration.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        let longer = if self.longer > 0 {
+            self.element_bytes
+        } else {
+            0
+        };
+        self.units as usize * (self.unit_bytes + longer)
+    }
+
     fn start_of(&self, unit: usize) -> usize {
         unit * self.unit_bytes + unit.min(self.longer) * self.element_bytes
     }

@@ -5,7 +5,7 @@ use crate::operation::Operation;
 use crate::policy::{self, Policy};
 use crate::prepared::{Key, PlanCache, Prepared, Running, named};
 use crate::transport::Signature;
-use crate::transport::threads::{Buffers, Port, Stamp};
+use crate::transport::node::{Buffers, Port, Stamp};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::Status;
@@ -20,8 +20,6 @@ pub(super) struct Inner {
     pub(super) under_way: usize,
     pub(super) policy: Policy,
     pub(super) next_window: u64,
-    pub(super) number: u64,
-    pub(super) splits: u64,
 }
 
 /// A nonblocking call.
@@ -143,7 +141,6 @@ impl Inner {
         )?);
         let stamp = self
             .port
-            .fabric()
             .stamp(&signature(operation, call, layout, &prepared));
         let window_key = self.next_window;
         self.next_window += u64::from(prepared.has_window());
@@ -166,7 +163,6 @@ impl Inner {
     pub(super) unsafe fn begin(
         &mut self,
         operation: &Operation<'_>,
-        prepared: &Prepared,
         stamp: &Stamp,
         running: &mut Running,
     ) -> Result<(), Error> {
@@ -174,12 +170,7 @@ impl Inner {
         let combine = operation.reduction.map(|r| unsafe { r.kernel.erase() });
         let output = operation.output.start;
         let input = operation.input.start.cast_const();
-        let buffers = Buffers {
-            input,
-            output,
-            scratch: running.scratch.address(),
-        };
-        debug_assert_eq!(running.scratch.len(), prepared.plan.space_bytes[2]);
+        let buffers = Buffers { input, output };
         // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
         // the cursor is new or was reset, and the flight is idle and of this plan.
         unsafe {
@@ -290,13 +281,7 @@ fn signature(
         algorithm: prepared.name().into(),
         root: call.root,
         bytes: bytes as u64,
-        element: if barrier {
-            "".into()
-        } else {
-            operation.element.signature.to_string().into()
-        },
-        operator: operation
-            .reduction
-            .map_or_else(|| "".into(), |r| r.signature.to_string().into()),
+        element: (!barrier).then_some(operation.element.signature),
+        operator: operation.reduction.map(|r| r.signature),
     }
 }

@@ -3,18 +3,15 @@
 mod inner;
 mod split;
 
-pub(crate) use split::World;
-
 use crate::error::Error;
 use crate::operation::{self, Operation};
 use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
-use crate::transport::threads::Port;
+use crate::transport::node::Port;
 use allhands_core::call::Call;
 use allhands_core::schedule::Layout;
 use inner::{Active, Arrival, Inner, Ready, progress};
 use std::cell::RefCell;
-use std::sync::Arc;
 
 /// The ranks that call collectives together, as one of them sees them.
 ///
@@ -29,11 +26,10 @@ pub struct Communicator {
     inner: RefCell<Inner>,
     rank: usize,
     size: usize,
-    world: Arc<World>,
 }
 
 impl Communicator {
-    pub(crate) fn new(port: Port, world: Arc<World>, number: u64) -> Communicator {
+    pub(crate) fn new(port: Port) -> Communicator {
         let (rank, size) = (port.rank() as usize, port.ranks() as usize);
         let inner = Inner {
             port,
@@ -42,14 +38,11 @@ impl Communicator {
             under_way: 0,
             policy: Policy::default(),
             next_window: 0,
-            number,
-            splits: 0,
         };
         Communicator {
             inner: RefCell::new(inner),
             rank,
             size,
-            world,
         }
     }
 
@@ -87,7 +80,7 @@ impl Communicator {
         } = inner.ready(&operation, &call, &layout)?;
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
         // `check` compared with the layout which the plan was lowered for; the scratch is the running's own.
-        unsafe { inner.begin(&operation, &prepared, &stamp, &mut running)? };
+        unsafe { inner.begin(&operation, &stamp, &mut running)? };
         let Running { flight, cursor, .. } = &mut running;
         if inner.under_way == 0 {
             inner.port.wait(flight, &prepared.plan, cursor)?;
@@ -148,7 +141,7 @@ impl Communicator {
         } = inner.ready(operation, &call, &layout)?;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of
         // active calls holds until the call has ended.
-        unsafe { inner.begin(operation, &prepared, &stamp, &mut running)? };
+        unsafe { inner.begin(operation, &stamp, &mut running)? };
         let active = Active {
             prepared,
             running: Some(running),

@@ -3,26 +3,7 @@
 use super::Communicator;
 use crate::error::Error;
 use crate::operation;
-use crate::transport::TransportError;
-use crate::transport::threads::{Fabric, Port};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// What all communicators of one run share: fabrics on their way to the ranks of a new communicator.
-#[derive(Default)]
-pub(crate) struct World {
-    /// By (parent's number, its how-manieth split, colour): number, fabric, and how many ranks have not taken it yet.
-    opening: Mutex<BTreeMap<(u64, u64, u64), Opening>>,
-    communicators: AtomicU64,
-}
-
-struct Opening {
-    number: u64,
-    fabric: Arc<Fabric>,
-    missing: usize,
-}
+use crate::transport::node::Port;
 
 impl Communicator {
     /// A communicator of the same ranks, whose calls are apart from this one's.
@@ -44,53 +25,32 @@ impl Communicator {
         let mine = [colour.map_or(u64::MAX, u64::from), key];
         let mut all = vec![0; 2 * self.size];
         self.run(operation::allgather(&mine, &mut all))?;
-        let (parent, split) = {
-            let mut inner = self.inner.borrow_mut();
-            inner.splits += 1;
-            (inner.number, inner.splits)
-        };
-        let Some(colour) = colour.map(u64::from) else {
-            return Ok(None);
-        };
-        let mut members: Vec<(u64, usize)> = (0..self.size)
-            .filter(|r| all[2 * r] == colour)
-            .map(|r| (all[2 * r + 1], r))
+        let mut members: Vec<(u64, u32)> = (0..self.size)
+            .filter(|r| all[2 * r] == mine[0])
+            .map(|r| (all[2 * r + 1], r as u32))
             .collect();
         members.sort_unstable();
-        let rank = members.iter().position(|m| m.1 == self.rank).unwrap_or(0);
-        let (fabric, number) = self.world.fabric((parent, split, colour), members.len())?;
-        let port = Port::new(fabric, rank as u32)?;
+        let members: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
+        // The first of the new ranks lays out their memory and shows it to all.
+        let first = members.first() == Some(&(self.rank as u32)) && colour.is_some();
+        let mut offsets = vec![0; self.size];
+        let parent = std::sync::Arc::clone(self.inner.borrow().port.fabric());
+        let offset = if first {
+            parent.lay_out(members.len() as u32)?
+        } else {
+            0
+        };
+        self.run(operation::allgather(&[offset], &mut offsets))?;
+        if colour.is_none() {
+            return Ok(None);
+        }
+        // SAFETY: the first member laid the memory out for just these members, each of which opens it here, once.
+        let fabric = unsafe { parent.open(offsets[members[0] as usize], &members) };
+        let rank = members.iter().position(|r| *r as usize == self.rank);
+        let port = Port::new(fabric, rank.unwrap_or(0) as u32)?;
         let policy = self.inner.borrow().policy.clone();
-        let new = Communicator::new(port, Arc::clone(&self.world), number);
+        let new = Communicator::new(port);
         new.set_policy(policy);
         Ok(Some(new))
-    }
-}
-
-impl World {
-    /// The fabric of a new communicator of `ranks` ranks, each of which asks once.
-    fn fabric(
-        &self,
-        key: (u64, u64, u64),
-        ranks: usize,
-    ) -> Result<(Arc<Fabric>, u64), TransportError> {
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match opening.entry(key) {
-            Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(place) => {
-                let number = 1 + self.communicators.fetch_add(1, Ordering::Relaxed);
-                place.insert(Opening {
-                    number,
-                    fabric: Fabric::new(ranks as u32)?,
-                    missing: ranks,
-                })
-            }
-        };
-        found.missing -= 1;
-        let taken = (Arc::clone(&found.fabric), found.number);
-        if found.missing == 0 {
-            opening.remove(&key);
-        }
-        Ok(taken)
     }
 }

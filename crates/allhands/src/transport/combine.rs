@@ -39,6 +39,11 @@ impl Combine {
         }
     }
 
+    /// The size of an element in bytes.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.element_bytes
+    }
+
     /// Writes left ⊕ right to `out`, `bytes` bytes of each.
     ///
     /// # Safety

@@ -44,6 +44,30 @@ pub enum TransportError {
         /// The rank.
         rank: u32,
     },
+    /// A rank's process ended.
+    #[error("rank {rank} {how}")]
+    RankDied {
+        /// The rank.
+        rank: u32,
+        /// How it ended, as far as it is known.
+        how: String,
+    },
+    /// The system gives no more memory that ranks share.
+    #[error("no memory for ranks to share: {why}")]
+    NoMemory {
+        /// What the system, or the arena, says.
+        why: String,
+    },
+    /// The memory of another process could not be read.
+    #[error("rank {rank} could not read a message of rank {other} from its memory: {why}")]
+    Unreachable {
+        /// The reader.
+        rank: u32,
+        /// The rank whose memory it is.
+        other: u32,
+        /// What the system says.
+        why: String,
+    },
     /// A rank dropped a call that was under way.
     #[error("rank {rank} dropped a call before it was complete")]
     CallDropped {
@@ -69,6 +93,12 @@ pub enum TransportError {
     NoSuchRank {
         /// The rank.
         rank: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// More ranks than a node's fabric can number.
+    #[error("{ranks} ranks are more than the 65535 that can share a node")]
+    TooManyRanks {
         /// The number of ranks.
         ranks: u32,
     },

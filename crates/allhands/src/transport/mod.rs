@@ -3,8 +3,8 @@
 mod combine;
 mod error;
 mod memory;
+pub mod node;
 mod signature;
-pub mod threads;
 
 pub use combine::{Combine, CombineFn};
 pub use error::TransportError;

@@ -1,5 +1,7 @@
 //! The signature of a call: what all ranks must agree on.
 
+use crate::element::TypeSignature;
+use crate::operator::OperatorSignature;
 use allhands_core::call::Collective;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,10 +19,10 @@ pub struct Signature {
     pub root: u32,
     /// The length of the data in bytes.
     pub bytes: u64,
-    /// The element type.
-    pub element: Arc<str>,
-    /// The operator; empty where nothing is reduced.
-    pub operator: Arc<str>,
+    /// The element type; `None` where no data travels.
+    pub element: Option<TypeSignature>,
+    /// The operator; `None` where nothing is reduced.
+    pub operator: Option<OperatorSignature>,
 }
 
 impl Signature {
@@ -31,10 +33,11 @@ impl Signature {
         absorb(&mut hash, &[self.collective as u8]);
         absorb(&mut hash, &self.root.to_le_bytes());
         absorb(&mut hash, &self.bytes.to_le_bytes());
-        for name in [&self.algorithm, &self.element, &self.operator] {
-            absorb(&mut hash, name.as_bytes());
-            absorb(&mut hash, &[0xff]);
-        }
+        let element = self.element.map_or(0, TypeSignature::code);
+        absorb(&mut hash, &element.to_le_bytes());
+        let operator = self.operator.map_or(0, OperatorSignature::code);
+        absorb(&mut hash, &operator.to_le_bytes());
+        absorb(&mut hash, self.algorithm.as_bytes());
         hash
     }
 
@@ -53,12 +56,12 @@ impl Signature {
                 self.bytes.to_string(),
                 theirs.bytes.to_string(),
             ),
-            ("element type", named(&self.element), named(&theirs.element)),
-            ("operator", named(&self.operator), named(&theirs.operator)),
+            ("element type", named(self.element), named(theirs.element)),
+            ("operator", named(self.operator), named(theirs.operator)),
             (
                 "algorithm",
-                named(&self.algorithm),
-                named(&theirs.algorithm),
+                self.algorithm.to_string(),
+                theirs.algorithm.to_string(),
             ),
         ];
         let mut text = String::new();
@@ -74,8 +77,8 @@ impl Signature {
     }
 }
 
-fn named(name: &str) -> String {
-    if name.is_empty() { "none" } else { name }.to_owned()
+fn named(name: Option<impl std::fmt::Display>) -> String {
+    name.map_or_else(|| "none".to_owned(), |name| name.to_string())
 }
 
 /// FNV-1a.
@@ -88,6 +91,7 @@ fn absorb(hash: &mut u64, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::{Operator, Sum};
 
     fn signature() -> Signature {
         Signature {
@@ -95,8 +99,8 @@ mod tests {
             algorithm: "binomial".into(),
             root: 1,
             bytes: 80,
-            element: "f64".into(),
-            operator: "sum".into(),
+            element: Some(TypeSignature::of::<f64>()),
+            operator: Some(Operator::<f64>::signature(&Sum)),
         }
     }
 
@@ -127,14 +131,14 @@ mod tests {
             ),
             (
                 Signature {
-                    element: "i64".into(),
+                    element: Some(TypeSignature::of::<i64>()),
                     ..signature()
                 },
                 "element type f64 on rank 3 and i64 on rank 5",
             ),
             (
                 Signature {
-                    operator: "".into(),
+                    operator: None,
                     ..signature()
                 },
                 "operator sum on rank 3 and none on rank 5",

@@ -4,7 +4,7 @@ use crate::harness::{
     Prepared, Request, allreduce, broadcast, data, panicking, prepare, run, try_run,
 };
 use allhands::transport::TransportError;
-use allhands::transport::threads::{Fabric, Port};
+use allhands::transport::node::{Fabric, Port};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -211,7 +211,7 @@ fn ranks_are_checked() {
 
 #[test]
 fn a_rank_that_never_opens_its_port_has_left() {
-    let results = allhands::transport::threads::spawn(2, |rank, fabric| {
+    let results = allhands::transport::node::spawn(2, |rank, fabric| {
         (rank == 0).then(|| {
             let mut port = Port::new(fabric, rank).unwrap();
             let prepared = prepare(allreduce(2), "recursive-doubling", rank, 1);

@@ -1,7 +1,9 @@
 //! The harness: a communicator as small as can be, on top of the threads transport.
 
-use allhands::transport::threads::{Buffers, Fabric, Flight, Port, Stamp};
-use allhands::transport::{AlignedBytes, Combine, Signature, TransportError};
+use allhands::element::TypeSignature;
+use allhands::operator::OperatorSignature;
+use allhands::transport::node::{Buffers, Fabric, Flight, Port, Stamp};
+use allhands::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::{Cursor, Status};
@@ -71,13 +73,11 @@ pub fn lower(schedule: &Schedule, call: Call, name: &str, elements: usize) -> Pr
         algorithm: name.into(),
         root: call.root,
         bytes: (elements * size_of::<Affine>()) as u64,
-        element: "affine".into(),
-        operator: if call.collective.reduces() {
-            "compose"
-        } else {
-            ""
-        }
-        .into(),
+        element: Some(TypeSignature::of::<Affine>()),
+        operator: call
+            .collective
+            .reduces()
+            .then(|| OperatorSignature::user("compose", false)),
     };
     Prepared { plan, signature }
 }
@@ -98,7 +98,6 @@ pub struct Request {
     combine: Combine,
     pub input: Vec<Affine>,
     pub output: Vec<Affine>,
-    scratch: AlignedBytes,
 }
 
 impl Request {
@@ -108,11 +107,10 @@ impl Request {
         Request {
             flight: Flight::new(port, plan, key).expect("the same window everywhere"),
             cursor: Cursor::new(plan),
-            stamp: port.fabric().stamp(&prepared.signature),
+            stamp: port.stamp(&prepared.signature),
             combine: composing(),
             input: vec![[0; 2]; elements(Space::Input)],
             output: vec![[0; 2]; elements(Space::Output)],
-            scratch: AlignedBytes::zeroed(plan.space_bytes[Space::Scratch.index()]),
             prepared,
         }
     }
@@ -134,7 +132,6 @@ impl Request {
         let buffers = Buffers {
             input: self.input.as_ptr().cast(),
             output: self.output.as_mut_ptr().cast(),
-            scratch: self.scratch.address(),
         };
         let combine = Some(self.combine);
         // SAFETY: the vectors are as long as the plan says, and live and unused until the flight ends.
@@ -175,7 +172,7 @@ pub fn try_run<R: Send>(
     ranks: u32,
     main: impl Fn(&mut Port) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
-    allhands::transport::threads::spawn(ranks, |rank, fabric: Arc<Fabric>| {
+    allhands::transport::node::spawn(ranks, |rank, fabric: Arc<Fabric>| {
         main(&mut Port::new(fabric, rank).expect("one port a rank"))
     })
 }

@@ -5,7 +5,7 @@ mod failure;
 mod harness;
 mod schedules;
 
-use allhands::transport::threads::EAGER_BYTES;
+use allhands::transport::node::EAGER_BYTES;
 use allhands_core::call::Call;
 use harness::{Request, allreduce, broadcast, data, prepare, reduced, run, wait_for};
 

@@ -1,25 +1,25 @@
 //! The flight: one call of a plan under way, as the transport keeps it.
 
+use super::arena::Block;
 use super::fabric::Fabric;
-use super::member::Stamp;
+use super::fault::Fault;
+use super::outbox::Outbox;
 use super::port::Port;
-use super::rendezvous::{Descriptor, Revoked};
-use super::segments::Segment;
-use super::window::WindowSet;
+use super::rendezvous::Revoked;
+use super::runs::Run;
+use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, Space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The memory of one call besides its window.
+/// The user's memory in a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
     /// What the user gave.
     pub input: *const u8,
     /// What the user gets.
     pub output: *mut u8,
-    /// The call's own memory.
-    pub scratch: *mut u8,
 }
 
 /// Messages of one direction between two ranks on one channel: first in, first out.
@@ -36,9 +36,7 @@ struct Lane {
 struct Slot {
     lane: u32,
     turn: u32,
-    /// Made with the first long message of this operation and used again.
-    descriptor: Option<Arc<Descriptor>>,
-    /// Whether the descriptor is out with the receiver.
+    /// Whether its message lies with the receiver, to be read from the call's memory.
     posted: bool,
 }
 
@@ -54,12 +52,18 @@ pub struct Flight {
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
     bases: [*mut u8; 4],
-    window: Option<Arc<WindowSet>>,
-    /// For each flag, how many notifications earlier waits took; grows from call to call.
+    window: Option<WindowSet>,
+    /// For each flag, how many notifications earlier waits took, beyond its credits; grows from call to call.
     taken: Box<[u64]>,
-    pub(super) combine: Option<Combine>,
+    credits: Box<[u32]>,
+    /// Taken only when the flight ends for good.
+    outbox: Option<Outbox>,
+    /// Held for its life alone: its address is a base.
+    _scratch: Option<Block>,
+    combine: Option<Combine>,
     pub(super) call: u64,
-    pub(super) stamp: Stamp,
+    /// The hash of this call and all before it.
+    pub(super) chain: u64,
     under_way: bool,
 }
 
@@ -88,9 +92,12 @@ impl Flight {
     /// [`TransportError::WindowDiffers`] if another rank's window under this key is not the same.
     pub fn new(port: &Port, plan: &Plan, window_key: u64) -> Result<Flight, TransportError> {
         let (rank, fabric) = (port.rank(), Arc::clone(port.fabric()));
-        let window_bytes = plan.space_bytes[Space::Window.index()];
-        let window = if window_bytes > 0 || plan.flags > 0 {
-            Some(fabric.window(rank, window_key, window_bytes, &plan.credits)?)
+        let size = WindowSize {
+            bytes: plan.space_bytes[Space::Window.index()],
+            flags: usize::from(plan.flags),
+        };
+        let window = if size.bytes > 0 || size.flags > 0 {
+            Some(fabric.window(rank, window_key, size)?)
         } else {
             None
         };
@@ -99,6 +106,15 @@ impl Flight {
         if let Some(window) = &window {
             bases[Space::Window.index()] = window.base(rank);
         }
+        let scratch_bytes = plan.space_bytes[Space::Scratch.index()];
+        // Scratch lies where peers can read it: what is passed on is copied once.
+        let scratch = (scratch_bytes > 0)
+            .then(|| fabric.arena().allocate(scratch_bytes))
+            .transpose()?;
+        if let Some(scratch) = &scratch {
+            bases[Space::Scratch.index()] = scratch.address();
+        }
+        let outbox = Outbox::new(fabric.arena(), plan)?;
         Ok(Flight {
             rank,
             fabric,
@@ -107,13 +123,13 @@ impl Flight {
             space_bytes: plan.space_bytes,
             bases,
             window,
-            taken: vec![0; usize::from(plan.flags)].into(),
+            taken: vec![0; size.flags].into(),
+            credits: plan.credits.clone().into(),
+            outbox: Some(outbox),
+            _scratch: scratch,
             combine: None,
             call: 0,
-            stamp: Stamp {
-                hash: 0,
-                words: [0; 4],
-            },
+            chain: 0,
             under_way: false,
         })
     }
@@ -133,14 +149,13 @@ impl Flight {
     pub(super) fn depart(
         &mut self,
         call: u64,
-        stamp: Stamp,
+        chain: u64,
         buffers: Buffers,
         combine: Option<Combine>,
     ) {
         self.bases[Space::Input.index()] = buffers.input.cast_mut();
         self.bases[Space::Output.index()] = buffers.output;
-        self.bases[Space::Scratch.index()] = buffers.scratch;
-        (self.call, self.stamp, self.combine) = (call, stamp, combine);
+        (self.call, self.chain, self.combine) = (call, chain, combine);
         self.under_way = true;
     }
 
@@ -154,14 +169,19 @@ impl Flight {
 
     /// Ends a call that cannot complete: afterwards no peer touches its buffers.
     pub(super) fn stop(&mut self) {
-        for slot in self.slots.iter_mut().filter(|s| s.posted) {
+        let Some(outbox) = &self.outbox else { return };
+        let mut read = true;
+        for (ticket, slot) in (0..).zip(&mut self.slots).filter(|(_, s)| s.posted) {
             slot.posted = false;
-            if let Some(descriptor) = &slot.descriptor
-                && descriptor.revoke() == Revoked::Unread
-            {
-                self.fabric.keep(Arc::clone(descriptor));
-                slot.descriptor = None;
-            }
+            // A process that has ended reads no more, wherever it was.
+            let is_gone = || self.fabric.vigil().is_any_dead();
+            read &= outbox.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
+        }
+        // What is staged, or was taken back, may still be found: it stays where it is, and the flight ends for good.
+        if !(read && outbox.is_free())
+            && let Some(outbox) = self.outbox.take()
+        {
+            self.fabric.retire(outbox);
         }
         self.lanes.fill(Lane::default());
         self.under_way = false;
@@ -198,32 +218,44 @@ impl Flight {
     /// Whether the receiver has read the message that `ticket` posted.
     #[inline]
     pub(super) fn is_read(&mut self, ticket: u32) -> bool {
-        let slot = &mut self.slots[ticket as usize];
-        slot.posted = !slot.descriptor.as_ref().is_none_or(|d| d.is_done());
-        !slot.posted
+        let read = self.outbox().entry(ticket).descriptor.is_done();
+        self.slots[ticket as usize].posted = !read;
+        read
     }
 
-    /// The descriptor of `ticket`, which is not out.
-    pub(super) fn descriptor(&mut self, ticket: u32) -> Arc<Descriptor> {
-        let slot = &mut self.slots[ticket as usize];
-        let descriptor = slot
-            .descriptor
-            .get_or_insert_with(|| Arc::new(Descriptor::new()));
-        Arc::clone(descriptor)
+    /// The operator of a call that reduces.
+    #[inline]
+    pub(super) fn combine(&self) -> Combine {
+        self.combine.expect("a call that reduces has an operator")
+    }
+
+    /// The memory for long messages.
+    pub(super) fn outbox(&self) -> &Outbox {
+        let outbox = self.outbox.as_ref();
+        outbox.expect("a flight that was stopped does not begin again")
     }
 
     pub(super) fn set_posted(&mut self, ticket: u32) {
         self.slots[ticket as usize].posted = true;
     }
 
+    /// The memory of a list of extents of own spaces.
+    #[inline]
+    pub(super) fn runs<'e>(&'e self, extents: &'e [Extent]) -> Runs<'e> {
+        Runs {
+            flight: self,
+            extents: extents.iter(),
+        }
+    }
+
     /// The memory of an extent of an own space.
     #[inline]
-    pub(super) fn segment(&self, extent: &Extent) -> Segment {
+    pub(super) fn run(&self, extent: &Extent) -> Run {
         self.within(self.bases[extent.space.index()], extent)
     }
 
     /// The memory of an extent of the window of `rank`.
-    pub(super) fn window_segment(&self, rank: u32, extent: &Extent) -> Segment {
+    pub(super) fn window_run(&self, rank: u32, extent: &Extent) -> Run {
         assert_eq!(
             extent.space,
             Space::Window,
@@ -233,13 +265,13 @@ impl Flight {
     }
 
     #[inline]
-    fn within(&self, base: *mut u8, extent: &Extent) -> Segment {
+    fn within(&self, base: *mut u8, extent: &Extent) -> Run {
         let inside = extent
             .offset
             .checked_add(extent.bytes)
             .is_some_and(|end| end <= self.space_bytes[extent.space.index()]);
         assert!(inside, "an extent lies inside its space");
-        Segment {
+        Run {
             address: base.wrapping_add(extent.offset),
             bytes: extent.bytes,
         }
@@ -251,7 +283,8 @@ impl Flight {
 
     /// Takes `count` notifications of an own flag, if there are as many.
     pub(super) fn take(&mut self, flag: u16, count: u32) -> bool {
-        let raised = self.window().raised(self.rank, flag);
+        let credit = u64::from(self.credits[usize::from(flag)]);
+        let raised = self.window().raised(self.rank, flag) + credit;
         let taken = &mut self.taken[usize::from(flag)];
         let enough = raised >= *taken + u64::from(count);
         if enough {
@@ -269,18 +302,38 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        if !self.under_way {
-            return;
+        if self.under_way {
+            let rank = self.rank;
+            let fault = if std::thread::panicking() {
+                Fault::Panicked { rank }
+            } else {
+                Fault::Dropped { rank }
+            };
+            // First the reason, then the effect: a receiver that finds a message taken back finds out why.
+            self.fabric.poison(rank, fault);
+            self.stop();
         }
-        let rank = self.rank;
-        let error = if std::thread::panicking() {
-            TransportError::RankPanicked { rank }
-        } else {
-            TransportError::CallDropped { rank }
-        };
-        // First the reason, then the effect: a receiver that finds a message taken back finds out why.
-        self.fabric.poison(rank, error);
-        self.stop();
+        if let Some(outbox) = self.outbox.take()
+            && !outbox.is_free()
+        {
+            self.fabric.retire(outbox);
+        }
+    }
+}
+
+/// The memory of a list of extents, run by run.
+#[derive(Clone, Debug)]
+pub(super) struct Runs<'e> {
+    flight: &'e Flight,
+    extents: std::slice::Iter<'e, Extent>,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Run;
+
+    #[inline]
+    fn next(&mut self) -> Option<Run> {
+        self.extents.next().map(|extent| self.flight.run(extent))
     }
 }
 

@@ -1,10 +1,11 @@
-//! The member: what a fabric knows about one rank.
+//! The member: what the ranks of a fabric know about one of them.
 
 use super::bell::Bell;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+use super::names::Names;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many of a rank's latest calls peers can compare with theirs.
-const RECENT: u64 = 64;
+pub(crate) const RECENT: u64 = 64;
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,60 +18,50 @@ pub(crate) enum Presence {
     Panicked,
 }
 
-/// A signature as numbers that fit in atomics; its names are numbers in the fabric's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A signature as numbers that fit in atomics; its algorithm is a number in the table of names of the rank that shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// [`Signature::hash`](crate::transport::Signature::hash).
     pub(crate) hash: u64,
-    /// Collective and root, length, algorithm and element, operator.
+    /// Collective and root, length, element, algorithm and operator.
     pub(crate) words: [u64; 4],
 }
 
 /// A call that a rank has entered. A sequence lock of atomics: readers never block the writer.
+#[derive(Debug)]
+#[repr(C)]
 struct Entry {
     /// The call's number plus one; 0 while the entry is written and before.
     call: AtomicU64,
+    chain: AtomicU64,
     hash: AtomicU64,
     words: [AtomicU64; 4],
 }
 
 /// What only this rank writes in every call; on lines apart from what peers read in every call.
-#[repr(align(128))]
+#[derive(Debug)]
+#[repr(C, align(128))]
 struct Calls {
     entered: AtomicU64,
-    recent: Box<[Entry]>,
+    recent: [Entry; RECENT as usize],
 }
 
-/// One rank of a fabric.
-#[repr(align(128))]
+/// One rank of a fabric; zeros are a rank that has made no call.
+#[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Member {
     pub(crate) bell: Bell,
-    presence: AtomicU8,
-    taken: AtomicBool,
+    presence: AtomicU32,
+    taken: AtomicU32,
     calls: Calls,
+    /// The names that its stamps number.
+    pub(crate) names: Names,
 }
 
 impl Member {
-    pub(crate) fn new() -> Member {
-        let entry = |_| Entry {
-            call: AtomicU64::new(0),
-            hash: AtomicU64::new(0),
-            words: [const { AtomicU64::new(0) }; 4],
-        };
-        Member {
-            bell: Bell::new(),
-            presence: AtomicU8::new(0),
-            taken: AtomicBool::new(false),
-            calls: Calls {
-                entered: AtomicU64::new(0),
-                recent: (0..RECENT).map(entry).collect(),
-            },
-        }
-    }
-
     /// Makes the caller this rank's one port; `false` if there is or was one.
     pub(crate) fn take(&self) -> bool {
-        !self.taken.swap(true, Ordering::AcqRel)
+        self.taken.swap(1, Ordering::AcqRel) == 0
     }
 
     /// Where the rank stands. Calls that it entered before it left are seen after this.
@@ -85,7 +76,7 @@ impl Member {
     /// Says that the rank makes no further call.
     pub(crate) fn leave(&self, panicked: bool) {
         self.presence
-            .fetch_max(1 + u8::from(panicked), Ordering::Release);
+            .fetch_max(1 + u32::from(panicked), Ordering::Release);
     }
 
     /// How many calls the rank has entered.
@@ -93,19 +84,27 @@ impl Member {
         self.calls.entered.load(Ordering::Acquire)
     }
 
-    /// Says that the rank, which is the caller, enters call `call`.
+    /// Says that the rank, which is the caller, enters call `call`; `chain` is the hash of this and all earlier calls.
     #[inline]
-    pub(crate) fn enter(&self, call: u64, stamp: &Stamp) {
+    pub(crate) fn enter(&self, call: u64, stamp: &Stamp, chain: u64) {
         let entry = &self.calls.recent[(call % RECENT) as usize];
         entry.call.store(0, Ordering::Relaxed);
         // A reader that sees one of the words below also sees the 0 above, or a later number.
         fence(Ordering::Release);
+        entry.chain.store(chain, Ordering::Relaxed);
         entry.hash.store(stamp.hash, Ordering::Relaxed);
         for (word, value) in entry.words.iter().zip(stamp.words) {
             word.store(value, Ordering::Relaxed);
         }
         entry.call.store(call + 1, Ordering::Release);
         self.calls.entered.store(call + 1, Ordering::Release);
+    }
+
+    /// The hash of call `call` and all before it, if the rank, which is the caller, entered it not long ago.
+    pub(crate) fn chain(&self, call: u64) -> Option<u64> {
+        let entry = &self.calls.recent[(call % RECENT) as usize];
+        let entered = entry.call.load(Ordering::Relaxed) == call + 1;
+        entered.then(|| entry.chain.load(Ordering::Relaxed))
     }
 
     /// What the rank called as call `call`, if it has and not long ago.
@@ -127,6 +126,7 @@ impl Member {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::transport::node::arena::Arena;
 
     fn stamp(call: u64) -> Stamp {
         Stamp {
@@ -137,7 +137,10 @@ mod tests {
 
     #[test]
     fn readers_see_whole_entries_or_none() {
-        let member = Member::new();
+        let arena = Arena::private().unwrap();
+        let block = arena.allocate(size_of::<Member>()).unwrap();
+        // SAFETY: zeros are a member, a page is aligned for it, and the block outlives it.
+        let member = unsafe { &*block.address().cast::<Member>() };
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut seen = 0;
@@ -154,7 +157,7 @@ mod tests {
                 }
                 seen
             });
-            (0..200_000).for_each(|call| member.enter(call, &stamp(call)));
+            (0..200_000).for_each(|call| member.enter(call, &stamp(call), call));
             std::thread::sleep(std::time::Duration::from_millis(5));
             member.leave(false);
             assert!(reader.join().unwrap() > 0);

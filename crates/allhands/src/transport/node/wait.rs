@@ -1,12 +1,14 @@
 //! Patience: how long a rank looks by itself before it sleeps.
 
-use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 /// Looks between which the processor only pauses, when every rank has a core.
-const SPINS: u32 = 2000;
-/// Looks between which another thread may run.
-const YIELDS: u32 = 64;
+const SPINS: u32 = 5000;
+/// Looks between which another thread may run, when every rank has a core.
+const YIELDS: u32 = 200;
+/// Looks between which another rank may run, when there are more of them than cores. To give way costs less than a
+/// microsecond, to be woken tens of them: a rank sleeps only when its peers are long in coming.
+const CROWDED_YIELDS: u32 = 2000;
 
 /// How a rank waits; depends on whether every rank can have a core of its own.
 #[derive(Clone, Copy, Debug)]
@@ -16,18 +18,20 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// The longest sleep between two looks.
+    /// The first sleep between two looks; each is longer than the one before.
     pub(crate) const NAP: Duration = Duration::from_millis(2);
+    /// The longest sleep between two looks.
+    pub(crate) const LONGEST_NAP: Duration = Duration::from_millis(32);
     /// The time between checks whether the call can complete at all.
     const CHECK_EVERY: Duration = Duration::from_millis(5);
 
-    pub(crate) fn new(ranks: u32) -> Patience {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let crowded = ranks as usize > cores;
-        Patience {
-            spins: if crowded { 0 } else { SPINS },
-            yields: YIELDS,
-        }
+    pub(crate) fn new(crowded: bool) -> Patience {
+        let (spins, yields) = if crowded {
+            (0, CROWDED_YIELDS)
+        } else {
+            (SPINS, YIELDS)
+        };
+        Patience { spins, yields }
     }
 
     /// Looks before a sleep.

@@ -1,13 +1,13 @@
 //! The ring: a lock-free queue of short messages from one rank to another.
 //!
-//! A cell holds a turn, a header and a payload; turn, header and the first 32 payload bytes share a
-//! cache line, so a short message is one line that moves from core to core. In lap `l` a cell's turn is
-//! `2 l` while it is free and `2 l + 1` while it is full. Each side keeps its own position.
+//! A cell holds its number in the sequence, a header and a payload; number, header and the first 32 payload bytes share a
+//! cache line, so a short message is one line that moves from core to core, once. The consumer never writes to a cell: it
+//! gives cells back in bulk, by a count on a line of its own that the producer reads only when it has run out of cells.
 
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::mem::MaybeUninit;
 
-/// The longest payload of a cell in bytes; longer messages are read straight from the sender's memory.
+/// The longest payload of a cell in bytes; longer messages are read from the sender's memory.
 ///
 /// Two cores that exchange are faster by rendezvous from about 600 bytes; ranks that share a core
 /// are faster with longer cells, as the sender need not run again.
@@ -20,44 +20,79 @@ pub(crate) const CELLS: u64 = 8;
 #[cfg(loom)]
 pub(crate) const CELLS: u64 = 2;
 
+/// Messages after which the consumer tells the producer that their cells are free.
+const BULK: u64 = CELLS / 2;
+
 /// What a cell carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// The payload is the message.
     Eager,
-    /// The payload is the address of a descriptor and the message's length.
+    /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
 }
 
 /// What is said about a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Header {
     /// The sequence number of the call.
     pub call: u64,
-    /// The hash of the call's signature.
+    /// The hash of the signatures of this call and all before it.
     pub signature: u64,
     /// The length of the payload in bytes.
-    pub bytes: u32,
+    pub bytes: u16,
     /// The channel.
     pub channel: u16,
+    /// The sender.
+    pub from: u16,
     /// What the payload is.
     pub kind: Kind,
 }
 
 /// The payload, aligned for every element type.
+#[derive(Debug)]
 #[repr(C, align(32))]
-struct Payload([MaybeUninit<u8>; EAGER_BYTES]);
+pub(super) struct Payload([MaybeUninit<u8>; EAGER_BYTES]);
 
+/// A message's place: in a ring's cell, or in an inbox's.
+#[derive(Debug)]
 #[repr(C, align(64))]
-struct Cell {
-    turn: AtomicU64,
-    header: UnsafeCell<MaybeUninit<Header>>,
-    payload: UnsafeCell<Payload>,
+pub(super) struct Cell {
+    /// In a ring the number of the message in it, counted from 1; zero at first.
+    pub(super) number: AtomicU64,
+    pub(super) header: UnsafeCell<MaybeUninit<Header>>,
+    pub(super) payload: UnsafeCell<Payload>,
 }
 
-/// A queue with one producer and one consumer.
+/// A queue with one producer and one consumer; zeros are an empty one.
+#[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Ring {
-    cells: Box<[Cell]>,
+    /// Messages whose cells the consumer has given back.
+    returned: Returned,
+    cells: [Cell; CELLS as usize],
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct Returned(AtomicU64);
+
+/// The producer's side of a ring: its position, and up to where it knows cells to be free.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Producer {
+    position: u64,
+    free: u64,
+}
+
+impl Default for Producer {
+    fn default() -> Producer {
+        Producer {
+            position: 0,
+            free: CELLS,
+        }
+    }
 }
 
 // SAFETY: header and payload of a cell are accessed only by the side whose turn it is: `push` and
@@ -66,27 +101,35 @@ unsafe impl Sync for Ring {}
 // SAFETY: a ring holds plain bytes.
 unsafe impl Send for Ring {}
 
-impl Ring {
-    pub(crate) fn new() -> Ring {
-        let cell = |_| Cell {
-            turn: AtomicU64::new(0),
+impl Cell {
+    #[cfg(any(test, loom))]
+    pub(super) fn new() -> Cell {
+        Cell {
+            number: AtomicU64::new(0),
             header: UnsafeCell::new(MaybeUninit::uninit()),
             payload: UnsafeCell::new(Payload([MaybeUninit::uninit(); EAGER_BYTES])),
-        };
+        }
+    }
+}
+
+impl Ring {
+    #[cfg(any(test, loom))]
+    pub(crate) fn new() -> Ring {
         Ring {
-            cells: (0..CELLS).map(cell).collect(),
+            returned: Returned(AtomicU64::new(0)),
+            cells: std::array::from_fn(|_| Cell::new()),
         }
     }
 
     /// Appends a message whose payload `fill` writes; `false`, and nothing happens, if the ring is full.
     ///
     /// # Safety
-    /// Only the ring's one producer calls this, with the position that its earlier calls left (0 at
+    /// Only the ring's one producer calls this, with its side as earlier calls left it (the default at
     /// first). `fill` initializes `header.bytes` bytes, at most [`EAGER_BYTES`].
     #[inline]
     pub(crate) unsafe fn push(
         &self,
-        position: &mut u64,
+        side: &mut Producer,
         header: Header,
         fill: impl FnOnce(*mut u8),
     ) -> bool {
@@ -94,19 +137,21 @@ impl Ring {
             header.bytes as usize <= EAGER_BYTES,
             "a payload fits its cell"
         );
-        let cell = &self.cells[(*position % CELLS) as usize];
-        let free = *position / CELLS * 2;
-        // Acquire: the consumer's reads of the last lap come before our writes.
-        if cell.turn.load(Ordering::Acquire) != free {
-            return false;
+        if side.position == side.free {
+            // Acquire: the consumer's reads of those cells come before our writes.
+            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
+            if side.position == side.free {
+                return false;
+            }
         }
-        // SAFETY: the turn says the cell is free in this lap. Only the producer, which we are, makes
-        // it full, so nobody else touches header and payload until the store below.
+        let cell = &self.cells[(side.position % CELLS) as usize];
+        // SAFETY: the consumer has given the cell's last message back, or there was none, and does not touch the cell
+        // before it sees the number below. Only the producer, which we are, writes cells.
         cell.header.with_mut(|at| unsafe { (*at).write(header) });
         cell.payload.with_mut(|at| fill(at.cast::<u8>()));
-        // Release: whoever sees the turn sees header and payload.
-        cell.turn.store(free + 1, Ordering::Release);
-        *position += 1;
+        side.position += 1;
+        // Release: whoever sees the number sees header and payload.
+        cell.number.store(side.position, Ordering::Release);
         true
     }
 
@@ -123,26 +168,29 @@ impl Ring {
     ) -> Option<R> {
         let cell = &self.cells[(position % CELLS) as usize];
         // Acquire: pairs with the producer's release.
-        if cell.turn.load(Ordering::Acquire) != position / CELLS * 2 + 1 {
+        if cell.number.load(Ordering::Acquire) != position + 1 {
             return None;
         }
-        // SAFETY: the turn says the cell is full in this lap, so the producer has initialized the
-        // header and touches the cell no more until the consumer, which we are, releases it.
+        // SAFETY: the number says that this message is in the cell, so the producer has initialized the header, and it
+        // touches the cell no more until the consumer, which we are, has given it back.
         let header = cell.header.with(|at| unsafe { (*at).assume_init_read() });
         Some(cell.payload.with(|at| read(header, at.cast::<u8>())))
     }
 
-    /// Gives the cell of the message that [`Ring::front`] showed back to the producer.
+    /// Gives the cell of the message that [`Ring::front`] showed back to the producer; whether the producer can see it
+    /// now, as it sees several at once.
     ///
     /// # Safety
     /// Only the ring's one consumer calls this, after `front` showed a message at this position.
     #[inline]
-    pub(crate) unsafe fn release(&self, position: &mut u64) {
-        let cell = &self.cells[(*position % CELLS) as usize];
-        // Release: our reads come before the producer's next writes.
-        cell.turn
-            .store(*position / CELLS * 2 + 2, Ordering::Release);
+    pub(crate) unsafe fn release(&self, position: &mut u64) -> bool {
         *position += 1;
+        let seen = position.is_multiple_of(BULK);
+        if seen {
+            // Release: our reads come before the producer's next writes.
+            self.returned.0.store(*position, Ordering::Release);
+        }
+        seen
     }
 }
 
@@ -157,6 +205,7 @@ mod models {
             signature: !number,
             bytes: 8,
             channel: 3,
+            from: 1,
             kind: Kind::Eager,
         }
     }
@@ -168,23 +217,19 @@ mod models {
             let ring = Arc::new(Ring::new());
             let theirs = Arc::clone(&ring);
             let producer = loom::thread::spawn(move || {
-                let mut position = 0;
-                while position < MESSAGES {
-                    let number = position;
-                    // SAFETY: this thread alone produces; eight bytes are written.
-                    let pushed = unsafe {
-                        theirs.push(&mut position, header(number), |at| {
-                            at.cast::<u64>().write(number * 7);
-                        })
-                    };
-                    if !pushed {
+                let mut side = Producer::default();
+                for number in 0..MESSAGES {
+                    // SAFETY: this thread is the one producer, and 8 bytes are written.
+                    let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+                    // SAFETY: as above.
+                    while !unsafe { theirs.push(&mut side, header(number), fill) } {
                         loom::thread::yield_now();
                     }
                 }
             });
             let mut position = 0;
             while position < MESSAGES {
-                // SAFETY: this thread alone consumes, and releases what it was shown.
+                // SAFETY: this thread is the one consumer; the payload is read within.
                 let seen = unsafe { ring.front(position, |h, at| (h, at.cast::<u64>().read())) };
                 match seen {
                     Some(seen) => {
@@ -205,20 +250,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_messages_share_a_line_with_their_turn() {
+    fn short_messages_share_a_line_with_their_number() {
         let cell = std::mem::offset_of!(Cell, payload);
         assert!(cell <= 32, "the payload starts at byte {cell}");
-        assert_eq!(size_of::<Cell>() % 64, 0);
+        assert_eq!(size_of::<Cell>(), 1024);
     }
 
     #[test]
     fn a_full_ring_refuses() {
-        let (ring, mut sent, mut received) = (Ring::new(), 0, 0);
+        let (ring, mut sent, mut received) = (Ring::new(), Producer::default(), 0);
         let header = Header {
             call: 1,
             signature: 2,
             bytes: 0,
             channel: 0,
+            from: 0,
             kind: Kind::Eager,
         };
         for _ in 0..3 {

@@ -1,0 +1,255 @@
+//! The arena: memory that every rank of a node maps, handed out from its start and never moved.
+//!
+//! Places in it are offsets, as each process maps it where it likes. Handing out is one addition to a counter in the arena
+//! itself: no lock that a killed process could hold. What is given back returns its pages to the system, so all fresh
+//! memory is zeros, and the process that gave it back hands it out again.
+
+use crate::transport::TransportError;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes at the start that belong to the roll of ranks.
+pub(crate) const ROLL_BYTES: u64 = 64 << 10;
+/// Where the counter stands.
+const COUNTER: u64 = ROLL_BYTES;
+/// What is handed out starts here.
+pub(crate) const START: u64 = ROLL_BYTES + PAGE;
+/// Everything is handed out in pages, as only whole pages can be given back to the system.
+const PAGE: u64 = 4096;
+/// The address space that is asked for, most first.
+const SIZES: [usize; 5] = [1 << 36, 1 << 34, 1 << 32, 1 << 30, 1 << 28];
+
+/// Memory that all ranks of a node can reach.
+#[derive(Debug)]
+pub struct Arena {
+    base: NonNull<u8>,
+    bytes: u64,
+    /// Whether other processes map it too.
+    shared: bool,
+    /// What this process has given back, by size.
+    free: Mutex<BTreeMap<u64, Vec<u64>>>,
+}
+
+// SAFETY: plain memory whose address does not change; what is done to it is each user's argument. The list is locked.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Memory for the threads of this process.
+    ///
+    /// # Errors
+    /// [`TransportError::NoMemory`] if the system gives none.
+    pub fn private() -> Result<Arc<Arena>, TransportError> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let (protection, flags) = (
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        );
+        let mut last = rustix::io::Errno::NOMEM;
+        for bytes in SIZES {
+            // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+            match unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) } {
+                Ok(base) => return Ok(Arc::new(Arena::new(base.cast(), bytes, false))),
+                Err(error) => last = error,
+            }
+        }
+        Err(TransportError::NoMemory {
+            why: last.to_string(),
+        })
+    }
+
+    /// The segment that the processes of a node share, mapped at `base` for `bytes` bytes.
+    ///
+    /// # Safety
+    /// The mapping is readable and writable, shared, initially zeros, used through arenas and the roll alone, and stays
+    /// for the life of the process.
+    pub(crate) unsafe fn shared(base: *mut u8, bytes: usize) -> Arc<Arena> {
+        Arc::new(Arena::new(base, bytes, true))
+    }
+
+    fn new(base: *mut u8, bytes: usize, shared: bool) -> Arena {
+        Arena {
+            base: NonNull::new(base).expect("no mapping lies at address zero"),
+            bytes: bytes as u64,
+            shared,
+            free: Mutex::default(),
+        }
+    }
+
+    /// Whether other processes map it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// The address of an offset.
+    #[inline]
+    pub(crate) fn at(&self, offset: u64) -> *mut u8 {
+        debug_assert!(offset <= self.bytes, "an offset lies in the arena");
+        self.base.as_ptr().wrapping_add(offset as usize)
+    }
+
+    /// The offset of `bytes` bytes at `address`, if they lie in the arena.
+    #[inline]
+    pub(crate) fn offset_of(&self, address: *const u8, bytes: usize) -> Option<u64> {
+        let offset = (address as usize).wrapping_sub(self.base.as_ptr() as usize) as u64;
+        (offset < self.bytes && bytes as u64 <= self.bytes - offset).then_some(offset)
+    }
+
+    /// `bytes` zeros that start on a page.
+    ///
+    /// # Errors
+    /// [`TransportError::NoMemory`] if the arena has no more.
+    pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Block, TransportError> {
+        let size = (bytes as u64).max(1).next_multiple_of(PAGE);
+        let again = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.get_mut(&size).and_then(Vec::pop)
+        };
+        let offset = match again {
+            Some(offset) => offset,
+            None => self.extend(size)?,
+        };
+        Ok(Block {
+            arena: Arc::clone(self),
+            offset,
+            bytes: size,
+        })
+    }
+
+    fn extend(&self, size: u64) -> Result<u64, TransportError> {
+        // SAFETY: the counter is in the arena, aligned, and only ever accessed as this atomic.
+        let counter = unsafe { &*self.at(COUNTER).cast::<AtomicU64>() };
+        let order = Ordering::Relaxed;
+        let room = |used: u64| {
+            used.checked_add(size)
+                .filter(|end| START + end <= self.bytes)
+        };
+        match counter.fetch_update(order, order, room) {
+            Ok(used) => Ok(START + used),
+            Err(used) => Err(TransportError::NoMemory {
+                why: format!(
+                    "{size} bytes are wanted and {} of {} are left",
+                    self.bytes - START - used,
+                    self.bytes
+                ),
+            }),
+        }
+    }
+
+    /// Gives pages back to the system: they read as zeros again.
+    fn give_back(&self, offset: u64, bytes: u64) {
+        use rustix::mm::{Advice, madvise};
+        let advice = if self.shared {
+            Advice::LinuxRemove
+        } else {
+            Advice::LinuxDontNeed
+        };
+        // SAFETY: whole pages inside the mapping that their one owner gives up.
+        let done = unsafe { madvise(self.at(offset).cast(), bytes as usize, advice) };
+        if done.is_err() {
+            // SAFETY: as above; zeros by hand, where the system cannot.
+            unsafe { std::ptr::write_bytes(self.at(offset), 0, bytes as usize) };
+        }
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.entry(bytes).or_default().push(offset);
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if !self.shared {
+            // SAFETY: mapped in `private`, and whoever uses the memory holds the arena.
+            let done =
+                unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
+            debug_assert!(done.is_ok(), "the mapping is ours");
+        }
+    }
+}
+
+/// A piece of an arena; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Block {
+    arena: Arc<Arena>,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Block {
+    /// The piece that another process, or another handle, has handed out.
+    ///
+    /// # Safety
+    /// The piece was handed out with this size and nobody else gives it back.
+    pub(crate) unsafe fn adopt(arena: Arc<Arena>, offset: u64, bytes: u64) -> Block {
+        Block {
+            arena,
+            offset,
+            bytes,
+        }
+    }
+
+    /// Leaves the piece as it is for others; gives where it is and how long.
+    pub(crate) fn keep(self) -> (u64, u64) {
+        let kept = (self.offset, self.bytes);
+        // The reference to the arena goes, the piece stays handed out.
+        let mut this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never touched again, so the field is dropped once.
+        unsafe { std::ptr::drop_in_place(&raw mut this.arena) };
+        kept
+    }
+
+    /// The first byte.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.arena.at(self.offset)
+    }
+
+    /// Where it lies in the arena.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Its length in bytes, whole pages.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.arena.give_back(self.offset, self.bytes);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_apart_zero_and_used_again() {
+        let arena = Arena::private().unwrap();
+        let (a, b) = (arena.allocate(10).unwrap(), arena.allocate(5000).unwrap());
+        assert_eq!((a.bytes(), b.bytes()), (4096, 8192));
+        assert!(a.offset() + a.bytes() <= b.offset());
+        // SAFETY: the block is as long.
+        unsafe { std::ptr::write_bytes(b.address(), 7, 8192) };
+        let place = b.offset();
+        drop(b);
+        let again = arena.allocate(8192).unwrap();
+        assert_eq!(again.offset(), place);
+        // SAFETY: as above.
+        assert!((0..8192).all(|i| unsafe { again.address().add(i).read() } == 0));
+        let at = arena.offset_of(again.address().wrapping_add(8), 8184);
+        assert_eq!(at, Some(place + 8));
+        assert_eq!(arena.offset_of((&raw const arena).cast(), 1), None);
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        let arena = Arena::private().unwrap();
+        let error = arena.allocate(1 << 45).unwrap_err();
+        assert!(error.to_string().contains("memory"), "{error}");
+    }
+}

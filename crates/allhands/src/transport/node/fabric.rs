@@ -1,0 +1,506 @@
+//! The fabric: what the ranks of one communicator share.
+
+use super::arena::{Arena, Block};
+use super::bell::{Dormitory, Fencing};
+use super::fault::{Fault, FaultBoard};
+use super::inbox::Inbox;
+use super::links::{Link, Links};
+use super::member::{Member, Presence, Stamp};
+use super::outbox::Outbox;
+use super::ring::Ring;
+use super::vigil::Vigil;
+use super::window::{Opened, Openings, WindowSet, WindowSize};
+use crate::element::TypeSignature;
+use crate::operator::OperatorSignature;
+use crate::transport::{Signature, TransportError};
+use allhands_core::call::Collective;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What stands at the start of a fabric's memory; zeros are a new fabric.
+#[derive(Debug)]
+#[repr(C)]
+struct Head {
+    fault: FaultBoard,
+    dormitory: Dormitory,
+    /// Ranks that have let go of it.
+    gone: AtomicU32,
+    /// Set once a process was not allowed to read another's memory.
+    unreachable: AtomicU32,
+    openings: Openings,
+}
+
+/// The shared memory of one communicator, whose ranks are threads or processes of one node.
+///
+/// Holds queues for messages between ranks, the signatures of recent calls, where each rank stands, and the first error.
+/// All of it is in an arena and consists of atomics and of memory that these guard; zeros are a new
+/// fabric. Each rank uses it through one [`Port`](super::Port).
+pub struct Fabric {
+    arena: Arc<Arena>,
+    offset: u64,
+    bytes: u64,
+    /// Whether the last rank that lets go gives the memory back.
+    temporary: bool,
+    ranks: u32,
+    links: Links,
+    fencing: Fencing,
+    crowded: bool,
+    vigil: Vigil,
+    /// Memory of flights that have ended, with messages that receivers have not read yet.
+    retired: Mutex<Vec<Outbox>>,
+}
+
+impl std::fmt::Debug for Fabric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fabric")
+            .field("ranks", &self.ranks())
+            .field("fault", &self.head().fault.first())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the parts of a fabric stand in its memory.
+const fn members_at() -> usize {
+    size_of::<Head>().next_multiple_of(align_of::<Member>())
+}
+
+fn rings_at(ranks: u32) -> usize {
+    members_at() + ranks as usize * size_of::<Member>()
+}
+
+fn inboxes_at(ranks: u32) -> usize {
+    rings_at(ranks) + Links::new(ranks).rings() as usize * size_of::<Ring>()
+}
+
+/// The size in bytes of a fabric for `ranks` ranks.
+pub(crate) fn size(ranks: u32) -> usize {
+    inboxes_at(ranks) + Links::new(ranks).inboxes() as usize * size_of::<Inbox>()
+}
+
+impl Fabric {
+    /// A fabric of `ranks` ranks that are threads of this process.
+    ///
+    /// # Errors
+    /// [`TransportError::NoRanks`] if `ranks` is 0, [`TransportError::NoMemory`] if the system gives none.
+    pub fn new(ranks: u32) -> Result<Arc<Fabric>, TransportError> {
+        check_ranks(ranks)?;
+        let arena = Arena::private()?;
+        let block = arena.allocate(size(ranks))?.keep();
+        // SAFETY: new memory of the arena, zeros, which stays as long as the arena.
+        Ok(Arc::new(unsafe {
+            Fabric::at(arena, block, ranks, Vigil::threads(), false)
+        }))
+    }
+
+    /// Memory for a fabric of `ranks` ranks, to be shown to the others and opened by each with [`Fabric::open`].
+    pub(crate) fn lay_out(&self, ranks: u32) -> Result<u64, TransportError> {
+        check_ranks(ranks)?;
+        Ok(self.arena.allocate(size(ranks))?.keep().0)
+    }
+
+    /// The fabric of some ranks of this one that one of them has laid out at `offset`.
+    ///
+    /// # Safety
+    /// [`Fabric::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
+    pub(crate) unsafe fn open(&self, offset: u64, ranks: &[u32]) -> Arc<Fabric> {
+        let count = ranks.len() as u32;
+        let block = (offset, (size(count) as u64).next_multiple_of(4096));
+        let vigil = self.vigil.of(ranks);
+        // SAFETY: the caller's promise; each handle counts as gone once, so the last one gives the memory back.
+        Arc::new(unsafe { Fabric::at(Arc::clone(&self.arena), block, count, vigil, true) })
+    }
+
+    /// The fabric whose memory is at `block`.
+    ///
+    /// # Safety
+    /// That memory has the size of a fabric for `ranks` ranks, was zeros when the first of them came, is used as a fabric
+    /// alone, and stays: for ever, or, if it is temporary, until every rank has dropped its one handle.
+    pub(crate) unsafe fn at(
+        arena: Arc<Arena>,
+        block: (u64, u64),
+        ranks: u32,
+        vigil: Vigil,
+        temporary: bool,
+    ) -> Fabric {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let crowded = vigil.ranks_on_node(ranks) as usize > cores;
+        Fabric {
+            arena,
+            offset: block.0,
+            bytes: block.1,
+            temporary,
+            ranks,
+            links: Links::new(ranks),
+            fencing: Fencing::new(crowded),
+            crowded,
+            vigil,
+            retired: Mutex::default(),
+        }
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The memory that its ranks share.
+    pub(crate) fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// Whether the node has more ranks than cores.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Whether processes may read one another's memory, as far as is known.
+    pub(crate) fn may_reach(&self) -> bool {
+        self.head().unreachable.load(Ordering::Relaxed) == 0
+    }
+
+    /// Says that they may not.
+    pub(crate) fn forbid_reaching(&self) {
+        self.head().unreachable.store(1, Ordering::Relaxed);
+    }
+
+    /// Who watches over the ranks' lives.
+    pub(crate) fn vigil(&self) -> &Vigil {
+        &self.vigil
+    }
+
+    #[inline]
+    fn head(&self) -> &Head {
+        // SAFETY: the memory is a fabric's (the promise of `at`), which begins with this; it is atomics alone.
+        unsafe { &*self.arena.at(self.offset).cast::<Head>() }
+    }
+
+    #[inline]
+    pub(crate) fn member(&self, rank: u32) -> &Member {
+        assert!(rank < self.ranks, "a rank of the communicator");
+        let at = members_at() + rank as usize * size_of::<Member>();
+        // SAFETY: inside the fabric's memory, aligned, and atomics alone.
+        unsafe { &*self.arena.at(self.offset + at as u64).cast::<Member>() }
+    }
+
+    /// What carries messages from `from` to `to`.
+    #[inline]
+    pub(crate) fn link(&self, from: u32, to: u32) -> Carrier<'_> {
+        match self.links.link(from, to) {
+            Link::Ring(number) => {
+                let at = rings_at(self.ranks) + number as usize * size_of::<Ring>();
+                // SAFETY: inside the fabric's memory, as `Links` numbers no more rings than it counts; aligned; zeros
+                // are an empty ring.
+                Carrier::Ring(unsafe { &*self.arena.at(self.offset + at as u64).cast::<Ring>() })
+            }
+            Link::Inbox => Carrier::Inbox(self.inbox(to)),
+        }
+    }
+
+    /// The inbox of a rank; only where there are links that are no rings.
+    pub(crate) fn inbox(&self, rank: u32) -> &Inbox {
+        assert!(rank < self.links.inboxes(), "a rank that has an inbox");
+        let at = inboxes_at(self.ranks) + rank as usize * size_of::<Inbox>();
+        // SAFETY: as for a ring.
+        unsafe { &*self.arena.at(self.offset + at as u64).cast::<Inbox>() }
+    }
+
+    /// Wakes `rank` if it sleeps; call it after publishing what it waits for.
+    #[inline]
+    pub(crate) fn ring(&self, rank: u32) {
+        if self.head().dormitory.is_anybody_asleep(self.fencing) {
+            self.member(rank).bell.ring();
+        }
+    }
+
+    /// Wakes every rank that sleeps.
+    #[inline]
+    pub(crate) fn ring_all(&self) {
+        if self.head().dormitory.is_anybody_asleep(self.fencing) {
+            self.ring_each();
+        }
+    }
+
+    #[cold]
+    fn ring_each(&self) {
+        (0..self.ranks).for_each(|rank| self.member(rank).bell.ring());
+    }
+
+    /// Says that `rank` is about to sleep; it must look for work once more before it does.
+    pub(crate) fn announce_sleep(&self, rank: u32) {
+        let bell = &self.member(rank).bell;
+        bell.announce(&self.head().dormitory, self.fencing);
+    }
+
+    /// Ends what [`Fabric::announce_sleep`] began.
+    pub(crate) fn rise(&self, rank: u32) {
+        self.member(rank).bell.rise(&self.head().dormitory);
+    }
+
+    /// The signature in the form that calls of `rank` show to peers; once for a plan, by the rank itself.
+    #[must_use]
+    pub(crate) fn stamp(&self, rank: u32, signature: &Signature) -> Stamp {
+        let Signature {
+            collective,
+            algorithm,
+            root,
+            bytes,
+            element,
+            operator,
+        } = signature;
+        let algorithm = self.member(rank).names.number(algorithm);
+        let collective = Collective::ALL.iter().position(|c| c == collective);
+        let operator = operator.map_or(0, OperatorSignature::code);
+        Stamp {
+            hash: signature.hash(),
+            words: [
+                (collective.unwrap_or_default() as u64) << 32 | u64::from(*root),
+                *bytes,
+                element.map_or(0, TypeSignature::code),
+                u64::from(algorithm) << 32 | u64::from(operator),
+            ],
+        }
+    }
+
+    /// The signature that `rank` made `stamp` of.
+    pub(crate) fn signature(&self, rank: u32, stamp: &Stamp) -> Signature {
+        let [call, bytes, element, names] = stamp.words;
+        let collective = (call >> 32) as usize % Collective::ALL.len();
+        Signature {
+            collective: Collective::ALL[collective],
+            algorithm: self.member(rank).names.text((names >> 32) as u32).into(),
+            root: call as u32,
+            bytes,
+            element: (element != 0).then(|| TypeSignature::from_code(element)),
+            operator: (names as u32 != 0).then(|| OperatorSignature::from_code(names as u32)),
+        }
+    }
+
+    /// What stopped the communicator, as rank `rank` is to hear it.
+    #[must_use]
+    #[inline]
+    pub fn error(&self, rank: u32) -> Option<TransportError> {
+        let (finder, fault) = self.head().fault.first()?;
+        Some(self.tell(rank, finder, fault))
+    }
+
+    #[cold]
+    fn tell(&self, rank: u32, finder: u32, fault: Fault) -> TransportError {
+        let error = self.error_of(fault);
+        if finder == rank {
+            return error;
+        }
+        TransportError::Poisoned {
+            rank: finder,
+            error: Box::new(error),
+        }
+    }
+
+    fn error_of(&self, fault: Fault) -> TransportError {
+        match fault {
+            Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            } => TransportError::Mismatch {
+                rank,
+                other,
+                mine: Box::new(self.signature(rank, &mine)),
+                theirs: theirs.map(|t| Box::new(self.signature(other, &t))),
+            },
+            Fault::Length {
+                rank,
+                other,
+                expected,
+                received,
+            } => TransportError::Length {
+                rank,
+                other,
+                expected: expected as usize,
+                received: received as usize,
+            },
+            Fault::Panicked { rank } => TransportError::RankPanicked { rank },
+            Fault::Left { rank } => TransportError::RankLeft { rank },
+            Fault::Died { rank, how } => TransportError::RankDied {
+                rank,
+                how: self.vigil.how(how),
+            },
+            Fault::Dropped { rank } => TransportError::CallDropped { rank },
+            Fault::Unreachable { rank, other, errno } => TransportError::Unreachable {
+                rank,
+                other,
+                why: std::io::Error::from_raw_os_error(errno as i32).to_string(),
+            },
+            Fault::Window {
+                rank,
+                key,
+                found,
+                wanted,
+            } => TransportError::WindowDiffers {
+                rank,
+                key,
+                bytes: found[0] as usize,
+                flags: found[1] as usize,
+                wanted_bytes: wanted[0] as usize,
+                wanted_flags: wanted[1] as usize,
+            },
+        }
+    }
+
+    /// Stops the communicator with a fault that rank `rank` found, and wakes everybody; gives what the
+    /// rank is to report, which is an earlier fault if there is one.
+    pub(crate) fn poison(&self, rank: u32, fault: Fault) -> TransportError {
+        self.head().fault.post(rank, fault);
+        self.ring_all();
+        self.error(rank).unwrap_or_else(|| self.error_of(fault))
+    }
+
+    /// Says that rank `rank` makes no further call, and why.
+    pub(crate) fn leave(&self, rank: u32, panicked: bool) {
+        self.member(rank).leave(panicked);
+        // Waiting peers notice in time by themselves; this only makes it sooner.
+        self.ring_all();
+    }
+
+    /// The windows that all ranks share under `key`. Every rank asks once for a key; the first lays them out.
+    ///
+    /// # Errors
+    /// [`TransportError::WindowDiffers`], [`TransportError::NoMemory`], or what stopped the communicator meanwhile.
+    pub(crate) fn window(
+        &self,
+        rank: u32,
+        key: u64,
+        wanted: WindowSize,
+    ) -> Result<WindowSet, TransportError> {
+        let openings = &self.head().openings;
+        let mut since = None;
+        let block = loop {
+            match openings.open(key, self.ranks, wanted) {
+                Opened::Set(block) => break block,
+                Opened::Yours => {
+                    let block = self.arena.allocate(WindowSet::size(self.ranks, wanted))?;
+                    let block = WindowSet::lay_out(block, self.ranks);
+                    openings.show(key, self.ranks, wanted, block);
+                    break block;
+                }
+                Opened::NotYet => {
+                    std::thread::yield_now();
+                    self.vigil
+                        .check_now_and_then(&mut since, || match self.error(rank) {
+                            Some(error) => Err(error),
+                            None => self.mourn(rank, None),
+                        })?;
+                }
+                Opened::Differs(found) => {
+                    let numbers = |size: WindowSize| [size.bytes as u64, size.flags as u64];
+                    let fault = Fault::Window {
+                        rank,
+                        key,
+                        found: numbers(found),
+                        wanted: numbers(wanted),
+                    };
+                    return Err(self.poison(rank, fault));
+                }
+            }
+        };
+        let arena = Arc::clone(&self.arena);
+        Ok(WindowSet::hold(arena, block, self.ranks, wanted))
+    }
+
+    /// Keeps an outbox until its messages are read.
+    pub(super) fn retire(&self, outbox: Outbox) {
+        // Whole between any two statements, so a panic spoils nothing.
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.retain(|outbox| !outbox.is_free());
+        retired.push(outbox);
+    }
+
+    /// The fault that the state of the other ranks means for call `call`, which rank `rank` waits in.
+    pub(crate) fn trouble(&self, rank: u32, call: u64) -> Option<Fault> {
+        /// Calls before this one that are compared too: some rank may have finished one unawares.
+        const BACK: u64 = 16;
+        let me = self.member(rank);
+        let calls = call.saturating_sub(BACK)..me.entered();
+        (0..self.ranks).filter(|o| *o != rank).find_map(|other| {
+            let differs = |at| self.compare(rank, other, at);
+            calls
+                .clone()
+                .find_map(differs)
+                .or_else(|| self.absent(other, call))
+        })
+    }
+
+    /// Stops the communicator if a process of it is known to have ended without leaving it.
+    ///
+    /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
+    pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
+        let alive = |other: u32| self.member(other).presence() != Presence::Present;
+        let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
+        match self.vigil.dead(self.ranks, alive, entered) {
+            Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
+            None => Ok(()),
+        }
+    }
+
+    /// The fault if ranks `rank` and `other` are known to have made different calls as call `call`.
+    pub(crate) fn compare(&self, rank: u32, other: u32, call: u64) -> Option<Fault> {
+        let mine = self.member(rank).entry(call)?;
+        let theirs = self.member(other).entry(call)?;
+        // Every rank numbers names for itself: the hash alone says whether two signatures are the same.
+        (mine.hash != theirs.hash).then_some(Fault::Mismatch {
+            rank,
+            other,
+            mine,
+            theirs: Some(theirs),
+        })
+    }
+
+    /// The fault if `other` has gone and never entered call `call`.
+    fn absent(&self, other: u32, call: u64) -> Option<Fault> {
+        let member = self.member(other);
+        let presence = member.presence();
+        if member.entered() > call {
+            return None;
+        }
+        match presence {
+            Presence::Present => None,
+            Presence::Left => Some(Fault::Left { rank: other }),
+            Presence::Panicked => Some(Fault::Panicked { rank: other }),
+        }
+    }
+}
+
+/// What carries messages between two ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Carrier<'a> {
+    /// A queue of their own.
+    Ring(&'a Ring),
+    /// The receiver's queue for all that have no ring to it.
+    Inbox(&'a Inbox),
+}
+
+fn check_ranks(ranks: u32) -> Result<(), TransportError> {
+    match ranks {
+        0 => Err(TransportError::NoRanks),
+        1..=0xffff => Ok(()),
+        _ => Err(TransportError::TooManyRanks { ranks }),
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        let retired = self
+            .retired
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for outbox in retired.drain(..).filter(|outbox| !outbox.is_free()) {
+            outbox.abandon();
+        }
+        // Release and acquire: what every rank did with the memory comes before its end.
+        if self.temporary && self.head().gone.fetch_add(1, Ordering::AcqRel) + 1 == self.ranks {
+            // SAFETY: laid out with this size, kept by nobody, and every rank has let go.
+            drop(unsafe { Block::adopt(Arc::clone(&self.arena), self.offset, self.bytes) });
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The fault: what stopped a communicator, in words that fit in memory which all its ranks share.
+
+use super::member::Stamp;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Words of a fault: its kind, the finder, and at most two stamps with their ranks.
+const WORDS: usize = 16;
+
+/// What stopped a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Ranks `rank` and `other` made different calls.
+    Mismatch {
+        rank: u32,
+        other: u32,
+        mine: Stamp,
+        theirs: Option<Stamp>,
+    },
+    /// Rank `rank` expected another length than rank `other` sent.
+    Length {
+        rank: u32,
+        other: u32,
+        expected: u64,
+        received: u64,
+    },
+    Panicked {
+        rank: u32,
+    },
+    Left {
+        rank: u32,
+    },
+    /// The process of a rank ended; `how` as the roll has it.
+    Died {
+        rank: u32,
+        how: u32,
+    },
+    Dropped {
+        rank: u32,
+    },
+    /// Rank `rank` could not read the memory of rank `other`.
+    Unreachable {
+        rank: u32,
+        other: u32,
+        errno: u32,
+    },
+    /// Ranks ask for different windows.
+    Window {
+        rank: u32,
+        key: u64,
+        found: [u64; 2],
+        wanted: [u64; 2],
+    },
+}
+
+impl Fault {
+    fn words(self) -> [u64; WORDS] {
+        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        let mut words = [0; WORDS];
+        let mut put = |list: &[u64]| words[..list.len()].copy_from_slice(list);
+        match self {
+            Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            } => {
+                let told = u64::from(theirs.is_some());
+                let theirs = theirs.unwrap_or_default();
+                put(&[1, pair(rank, other), told]);
+                words[3] = mine.hash;
+                words[4..8].copy_from_slice(&mine.words);
+                words[8] = theirs.hash;
+                words[9..13].copy_from_slice(&theirs.words);
+            }
+            Fault::Length {
+                rank,
+                other,
+                expected,
+                received,
+            } => put(&[2, pair(rank, other), expected, received]),
+            Fault::Panicked { rank } => put(&[3, pair(rank, 0)]),
+            Fault::Left { rank } => put(&[4, pair(rank, 0)]),
+            Fault::Died { rank, how } => put(&[5, pair(rank, how)]),
+            Fault::Dropped { rank } => put(&[6, pair(rank, 0)]),
+            Fault::Unreachable { rank, other, errno } => {
+                put(&[7, pair(rank, other), u64::from(errno)]);
+            }
+            Fault::Window {
+                rank,
+                key,
+                found,
+                wanted,
+            } => put(&[
+                8,
+                pair(rank, 0),
+                key,
+                found[0],
+                found[1],
+                wanted[0],
+                wanted[1],
+            ]),
+        }
+        words
+    }
+
+    fn from_words(words: &[u64; WORDS]) -> Option<Fault> {
+        let (rank, other) = ((words[1] >> 32) as u32, words[1] as u32);
+        let stamp = |at: usize| Stamp {
+            hash: words[at],
+            words: std::array::from_fn(|i| words[at + 1 + i]),
+        };
+        Some(match words[0] {
+            1 => Fault::Mismatch {
+                rank,
+                other,
+                mine: stamp(3),
+                theirs: (words[2] != 0).then(|| stamp(8)),
+            },
+            2 => Fault::Length {
+                rank,
+                other,
+                expected: words[2],
+                received: words[3],
+            },
+            3 => Fault::Panicked { rank },
+            4 => Fault::Left { rank },
+            5 => Fault::Died { rank, how: other },
+            6 => Fault::Dropped { rank },
+            7 => Fault::Unreachable {
+                rank,
+                other,
+                errno: words[2] as u32,
+            },
+            8 => Fault::Window {
+                rank,
+                key: words[2],
+                found: [words[3], words[4]],
+                wanted: [words[5], words[6]],
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Where the first fault of a communicator stands; zeros are none.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct FaultBoard {
+    /// 0: no fault; 1: one is being written; 2: it can be read.
+    state: AtomicU32,
+    finder: AtomicU32,
+    words: [AtomicU64; WORDS],
+}
+
+impl FaultBoard {
+    /// Posts a fault that rank `finder` found, unless there is one already.
+    pub(crate) fn post(&self, finder: u32, fault: Fault) {
+        let (won, lost) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.state.compare_exchange(0, 1, won, lost).is_err() {
+            return;
+        }
+        self.finder.store(finder, Ordering::Relaxed);
+        for (word, value) in self.words.iter().zip(fault.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        // Release: whoever sees the 2 sees the words.
+        self.state.store(2, Ordering::Release);
+    }
+
+    /// The first fault and who found it.
+    ///
+    /// A finder that was killed while it wrote leaves none; then every rank finds what is wrong, that death, by itself.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(u32, Fault)> {
+        if self.state.load(Ordering::Acquire) != 2 {
+            return None;
+        }
+        self.read()
+    }
+
+    #[cold]
+    fn read(&self) -> Option<(u32, Fault)> {
+        let words = self.words.each_ref().map(|w| w.load(Ordering::Relaxed));
+        Fault::from_words(&words).map(|fault| (self.finder.load(Ordering::Relaxed), fault))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_comes_back_and_the_first_stays() {
+        let stamp = |n: u64| Stamp {
+            hash: n,
+            words: [n + 1, n + 2, n + 3, n + 4],
+        };
+        let faults = [
+            Fault::Mismatch {
+                rank: 3,
+                other: 5,
+                mine: stamp(10),
+                theirs: Some(stamp(20)),
+            },
+            Fault::Mismatch {
+                rank: 3,
+                other: 5,
+                mine: stamp(10),
+                theirs: None,
+            },
+            Fault::Length {
+                rank: 1,
+                other: 2,
+                expected: 1 << 40,
+                received: 7,
+            },
+            Fault::Panicked { rank: 9 },
+            Fault::Left { rank: 9 },
+            Fault::Died { rank: 9, how: 77 },
+            Fault::Dropped { rank: 9 },
+            Fault::Unreachable {
+                rank: 1,
+                other: 2,
+                errno: 3,
+            },
+            Fault::Window {
+                rank: 1,
+                key: 2,
+                found: [3, 4],
+                wanted: [5, 6],
+            },
+        ];
+        for fault in faults {
+            // SAFETY: zeros are an empty board: it is atomics alone.
+            let board: FaultBoard = unsafe { std::mem::zeroed() };
+            assert_eq!(board.first(), None);
+            board.post(4, fault);
+            board.post(5, Fault::Left { rank: 0 });
+            assert_eq!(board.first(), Some((4, fault)));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Links: which pairs of ranks have a ring of their own.
+//!
+//! Up to [`ALL_PAIRS`] ranks every pair has one. Beyond, those have whose distance in either direction is a power of two:
+//! the pairs of dissemination, recursive doubling, halving, binomial trees of any root, and rings. All others share the
+//! receiver's inbox. So memory grows with p log p, not with p².
+//!
+//! ```text
+//! 17 ranks or more      to rank 0: rings from 1, 2, 4, 8, … and from p−1, p−2, p−4, p−8, …; the inbox for the rest
+//! ```
+
+/// The most ranks of which every pair has a ring.
+const ALL_PAIRS: u32 = 16;
+
+/// The rings among some number of ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links {
+    ranks: u32,
+    /// Powers of two below the number of ranks.
+    powers: u32,
+}
+
+/// What two ranks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The ring with this number.
+    Ring(u32),
+    /// The receiver's inbox.
+    Inbox,
+}
+
+impl Links {
+    pub(crate) fn new(ranks: u32) -> Links {
+        Links {
+            ranks,
+            powers: ranks.next_power_of_two().ilog2(),
+        }
+    }
+
+    /// The rings that end at one rank.
+    fn each(&self) -> u32 {
+        if self.ranks <= ALL_PAIRS {
+            self.ranks
+        } else {
+            2 * self.powers
+        }
+    }
+
+    /// How many rings there are.
+    pub(crate) fn rings(&self) -> u32 {
+        self.ranks * self.each()
+    }
+
+    /// How many inboxes there are: one a rank, or none if nobody needs one.
+    pub(crate) fn inboxes(&self) -> u32 {
+        if self.ranks <= ALL_PAIRS {
+            0
+        } else {
+            self.ranks
+        }
+    }
+
+    /// What carries messages from `from` to `to`.
+    #[inline]
+    pub(crate) fn link(&self, from: u32, to: u32) -> Link {
+        if self.ranks <= ALL_PAIRS {
+            return Link::Ring(to * self.ranks + from);
+        }
+        let ahead = if to >= from {
+            to - from
+        } else {
+            to + self.ranks - from
+        };
+        let behind = self.ranks - ahead;
+        let first = to * self.each();
+        if ahead.is_power_of_two() {
+            Link::Ring(first + ahead.ilog2())
+        } else if behind.is_power_of_two() && ahead > 0 {
+            Link::Ring(first + self.powers + behind.ilog2())
+        } else {
+            Link::Inbox
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_ring_serves_one_pair_and_memory_is_not_quadratic() {
+        for ranks in (1..=40).chain([64, 100, 256]) {
+            let links = Links::new(ranks);
+            let mut seen = BTreeSet::new();
+            for (from, to) in (0..ranks).flat_map(|f| (0..ranks).map(move |t| (f, t))) {
+                match links.link(from, to) {
+                    Link::Ring(number) => {
+                        assert!(number < links.rings());
+                        assert!(seen.insert(number), "{ranks}: {from} to {to}");
+                    }
+                    Link::Inbox => assert!(to < links.inboxes()),
+                }
+            }
+            assert!(links.rings() <= ranks * 16.max(2 * ranks.next_power_of_two().ilog2()));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The transport whose ranks share a node's memory: threads of one process, or processes.
+//!
+//! Short messages go through lock-free queues, with number and payload in one cache line; long ones are copied, or
+//! combined, straight from the sender's memory wherever the receiver can reach it: threads everywhere, processes in the
+//! arena that they share (which holds scratch, windows and what a user asks for there) and else with the system's help,
+//! or from where the sender stages them. One-sided operations are copies to a peer's window and additions to its flags.
+//! Nobody takes a lock or makes a system call while nobody sleeps.
+//!
+//! Everything that ranks share lies in an arena, is found by offsets, consists of atomics and of memory that these guard, and
+//! begins as zeros. So threads and processes run the same code, and a process that is killed holds no lock.
+//!
+//! A communicator is a [`Fabric`]; each rank opens its [`Port`], makes a [`Flight`] for each plan,
+//! begins a call with [`Port::begin`] and takes it through with [`Port::wait`], or with [`Port::test`] and
+//! [`Port::wait_until`] if it is nonblocking. Ranks that make different calls, panic, leave or are killed are errors
+//! on every rank that waits for them, never a hang.
+
+mod arena;
+mod bell;
+mod engine;
+mod fabric;
+mod fault;
+mod flight;
+mod inbox;
+mod links;
+mod member;
+mod names;
+mod outbox;
+mod port;
+mod reach;
+mod rendezvous;
+mod ring;
+mod runs;
+mod spawn;
+mod sync;
+mod vigil;
+mod wait;
+mod window;
+
+pub use engine::NodeEngine;
+pub use fabric::Fabric;
+pub use flight::{Buffers, Flight};
+pub use member::Stamp;
+pub use port::Port;
+pub use ring::EAGER_BYTES;
+pub use spawn::spawn;

@@ -1,0 +1,277 @@
+//! The outbox: a call's own memory for its long messages, where their receivers can reach it.
+//!
+//! A long message is announced by the offset of its descriptor. Behind the descriptor stand the runs of the message: places
+//! in the arena, which every rank maps, or addresses of the sender's own memory, which threads read as they are and other
+//! processes with the system's help. Behind the runs is room to stage a message that receivers cannot, or
+//! had better not, read where it is.
+
+use super::arena::{Arena, Block};
+use super::rendezvous::Descriptor;
+use super::ring::EAGER_BYTES;
+use super::runs::Run;
+use crate::transport::TransportError;
+use allhands_core::schedule::{OpKind, Plan, PlanOp};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest message that is staged although the system could read it from the sender's memory: staging costs a
+/// second copy, the system's help a call and the search for every page.
+pub(super) const STAGE_MOST: usize = 32 << 10;
+
+/// Bytes in which a message is staged, so that its receiver can begin with the first.
+const CHUNK: usize = 32 << 10;
+
+/// Marks an address of the sender's own memory; others are offsets in the arena.
+const OWN: u64 = 1 << 63;
+
+/// What stands before the runs of a message.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Entry {
+    pub(super) descriptor: Descriptor,
+    bytes: AtomicU64,
+    runs: AtomicU64,
+    /// The sender's process.
+    process: AtomicU64,
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Place {
+    address: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A run of a message as its receiver finds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    /// Memory that the receiver has, too.
+    Here(Run),
+    /// Memory of another process.
+    There(Run),
+}
+
+impl Entry {
+    /// The entry at an offset of the arena.
+    ///
+    /// # Safety
+    /// A sender has announced the offset, or owns it, and its outbox lives.
+    pub(super) unsafe fn at(arena: &Arena, offset: u64) -> &Entry {
+        // SAFETY: the caller's promise; it is atomics alone.
+        unsafe { &*arena.at(offset).cast::<Entry>() }
+    }
+
+    fn place(&self, index: u64) -> *const Place {
+        let first = std::ptr::from_ref(self).wrapping_add(1).cast::<Place>();
+        first.wrapping_add(index as usize)
+    }
+
+    /// The sender's process, as the system numbers it.
+    pub(super) fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed) as u32
+    }
+
+    /// The message's length in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The message's runs, to one who has claimed it.
+    pub(super) fn found<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Found> + 'a {
+        (0..self.runs.load(Ordering::Relaxed)).map(move |index| {
+            // SAFETY: the sender has written this many places behind the entry, which are atomics.
+            let place = unsafe { &*self.place(index) };
+            let address = place.address.load(Ordering::Relaxed);
+            let bytes = place.bytes.load(Ordering::Relaxed) as usize;
+            let run = |address| Run { address, bytes };
+            match address & OWN {
+                0 => Found::Here(run(arena.at(address))),
+                _ if arena.is_shared() => Found::There(run(std::ptr::without_provenance_mut(
+                    (address & !OWN) as usize,
+                ))),
+                // Threads of one process have the same addresses.
+                _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(
+                    (address & !OWN) as usize,
+                ))),
+            }
+        })
+    }
+
+    /// Says where the message lies, before it is posted.
+    ///
+    /// # Safety
+    /// The entry's outbox has room for so many runs.
+    unsafe fn write(&self, arena: &Arena, runs: impl Iterator<Item = Run>) {
+        let (mut count, mut total) = (0, 0);
+        for run in runs.filter(|r| r.bytes > 0) {
+            let address = match arena.offset_of(run.address, run.bytes) {
+                Some(offset) => offset,
+                None => run.address.expose_provenance() as u64 | OWN,
+            };
+            // SAFETY: the caller promises the room; places are atomics.
+            let place = unsafe { &*self.place(count) };
+            place.address.store(address, Ordering::Relaxed);
+            place.bytes.store(run.bytes as u64, Ordering::Relaxed);
+            count += 1;
+            total += run.bytes as u64;
+        }
+        self.runs.store(count, Ordering::Relaxed);
+        self.bytes.store(total, Ordering::Relaxed);
+        self.process
+            .store(u64::from(std::process::id()), Ordering::Relaxed);
+    }
+}
+
+/// Where an operation's message has its entry and its stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Offset in the outbox of the entry plus one; 0: the operation sends no long message.
+    entry: usize,
+    runs: usize,
+    stage: usize,
+    stage_bytes: usize,
+}
+
+/// A call's memory for long messages.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    arena: Arc<Arena>,
+    block: Option<Block>,
+    slots: Box<[Slot]>,
+}
+
+impl Outbox {
+    /// The outbox of a plan; no memory at all if the plan sends nothing long.
+    pub(super) fn new(arena: &Arc<Arena>, plan: &Plan) -> Result<Outbox, TransportError> {
+        let mut bytes = 0;
+        let mut take = |size: usize| {
+            let at = bytes;
+            bytes += size.next_multiple_of(64);
+            at
+        };
+        let mut slots = vec![Slot::default(); plan.ops.len()].into_boxed_slice();
+        for (slot, op) in slots.iter_mut().zip(&plan.ops) {
+            let longest = longest(plan, op);
+            if !matches!(op.kind, OpKind::Send { .. }) || longest <= EAGER_BYTES {
+                continue;
+            }
+            slot.runs = op.from.len as usize;
+            slot.entry = take(size_of::<Entry>() + slot.runs.max(1) * size_of::<Place>()) + 1;
+        }
+        // Stages come last: their pages cost nothing until a message is staged.
+        for (slot, op) in slots.iter_mut().zip(&plan.ops) {
+            if slot.entry > 0 && arena.is_shared() {
+                slot.stage_bytes = longest(plan, op);
+                slot.stage = take(slot.stage_bytes);
+            }
+        }
+        let block = (bytes > 0).then(|| arena.allocate(bytes)).transpose()?;
+        Ok(Outbox {
+            arena: Arc::clone(arena),
+            block,
+            slots,
+        })
+    }
+
+    fn offset(&self) -> u64 {
+        self.block.as_ref().map_or(0, Block::offset)
+    }
+
+    /// The offset in the arena of the entry of operation `ticket`, which sends a long message.
+    pub(super) fn entry_offset(&self, ticket: u32) -> u64 {
+        let slot = &self.slots[ticket as usize];
+        assert!(slot.entry > 0, "the operation has room for a long message");
+        self.offset() + slot.entry as u64 - 1
+    }
+
+    /// The entry of operation `ticket`.
+    pub(super) fn entry(&self, ticket: u32) -> &Entry {
+        // SAFETY: ours, and the block lives as long as `self`.
+        unsafe { Entry::at(&self.arena, self.entry_offset(ticket)) }
+    }
+
+    /// Writes into the entry of `ticket` that its message lies in `runs`; the caller posts it.
+    pub(super) fn describe(&self, ticket: u32, runs: impl Iterator<Item = Run> + Clone) {
+        let most = self.slots[ticket as usize].runs.max(1);
+        assert!(
+            runs.clone().count() <= most,
+            "as many runs as the plan says"
+        );
+        // SAFETY: just checked.
+        unsafe { self.entry(ticket).write(&self.arena, runs) };
+    }
+
+    /// Writes into the entry of `ticket` that its message of `bytes` bytes is on the stage; the caller posts it and then
+    /// fills the stage.
+    pub(super) fn describe_staged(&self, ticket: u32, bytes: usize) {
+        let slot = &self.slots[ticket as usize];
+        assert!(bytes <= slot.stage_bytes, "a stage for the longest message");
+        let stage = Run {
+            address: self.arena.at(self.offset() + slot.stage as u64),
+            bytes,
+        };
+        // SAFETY: room for one run at least.
+        unsafe {
+            self.entry(ticket)
+                .write(&self.arena, std::iter::once(stage))
+        };
+    }
+
+    /// Copies the message in `runs` to the stage of `ticket`, saying after each piece how much is there.
+    ///
+    /// # Safety
+    /// The runs are readable, and [`Outbox::describe_staged`] was called with their length.
+    pub(super) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>) {
+        let stage = self.offset() + self.slots[ticket as usize].stage as u64;
+        let (entry, mut filled) = (self.entry(ticket), 0);
+        for run in runs {
+            let mut done = 0;
+            while done < run.bytes {
+                let bytes = (run.bytes - done).min(CHUNK);
+                let (from, to) = (
+                    run.address.wrapping_add(done),
+                    self.arena.at(stage + filled),
+                );
+                // SAFETY: readable, as promised; the stage is as long as the message, and no receiver reads what is
+                // not yet filled.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+                done += bytes;
+                filled += bytes as u64;
+                entry.descriptor.fill(filled);
+            }
+        }
+    }
+
+    /// The entries of all operations that send long messages.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let long = |ticket: &u32| self.slots[*ticket as usize].entry > 0;
+        let tickets = (0..self.slots.len() as u32).filter(long);
+        tickets.map(|ticket| self.entry(ticket))
+    }
+
+    /// Whether no receiver has, or will look for, any of its messages.
+    pub(super) fn is_free(&self) -> bool {
+        self.entries().all(|entry| entry.descriptor.is_free())
+    }
+
+    /// Leaves the memory as it is, for receivers that may still find it.
+    pub(super) fn abandon(mut self) {
+        if let Some(block) = self.block.take() {
+            let kept = block.keep();
+            debug_assert!(kept.1 > 0, "a block has a length");
+        }
+    }
+}
+
+/// The length in bytes of the longest message of an operation, whose extents may move.
+fn longest(plan: &Plan, op: &PlanOp) -> usize {
+    if !op.moves() {
+        return op.bytes;
+    }
+    let list = op.from.start as usize..(op.from.start + op.from.len) as usize;
+    if op.from.moving {
+        plan.moving[list].iter().map(|m| m.most_bytes()).sum()
+    } else {
+        op.bytes
+    }
+}

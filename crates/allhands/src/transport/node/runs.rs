@@ -1,0 +1,232 @@
+//! Runs of real memory, and how bytes go from lists of them to others.
+
+use crate::transport::Combine;
+use allhands_core::schedule::Side;
+
+/// A run of bytes in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub address: *mut u8,
+    pub bytes: usize,
+}
+
+/// A list of runs, read as one run.
+pub(crate) struct Stream<I> {
+    rest: I,
+    at: Run,
+}
+
+impl<I: Iterator<Item = Run>> Stream<I> {
+    pub(crate) fn new(mut rest: I) -> Stream<I> {
+        let none = Run {
+            address: std::ptr::null_mut(),
+            bytes: 0,
+        };
+        let at = rest.next().unwrap_or(none);
+        Stream { rest, at }
+    }
+
+    /// The bytes that follow without a break; 0 only at the end.
+    #[inline]
+    fn run(&mut self) -> usize {
+        while self.at.bytes == 0 {
+            match self.rest.next() {
+                Some(next) => self.at = next,
+                None => return 0,
+            }
+        }
+        self.at.bytes
+    }
+
+    /// The address of the next `bytes` bytes, no more than [`Stream::run`] said.
+    #[inline]
+    fn take(&mut self, bytes: usize) -> *mut u8 {
+        let address = self.at.address;
+        self.at = Run {
+            address: address.wrapping_add(bytes),
+            bytes: self.at.bytes - bytes,
+        };
+        address
+    }
+}
+
+/// Copies `from` into `into`, as far as both reach.
+///
+/// # Safety
+/// The runs of `from` are readable and those of `into` writable, by nobody else meanwhile; a run
+/// of one may overlap the run of the other that it is copied to.
+pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<Item = Run>) {
+    let (mut from, mut into) = (Stream::new(from), Stream::new(into));
+    loop {
+        let bytes = from.run().min(into.run());
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: both runs have this many bytes, as the caller promises; `copy` allows overlap.
+        unsafe { std::ptr::copy(from.take(bytes), into.take(bytes), bytes) };
+    }
+}
+
+/// Writes left ⊕ right into `into`, as far as all three reach.
+///
+/// # Safety
+/// As for [`copy`], and every run is a run of whole elements, aligned for them; a run of `into` is
+/// the same as the one it is computed from, or apart from it.
+pub(crate) unsafe fn reduce(
+    combine: &Combine,
+    left: impl Iterator<Item = Run>,
+    right: impl Iterator<Item = Run>,
+    into: impl Iterator<Item = Run>,
+) {
+    let (mut left, mut right, mut into) =
+        (Stream::new(left), Stream::new(right), Stream::new(into));
+    loop {
+        let bytes = left.run().min(right.run()).min(into.run());
+        if bytes == 0 {
+            return;
+        }
+        let (l, r, out) = (left.take(bytes), right.take(bytes), into.take(bytes));
+        // SAFETY: all runs have this many bytes; the least of runs of whole elements is whole; the
+        // rest is the caller's promise.
+        unsafe { combine.run(l, r, out, bytes) };
+    }
+}
+
+/// Where a message goes that comes in pieces: to memory of the call, or combined with memory of the call.
+pub(crate) struct Sink<I> {
+    into: Stream<I>,
+    reduction: Option<Reduction<I>>,
+}
+
+struct Reduction<I> {
+    own: Stream<I>,
+    combine: Combine,
+    side: Side,
+}
+
+impl<I: Iterator<Item = Run>> Sink<I> {
+    /// To `into`, as it comes.
+    pub(crate) fn copy(into: I) -> Sink<I> {
+        Sink {
+            into: Stream::new(into),
+            reduction: None,
+        }
+    }
+
+    /// To `into`, combined with `own`; what comes stands on `side`.
+    pub(crate) fn reduce(into: I, own: I, combine: Combine, side: Side) -> Sink<I> {
+        Sink {
+            into: Stream::new(into),
+            reduction: Some(Reduction {
+                own: Stream::new(own),
+                combine,
+                side,
+            }),
+        }
+    }
+
+    /// The number of bytes in which pieces must come, but for the last: whole elements, where they are combined.
+    pub(crate) fn grain(&self) -> usize {
+        self.reduction
+            .as_ref()
+            .map_or(1, |r| r.combine.element_bytes().max(1))
+    }
+
+    /// Whether what comes is copied and not combined, so that [`Sink::room`] may be used.
+    pub(crate) fn copies(&self) -> bool {
+        self.reduction.is_none()
+    }
+
+    /// The memory that the next bytes go to, at most `most` bytes, and counts it as filled; none at the end.
+    pub(crate) fn room(&mut self, most: usize) -> Option<Run> {
+        debug_assert!(self.copies(), "what is combined is not written to directly");
+        let bytes = self.into.run().min(most);
+        (bytes > 0).then(|| Run {
+            address: self.into.take(bytes),
+            bytes,
+        })
+    }
+
+    /// Takes the next piece.
+    ///
+    /// # Safety
+    /// As for [`copy`] or [`reduce`], of `piece` and the sink's runs; a piece is a whole number of [`Sink::grain`]s.
+    #[inline]
+    pub(crate) unsafe fn feed(&mut self, mut piece: Run) {
+        while piece.bytes > 0 {
+            let mut bytes = piece.bytes.min(self.into.run());
+            if let Some(reduction) = &mut self.reduction {
+                bytes = bytes.min(reduction.own.run());
+            }
+            if bytes == 0 {
+                return;
+            }
+            let (from, out) = (piece.address, self.into.take(bytes));
+            // SAFETY: all runs have this many bytes; the least of runs of whole elements is whole; the rest is the
+            // caller's promise.
+            unsafe {
+                match &mut self.reduction {
+                    None => std::ptr::copy(from, out, bytes),
+                    Some(Reduction { own, combine, side }) => {
+                        let own = own.take(bytes);
+                        let (left, right) = match side {
+                            Side::Left => (from, own),
+                            Side::Right => (own, from),
+                        };
+                        combine.run(left, right, out, bytes);
+                    }
+                }
+            }
+            piece.address = from.wrapping_add(bytes);
+            piece.bytes -= bytes;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn cut(bytes: &mut [u8], cuts: &[usize]) -> Vec<Run> {
+        let address = bytes.as_mut_ptr();
+        let run = |w: &[usize]| Run {
+            address: address.wrapping_add(w[0]),
+            bytes: w[1] - w[0],
+        };
+        cuts.windows(2).map(run).collect()
+    }
+
+    unsafe fn minus(_: *const (), l: *const u8, r: *const u8, o: *mut u8, n: usize) {
+        for i in 0..n {
+            // SAFETY: the caller promises `n` elements of one byte.
+            unsafe { *o.add(i) = (*l.add(i)).wrapping_sub(*r.add(i)) };
+        }
+    }
+
+    #[test]
+    fn runs_cut_differently_meet_element_by_element() {
+        let mut a: Vec<u8> = (100..110).collect();
+        let mut b: Vec<u8> = (0..10).map(|i| i * 3).collect();
+        let mut c = vec![0; 10];
+        let a = cut(&mut a, &[0, 3, 3, 10]);
+        let b = cut(&mut b, &[0, 1, 5, 9, 10]);
+        // SAFETY: `minus` keeps to its runs.
+        let combine = unsafe { Combine::new(1, minus, std::ptr::null()) };
+        for (side, sign) in [(Side::Left, 1), (Side::Right, 255u8)] {
+            let into = cut(&mut c, &[0, 7, 10]);
+            let mut sink = Sink::reduce(into.into_iter(), b.clone().into_iter(), combine, side);
+            for piece in &a {
+                // SAFETY: the vectors live and are apart.
+                unsafe { sink.feed(*piece) };
+            }
+            let right: Vec<u8> = (0..10)
+                .map(|i| sign.wrapping_mul(100 + i - 3 * i))
+                .collect();
+            assert_eq!(c, right);
+        }
+        let into = cut(&mut c, &[0, 4, 10]);
+        // SAFETY: as above.
+        unsafe { copy(b.iter().copied(), into.into_iter()) };
+        assert_eq!(c, [0, 3, 6, 9, 12, 15, 18, 21, 24, 27]);
+    }
+}
