@@ -112,7 +112,7 @@ impl Bell {
     #[cold]
     pub(crate) fn ring(&self) {
         // One of several ringers makes the system call; who finds the owner awake leaves it so.
-        if self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::SeqCst) != 0 {
+        if self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.clear() {
             self.asleep.wake();
         }
     }

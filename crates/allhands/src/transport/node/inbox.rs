@@ -42,7 +42,8 @@ impl Inbox {
         }
     }
 
-    /// Appends a message whose payload `fill` writes; `false`, and nothing happens, if the inbox is full.
+    /// Appends a message whose payload `fill` writes; `false`, and nothing happens, if the inbox is full or another
+    /// producer was quicker.
     ///
     /// # Safety
     /// `fill` initializes `header.bytes` bytes, at most [`EAGER_BYTES`].
@@ -56,14 +57,8 @@ impl Inbox {
             let cell = &self.cells[(place % CELLS) as usize];
             let free = place / CELLS * 2;
             // Acquire: the consumer's reads of the last lap come before our writes.
-            match cell.number.load(Ordering::Acquire) {
-                number if number == free => {}
-                // Somebody has filled this place already, or its lap is over: there are later places.
-                number if number > free => {
-                    place = self.taken.0.load(Ordering::Relaxed);
-                    continue;
-                }
-                _ => return false,
+            if cell.number.load(Ordering::Acquire) != free {
+                return false;
             }
             let order = Ordering::Relaxed;
             match self
@@ -135,42 +130,46 @@ mod models {
         }
     }
 
-    /// Two producers of one or two messages share an inbox of two cells; each one's messages stay in order.
+    /// Two producers share an inbox of two cells; one tries a second message, for which there may be no room.
     #[test]
     fn messages_of_two_producers_arrive_whole_and_in_order() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
             let inbox = Arc::new(Inbox::new());
-            let producers = [(0u16, 1u64), (1, 2)].map(|(from, messages)| {
+            let push = |inbox: &Inbox, from: u16, number: u64| {
+                // SAFETY: 8 bytes are written.
+                let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+                // SAFETY: as above.
+                unsafe { inbox.push(header(from, number), fill) }
+            };
+            let producers = [0u16, 1].map(|from| {
                 let theirs = Arc::clone(&inbox);
                 loom::thread::spawn(move || {
-                    for number in 0..messages {
-                        // SAFETY: 8 bytes are written.
-                        let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
-                        // SAFETY: as above.
-                        while !unsafe { theirs.push(header(from, number), fill) } {
-                            loom::thread::yield_now();
-                        }
+                    while !push(&theirs, from, 0) {
+                        loom::thread::yield_now();
                     }
+                    1 + u64::from(from == 1 && push(&theirs, from, 1))
                 })
             });
             let (mut position, mut next) = (0, [0, 0]);
-            while position < 3 {
+            let mut take = || {
                 // SAFETY: this thread is the one consumer; the payload is read within.
                 let seen = unsafe { inbox.front(position, |h, at| (h, at.cast::<u64>().read())) };
-                match seen {
-                    Some((seen, payload)) => {
-                        let number = &mut next[usize::from(seen.from)];
-                        assert_eq!((seen, payload), (header(seen.from, *number), *number * 7));
-                        *number += 1;
-                        // SAFETY: as above.
-                        unsafe { inbox.release(&mut position) };
-                    }
-                    None => loom::thread::yield_now(),
+                if let Some((seen, payload)) = seen {
+                    let number = &mut next[usize::from(seen.from)];
+                    assert_eq!((seen, payload), (header(seen.from, *number), *number * 7));
+                    *number += 1;
+                    // SAFETY: as above.
+                    unsafe { inbox.release(&mut position) };
                 }
+                position
+            };
+            while take() < 2 {
+                loom::thread::yield_now();
             }
-            producers.into_iter().for_each(|p| p.join().unwrap());
+            let sent: u64 = producers.map(|p| p.join().unwrap()).iter().sum();
+            assert_eq!(take(), sent);
         });
     }
 }

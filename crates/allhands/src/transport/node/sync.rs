@@ -62,9 +62,11 @@ mod real {
             self.0.store(value, order);
         }
 
+        /// Turns a 1 into a 0; whether it was one.
         #[inline]
-        pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
-            self.0.swap(value, order)
+        pub(crate) fn clear(&self) -> bool {
+            let order = Ordering::Relaxed;
+            self.0.compare_exchange(1, 0, order, order).is_ok()
         }
 
         /// Sleeps while the word is `value`, at most for `limit`; may also return for no reason.
@@ -159,8 +161,9 @@ mod modelled {
             self.word.store(value, order);
         }
 
-        pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
-            self.word.swap(value, order)
+        pub(crate) fn clear(&self) -> bool {
+            let order = Ordering::Relaxed;
+            self.word.compare_exchange(1, 0, order, order).is_ok()
         }
 
         pub(crate) fn sleep(&self, value: u32, _limit: Duration) {
