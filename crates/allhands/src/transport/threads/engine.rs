@@ -57,9 +57,16 @@ impl Engine for ThreadEngine<'_> {
                 unsafe { segments::copy(source, self.own(post.target())) };
                 Ok(Status::Done)
             }
+            OpKind::GetReduce { from, side, .. } => {
+                let source = post.other().iter();
+                let source = source.map(|e| self.flight.window_segment(from, e));
+                let (own, into) = (self.own(post.source()), self.own(post.target()));
+                // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                unsafe { segments::reduce_on(&self.combine(), side, source, own, into) };
+                Ok(Status::Done)
+            }
             OpKind::Notify { to, flag } => {
                 self.flight.notify(to, flag);
-                self.port.fabric().member(to).bell.ring();
                 Ok(Status::Done)
             }
             OpKind::Wait { .. } | OpKind::Await { .. } => self.poll(post),
@@ -77,12 +84,15 @@ impl Engine for ThreadEngine<'_> {
                 side,
                 ..
             } => self.receive(post, from, channel, Some(side)),
-            OpKind::Wait { flag, count } => Ok(status(self.flight.take(flag, count))),
+            OpKind::Wait { at, flag, count } => {
+                Ok(status(self.flight.take(post.ticket, (at, flag), count)))
+            }
             // These are done when they start; the interpreter answers for an await itself.
             OpKind::Copy
             | OpKind::Reduce
             | OpKind::Put { .. }
             | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Await { .. } => Ok(Status::Done),
         }

@@ -175,21 +175,21 @@ impl Fabric {
         from as usize * self.members.len() + to as usize
     }
 
-    /// The windows that all ranks share under `key`, with `bytes` bytes a rank and flags that start with
-    /// `credits`. Every rank asks once for a key; the first makes them.
+    /// The windows that all ranks share under `key`, with `bytes` bytes a rank and `flags` flags.
+    /// Every rank asks once for a key; the first makes them.
     pub(crate) fn window(
         &self,
         rank: u32,
         key: u64,
         bytes: usize,
-        credits: &[u32],
+        flags: u16,
     ) -> Result<Arc<WindowSet>, TransportError> {
         let mut windows = locked(&self.windows);
         let opening = windows.entry(key).or_insert_with(|| Opening {
-            set: Arc::new(WindowSet::new(self.ranks(), bytes, credits)),
+            set: Arc::new(WindowSet::new(self.ranks(), bytes, flags)),
             missing: self.ranks(),
         });
-        opening.set.fits(rank, key, bytes, credits)?;
+        opening.set.fits(rank, key, bytes, flags)?;
         opening.missing -= 1;
         let set = Arc::clone(&opening.set);
         if opening.missing == 0 {

@@ -55,8 +55,9 @@ pub struct Flight {
     space_bytes: [usize; 4],
     bases: [*mut u8; 4],
     window: Option<Arc<WindowSet>>,
-    /// For each flag, how many notifications earlier waits took; grows from call to call.
-    taken: Box<[u64]>,
+    /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the
+    /// credit; grows from call to call.
+    taken: Box<[i64]>,
     pub(super) combine: Option<Combine>,
     pub(super) call: u64,
     pub(super) stamp: Stamp,
@@ -90,14 +91,18 @@ impl Flight {
         let (rank, fabric) = (port.rank(), Arc::clone(port.fabric()));
         let window_bytes = plan.space_bytes[Space::Window.index()];
         let window = if window_bytes > 0 || plan.flags > 0 {
-            Some(fabric.window(rank, window_key, window_bytes, &plan.credits)?)
+            Some(fabric.window(rank, window_key, window_bytes, plan.flags)?)
         } else {
             None
         };
-        let (slots, lanes) = slots(plan);
+        let (watches, taken) = watches(plan);
+        let (slots, lanes) = slots(plan, &watches);
         let mut bases = [std::ptr::null_mut(); 4];
         if let Some(window) = &window {
             bases[Space::Window.index()] = window.base(rank);
+            if watches.iter().any(|watch| watch.0 != rank) {
+                window.set_watched();
+            }
         }
         Ok(Flight {
             rank,
@@ -107,7 +112,7 @@ impl Flight {
             space_bytes: plan.space_bytes,
             bases,
             window,
-            taken: vec![0; usize::from(plan.flags)].into(),
+            taken,
             combine: None,
             call: 0,
             stamp: Stamp {
@@ -245,17 +250,23 @@ impl Flight {
         }
     }
 
+    /// Raises a flag and wakes who may wait for it.
     pub(super) fn notify(&self, to: u32, flag: u16) {
         self.window().notify(to, flag);
+        if self.window().is_watched() {
+            (0..self.fabric.ranks()).for_each(|rank| self.fabric.member(rank).bell.ring());
+        } else {
+            self.fabric.member(to).bell.ring();
+        }
     }
 
-    /// Takes `count` notifications of an own flag, if there are as many.
-    pub(super) fn take(&mut self, flag: u16, count: u32) -> bool {
-        let raised = self.window().raised(self.rank, flag);
-        let taken = &mut self.taken[usize::from(flag)];
-        let enough = raised >= *taken + u64::from(count);
+    /// Takes `count` notifications of flag `flag` of rank `at` for the wait `ticket`, if there are as many.
+    pub(super) fn take(&mut self, ticket: u32, (at, flag): (u32, u16), count: u32) -> bool {
+        let raised = self.window().raised(at, flag) as i64;
+        let taken = &mut self.taken[self.slots[ticket as usize].lane as usize];
+        let enough = raised >= *taken + i64::from(count);
         if enough {
-            *taken += u64::from(count);
+            *taken += i64::from(count);
         }
         enough
     }
@@ -284,8 +295,25 @@ impl Drop for Flight {
     }
 }
 
-/// A slot for each operation, and the number of lanes.
-fn slots(plan: &Plan) -> (Box<[Slot]>, usize) {
+/// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the credit.
+fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Box<[i64]>) {
+    let mut watches: Vec<(u32, u16)> = Vec::new();
+    for op in &plan.ops {
+        if let OpKind::Wait { at, flag, .. } = op.kind {
+            watches.push((at, flag));
+        }
+    }
+    watches.sort_unstable();
+    watches.dedup();
+    let taken = watches
+        .iter()
+        .map(|(_, flag)| -i64::from(plan.credits[usize::from(*flag)]));
+    let taken = taken.collect();
+    (watches, taken)
+}
+
+/// A slot for each operation, and the number of lanes; a wait's is that of its flag among `watches`.
+fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
     let mut lanes = BTreeMap::new();
     let slots = plan.ops.iter().map(|op| {
         let key = match op.kind {
@@ -297,13 +325,19 @@ fn slots(plan: &Plan) -> (Box<[Slot]>, usize) {
             | OpKind::Reduce
             | OpKind::Put { .. }
             | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Wait { .. }
             | OpKind::Await { .. } => None,
         };
+        let watch = match op.kind {
+            OpKind::Wait { at, flag, .. } => watches.binary_search(&(at, flag)).ok(),
+            _ => None,
+        };
         let next = lanes.len() as u32;
+        let lane = key.map(|key| *lanes.entry(key).or_insert(next));
         Slot {
-            lane: key.map_or(0, |key| *lanes.entry(key).or_insert(next)),
+            lane: lane.or(watch.map(|w| w as u32)).unwrap_or(0),
             ..Slot::default()
         }
     });

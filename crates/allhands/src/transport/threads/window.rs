@@ -3,13 +3,16 @@
 //! A window set belongs to one plan on all ranks. The first rank that asks allocates the windows and
 //! flags of all, so a put never waits for its target. Who holds it keeps it alive, also after an error.
 //!
+//! Flags start at zero; a credit is what the waiting rank adds for itself. Any rank may wait for a flag of any other: once one
+//! does for a peer's, every notification rings all ranks.
+//!
 //! Ordering: a notify is a releasing addition to the flag, a satisfied wait an acquiring load of it.
 //! Every addition continues the release sequences of those before it, so a wait that sees `count`
 //! notifications sees what each of their senders had put before.
 
 use crate::transport::AlignedBytes;
 use crate::transport::TransportError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// The flags of a rank start on cache lines of their own.
 #[repr(align(64))]
@@ -20,24 +23,36 @@ pub(crate) struct WindowSet {
     memory: Box<[AlignedBytes]>,
     flags: Box<[Box<[FlagLine]>]>,
     bytes: usize,
-    credits: Box<[u32]>,
+    flags_each: u16,
+    /// Whether some rank waits for a flag of a peer.
+    watched: AtomicBool,
 }
 
 impl WindowSet {
-    pub(crate) fn new(ranks: u32, bytes: usize, credits: &[u32]) -> WindowSet {
-        let line = |line: &[u32]| {
-            FlagLine(std::array::from_fn(|at| {
-                AtomicU64::new(u64::from(line.get(at).copied().unwrap_or(0)))
-            }))
-        };
+    pub(crate) fn new(ranks: u32, bytes: usize, flags: u16) -> WindowSet {
+        let line = |_| FlagLine(std::array::from_fn(|_| AtomicU64::new(0)));
         WindowSet {
             memory: (0..ranks).map(|_| AlignedBytes::zeroed(bytes)).collect(),
             flags: (0..ranks)
-                .map(|_| credits.chunks(8).map(line).collect())
+                .map(|_| (0..flags.div_ceil(8)).map(line).collect())
                 .collect(),
             bytes,
-            credits: credits.into(),
+            flags_each: flags,
+            watched: AtomicBool::new(false),
         }
+    }
+
+    /// Says that some rank waits for a flag of a peer; before it looks at it for the first time.
+    pub(crate) fn set_watched(&self) {
+        self.watched.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether some rank may wait for a flag of a peer; to be asked after a notification. A rank that says so only
+    /// afterwards sees the notification when it looks.
+    pub(crate) fn is_watched(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.watched.load(Ordering::Relaxed)
     }
 
     /// Whether rank `rank` asks for the window that this is.
@@ -46,18 +61,18 @@ impl WindowSet {
         rank: u32,
         key: u64,
         bytes: usize,
-        credits: &[u32],
+        flags: u16,
     ) -> Result<(), TransportError> {
-        if self.bytes == bytes && *self.credits == *credits {
+        if self.bytes == bytes && self.flags_each == flags {
             return Ok(());
         }
         Err(TransportError::WindowDiffers {
             rank,
             key,
             bytes: self.bytes,
-            flags: self.credits.len(),
+            flags: usize::from(self.flags_each),
             wanted_bytes: bytes,
-            wanted_flags: credits.len(),
+            wanted_flags: usize::from(flags),
         })
     }
 
@@ -75,7 +90,7 @@ impl WindowSet {
         self.flag(rank, flag).fetch_add(1, Ordering::Release);
     }
 
-    /// How often a flag of `rank` has been raised, its first credits included.
+    /// How often a flag of `rank` has been raised.
     pub(crate) fn raised(&self, rank: u32, flag: u16) -> u64 {
         self.flag(rank, flag).load(Ordering::Acquire)
     }
