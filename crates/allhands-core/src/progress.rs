@@ -64,7 +64,7 @@ impl<'a> Post<'a> {
         self.list(self.op.into)
     }
 
-    /// The right operand of a reduce, the source of a get.
+    /// The right operand of a reduce, the source of a get or get-reduce.
     #[inline(always)]
     #[must_use]
     pub fn other(&self) -> &'a [Extent] {

@@ -161,8 +161,10 @@ fn peer_of(op: &mut Op) -> Option<&mut u32> {
         | OpKind::RecvReduce { from: peer, .. }
         | OpKind::Put { to: peer, .. }
         | OpKind::Get { from: peer, .. }
-        | OpKind::Notify { to: peer, .. } => Some(peer),
-        OpKind::Copy | OpKind::Reduce | OpKind::Wait { .. } | OpKind::Await { .. } => None,
+        | OpKind::GetReduce { from: peer, .. }
+        | OpKind::Notify { to: peer, .. }
+        | OpKind::Wait { at: peer, .. } => Some(peer),
+        OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
     }
 }
 
@@ -182,6 +184,7 @@ fn kind_name(op: &Op) -> &'static str {
         OpKind::Reduce => "reduce",
         OpKind::Put { .. } => "put",
         OpKind::Get { .. } => "get",
+        OpKind::GetReduce { .. } => "get-reduce",
         OpKind::Notify { .. } => "notify",
         OpKind::Wait { .. } => "wait",
         OpKind::Await { .. } => "await",

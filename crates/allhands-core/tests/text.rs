@@ -79,7 +79,7 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
         width: 2,
     };
     let window = b.window(pairs, 4);
-    let (full, free) = (b.flag(0), b.flag(2));
+    let (full, free) = (b.flag(0), b.flag(peer));
     b.port(3).send(peer, input.slice(0, 4));
     let (own, into) = ([input.at(1), input.at(5)], [vector.at(1), vector.at(5)]);
     b.recv_reduce(peer, Side::Left, own, into);
@@ -106,7 +106,9 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
         b.wait(free, 1);
         b.put(peer, vector.slice(0, 2), window.slice(1, 2));
         b.notify(peer, full);
+        b.watch(peer, free, 3);
         b.step();
+        b.get_reduce(peer, Side::Left, window.at(3), vector.at(1), vector.at(2));
         b.recv(peer, output.at(3));
     });
     b.await_strand(side, 1);
@@ -192,7 +194,7 @@ fn misspelt_words_are_named_at_their_places() {
         ),
         (
             one("strand 0 { step { sned to 0 } }"),
-            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, copy, reduce, put, get, notify, wait, await) or '}'",
+            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, copy, reduce, put, get, get-reduce, notify, wait, await) or '}'",
         ),
     ]);
 }
@@ -227,7 +229,7 @@ fn what_is_not_there_is_named_at_its_place() {
             "line 3, column 24: modulo=0; right would be a modulo of at least 1",
         ),
         (
-            one("strand 0 { step { wait flag 2 count 1 } }"),
+            one("strand 0 { step { wait at 0 flag 2 count 1 } }"),
             "line 3, column 28: rank 0 has no flag 2; right would be one of its 0 flags",
         ),
         (

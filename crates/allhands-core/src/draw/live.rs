@@ -22,7 +22,8 @@ fn writes(op: &Op) -> Option<List> {
         | OpKind::RecvReduce { .. }
         | OpKind::Copy
         | OpKind::Reduce
-        | OpKind::Get { .. } => Some(op.into),
+        | OpKind::Get { .. }
+        | OpKind::GetReduce { .. } => Some(op.into),
         OpKind::Send { .. }
         | OpKind::Put { .. }
         | OpKind::Notify { .. }
@@ -34,9 +35,11 @@ fn writes(op: &Op) -> Option<List> {
 /// The own blocks that an operation reads.
 fn reads(op: &Op) -> Vec<List> {
     match op.kind {
-        OpKind::Send { .. } | OpKind::Put { .. } | OpKind::RecvReduce { .. } | OpKind::Copy => {
-            [op.from].into()
-        }
+        OpKind::Send { .. }
+        | OpKind::Put { .. }
+        | OpKind::RecvReduce { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Copy => [op.from].into(),
         OpKind::Reduce => [op.from, op.other].into(),
         OpKind::Recv { .. }
         | OpKind::Get { .. }

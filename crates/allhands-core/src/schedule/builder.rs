@@ -180,7 +180,8 @@ impl Builder {
         Blocks::new(Space::Window, first, blocks)
     }
 
-    /// A new flag that starts with `credits` notifications (every rank must ask for the same flags).
+    /// A new flag; this rank's waits for it may take `credits` notifications before there are any (every rank must ask for
+    /// as many flags).
     pub fn flag(&mut self, credits: u32) -> u16 {
         self.schedule.credits.push(credits);
         self.schedule.flags += 1;
@@ -298,6 +299,24 @@ impl Builder {
         );
     }
 
+    /// Reads blocks `source` of the window of rank `from`, combines with `own`, writes `into`; what is read stands on
+    /// `side`.
+    pub fn get_reduce(
+        &mut self,
+        from: u32,
+        side: Side,
+        source: impl BlockList,
+        own: impl BlockList,
+        into: impl BlockList,
+    ) {
+        let kind = OpKind::GetReduce {
+            from,
+            port: self.port,
+            side,
+        };
+        self.push(kind, own.sets(), into.sets(), source.sets());
+    }
+
     /// Raises flag `flag` of rank `to`.
     pub fn notify(&mut self, to: u32, flag: u16) {
         self.push_always(OpKind::Notify { to, flag }, [List::default(); 3]);
@@ -305,8 +324,13 @@ impl Builder {
 
     /// Waits for `count` notifications of own flag `flag`.
     pub fn wait(&mut self, flag: u16, count: u32) {
+        self.watch(self.rank(), flag, count);
+    }
+
+    /// Waits for `count` notifications of flag `flag` of rank `at`, for which others may wait too.
+    pub fn watch(&mut self, at: u32, flag: u16, count: u32) {
         if count > 0 {
-            self.push_always(OpKind::Wait { flag, count }, [List::default(); 3]);
+            self.push_always(OpKind::Wait { at, flag, count }, [List::default(); 3]);
         }
     }
 

@@ -19,11 +19,11 @@ pub struct Op {
     /// What it does.
     pub kind: OpKind,
     /// The blocks that it reads: a send's data, a copy's source, the own operand of a
-    /// recv-reduce, the left operand of a reduce.
+    /// recv-reduce or get-reduce, the left operand of a reduce.
     pub from: List,
     /// The blocks that it writes (for a put: blocks of the peer's window).
     pub into: List,
-    /// The right operand of a reduce; the source blocks in the peer's window of a get.
+    /// The right operand of a reduce; the source blocks in the peer's window of a get or get-reduce.
     pub other: List,
 }
 
@@ -77,15 +77,28 @@ pub enum OpKind {
         /// The port (rail) that carries it.
         port: u8,
     },
-    /// Raises flag `flag` of rank `to` by one, after all earlier puts of this strand to that rank.
+    /// Reads blocks `other` of the window of rank `from`, combines with own operand `from`, writes `into`.
+    GetReduce {
+        /// The rank whose window is read.
+        from: u32,
+        /// The port (rail) that carries it.
+        port: u8,
+        /// The side on which the operand that is read stands.
+        side: Side,
+    },
+    /// Raises flag `flag` of rank `to`, which may be this one, by one, after all earlier puts of this strand to that rank.
     Notify {
         /// The rank that is told.
         to: u32,
         /// The flag.
         flag: u16,
     },
-    /// Waits until own flag `flag` has been raised `count` more times than all earlier waits took.
+    /// Waits until flag `flag` of rank `at` has been raised `count` more times than all earlier waits of this rank for it
+    /// took, the credit apart. A notification is not used up: any number of ranks wait for the same one, and each keeps
+    /// its own count.
     Wait {
+        /// The rank whose flag it is: this one, or a peer.
+        at: u32,
         /// The flag.
         flag: u16,
         /// The number of notifications.
@@ -206,7 +219,8 @@ pub struct Schedule {
     pub window: Vec<Region>,
     /// The number of flags that peers may raise.
     pub flags: u16,
-    /// Notifications that each flag holds before the first call (credits for a slot of the window).
+    /// For each flag, how many notifications this rank's waits for it, at whatever rank, may take before there are any
+    /// (credits for a slot of the window). Every flag starts at zero: a credit is the waiter's alone.
     pub credits: Vec<u32>,
     /// The rows of the algorithm's figure, if asked for.
     pub views: Vec<View>,

@@ -83,7 +83,7 @@ pub struct PlanOp {
     pub from: Extents,
     /// The bytes that it writes.
     pub into: Extents,
-    /// The right operand of a reduce, the source of a get.
+    /// The right operand of a reduce, the source of a get or get-reduce.
     pub other: Extents,
     /// The length of the message or operand; of iteration 0, if it moves.
     pub bytes: usize,
@@ -135,7 +135,7 @@ pub struct Plan {
     pub space_bytes: [usize; 4],
     /// The number of flags.
     pub flags: u16,
-    /// What each flag holds before the first call.
+    /// For each flag, what this rank's waits for it, at whatever rank, may take before it is raised at all.
     pub credits: Vec<u32>,
     /// The most operations under way at once in a step (a hint for engines).
     pub widest: usize,

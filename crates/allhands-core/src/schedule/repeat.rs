@@ -133,6 +133,7 @@ fn one_sided(op: &Op) -> bool {
         op.kind,
         OpKind::Put { .. }
             | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Wait { .. }
             | OpKind::Await { .. }
@@ -145,7 +146,9 @@ fn touched(schedule: &Schedule, op: &Op) -> [Vec<Blocks>; 2] {
     match op.kind {
         OpKind::Send { .. } | OpKind::Put { .. } => [list(op.from), Vec::new()],
         OpKind::Recv { .. } | OpKind::Get { .. } => [Vec::new(), list(op.into)],
-        OpKind::RecvReduce { .. } | OpKind::Copy => [list(op.from), list(op.into)],
+        OpKind::RecvReduce { .. } | OpKind::GetReduce { .. } | OpKind::Copy => {
+            [list(op.from), list(op.into)]
+        }
         OpKind::Reduce => {
             let mut reads = list(op.from);
             reads.extend(list(op.other));

@@ -4,7 +4,6 @@ use super::{Failure, Law, Value};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// For each strand of the world two counters: items done, and items whose puts are visible.
@@ -17,6 +16,31 @@ pub(super) struct Knowledge {
     pub clock: Option<Rc<WorldClock>>,
     /// The ranks known to have entered, as bits; none where the call is no barrier.
     pub entered: Option<Rc<Vec<u64>>>,
+}
+
+impl Knowledge {
+    /// Adds what `other` tells.
+    fn join(&mut self, other: &Knowledge) {
+        join(&mut self.clock, &other.clock, |own, told| {
+            *own = (*own).max(told)
+        });
+        join(&mut self.entered, &other.entered, |own, told| *own |= told);
+    }
+}
+
+fn join<T: Copy>(
+    own: &mut Option<Rc<Vec<T>>>,
+    told: &Option<Rc<Vec<T>>>,
+    both: impl Fn(&mut T, T),
+) {
+    match (own, told) {
+        (Some(own), Some(told)) => {
+            let own = Rc::make_mut(own).iter_mut();
+            own.zip(told.iter())
+                .for_each(|(own, told)| both(own, *told));
+        }
+        (own, told) => *own = own.take().or_else(|| told.clone()),
+    }
 }
 
 /// An access to a window: the counter that orders it, and the count at which it is done.
@@ -43,18 +67,75 @@ struct WindowBlock {
 #[derive(Clone, Debug)]
 pub(super) struct Notification {
     pub from: u32,
+    pub stamp: Stamp,
+    pub round: u32,
+    pub knowledge: Knowledge,
+}
+
+impl Notification {
+    /// Whether it cannot be raised before `earlier` is: by the same strand, or by one that knows of it.
+    fn follows(&self, earlier: &Notification) -> bool {
+        let clock = self.knowledge.clock.as_deref();
+        self.stamp.counter == earlier.stamp.counter
+            || clock.is_some_and(|clock| earlier.stamp.before(clock))
+    }
+}
+
+/// What the first notifications of a flag tell together, and the last round of any.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
     pub round: u32,
     pub knowledge: Knowledge,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Flag {
-    posted: Vec<Option<Notification>>,
-    taken: u32,
-    credits: u32,
-    /// Every wait that took its notifications: (how many had been taken after it, its stamp).
-    waits: Vec<(u32, Stamp)>,
-    waiting: Option<(u32, u16)>,
+    posted: Vec<Notification>,
+    /// For each rank that waits for it, how many notifications its waits took, those of its credit included.
+    taken: BTreeMap<u32, u32>,
+    /// For every number of notifications that some wait needed, what they tell.
+    told: BTreeMap<u32, Told>,
+    waiting: Vec<(u32, u16)>,
+}
+
+impl Flag {
+    /// What the first `needed` notifications tell, which are there.
+    fn tell(&mut self, needed: u32) -> Told {
+        if let Some(told) = self.told.get(&needed) {
+            return told.clone();
+        }
+        let before = self.told.range(..needed).next_back();
+        let (from, mut told) = before.map_or((0, Told::default()), |(n, t)| (*n, t.clone()));
+        for notification in &self.posted[from as usize..needed as usize] {
+            told.round = told.round.max(notification.round);
+            told.knowledge.join(&notification.knowledge);
+        }
+        if needed > 0 {
+            self.told.insert(needed, told.clone());
+        }
+        told
+    }
+
+    /// A notification that may come before one that some wait needs and it does not, if there is any.
+    fn early(&self) -> Option<&Notification> {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for end in self
+            .told
+            .keys()
+            .map(|n| *n as usize)
+            .chain([self.posted.len()])
+        {
+            parts.push(&self.posted[start..end]);
+            start = end;
+        }
+        // What follows all of a part follows all before it, as each part follows the one before.
+        parts.windows(2).find_map(|two| {
+            two[1]
+                .iter()
+                .find(|later| !two[0].iter().all(|earlier| later.follows(earlier)))
+        })
+    }
 }
 
 /// All windows and flags of the world.
@@ -62,6 +143,8 @@ struct Flag {
 pub(super) struct OneSided {
     windows: Vec<Vec<WindowBlock>>,
     flags: BTreeMap<(u32, u16), Flag>,
+    /// By (waiting rank, flag).
+    credits: BTreeMap<(u32, u16), u32>,
 }
 
 impl OneSided {
@@ -81,13 +164,9 @@ impl OneSided {
         }
     }
 
-    /// Gives a flag its credits, the first time that a schedule names it.
+    /// Gives the waits of `rank` for a flag their credit, the first time that a schedule names it.
     pub(super) fn credit(&mut self, rank: u32, flag: u16, credits: u32) {
-        self.flags.entry((rank, flag)).or_insert_with(|| Flag {
-            posted: vec![None; credits as usize],
-            credits,
-            ..Flag::default()
-        });
+        self.credits.entry((rank, flag)).or_insert(credits);
     }
 
     /// What a block of the window of `owner` holds, without touching it.
@@ -174,80 +253,60 @@ impl OneSided {
         Ok(())
     }
 
-    /// Raises a flag; returns the strand that may go on, if one waits.
+    /// Raises a flag; returns the strands that may go on.
     pub(super) fn notify(
         &mut self,
         (to, flag): (u32, u16),
         notification: Notification,
-    ) -> Option<(u32, u16)> {
+    ) -> Vec<(u32, u16)> {
         let flag = self.flags.entry((to, flag)).or_default();
-        flag.posted.push(Some(notification));
-        flag.waiting
+        flag.posted.push(notification);
+        core::mem::take(&mut flag.waiting)
     }
 
-    /// Takes `count` notifications, if they are there; otherwise notes who waits.
+    /// Takes `count` notifications of a flag for the strand (rank, strand), if they are there, and says what they and
+    /// all before them tell; otherwise notes who waits.
     pub(super) fn take(
         &mut self,
-        (rank, flag): (u32, u16),
+        (at, number): (u32, u16),
         count: u32,
-        strand: u16,
-        stamp: Stamp,
-    ) -> Option<Vec<Notification>> {
-        let flag = self.flags.entry((rank, flag)).or_default();
-        let target = flag.taken + count;
-        if (flag.posted.len() as u32) < target {
-            flag.waiting = Some((rank, strand));
+        (rank, strand): (u32, u16),
+    ) -> Option<Told> {
+        let credit = self.credits.get(&(rank, number)).copied().unwrap_or(0);
+        let flag = self.flags.entry((at, number)).or_default();
+        let taken = flag.taken.entry(rank).or_default();
+        let needed = (*taken + count).saturating_sub(credit);
+        if (flag.posted.len() as u32) < needed {
+            flag.waiting.push((rank, strand));
             return None;
         }
-        let got = flag.posted[flag.taken as usize..target as usize]
-            .iter()
-            .flatten()
-            .cloned()
-            .collect();
-        flag.waiting = None;
-        flag.taken = target;
-        flag.waits.push((target, stamp));
-        Some(got)
+        *taken += count;
+        Some(flag.tell(needed))
     }
 
-    /// After the run: every notification was waited for, and none could have been taken for an earlier one.
+    /// After the run: everyone who waits for a flag took every notification, so that the next call finds it as this one
+    /// did, and none could have come in the place of an earlier one.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        for (&(rank, number), flag) in &self.flags {
-            let left = flag.posted.len() as u32 - flag.taken;
-            if left != flag.credits {
+        for (&(at, number), flag) in &self.flags {
+            let raised = flag.posted.len() as u32;
+            let fail = |law, rank, what| Err(Failure { law, rank, what });
+            if raised > 0 && flag.taken.is_empty() {
+                let what =
+                    format!("nobody waits for flag {number}, which is raised {raised} times");
+                return fail(Law::Matching, at, what);
+            }
+            if let Some((&rank, taken)) = flag.taken.iter().find(|(_, taken)| **taken != raised) {
                 let what = format!(
-                    "flag {number} ends with {left} notifications that nobody waits for, not {}",
-                    flag.credits
+                    "takes {taken} notifications of flag {number} of rank {at}, which is raised {raised} times"
                 );
-                return Err(Failure {
-                    law: Law::Matching,
-                    rank,
-                    what,
-                });
+                return fail(Law::Matching, rank, what);
             }
-            let mut notifiers = flag.posted.iter().flatten().map(|n| n.from);
-            let first = notifiers.next();
-            if notifiers.all(|n| Some(n) == first) {
-                continue;
-            }
-            for &(target, stamp) in &flag.waits {
-                let later = flag.posted[target as usize..].iter().flatten();
-                if let Some(early) = later.into_iter().find(|n| {
-                    !n.knowledge
-                        .clock
-                        .as_deref()
-                        .is_some_and(|clock| stamp.before(clock))
-                }) {
-                    let what = format!(
-                        "flag {number} may be raised by rank {} for the next wait before this one is over",
-                        early.from
-                    );
-                    return Err(Failure {
-                        law: Law::Window,
-                        rank,
-                        what,
-                    });
-                }
+            if let Some(early) = flag.early() {
+                let what = format!(
+                    "flag {number} may be raised by rank {} for the next wait before all others have raised it for this one",
+                    early.from
+                );
+                return fail(Law::Window, at, what);
             }
         }
         Ok(())

@@ -41,14 +41,14 @@ pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result
 /// Windows and flags are the same on every rank: peers name them by their own numbers and sizes.
 fn same_windows(world: &World<'_>) -> Result<(), Failure> {
     let first = &world.schedules[0];
-    let differs = |s: &&Schedule| s.window != first.window || s.credits != first.credits;
+    let differs = |s: &&Schedule| s.window != first.window || s.flags != first.flags;
     match world.schedules.iter().find(differs) {
         None => Ok(()),
         Some(schedule) => Err(Failure {
             law: Law::Window,
             rank: schedule.rank,
             what: format!(
-                "the window or the flags differ from those of rank {}",
+                "the window or the number of flags differs from that of rank {}",
                 first.rank
             ),
         }),
@@ -394,7 +394,7 @@ impl<'a> RankState<'a> {
 }
 
 /// The most messages that a rank may send, or receive, at once; a notification goes with a put to the same rank, if
-/// there is one beside it.
+/// there is one beside it. What a rank does to its own window and flags is no message.
 fn ports(schedule: &Schedule) -> u32 {
     let most = |count: &dyn Fn(&[Op]) -> usize| -> usize {
         let items = |items: &[Item]| {
@@ -413,18 +413,18 @@ fn ports(schedule: &Schedule) -> u32 {
                 .any(|op| matches!(op.kind, OpKind::Put { to, .. } if to == rank))
         };
         let sends = |op: &&Op| match op.kind {
-            OpKind::Send { .. } | OpKind::Put { .. } => true,
-            OpKind::Notify { to, .. } => !put_to(to),
+            OpKind::Send { .. } => true,
+            OpKind::Put { to, .. } => to != schedule.rank,
+            OpKind::Notify { to, .. } => to != schedule.rank && !put_to(to),
             _ => false,
         };
         ops.iter().filter(sends).count()
     });
     let receives = most(&|ops| {
-        let receives = |op: &&Op| {
-            matches!(
-                op.kind,
-                OpKind::Recv { .. } | OpKind::RecvReduce { .. } | OpKind::Get { .. }
-            )
+        let receives = |op: &&Op| match op.kind {
+            OpKind::Recv { .. } | OpKind::RecvReduce { .. } => true,
+            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => from != schedule.rank,
+            _ => false,
         };
         ops.iter().filter(receives).count()
     });

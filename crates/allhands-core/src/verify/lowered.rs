@@ -132,7 +132,9 @@ struct InMemory {
     channels: BTreeMap<(u32, u32, u16), VecDeque<Sent>>,
     done: BTreeSet<(usize, u32)>,
     flags: Vec<Vec<u32>>,
-    taken: Vec<Vec<u32>>,
+    /// What the waits of a rank for a flag of a rank took: by (waiter, rank, flag).
+    taken: BTreeMap<(usize, u32, u16), u32>,
+    credits: Vec<Vec<u32>>,
     commutative: bool,
     reduces: bool,
     seed: Option<u64>,
@@ -174,8 +176,9 @@ impl InMemory {
             spaces,
             channels: BTreeMap::new(),
             done: BTreeSet::new(),
-            flags: plans.iter().map(|p| p.credits.clone()).collect(),
-            taken: plans.iter().map(|p| vec![0; p.credits.len()]).collect(),
+            flags: plans.iter().map(|p| vec![0; p.credits.len()]).collect(),
+            taken: BTreeMap::new(),
+            credits: plans.iter().map(|p| p.credits.clone()).collect(),
             commutative: call.commutative,
             reduces: call.collective.reduces(),
             seed,
@@ -377,15 +380,35 @@ impl RankEngine<'_> {
             .data
             .unwrap_or_else(|| self.world.gather(sent.rank, &sent.extents));
         if let OpKind::RecvReduce { side, .. } = post.kind() {
-            let own = self.world.gather(self.rank, post.source());
-            data = match side {
-                Side::Left => self.world.combine(self.rank, &data, &own)?,
-                Side::Right => self.world.combine(self.rank, &own, &data)?,
-            };
+            data = self.combine_own(post, side, &data)?;
         }
         self.world.scatter(self.rank, post.target(), &data)?;
         self.world.done.insert((sent.rank, sent.ticket));
         Ok(true)
+    }
+
+    /// Combines what came in, which stands on `side`, with the own operand.
+    fn combine_own(
+        &self,
+        post: &Post<'_>,
+        side: Side,
+        data: &[Element],
+    ) -> Result<Vec<Element>, Failure> {
+        let own = self.world.gather(self.rank, post.source());
+        match side {
+            Side::Left => self.world.combine(self.rank, data, &own),
+            Side::Right => self.world.combine(self.rank, &own, data),
+        }
+    }
+
+    /// Takes `count` notifications of a flag, if there are as many, the credit included.
+    fn take(&mut self, (at, flag): (u32, u16), count: u32) -> bool {
+        let raised = self.world.flags[at as usize][flag as usize];
+        let credit = self.world.credits[self.rank][flag as usize];
+        let taken = self.world.taken.entry((self.rank, at, flag)).or_default();
+        let enough = raised + credit >= *taken + count;
+        *taken += if enough { count } else { 0 };
+        enough
     }
 
     fn attempt(&mut self, post: &Post<'_>, started: bool) -> Result<Status, Failure> {
@@ -424,13 +447,16 @@ impl RankEngine<'_> {
                 let data = self.world.gather(from as usize, post.other());
                 self.world.scatter(self.rank, post.target(), &data)?;
             }
+            OpKind::GetReduce { from, side, .. } => {
+                let data = self.world.gather(from as usize, post.other());
+                let data = self.combine_own(post, side, &data)?;
+                self.world.scatter(self.rank, post.target(), &data)?;
+            }
             OpKind::Notify { to, flag } => self.world.flags[to as usize][flag as usize] += 1,
-            OpKind::Wait { flag, count } => {
-                let target = self.world.taken[self.rank][flag as usize] + count;
-                if self.world.flags[self.rank][flag as usize] < target {
+            OpKind::Wait { at, flag, count } => {
+                if !self.take((at, flag), count) {
                     return Ok(Status::Pending);
                 }
-                self.world.taken[self.rank][flag as usize] = target;
             }
             OpKind::Await { .. } => {}
         }

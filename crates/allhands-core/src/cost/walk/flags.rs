@@ -2,24 +2,15 @@
 
 use super::message::{End, Load};
 use super::{Breakdown, Instance, Walker};
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-/// A flag: how often it was raised, and who waits for how many.
+/// A flag: how often it was raised, what each rank's waits took, and who waits for how many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flag {
     raised: u64,
-    taken: u64,
-    waiting: VecDeque<(Instance, u64)>,
-}
-
-impl Flag {
-    pub(super) fn with_credits(credits: u32) -> Flag {
-        Flag {
-            raised: u64::from(credits),
-            ..Flag::default()
-        }
-    }
+    taken: BTreeMap<u32, u64>,
+    waiting: Vec<(Instance, u64)>,
 }
 
 /// The puts of a strand to one rank.
@@ -88,20 +79,33 @@ impl Walker<'_> {
         let flag = self.flags.entry((rank, flag)).or_default();
         flag.raised += 1;
         let raised = flag.raised;
-        if let Some(&(waiter, _)) = flag.waiting.front().filter(|w| w.1 <= raised) {
-            flag.waiting.pop_front();
-            self.complete(waiter, path);
-        }
+        let (done, waiting) = flag
+            .waiting
+            .iter()
+            .partition(|(_, target)| *target <= raised);
+        flag.waiting = waiting;
+        let done: Vec<(Instance, u64)> = done;
+        done.into_iter()
+            .for_each(|(waiter, _)| self.complete(waiter, path));
     }
 
-    pub(super) fn wait(&mut self, waiter: Instance, flag: u16, count: u32, path: Breakdown) {
-        let flag = self.flags.entry((waiter.rank, flag)).or_default();
-        flag.taken += u64::from(count);
-        if flag.taken <= flag.raised {
+    /// A waiter's credit stands for notifications that there were before.
+    pub(super) fn wait(
+        &mut self,
+        waiter: Instance,
+        (at, number): (u32, u16),
+        count: u32,
+        path: Breakdown,
+    ) {
+        let credit = self.schedules[waiter.rank as usize].credits[usize::from(number)];
+        let flag = self.flags.entry((at, number)).or_default();
+        let taken = flag.taken.entry(waiter.rank).or_default();
+        *taken += u64::from(count);
+        let target = taken.saturating_sub(u64::from(credit));
+        if target <= flag.raised {
             self.complete(waiter, path);
         } else {
-            let target = flag.taken;
-            flag.waiting.push_back((waiter, target));
+            flag.waiting.push((waiter, target));
         }
     }
 }

@@ -234,16 +234,19 @@ impl Walker<'_> {
                 self.complete(put, path);
                 self.put_arrived((put.rank, put.strand, m.to), number, path);
             }
-            Load::Get { get } => self.complete(get, path),
+            Load::Get { get } => self.take_in(get, m.units, path),
             Load::Notice { flag } => self.raise(m.to, flag, path),
         }
         Ok(())
     }
 
-    /// The data of a receive are there; if it combines them, the processor does that now.
+    /// The data of a receive or a get are there; if it combines them, the processor does that now.
     fn take_in(&mut self, receive: Instance, units: u64, path: Breakdown) {
         let op = &self.schedules[receive.rank as usize].ops[receive.op as usize];
-        if matches!(op.kind, OpKind::RecvReduce { .. }) {
+        if matches!(
+            op.kind,
+            OpKind::RecvReduce { .. } | OpKind::GetReduce { .. }
+        ) {
             self.compute(receive, path, |from| from.with_reduced(units));
         } else {
             self.complete(receive, path);

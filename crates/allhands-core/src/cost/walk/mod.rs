@@ -237,12 +237,6 @@ impl<'a> Walker<'a> {
         ports: u32,
         observer: &'a mut dyn FnMut(Transfer),
     ) -> Walker<'a> {
-        let mut flags = BTreeMap::new();
-        for schedule in schedules {
-            for (flag, credits) in schedule.credits.iter().enumerate() {
-                flags.insert((schedule.rank, flag as u16), Flag::with_credits(*credits));
-            }
-        }
         let rank_state = |s: &Schedule| RankState {
             strands: s.strands.iter().map(|_| StrandState::default()).collect(),
             busy_until: Breakdown::default(),
@@ -261,7 +255,7 @@ impl<'a> Walker<'a> {
             dirty: Vec::new(),
             messages: Vec::new(),
             fresh: Vec::new(),
-            flags,
+            flags: BTreeMap::new(),
             puts: BTreeMap::new(),
             ready: Vec::new(),
             events: BinaryHeap::new(),

@@ -193,11 +193,14 @@ impl Walker<'_> {
             OpKind::Get { from, .. } if from == rank => {
                 self.compute(instance, path, |from| from.with_copied(units));
             }
-            OpKind::Get { from, .. } => {
+            OpKind::GetReduce { from, .. } if from == rank => {
+                self.compute(instance, path, |from| from.with_reduced(units));
+            }
+            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => {
                 self.offer(from, rank, end, Load::Get { get: instance }, path);
             }
             OpKind::Notify { to, flag } => self.notify(to, flag, end, path),
-            OpKind::Wait { flag, count } => self.wait(instance, flag, count, path),
+            OpKind::Wait { at, flag, count } => self.wait(instance, (at, flag), count, path),
             OpKind::Await { strand, items } => {
                 let state = self.strand(rank, instance.strand);
                 state.awaiting.push((instance, strand, items));
@@ -214,7 +217,8 @@ impl Walker<'_> {
             OpKind::Recv { .. }
             | OpKind::RecvReduce { .. }
             | OpKind::Reduce
-            | OpKind::Get { .. } => op.into,
+            | OpKind::Get { .. }
+            | OpKind::GetReduce { .. } => op.into,
             OpKind::Notify { .. } | OpKind::Wait { .. } | OpKind::Await { .. } => return Ok(0),
         };
         self.sizes
@@ -259,6 +263,7 @@ fn sends(kind: &OpKind) -> bool {
         OpKind::Recv { .. }
         | OpKind::RecvReduce { .. }
         | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
         | OpKind::Wait { .. }
         | OpKind::Copy
         | OpKind::Reduce
@@ -271,6 +276,7 @@ fn receives(kind: &OpKind) -> bool {
         OpKind::Recv { .. }
         | OpKind::RecvReduce { .. }
         | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
         | OpKind::Wait { .. } => true,
         OpKind::Send { .. }
         | OpKind::Put { .. }
@@ -287,7 +293,8 @@ fn port(kind: &OpKind) -> u8 {
         | OpKind::Recv { port, .. }
         | OpKind::RecvReduce { port, .. }
         | OpKind::Put { port, .. }
-        | OpKind::Get { port, .. } => port,
+        | OpKind::Get { port, .. }
+        | OpKind::GetReduce { port, .. } => port,
         OpKind::Copy
         | OpKind::Reduce
         | OpKind::Notify { .. }

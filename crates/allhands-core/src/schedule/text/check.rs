@@ -56,9 +56,9 @@ fn op(
         }
         OpKind::Copy | OpKind::Reduce => {}
         OpKind::Put { to, .. } => into_of = peer(to)?,
-        OpKind::Get { from, .. } => other_of = peer(from)?,
+        OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => other_of = peer(from)?,
         OpKind::Notify { to, flag } => has_flag(peer(to)?, flag)?,
-        OpKind::Wait { flag, .. } => has_flag(own, flag)?,
+        OpKind::Wait { at, flag, .. } => has_flag(peer(at)?, flag)?,
         OpKind::Await { strand, .. } => {
             if strand as usize >= own.strands.len() {
                 let right = format!("one of {} strands", own.strands.len());
@@ -67,7 +67,7 @@ fn op(
         }
     }
     let put = into_of.rank != own.rank || matches!(op.kind, OpKind::Put { .. });
-    let get = matches!(op.kind, OpKind::Get { .. });
+    let get = matches!(op.kind, OpKind::Get { .. } | OpKind::GetReduce { .. });
     for (list, schedule, remote) in [
         (op.from, own, false),
         (op.into, into_of, put),

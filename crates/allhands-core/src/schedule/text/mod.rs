@@ -29,7 +29,8 @@
 //! recv-reduce from RANK port P left|right own BLOCKS into BLOCKS                  channel C after the port)
 //! copy BLOCKS into BLOCKS               reduce left BLOCKS right BLOCKS into BLOCKS
 //! put to RANK port P BLOCKS into BLOCKS get from RANK port P BLOCKS into BLOCKS
-//! notify RANK flag F                    wait flag F count N                      await strand S items N
+//! get-reduce from RANK port P left|right BLOCKS own BLOCKS into BLOCKS
+//! notify RANK flag F                    wait at RANK flag F count N              await strand S items N
 //! ```
 
 mod check;

@@ -11,8 +11,7 @@ use alloc::vec::Vec;
 /// The sets of one list of an operation.
 type Sets = Vec<Blocks>;
 
-const OPERATION: &str =
-    "an operation (send, recv, recv-reduce, copy, reduce, put, get, notify, wait, await) or '}'";
+const OPERATION: &str = "an operation (send, recv, recv-reduce, copy, reduce, put, get, get-reduce, notify, wait, await) or '}'";
 
 /// Reads one operation and adds it to the schedule's table.
 pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<(), ParseError> {
@@ -53,25 +52,17 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
             into = parse_into(lexer)?;
             OpKind::Reduce
         }
-        "put" | "get" => {
-            let put = word.text == "put";
-            let peer = lexer.named(if put { "to" } else { "from" }, u32::MAX)?;
-            let port = parse_port(lexer)?;
-            let source = parse_sets(lexer)?;
-            into = parse_into(lexer)?;
-            if put {
-                from = source;
-                OpKind::Put { to: peer, port }
-            } else {
-                other = source;
-                OpKind::Get { from: peer, port }
-            }
+        "put" | "get" | "get-reduce" => {
+            let (kind, lists) = parse_window(lexer, word.text)?;
+            [from, into, other] = lists;
+            kind
         }
         "notify" => OpKind::Notify {
             to: lexer.number("a rank", u32::MAX)?,
             flag: parse_small(lexer, "flag")?,
         },
         "wait" => OpKind::Wait {
+            at: lexer.named("at", u32::MAX)?,
             flag: parse_small(lexer, "flag")?,
             count: lexer.named("count", MOST_BLOCKS)?,
         },
@@ -83,6 +74,29 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
     };
     push(schedule, kind, [from, into, other]);
     Ok(())
+}
+
+/// What a put, get or get-reduce does, with its blocks: from, into and other.
+fn parse_window(lexer: &mut Lexer<'_>, word: &str) -> Result<(OpKind, [Sets; 3]), ParseError> {
+    let peer = lexer.named(if word == "put" { "to" } else { "from" }, u32::MAX)?;
+    let port = parse_port(lexer)?;
+    let side = match word {
+        "get-reduce" => Some(parse_side(lexer)?),
+        _ => None,
+    };
+    let source = parse_sets(lexer)?;
+    let mut own = Sets::new();
+    if side.is_some() {
+        lexer.expect("own")?;
+        own = parse_sets(lexer)?;
+    }
+    let into = parse_into(lexer)?;
+    let from = peer;
+    Ok(match side {
+        Some(side) => (OpKind::GetReduce { from, port, side }, [own, into, source]),
+        None if word == "put" => (OpKind::Put { to: peer, port }, [source, into, own]),
+        None => (OpKind::Get { from, port }, [own, into, source]),
+    })
 }
 
 /// Adds an operation as the builder does: one without blocks names none, not an empty place in the table.

@@ -32,9 +32,10 @@ pub fn parse(text: &str) -> Result<Document, ParseError> {
         let at = lexer.peek().at;
         let (schedule, place) = parse_rank(&mut lexer, &call, rank, parts)?;
         let first = schedules.first().unwrap_or(&schedule);
-        if schedule.window != first.window || schedule.credits != first.credits {
-            let what = format!("rank {rank} has another window or other flags than rank 0");
-            return Err(lexer.error(at, what, "the same window and flags on every rank"));
+        if schedule.window != first.window || schedule.flags != first.flags {
+            let what =
+                format!("rank {rank} has another window or another number of flags than rank 0");
+            return Err(lexer.error(at, what, "the same window and as many flags on every rank"));
         }
         schedules.push(schedule);
         places.push(place);

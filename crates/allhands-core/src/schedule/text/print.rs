@@ -155,10 +155,7 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
             side,
         } => {
             let on = Via(port, channel);
-            let side = match side {
-                Side::Left => "left",
-                Side::Right => "right",
-            };
+            let side = side_name(side);
             write!(
                 f,
                 "recv-reduce from {peer} {on} {side} own {from} into {into}"
@@ -170,9 +167,27 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
         OpKind::Get { from: peer, port } => {
             write!(f, "get from {peer} port {port} {other} into {into}")
         }
+        OpKind::GetReduce {
+            from: peer,
+            port,
+            side,
+        } => {
+            let side = side_name(side);
+            write!(
+                f,
+                "get-reduce from {peer} port {port} {side} {other} own {from} into {into}"
+            )
+        }
         OpKind::Notify { to, flag } => write!(f, "notify {to} flag {flag}"),
-        OpKind::Wait { flag, count } => write!(f, "wait flag {flag} count {count}"),
+        OpKind::Wait { at, flag, count } => write!(f, "wait at {at} flag {flag} count {count}"),
         OpKind::Await { strand, items } => write!(f, "await strand {strand} items {items}"),
+    }
+}
+
+const fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Left => "left",
+        Side::Right => "right",
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::blocks::{Named, named};
 use super::{
-    Clock, Delivery, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Space,
-    Stamp, Value, Vec, format,
+    Clock, Delivery, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Side,
+    Space, Stamp, Value, Vec, WorldClock, format,
 };
 
 impl Runner<'_, '_> {
@@ -57,60 +57,94 @@ impl Runner<'_, '_> {
         self.fail(Law::Matching, instance.rank, what)
     }
 
-    pub(super) fn start_window(
+    pub(super) fn start_put(
         &mut self,
         instance: &Instance,
+        to: u32,
         clock: &Clock,
     ) -> Result<(), Failure> {
         let (schedule, op) = self.op(instance);
-        let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
-            .world
-            .clone();
+        let [from, into] = [op.from, op.into].map(|l| named(schedule, l, instance.iteration));
+        self.is_there(instance, to, None)?;
+        let values = self.read_all(instance, &from, clock)?;
+        let (stamp, world) = (self.stamp(instance, true), self.world(instance));
+        self.same_count(instance, values.len(), into.len())?;
+        self.observe(
+            instance,
+            (instance.rank, to),
+            (&from, &into),
+            &values,
+            &values,
+        );
+        for (&(_, block), value) in into.iter().zip(values) {
+            self.for_this_block(instance, (to, block), value)?;
+            self.one_sided
+                .write(instance.rank, (to, block), value, stamp, &world)?;
+        }
+        self.travelled(instance, (instance.rank, to), into.len())
+    }
+
+    /// A get, or a get-reduce, which combines what it reads with an own operand.
+    pub(super) fn start_get(
+        &mut self,
+        instance: &Instance,
+        owner: u32,
+        clock: &Clock,
+    ) -> Result<(), Failure> {
+        let (schedule, op) = self.op(instance);
         let [from, into, other] =
             [op.from, op.into, op.other].map(|l| named(schedule, l, instance.iteration));
-        self.outcome.messages += 1;
-        match op.kind {
-            OpKind::Put { to, .. } => {
-                self.is_there(instance, to, None)?;
-                let values = self.read_all(instance, &from, clock)?;
-                let stamp = self.stamp(instance, true);
-                self.same_count(instance, values.len(), into.len())?;
-                self.observe(instance, (instance.rank, to), (&from, &into), &values);
-                for (&(_, block), value) in into.iter().zip(values) {
-                    self.for_this_block(instance, (to, block), value)?;
-                    self.one_sided
-                        .write(instance.rank, (to, block), value, stamp, &world)?;
-                }
-                self.ranks[instance.rank as usize].sent += into.len() as u64;
-                self.ranks[to as usize].received += into.len() as u64;
-            }
-            OpKind::Get { from: owner, .. } => {
-                self.is_there(instance, owner, None)?;
-                let stamp = self.stamp(instance, false);
-                let mut values = Vec::with_capacity(other.len());
-                for &(_, block) in &other {
-                    values.push(self.one_sided.read(
-                        instance.rank,
-                        (owner, block),
-                        stamp,
-                        &world,
-                    )?);
-                }
-                self.claim_all(instance, &into, clock, &[])?;
-                self.write_all(instance, &into, &values)?;
-                self.observe(instance, (owner, instance.rank), (&other, &into), &values);
-                self.ranks[instance.rank as usize].received += into.len() as u64;
-                self.ranks[owner as usize].sent += into.len() as u64;
-            }
-            OpKind::Send { .. }
-            | OpKind::Recv { .. }
-            | OpKind::RecvReduce { .. }
-            | OpKind::Copy
-            | OpKind::Reduce
-            | OpKind::Notify { .. }
-            | OpKind::Wait { .. }
-            | OpKind::Await { .. } => {}
+        self.is_there(instance, owner, None)?;
+        let (stamp, world) = (self.stamp(instance, false), self.world(instance));
+        let mut values = Vec::with_capacity(other.len());
+        for &(_, block) in &other {
+            let block = (owner, block);
+            let value = self.one_sided.read(instance.rank, block, stamp, &world)?;
+            values.push(value);
         }
+        let own = self.read_all(instance, &from, clock)?;
+        self.claim_all(instance, &into, clock, &[&from])?;
+        let combined = match op.kind {
+            OpKind::GetReduce { side, .. } => {
+                self.ranks[instance.rank as usize].work += into.len() as u64;
+                Some(match side {
+                    Side::Left => self.combine_all(instance, &values, &own)?,
+                    Side::Right => self.combine_all(instance, &own, &values)?,
+                })
+            }
+            _ => None,
+        };
+        let landed = combined.as_ref().unwrap_or(&values);
+        self.write_all(instance, &into, landed)?;
+        self.observe(
+            instance,
+            (owner, instance.rank),
+            (&other, &into),
+            &values,
+            landed,
+        );
+        self.travelled(instance, (owner, instance.rank), into.len())
+    }
+
+    /// What the strand of an operation knows of the world.
+    fn world(&self, instance: &Instance) -> WorldClock {
+        let state = &self.ranks[instance.rank as usize];
+        state.strands[instance.strand as usize].world.clone()
+    }
+
+    /// A put or get is done; between a rank and itself nothing travels.
+    fn travelled(
+        &mut self,
+        instance: &Instance,
+        (from, to): (u32, u32),
+        blocks: usize,
+    ) -> Result<(), Failure> {
+        if from == to {
+            return self.complete(instance, instance.round, &Knowledge::default());
+        }
+        self.outcome.messages += 1;
+        self.ranks[from as usize].sent += blocks as u64;
+        self.ranks[to as usize].received += blocks as u64;
         self.complete(instance, instance.round + 1, &Knowledge::default())
     }
 
@@ -135,12 +169,15 @@ impl Runner<'_, '_> {
         (from, to): (u32, u32),
         (sent, received): (&[Named], &[Named]),
         values: &[Value],
+        landed: &[Value],
     ) {
-        if !self.observer.watches() {
+        if !self.observer.watches() || from == to {
             return;
         }
         let kind = self.op(instance).1.kind;
-        let (OpKind::Put { port, .. } | OpKind::Get { port, .. }) = kind else {
+        let (OpKind::Put { port, .. } | OpKind::Get { port, .. } | OpKind::GetReduce { port, .. }) =
+            kind
+        else {
             return self.deliver_token(from, to, instance.round + 1);
         };
         self.observer.delivered(Delivery {
@@ -151,8 +188,8 @@ impl Runner<'_, '_> {
             sent: sent.to_vec(),
             received: received.to_vec(),
             values: values.to_vec(),
-            landed: values.to_vec(),
-            reduced: false,
+            landed: landed.to_vec(),
+            reduced: matches!(kind, OpKind::GetReduce { .. }),
         });
     }
 
@@ -164,32 +201,33 @@ impl Runner<'_, '_> {
     ) -> Result<(), Failure> {
         self.is_there(instance, to, Some(flag))?;
         let mut knowledge = instance.knowledge.clone();
+        let stamp = self.stamp(instance, true);
         if self.windows {
-            let put = self.stamp(instance, true);
             let clock = knowledge.clock.get_or_insert_default();
-            Rc::make_mut(clock)[put.counter as usize] = put.place;
+            Rc::make_mut(clock)[stamp.counter as usize] = stamp.place;
         }
-        self.observe(instance, (instance.rank, to), (&[], &[]), &[]);
+        self.observe(instance, (instance.rank, to), (&[], &[]), &[], &[]);
         let notification = Notification {
             from: instance.rank,
-            round: instance.round + 1,
+            stamp,
+            round: instance.round + u32::from(to != instance.rank),
             knowledge,
         };
-        if let Some((rank, strand)) = self.one_sided.notify((to, flag), notification) {
+        for (rank, strand) in self.one_sided.notify((to, flag), notification) {
             self.retry_wait(rank, strand)?;
         }
         self.complete(instance, instance.round, &Knowledge::default())
     }
 
-    /// Asks again for the strand that waits for a flag.
+    /// Asks again for a strand that waits for a flag.
     fn retry_wait(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
         let state = self.strand(rank, strand);
         let waiting = core::mem::take(&mut state.waits);
         for instance in waiting {
-            let OpKind::Wait { flag, count } = self.op(&instance).1.kind else {
+            let OpKind::Wait { at, flag, count } = self.op(&instance).1.kind else {
                 continue;
             };
-            self.start_wait(&instance, flag, count)?;
+            self.start_wait(&instance, (at, flag), count)?;
         }
         Ok(())
     }
@@ -197,25 +235,16 @@ impl Runner<'_, '_> {
     pub(super) fn start_wait(
         &mut self,
         instance: &Instance,
-        flag: u16,
+        flag: (u32, u16),
         count: u32,
     ) -> Result<(), Failure> {
-        self.is_there(instance, instance.rank, Some(flag))?;
-        let stamp = self.stamp(instance, false);
-        let Some(got) = self
-            .one_sided
-            .take((instance.rank, flag), count, instance.strand, stamp)
-        else {
-            self.strand(instance.rank, instance.strand)
-                .waits
-                .push(instance.clone());
+        self.is_there(instance, flag.0, Some(flag.1))?;
+        let strand = (instance.rank, instance.strand);
+        let Some(told) = self.one_sided.take(flag, count, strand) else {
+            self.strand(strand.0, strand.1).waits.push(instance.clone());
             return Ok(());
         };
-        let mut round = instance.round;
-        for notification in got {
-            round = round.max(notification.round);
-            self.learn(instance.rank, instance.strand, &notification.knowledge);
-        }
-        self.complete(instance, round, &Knowledge::default())
+        let round = instance.round.max(told.round);
+        self.complete(instance, round, &told.knowledge)
     }
 }

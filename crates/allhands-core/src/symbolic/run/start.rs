@@ -53,9 +53,12 @@ impl<'a> Runner<'a, '_> {
                 self.complete(&instance, instance.round, &Knowledge::default())
             }
             OpKind::Reduce => self.start_reduce(&instance, clock),
-            OpKind::Put { .. } | OpKind::Get { .. } => self.start_window(&instance, clock),
+            OpKind::Put { to, .. } => self.start_put(&instance, to, clock),
+            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => {
+                self.start_get(&instance, from, clock)
+            }
             OpKind::Notify { to, flag } => self.start_notify(&instance, to, flag),
-            OpKind::Wait { flag, count } => self.start_wait(&instance, flag, count),
+            OpKind::Wait { at, flag, count } => self.start_wait(&instance, (at, flag), count),
             OpKind::Await { strand, items } => self.await_strand(instance, strand, items),
         }
     }
@@ -70,6 +73,7 @@ impl<'a> Runner<'a, '_> {
             | OpKind::Reduce => false,
             OpKind::Put { .. }
             | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Wait { .. }
             | OpKind::Await { .. } => true,

@@ -56,9 +56,22 @@ impl Engine for NodeEngine<'_> {
                 unsafe { runs::copy(source, flight.runs(post.target())) };
                 Ok(Status::Done)
             }
+            OpKind::GetReduce { from, side, .. } => {
+                let source = post.other().iter().map(|e| flight.window_run(from, e));
+                let (own, into) = (flight.runs(post.source()), flight.runs(post.target()));
+                // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                unsafe {
+                    match side {
+                        Side::Left => runs::reduce(&flight.combine(), source, own, into),
+                        Side::Right => runs::reduce(&flight.combine(), own, source, into),
+                    }
+                };
+                Ok(Status::Done)
+            }
             OpKind::Notify { to, flag } => {
                 flight.notify(to, flag);
-                self.port.fabric().ring(to);
+                // Any rank may wait for it.
+                self.port.fabric().ring_all();
                 Ok(Status::Done)
             }
             OpKind::Wait { .. } | OpKind::Await { .. } => self.poll(post),
@@ -76,12 +89,15 @@ impl Engine for NodeEngine<'_> {
                 side,
                 ..
             } => self.receive(post, from, channel, Some(side)),
-            OpKind::Wait { flag, count } => Ok(status(self.flight.take(flag, count))),
+            OpKind::Wait { at, flag, count } => {
+                Ok(status(self.flight.take(post.ticket, at, flag, count)))
+            }
             // These are done when they start; the interpreter answers for an await itself.
             OpKind::Copy
             | OpKind::Reduce
             | OpKind::Put { .. }
             | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Await { .. } => Ok(Status::Done),
         }

@@ -9,7 +9,7 @@ use super::rendezvous::Revoked;
 use super::runs::Run;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
-use allhands_core::schedule::{Extent, OpKind, Plan, Space};
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,9 +53,9 @@ pub struct Flight {
     space_bytes: [usize; 4],
     bases: [*mut u8; 4],
     window: Option<WindowSet>,
-    /// For each flag, how many notifications earlier waits took, beyond its credits; grows from call to call.
-    taken: Box<[u64]>,
-    credits: Box<[u32]>,
+    /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the
+    /// credit; grows from call to call.
+    taken: Box<[i64]>,
     /// Taken only when the flight ends for good.
     outbox: Option<Outbox>,
     /// Held for its life alone: its address is a base.
@@ -101,7 +101,8 @@ impl Flight {
         } else {
             None
         };
-        let (slots, lanes) = slots(plan);
+        let (watches, taken) = watches(plan);
+        let (slots, lanes) = slots(plan, &watches);
         let mut bases = [std::ptr::null_mut(); 4];
         if let Some(window) = &window {
             bases[Space::Window.index()] = window.base(rank);
@@ -123,8 +124,7 @@ impl Flight {
             space_bytes: plan.space_bytes,
             bases,
             window,
-            taken: vec![0; size.flags].into(),
-            credits: plan.credits.clone().into(),
+            taken,
             outbox: Some(outbox),
             _scratch: scratch,
             combine: None,
@@ -281,14 +281,14 @@ impl Flight {
         self.window().notify(to, flag);
     }
 
-    /// Takes `count` notifications of an own flag, if there are as many.
-    pub(super) fn take(&mut self, flag: u16, count: u32) -> bool {
-        let credit = u64::from(self.credits[usize::from(flag)]);
-        let raised = self.window().raised(self.rank, flag) + credit;
-        let taken = &mut self.taken[usize::from(flag)];
-        let enough = raised >= *taken + u64::from(count);
+    /// Takes `count` notifications of flag `flag` of rank `at` for the wait `ticket`, if there are as many.
+    #[inline]
+    pub(super) fn take(&mut self, ticket: u32, at: u32, flag: u16, count: u32) -> bool {
+        let raised = self.window().raised(at, flag) as i64;
+        let taken = &mut self.taken[self.slots[ticket as usize].lane as usize];
+        let enough = raised >= *taken + i64::from(count);
         if enough {
-            *taken += u64::from(count);
+            *taken += i64::from(count);
         }
         enough
     }
@@ -337,29 +337,46 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// A slot for each operation, and the number of lanes.
-fn slots(plan: &Plan) -> (Box<[Slot]>, usize) {
+/// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the
+/// credit.
+fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Box<[i64]>) {
+    let flag = |op: &PlanOp| match op.kind {
+        OpKind::Wait { at, flag, .. } => Some((at, flag)),
+        _ => None,
+    };
+    let mut watches: Vec<(u32, u16)> = plan.ops.iter().filter_map(flag).collect();
+    watches.sort_unstable();
+    watches.dedup();
+    let credit = |flag: u16| -i64::from(plan.credits[usize::from(flag)]);
+    let taken = watches.iter().map(|(_, flag)| credit(*flag)).collect();
+    (watches, taken)
+}
+
+/// A slot for each operation, and the number of lanes; a wait's lane is that of its flag among `watches`.
+fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
     let mut lanes = BTreeMap::new();
-    let slots = plan.ops.iter().map(|op| {
-        let key = match op.kind {
-            OpKind::Send { to, channel, .. } => Some((true, to, channel)),
-            OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
-                Some((false, from, channel))
-            }
-            OpKind::Copy
-            | OpKind::Reduce
-            | OpKind::Put { .. }
-            | OpKind::Get { .. }
-            | OpKind::Notify { .. }
-            | OpKind::Wait { .. }
-            | OpKind::Await { .. } => None,
-        };
-        let next = lanes.len() as u32;
-        Slot {
-            lane: key.map_or(0, |key| *lanes.entry(key).or_insert(next)),
-            ..Slot::default()
+    let mut of_message = |key: (bool, u32, u16)| {
+        let next = lanes.len();
+        *lanes.entry(key).or_insert(next)
+    };
+    let lane = |op: &PlanOp| match op.kind {
+        OpKind::Send { to, channel, .. } => of_message((true, to, channel)),
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            of_message((false, from, channel))
         }
-    });
-    let slots = slots.collect();
+        OpKind::Wait { at, flag, .. } => watches.partition_point(|w| *w < (at, flag)),
+        OpKind::Copy
+        | OpKind::Reduce
+        | OpKind::Put { .. }
+        | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Notify { .. }
+        | OpKind::Await { .. } => 0,
+    };
+    let slot = |lane: usize| Slot {
+        lane: lane as u32,
+        ..Slot::default()
+    };
+    let slots = plan.ops.iter().map(lane).map(slot).collect();
     (slots, lanes.len())
 }
