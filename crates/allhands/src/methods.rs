@@ -12,16 +12,19 @@ use crate::operator::Operator;
 #[allow(clippy::missing_errors_doc)]
 impl Communicator {
     /// No rank leaves before every rank has entered.
+    #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
         self.run(operation::barrier())
     }
 
     /// The root's `buffer` reaches every rank's.
+    #[inline]
     pub fn broadcast<T: Element>(&self, buffer: &mut [T], root: usize) -> Result<(), Error> {
         self.run(operation::broadcast(buffer, root))
     }
 
     /// Block `r` of the root's `input` reaches the `output` of rank `r`.
+    #[inline]
     pub fn scatter<T: Element>(
         &self,
         input: &[T],
@@ -32,11 +35,13 @@ impl Communicator {
     }
 
     /// [`Communicator::scatter`] where the root's own block stays in its buffer.
+    #[inline]
     pub fn scatter_in_place<T: Element>(&self, buffer: &mut [T], root: usize) -> Result<(), Error> {
         self.run(operation::scatter_in_place(buffer, root))
     }
 
     /// [`Communicator::scatter`] with blocks of their own lengths.
+    #[inline]
     pub fn scatter_v<T: Element>(
         &self,
         input: &[T],
@@ -48,6 +53,7 @@ impl Communicator {
     }
 
     /// The `input` of rank `r` reaches the root's `output` as block `r`.
+    #[inline]
     pub fn gather<T: Element>(
         &self,
         input: &[T],
@@ -58,11 +64,13 @@ impl Communicator {
     }
 
     /// [`Communicator::gather`] where the root's own block already stands in its buffer.
+    #[inline]
     pub fn gather_in_place<T: Element>(&self, buffer: &mut [T], root: usize) -> Result<(), Error> {
         self.run(operation::gather_in_place(buffer, root))
     }
 
     /// [`Communicator::gather`] with blocks of their own lengths.
+    #[inline]
     pub fn gather_v<T: Element>(
         &self,
         input: &[T],
@@ -74,16 +82,19 @@ impl Communicator {
     }
 
     /// The `input` of rank `r` reaches every rank's `output` as block `r`.
+    #[inline]
     pub fn allgather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.run(operation::allgather(input, output))
     }
 
     /// [`Communicator::allgather`] where each rank's block already stands at its place.
+    #[inline]
     pub fn allgather_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.run(operation::allgather_in_place(buffer))
     }
 
     /// [`Communicator::allgather`] with blocks of their own lengths.
+    #[inline]
     pub fn allgather_v<T: Element>(
         &self,
         input: &[T],
@@ -94,16 +105,19 @@ impl Communicator {
     }
 
     /// Block `d` of the `input` of rank `s` reaches the `output` of rank `d` as block `s`.
+    #[inline]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.run(operation::all_to_all(input, output))
     }
 
     /// [`Communicator::all_to_all`] where the received blocks replace the sent ones.
+    #[inline]
     pub fn all_to_all_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.run(operation::all_to_all_in_place(buffer))
     }
 
     /// [`Communicator::all_to_all`] with blocks of their own lengths, packed in rank order.
+    #[inline]
     pub fn all_to_all_v<T: Element>(
         &self,
         input: &[T],
@@ -115,6 +129,7 @@ impl Communicator {
     }
 
     /// The reduction of all inputs reaches the root's `output`.
+    #[inline]
     pub fn reduce<T: Element>(
         &self,
         input: &[T],
@@ -126,6 +141,7 @@ impl Communicator {
     }
 
     /// [`Communicator::reduce`] where the result replaces the root's buffer.
+    #[inline]
     pub fn reduce_in_place<T: Element>(
         &self,
         buffer: &mut [T],
@@ -136,6 +152,7 @@ impl Communicator {
     }
 
     /// The reduction of all inputs reaches every `output`.
+    #[inline]
     pub fn allreduce<T: Element>(
         &self,
         input: &[T],
@@ -146,6 +163,7 @@ impl Communicator {
     }
 
     /// [`Communicator::allreduce`] where the result replaces the input.
+    #[inline]
     pub fn allreduce_in_place<T: Element>(
         &self,
         buffer: &mut [T],
@@ -155,6 +173,7 @@ impl Communicator {
     }
 
     /// Block `r` of the reduction of all inputs reaches the `output` of rank `r`.
+    #[inline]
     pub fn reduce_scatter<T: Element>(
         &self,
         input: &[T],
@@ -165,6 +184,7 @@ impl Communicator {
     }
 
     /// [`Communicator::reduce_scatter`] where the result replaces the rank's own block.
+    #[inline]
     pub fn reduce_scatter_in_place<T: Element>(
         &self,
         buffer: &mut [T],
@@ -174,6 +194,7 @@ impl Communicator {
     }
 
     /// [`Communicator::reduce_scatter`] with blocks of their own lengths.
+    #[inline]
     pub fn reduce_scatter_v<T: Element>(
         &self,
         input: &[T],
@@ -187,6 +208,7 @@ impl Communicator {
     }
 
     /// Rank `r` gets the reduction of the inputs of ranks `0..=r`.
+    #[inline]
     pub fn scan<T: Element>(
         &self,
         input: &[T],
@@ -197,6 +219,7 @@ impl Communicator {
     }
 
     /// [`Communicator::scan`] where the result replaces the input.
+    #[inline]
     pub fn scan_in_place<T: Element>(
         &self,
         buffer: &mut [T],
@@ -206,6 +229,7 @@ impl Communicator {
     }
 
     /// Rank `r` gets the reduction of the inputs of ranks `0..r`.
+    #[inline]
     pub fn exscan<T: Element>(
         &self,
         input: &[T],
@@ -216,6 +240,7 @@ impl Communicator {
     }
 
     /// [`Communicator::exscan`] where the result replaces the input.
+    #[inline]
     pub fn exscan_in_place<T: Element>(
         &self,
         buffer: &mut [T],

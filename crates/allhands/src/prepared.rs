@@ -1,7 +1,7 @@
 //! Prepared calls: the plan that serves a call's shape, kept for the next call of the same shape.
 
 use crate::error::Error;
-use crate::operation::Operation;
+use crate::operation::{CallShape, Operation};
 use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
@@ -10,53 +10,31 @@ use allhands_core::progress::Cursor;
 use allhands_core::schedule::{Layout, Plan, Shape, Space};
 use std::sync::Arc;
 
-/// What decides which plan serves a call: never an address, never a list of counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What decides which plan serves a call: never an address.
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
-    pub(crate) call: Call,
-    /// Elements of the vector or of a block.
-    elements: usize,
-    /// Whether `elements` are those of a block.
-    blocks: bool,
-    pub(crate) element: u64,
-    pub(crate) operator: u32,
+    shape: CallShape,
     algorithm: Option<String>,
+    /// The lengths of the blocks, where they have lengths of their own.
+    lengths: Option<Layout>,
 }
 
 impl Key {
-    /// The key of a call, or `None` if its blocks have lengths of their own, which are not kept.
-    pub(crate) fn of(call: &Call, layout: &Layout, operation: &Operation<'_>) -> Option<Key> {
-        let (elements, blocks) = match layout {
-            Layout::Even(elements) => (*elements, false),
-            Layout::Regular(elements) => (*elements, true),
-            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => {
-                return None;
-            }
-        };
-        Some(Key {
-            call: *call,
-            elements,
-            blocks,
-            element: operation.element.signature.code(),
-            operator: operation.reduction.map_or(0, |r| r.signature.code()),
+    /// The key of a call.
+    pub(crate) fn of(operation: &Operation<'_>, layout: &Layout) -> Key {
+        Key {
+            shape: operation.shape(),
             algorithm: operation.algorithm.clone(),
-        })
+            lengths: operation.irregular().then(|| layout.clone()),
+        }
     }
 
-    /// Whether this is the key of a call, without making another key.
-    fn fits(&self, call: &Call, layout: &Layout, operation: &Operation<'_>) -> bool {
-        let same_length = match layout {
-            Layout::Even(elements) => !self.blocks && self.elements == *elements,
-            Layout::Regular(elements) => self.blocks && self.elements == *elements,
-            Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => {
-                false
-            }
-        };
-        same_length
-            && self.call == *call
-            && self.element == operation.element.signature.code()
-            && self.operator == operation.reduction.map_or(0, |r| r.signature.code())
+    /// Whether this is the key of a call, without making another key; `layout` where blocks have lengths of their own.
+    #[inline]
+    fn fits(&self, operation: &Operation<'_>, layout: Option<&Layout>) -> bool {
+        self.shape == operation.shape()
             && self.algorithm.as_deref() == operation.algorithm.as_deref()
+            && self.lengths.as_ref() == layout
     }
 }
 
@@ -137,33 +115,27 @@ pub(crate) fn named(call: &Call, text: &str) -> Result<(&'static Algorithm, Shap
     Ok((found, shape))
 }
 
-/// What a call in progress needs besides its plan; reused by the next call of the same shape.
+/// What a call in progress needs besides its plan; reused by later calls of the same shape.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) flight: Flight,
     pub(crate) cursor: Cursor,
+    /// Its place among those of its plan.
+    place: usize,
 }
 
-impl Running {
-    /// Cursor and flight for a plan; `window_key` as [`Flight::new`] wants it.
-    pub(crate) fn new(
-        port: &Port,
-        plan: &Plan,
-        window_key: u64,
-    ) -> Result<Running, TransportError> {
-        Ok(Running {
-            flight: Flight::new(port, plan, window_key)?,
-            cursor: Cursor::new(plan),
-        })
-    }
-}
-
-/// The plans of recent shapes, at most [`PlanCache::MOST`].
+/// The plans of recent shapes, at most [`PlanCache::MOST`] of each kind.
+///
+/// Ranks keep plans with windows alike, as a window is laid out by all of them: they see the same shapes in the same order.
+/// Irregular shapes they may lawfully see differently, so plans for those, unless they have windows (for which
+/// all ranks know all lengths), are kept apart and do not push others out.
 #[derive(Debug)]
 pub(crate) struct PlanCache {
     entries: Vec<Entry>,
     /// The entry of the last call: a repeated call compares with this one alone.
     last: usize,
+    /// Irregular shapes without windows.
+    irregular: Vec<Entry>,
 }
 
 /// A shape that has been called.
@@ -173,10 +145,80 @@ pub(crate) struct Entry {
     pub(crate) prepared: Arc<Prepared>,
     /// The signature that every call shows.
     pub(crate) stamp: Stamp,
-    /// The key of its window, if the plan has one.
-    pub(crate) window_key: u64,
-    /// Cursors and scratch of calls that have ended.
-    pub(crate) idle: Vec<Running>,
+    /// What takes calls through the plan; `None`: out with a call.
+    running: Vec<Option<Box<Running>>>,
+    /// Calls so far. They take turns among [`Entry::TURNS`] places, so that a rank that is ahead finds a window, and a stage
+    /// for long messages, that its peers have done with; all ranks make the same turns.
+    calls: usize,
+}
+
+/// What an entry has for the next call.
+pub(crate) enum Turn {
+    /// This.
+    Ready(Box<Running>),
+    /// Nothing: a call that is under way owns the window whose turn it is.
+    Taken,
+    /// To be made, for this place.
+    Missing(usize),
+}
+
+impl Entry {
+    /// How many calls in a row use different windows.
+    const TURNS: usize = 2;
+
+    /// What the next call runs with; counts the call, unless its turn is [`Turn::Taken`].
+    #[inline]
+    pub(crate) fn turn(&mut self) -> Turn {
+        match self.ready_turn() {
+            Some(running) => Turn::Ready(running),
+            None => self.make_turn(self.calls % Entry::TURNS),
+        }
+    }
+
+    /// What the next call runs with, if it is there; otherwise nothing changes.
+    #[inline]
+    pub(crate) fn ready_turn(&mut self) -> Option<Box<Running>> {
+        let running = self.running.get_mut(self.calls % Entry::TURNS)?.take()?;
+        self.calls += 1;
+        Some(running)
+    }
+
+    #[cold]
+    fn make_turn(&mut self, place: usize) -> Turn {
+        if place < self.running.len() && self.prepared.has_window() {
+            return Turn::Taken;
+        }
+        self.calls += 1;
+        if place < self.running.len() {
+            // Without a window any will do.
+            if let Some(running) = self.running.iter_mut().find_map(Option::take) {
+                return Turn::Ready(running);
+            }
+        }
+        self.running.push(None);
+        Turn::Missing(self.running.len() - 1)
+    }
+
+    /// What a turn that is missing runs with; window keys, where there is a window, are the same on all ranks.
+    pub(crate) fn make(
+        port: &Port,
+        plan: &Plan,
+        window_key: u64,
+        place: usize,
+    ) -> Result<Box<Running>, TransportError> {
+        Ok(Box::new(Running {
+            flight: Flight::new(port, plan, window_key)?,
+            cursor: Cursor::new(plan),
+            place,
+        }))
+    }
+
+    /// Takes back what an ended call ran with.
+    #[inline]
+    pub(crate) fn give_back(&mut self, running: Box<Running>) {
+        let place = running.place;
+        self.running[place] = Some(running);
+    }
 }
 
 impl PlanCache {
@@ -187,65 +229,66 @@ impl PlanCache {
         PlanCache {
             entries: Vec::new(),
             last: 0,
+            irregular: Vec::new(),
         }
     }
 
-    /// The entry of a call, if its shape has been called.
+    /// The entry of a call, if its shape has been called; `layout` where blocks have lengths of their own.
+    #[inline]
     pub(crate) fn find(
         &mut self,
-        call: &Call,
-        layout: &Layout,
         operation: &Operation<'_>,
+        layout: Option<&Layout>,
     ) -> Option<&mut Entry> {
-        let hit = self
-            .entries
-            .get(self.last)
-            .is_some_and(|e| e.key.fits(call, layout, operation));
-        if !hit {
-            self.last = self
-                .entries
-                .iter()
-                .position(|e| e.key.fits(call, layout, operation))?;
+        let last = self.entries.get(self.last);
+        if last.is_some_and(|entry| entry.key.fits(operation, layout)) {
+            return self.entries.get_mut(self.last);
         }
-        self.entries.get_mut(self.last)
+        self.search(operation, layout)
     }
 
-    /// Keeps a plan, in the place of the oldest if there are too many.
-    pub(crate) fn insert(
-        &mut self,
-        key: Key,
-        prepared: Arc<Prepared>,
-        stamp: Stamp,
-        window_key: u64,
-    ) {
-        if self.entries.len() == Self::MOST {
-            self.entries.remove(0);
+    #[cold]
+    fn search(&mut self, operation: &Operation<'_>, layout: Option<&Layout>) -> Option<&mut Entry> {
+        let fits = |entry: &Entry| entry.key.fits(operation, layout);
+        if let Some(found) = self.entries.iter().position(fits) {
+            self.last = found;
+            return self.entries.get_mut(found);
         }
-        self.entries.push(Entry {
-            key,
-            prepared,
-            stamp,
-            window_key,
-            idle: Vec::new(),
-        });
-        self.last = self.entries.len() - 1;
+        layout?;
+        self.irregular.iter_mut().find(|entry| fits(entry))
     }
 
-    /// Takes back what an ended call used, if its shape is still kept.
-    pub(crate) fn give_back(&mut self, prepared: &Arc<Prepared>, running: Running) {
-        let last = self
-            .entries
-            .get(self.last)
-            .is_some_and(|e| Arc::ptr_eq(&e.prepared, prepared));
-        let at = if last {
-            Some(self.last)
+    /// Keeps a plan, in the place of the oldest of its kind if there are too many.
+    pub(crate) fn insert(&mut self, key: Key, prepared: Prepared, stamp: Stamp) -> &mut Entry {
+        let apart = key.lengths.is_some() && !prepared.has_window();
+        let entries = if apart {
+            &mut self.irregular
         } else {
-            self.entries
-                .iter()
-                .position(|e| Arc::ptr_eq(&e.prepared, prepared))
+            &mut self.entries
         };
-        if let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) {
-            entry.idle.push(running);
+        if entries.len() == Self::MOST {
+            entries.remove(0);
+        }
+        let at = entries.len();
+        entries.push(Entry {
+            key,
+            prepared: Arc::new(prepared),
+            stamp,
+            running: Vec::new(),
+            calls: 0,
+        });
+        if !apart {
+            self.last = at;
+        }
+        &mut entries[at]
+    }
+
+    /// Takes back what an ended call ran with, if its shape is still kept.
+    pub(crate) fn give_back(&mut self, prepared: &Arc<Prepared>, running: Box<Running>) {
+        let of_plan = |entry: &&mut Entry| Arc::ptr_eq(&entry.prepared, prepared);
+        let mut entries = self.entries.iter_mut().chain(&mut self.irregular);
+        if let Some(entry) = entries.find(of_plan) {
+            entry.give_back(running);
         }
     }
 }

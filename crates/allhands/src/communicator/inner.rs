@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::policy::{self, Policy};
-use crate::prepared::{Key, PlanCache, Prepared, Running, named};
-use crate::transport::Signature;
+use crate::prepared::{Entry, Key, PlanCache, Prepared, Running, Turn, named};
 use crate::transport::node::{Buffers, Port, Stamp};
+use crate::transport::{Signature, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::Status;
@@ -25,7 +25,7 @@ pub(super) struct Inner {
 /// A nonblocking call.
 pub(super) struct Active {
     pub(super) prepared: Arc<Prepared>,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<Box<Running>>,
     pub(super) arrival: Arrival,
     pub(super) result: Option<Result<(), Error>>,
 }
@@ -44,6 +44,7 @@ pub(super) struct Arrival {
 unsafe impl Send for Arrival {}
 
 impl Arrival {
+    #[inline]
     pub(super) fn of(operation: &Operation<'_>) -> Arrival {
         let output = if operation.output.elements > 0 {
             operation.output
@@ -58,6 +59,7 @@ impl Arrival {
         }
     }
 
+    #[inline]
     pub(super) fn verify(&self) -> Result<(), Error> {
         match self.check {
             Some(check) if self.bytes > 0 => {
@@ -74,11 +76,11 @@ impl Arrival {
     }
 }
 
-/// The plan of a call, and what runs it.
+/// A call that is about to begin.
 pub(super) struct Ready {
     pub(super) prepared: Arc<Prepared>,
     pub(super) stamp: Stamp,
-    pub(super) running: Running,
+    pub(super) running: Box<Running>,
 }
 
 impl Inner {
@@ -115,14 +117,31 @@ impl Inner {
         call: &Call,
         layout: &Layout,
     ) -> Result<Ready, Error> {
-        if let Some(entry) = self.cache.find(call, layout, operation) {
-            let (prepared, stamp) = (Arc::clone(&entry.prepared), entry.stamp);
-            let running = match entry.idle.pop() {
-                Some(mut running) => {
+        let lengths = operation.irregular().then_some(layout);
+        loop {
+            let found = match self.cache.find(operation, lengths) {
+                Some(entry) => entry,
+                None => {
+                    let (prepared, stamp) = self.prepare(operation, call, layout)?;
+                    let key = Key::of(operation, layout);
+                    self.cache.insert(key, prepared, stamp)
+                }
+            };
+            let (prepared, stamp) = (Arc::clone(&found.prepared), found.stamp);
+            let running = match found.turn() {
+                Turn::Ready(mut running) => {
                     running.cursor.reset(&prepared.plan);
                     running
                 }
-                None => Running::new(&self.port, &prepared.plan, entry.window_key)?,
+                Turn::Missing(place) => {
+                    let key = self.next_window;
+                    self.next_window += u64::from(prepared.has_window());
+                    Entry::make(&self.port, &prepared.plan, key, place)?
+                }
+                Turn::Taken => {
+                    self.await_window(&prepared)?;
+                    continue;
+                }
             };
             return Ok(Ready {
                 prepared,
@@ -130,102 +149,124 @@ impl Inner {
                 running,
             });
         }
+    }
+
+    fn prepare(
+        &self,
+        operation: &Operation<'_>,
+        call: &Call,
+        layout: &Layout,
+    ) -> Result<(Prepared, Stamp), Error> {
         let (algorithm, shape) = self.choose(operation, call, layout)?;
         let rank = self.port.rank() as usize;
-        let prepared = Arc::new(Prepared::new(
-            algorithm,
-            shape,
-            rank,
-            layout,
-            operation.element.bytes,
-        )?);
+        let bytes = operation.element.bytes;
+        let prepared = Prepared::new(algorithm, shape, rank, layout, bytes)?;
         let stamp = self
             .port
             .stamp(&signature(operation, call, layout, &prepared));
-        let window_key = self.next_window;
-        self.next_window += u64::from(prepared.has_window());
-        let running = Running::new(&self.port, &prepared.plan, window_key)?;
-        if let Some(key) = Key::of(call, layout, operation) {
-            self.cache
-                .insert(key, Arc::clone(&prepared), stamp, window_key);
-        }
-        Ok(Ready {
-            prepared,
-            stamp,
-            running,
-        })
+        Ok((prepared, stamp))
     }
 
     /// Begins a call's flight.
     ///
     /// # Safety
     /// As [`Port::begin`] for the operation's buffers and operator.
+    #[inline]
     pub(super) unsafe fn begin(
-        &mut self,
+        port: &mut Port,
         operation: &Operation<'_>,
         stamp: &Stamp,
         running: &mut Running,
-    ) -> Result<(), Error> {
+    ) -> Result<(), TransportError> {
         // SAFETY: the operator lives as long as the operation's buffers, which the caller keeps until the call has ended.
         let combine = operation.reduction.map(|r| unsafe { r.kernel.erase() });
-        let output = operation.output.start;
-        let input = operation.input.start.cast_const();
-        let buffers = Buffers { input, output };
+        let buffers = Buffers {
+            input: operation.input.start.cast_const(),
+            output: operation.output.start,
+        };
         // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
         // the cursor is new or was reset, and the flight is idle and of this plan.
-        unsafe {
-            self.port
-                .begin(&mut running.flight, stamp, buffers, combine)?
-        };
-        Ok(())
+        unsafe { port.begin(&mut running.flight, stamp, buffers, combine) }
     }
 
-    /// Waits until the window of a call's plan is free: one call at a time owns it.
-    pub(super) fn await_window(
+    /// Runs a call whose shape has been called before; `None`: it has not, or its window is taken.
+    ///
+    /// # Safety
+    /// As [`Port::begin`] for the operation's buffers and operator.
+    #[inline]
+    pub(super) unsafe fn run_again(
         &mut self,
         operation: &Operation<'_>,
-        call: &Call,
-        layout: &Layout,
-    ) -> Result<(), Error> {
-        let Some(entry) = self.cache.find(call, layout, operation) else {
-            return Ok(());
-        };
-        if !entry.prepared.has_window() {
-            return Ok(());
+    ) -> Option<Result<(), Error>> {
+        if operation.irregular() {
+            return None;
         }
-        let prepared = Arc::clone(&entry.prepared);
+        let entry = self.cache.find(operation, None)?;
+        let mut running = entry.ready_turn()?;
+        running.cursor.reset(&entry.prepared.plan);
+        // SAFETY: passed on.
+        let begun = unsafe { Inner::begin(&mut self.port, operation, &entry.stamp, &mut running) };
+        if let Err(error) = begun {
+            entry.give_back(running);
+            return Some(Err(error.into()));
+        }
+        let Running { flight, cursor, .. } = &mut *running;
+        let plan = &entry.prepared.plan;
+        let ended = if self.under_way == 0 {
+            self.port.wait(flight, plan, cursor)
+        } else {
+            let oldest = oldest_call(&self.active).min(flight.call());
+            let (active, under_way) = (&mut self.active, &mut self.under_way);
+            // A peer may need one of the calls that are under way before it comes to this one.
+            self.port.wait_until(oldest, |port| {
+                progress(port, active, under_way);
+                port.test(flight, plan, cursor)
+            })
+        };
+        if let Err(error) = ended {
+            // The flight has ended for good.
+            return Some(Err(error.into()));
+        }
+        entry.give_back(running);
+        Some(Ok(()))
+    }
+
+    /// Waits until a plan's window whose turn it is is free: one call at a time owns it.
+    ///
+    /// # Errors
+    /// What stopped the communicator, if the call that had the window did not give it back.
+    fn await_window(&mut self, prepared: &Arc<Prepared>) -> Result<(), TransportError> {
         let owner = |a: &Option<Active>| {
             a.as_ref()
-                .is_some_and(|a| Arc::ptr_eq(&a.prepared, &prepared) && a.result.is_none())
+                .is_some_and(|a| Arc::ptr_eq(&a.prepared, prepared) && a.result.is_none())
         };
         if let Some(number) = self.active.iter().position(owner) {
             self.wait_for(number);
         }
+        let mut freed = false;
         // An ended call whose request has not been waited for gives its flight back early.
         for active in self
             .active
             .iter_mut()
             .flatten()
-            .filter(|a| Arc::ptr_eq(&a.prepared, &prepared))
+            .filter(|a| Arc::ptr_eq(&a.prepared, prepared))
         {
             if let (Some(Ok(())), Some(running)) = (&active.result, active.running.take()) {
-                self.cache.give_back(&prepared, running);
+                self.cache.give_back(prepared, running);
+                freed = true;
             }
         }
-        Ok(())
-    }
-
-    pub(super) fn oldest_call(&self) -> u64 {
-        let calls = self.active.iter().flatten().filter(|a| a.result.is_none());
-        calls
-            .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
-            .min()
-            .unwrap_or(u64::MAX)
+        let rank = self.port.rank();
+        match self.port.fabric().error(rank) {
+            Some(error) => Err(error),
+            None if freed => Ok(()),
+            None => Err(TransportError::CallDropped { rank }),
+        }
     }
 
     /// Takes all active calls further until the one with this number has ended, one way or the other.
     pub(super) fn wait_for(&mut self, number: usize) {
-        let oldest = self.oldest_call();
+        let oldest = oldest_call(&self.active);
         let (active, under_way) = (&mut self.active, &mut self.under_way);
         let waited = self.port.wait_until(oldest, |port| {
             progress(port, active, under_way);
@@ -242,6 +283,15 @@ impl Inner {
             self.under_way -= 1;
         }
     }
+}
+
+/// The number of the oldest active call.
+pub(super) fn oldest_call(active: &[Option<Active>]) -> u64 {
+    let calls = active.iter().flatten().filter(|a| a.result.is_none());
+    calls
+        .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
+        .min()
+        .unwrap_or(u64::MAX)
 }
 
 /// Takes every active call as far as it goes.
@@ -281,7 +331,7 @@ fn signature(
         algorithm: prepared.name().into(),
         root: call.root,
         bytes: bytes as u64,
-        element: (!barrier).then_some(operation.element.signature),
+        element: (!barrier).then(operation.element.signature),
         operator: operation.reduction.map(|r| r.signature),
     }
 }

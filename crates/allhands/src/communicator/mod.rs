@@ -10,7 +10,7 @@ use crate::prepared::{PlanCache, Running};
 use crate::transport::node::Port;
 use allhands_core::call::Call;
 use allhands_core::schedule::Layout;
-use inner::{Active, Arrival, Inner, Ready, progress};
+use inner::{Active, Arrival, Inner, Ready, oldest_call, progress};
 use std::cell::RefCell;
 
 /// The ranks that call collectives together, as one of them sees them.
@@ -69,32 +69,42 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error`] says what was wrong, and whether the communicator stays usable.
+    #[inline]
     pub fn run(&self, operation: Operation<'_>) -> Result<(), Error> {
-        let (call, layout) = self.check(&operation)?;
-        let arrival = Arrival::of(&operation);
+        // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths for which
+        // the plan was lowered, as its key holds them.
+        let again = unsafe { self.inner.borrow_mut().run_again(&operation) };
+        match again {
+            Some(ended) => ended?,
+            None => self.run_new(&operation)?,
+        }
+        Arrival::of(&operation).verify()
+    }
+
+    /// Runs a call whose shape is new.
+    #[cold]
+    fn run_new(&self, operation: &Operation<'_>) -> Result<(), Error> {
+        let (call, layout) = self.check(operation)?;
         let inner = &mut *self.inner.borrow_mut();
         let Ready {
             prepared,
             stamp,
             mut running,
-        } = inner.ready(&operation, &call, &layout)?;
+        } = inner.ready(operation, &call, &layout)?;
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
-        // `check` compared with the layout which the plan was lowered for; the scratch is the running's own.
-        unsafe { inner.begin(&operation, &stamp, &mut running)? };
-        let Running { flight, cursor, .. } = &mut running;
-        if inner.under_way == 0 {
-            inner.port.wait(flight, &prepared.plan, cursor)?;
-        } else {
-            // A peer may need one of the calls that are under way before it comes to this one.
-            let oldest = inner.oldest_call().min(flight.call());
-            let (active, under_way) = (&mut inner.active, &mut inner.under_way);
-            inner.port.wait_until(oldest, |port| {
-                progress(port, active, under_way);
-                port.test(flight, &prepared.plan, cursor)
-            })?;
-        }
+        // `check` compared with the layout which the plan was lowered for.
+        unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
+        let Running { flight, cursor, .. } = &mut *running;
+        let oldest = oldest_call(&inner.active).min(flight.call());
+        let (active, under_way) = (&mut inner.active, &mut inner.under_way);
+        // A peer may need one of the calls that are under way before it comes to this one.
+        let ended = inner.port.wait_until(oldest, |port| {
+            progress(port, active, under_way);
+            port.test(flight, &prepared.plan, cursor)
+        });
+        ended?;
         inner.cache.give_back(&prepared, running);
-        arrival.verify()
+        Ok(())
     }
 
     /// Checks an operation's buffers, and tells all ranks the counts if its algorithm needs them.
@@ -133,7 +143,6 @@ impl Communicator {
     pub(crate) unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error> {
         let (call, layout) = self.check(operation)?;
         let inner = &mut *self.inner.borrow_mut();
-        inner.await_window(operation, &call, &layout)?;
         let Ready {
             prepared,
             stamp,
@@ -141,7 +150,7 @@ impl Communicator {
         } = inner.ready(operation, &call, &layout)?;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of
         // active calls holds until the call has ended.
-        unsafe { inner.begin(operation, &stamp, &mut running)? };
+        unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
         let active = Active {
             prepared,
             running: Some(running),

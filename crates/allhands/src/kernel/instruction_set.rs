@@ -22,12 +22,20 @@ impl InstructionSet {
 
     /// The widest that this processor has.
     #[must_use]
+    #[inline]
     pub fn best() -> Self {
-        Self::ALL
-            .into_iter()
-            .rev()
-            .find(|set| set.available())
-            .unwrap_or(Self::Baseline)
+        use std::sync::atomic::{AtomicU8, Ordering};
+        /// One more than its place in `ALL`; 0: not looked for yet.
+        static BEST: AtomicU8 = AtomicU8::new(0);
+        match BEST.load(Ordering::Relaxed) {
+            0 => {
+                let available = |set: &Self| set.available();
+                let place = Self::ALL.iter().rposition(available).unwrap_or(0);
+                BEST.store(place as u8 + 1, Ordering::Relaxed);
+                Self::ALL[place]
+            }
+            place => Self::ALL[usize::from(place) - 1],
+        }
     }
 
     /// Whether this processor has it. The answer is remembered by the standard library.

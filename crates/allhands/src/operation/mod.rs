@@ -18,6 +18,7 @@
 
 mod typed;
 
+pub(crate) use typed::CallShape;
 pub use typed::Operation;
 
 use crate::element::Element;
@@ -26,6 +27,7 @@ use allhands_core::call::Collective;
 use typed::{Buffer, Counts};
 
 /// No rank leaves before every rank has entered.
+#[inline]
 pub fn barrier() -> Operation<'static> {
     Operation::new::<u8>(
         Collective::Barrier,
@@ -36,6 +38,7 @@ pub fn barrier() -> Operation<'static> {
 }
 
 /// The root's `buffer` reaches every rank's.
+#[inline]
 pub fn broadcast<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
     let whole = Buffer::write(buffer);
     Operation::new::<T>(Collective::Broadcast, Counts::Vector, Buffer::NONE, whole)
@@ -44,17 +47,20 @@ pub fn broadcast<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
 }
 
 /// Block `r` of the root's `input` reaches the `output` of rank `r`; other ranks give an empty input.
+#[inline]
 pub fn scatter<'a, T: Element>(input: &'a [T], output: &'a mut [T], root: usize) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Scatter, Counts::Block, input, output).rooted(root)
 }
 
 /// [`scatter`] where the root's own block stays in its `buffer` of all blocks; other ranks give a buffer of one block.
+#[inline]
 pub fn scatter_in_place<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
     whole_in_place::<T>(Collective::Scatter, Counts::Block, buffer).rooted(root)
 }
 
 /// [`scatter`] with a block of `counts[r]` elements for rank `r`; only the root gives counts (others an empty slice).
+#[inline]
 pub fn scatter_v<'a, T: Element>(
     input: &'a [T],
     counts: &[usize],
@@ -66,17 +72,20 @@ pub fn scatter_v<'a, T: Element>(
 }
 
 /// The `input` of rank `r` reaches the root's `output` as block `r`; other ranks give an empty output.
+#[inline]
 pub fn gather<'a, T: Element>(input: &'a [T], output: &'a mut [T], root: usize) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Gather, Counts::Block, input, output).rooted(root)
 }
 
 /// [`gather`] where the root's own block already stands in its `buffer` of all blocks; other ranks give one block.
+#[inline]
 pub fn gather_in_place<T: Element>(buffer: &mut [T], root: usize) -> Operation<'_> {
     whole_in_place::<T>(Collective::Gather, Counts::Block, buffer).rooted(root)
 }
 
 /// [`gather`] with a block of `counts[r]` elements from rank `r`; only the root gives counts (others an empty slice).
+#[inline]
 pub fn gather_v<'a, T: Element>(
     input: &'a [T],
     output: &'a mut [T],
@@ -87,6 +96,7 @@ pub fn gather_v<'a, T: Element>(
     Operation::new::<T>(Collective::Gather, known(counts), input, output).rooted(root)
 }
 
+#[inline(always)]
 fn known(counts: &[usize]) -> Counts {
     if counts.is_empty() {
         Counts::Own
@@ -96,12 +106,14 @@ fn known(counts: &[usize]) -> Counts {
 }
 
 /// The `input` of rank `r` reaches every rank's `output` as block `r`.
+#[inline]
 pub fn allgather<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Allgather, Counts::Block, input, output)
 }
 
 /// [`allgather`] where each rank's block already stands at its place in `buffer`.
+#[inline]
 pub fn allgather_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
     Operation::new::<T>(
         Collective::Allgather,
@@ -113,6 +125,7 @@ pub fn allgather_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
 }
 
 /// [`allgather`] with a block of `counts[r]` elements from rank `r`; every rank gives all counts.
+#[inline]
 pub fn allgather_v<'a, T: Element>(
     input: &'a [T],
     output: &'a mut [T],
@@ -128,12 +141,14 @@ pub fn allgather_v<'a, T: Element>(
 }
 
 /// Block `d` of the `input` of rank `s` reaches the `output` of rank `d` as block `s`.
+#[inline]
 pub fn all_to_all<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Alltoall, Counts::Block, input, output)
 }
 
 /// [`all_to_all`] where the received blocks replace the sent ones.
+#[inline]
 pub fn all_to_all_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
     Operation::new::<T>(
         Collective::Alltoall,
@@ -145,6 +160,7 @@ pub fn all_to_all_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
 }
 
 /// [`all_to_all`] with blocks of their own lengths: `send[d]` elements to rank `d`, `receive[s]` from rank `s`, packed in rank order.
+#[inline]
 pub fn all_to_all_v<'a, T: Element>(
     input: &'a [T],
     send: &[usize],
@@ -160,6 +176,7 @@ pub fn all_to_all_v<'a, T: Element>(
 }
 
 /// The reduction of all inputs reaches the root's `output`; other ranks give an empty output.
+#[inline]
 pub fn reduce<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     output: &'a mut [T],
@@ -173,6 +190,7 @@ pub fn reduce<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`reduce`] where the result replaces the root's `buffer`; the buffers of other ranks keep their values.
+#[inline]
 pub fn reduce_in_place<'a, T: Element, O: Operator<T>>(
     buffer: &'a mut [T],
     operator: &'a O,
@@ -184,6 +202,7 @@ pub fn reduce_in_place<'a, T: Element, O: Operator<T>>(
 }
 
 /// The reduction of all inputs reaches every `output`.
+#[inline]
 pub fn allreduce<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     output: &'a mut [T],
@@ -193,6 +212,7 @@ pub fn allreduce<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`allreduce`] where the result replaces the input.
+#[inline]
 pub fn allreduce_in_place<'a, T: Element, O: Operator<T>>(
     buffer: &'a mut [T],
     operator: &'a O,
@@ -201,6 +221,7 @@ pub fn allreduce_in_place<'a, T: Element, O: Operator<T>>(
 }
 
 /// Block `r` of the reduction of all inputs reaches the `output` of rank `r`.
+#[inline]
 pub fn reduce_scatter<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     output: &'a mut [T],
@@ -212,6 +233,7 @@ pub fn reduce_scatter<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`reduce_scatter`] where the result replaces the rank's own block of `buffer`; the other blocks keep their values.
+#[inline]
 pub fn reduce_scatter_in_place<'a, T: Element, O: Operator<T>>(
     buffer: &'a mut [T],
     operator: &'a O,
@@ -228,6 +250,7 @@ pub fn reduce_scatter_in_place<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`reduce_scatter`] with a block of `counts[r]` elements for rank `r`; every rank gives all counts.
+#[inline]
 pub fn reduce_scatter_v<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     counts: &[usize],
@@ -240,6 +263,7 @@ pub fn reduce_scatter_v<'a, T: Element, O: Operator<T>>(
 }
 
 /// Rank `r` gets the reduction of the inputs of ranks `0..=r`.
+#[inline]
 pub fn scan<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     output: &'a mut [T],
@@ -249,6 +273,7 @@ pub fn scan<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`scan`] where the result replaces the input.
+#[inline]
 pub fn scan_in_place<'a, T: Element, O: Operator<T>>(
     buffer: &'a mut [T],
     operator: &'a O,
@@ -257,6 +282,7 @@ pub fn scan_in_place<'a, T: Element, O: Operator<T>>(
 }
 
 /// Rank `r` gets the reduction of the inputs of ranks `0..r`; the output of rank 0 is left as it is.
+#[inline]
 pub fn exscan<'a, T: Element, O: Operator<T>>(
     input: &'a [T],
     output: &'a mut [T],
@@ -266,6 +292,7 @@ pub fn exscan<'a, T: Element, O: Operator<T>>(
 }
 
 /// [`exscan`] where the result replaces the input.
+#[inline]
 pub fn exscan_in_place<'a, T: Element, O: Operator<T>>(
     buffer: &'a mut [T],
     operator: &'a O,
@@ -274,6 +301,7 @@ pub fn exscan_in_place<'a, T: Element, O: Operator<T>>(
 }
 
 /// A call in place whose one buffer is input, output or both, as the rank's part in it says.
+#[inline(always)]
 fn whole_in_place<T: Element>(
     collective: Collective,
     counts: Counts,
@@ -283,6 +311,7 @@ fn whole_in_place<T: Element>(
     Operation::new::<T>(collective, counts, whole, whole).in_place()
 }
 
+#[inline(always)]
 fn vector<'a, T: Element, O: Operator<T>>(
     collective: Collective,
     input: &'a [T],
@@ -293,6 +322,7 @@ fn vector<'a, T: Element, O: Operator<T>>(
     Operation::new::<T>(collective, Counts::Vector, input, output).reducing::<T, O>(operator)
 }
 
+#[inline(always)]
 fn vector_in_place<'a, T: Element, O: Operator<T>>(
     collective: Collective,
     buffer: &'a mut [T],

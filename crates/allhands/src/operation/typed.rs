@@ -6,6 +6,7 @@ use crate::kernel::Kernel;
 use crate::operator::{Operator, OperatorSignature};
 use allhands_core::call::{Alias, Call, Collective};
 use allhands_core::schedule::Layout;
+use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// A buffer with its type erased.
@@ -23,6 +24,7 @@ impl Buffer {
         elements: 0,
     };
 
+    #[inline(always)]
     pub(super) fn read<T>(slice: &[T]) -> Buffer {
         Buffer {
             start: slice.as_ptr().cast_mut().cast(),
@@ -30,6 +32,7 @@ impl Buffer {
         }
     }
 
+    #[inline(always)]
     pub(super) fn write<T>(slice: &mut [T]) -> Buffer {
         Buffer {
             start: slice.as_mut_ptr().cast(),
@@ -60,16 +63,21 @@ pub(super) enum Counts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementKind {
     pub(crate) bytes: usize,
-    pub(crate) signature: TypeSignature,
+    /// The type, as this process knows it.
+    pub(crate) id: TypeId,
+    /// What ranks compare; a function, as only a new plan asks for it.
+    pub(crate) signature: fn() -> TypeSignature,
     /// What arrived bytes must pass to be values; `None` where every bit pattern is one.
     pub(crate) check: Option<ArrivalCheck>,
 }
 
 impl ElementKind {
+    #[inline(always)]
     fn of<T: Element>() -> ElementKind {
         ElementKind {
             bytes: size_of::<T>(),
-            signature: TypeSignature::of::<T>(),
+            id: TypeId::of::<T>(),
+            signature: TypeSignature::of::<T>,
             check: arrival_check::<T>(),
         }
     }
@@ -81,6 +89,20 @@ pub(crate) struct Reduction<'a> {
     pub(crate) kernel: Kernel<'a>,
     pub(crate) signature: OperatorSignature,
     pub(crate) commutative: bool,
+}
+
+/// What two calls of one rank have in common that one plan serves, besides the lengths of irregular blocks and the
+/// algorithm's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallShape {
+    collective: Collective,
+    in_place: bool,
+    commutative: bool,
+    root: usize,
+    input: usize,
+    output: usize,
+    element: TypeId,
+    operator: u32,
 }
 
 /// A collective on typed buffers, ready to be started.
@@ -104,6 +126,7 @@ pub struct Operation<'a> {
 unsafe impl Send for Operation<'_> {}
 
 impl<'a> Operation<'a> {
+    #[inline(always)]
     pub(super) fn new<T: Element>(
         collective: Collective,
         counts: Counts,
@@ -124,10 +147,12 @@ impl<'a> Operation<'a> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn rooted(self, root: usize) -> Operation<'a> {
         Operation { root, ..self }
     }
 
+    #[inline(always)]
     pub(super) fn in_place(self) -> Operation<'a> {
         Operation {
             in_place: true,
@@ -135,6 +160,7 @@ impl<'a> Operation<'a> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn reducing<T: Element, O: Operator<T>>(self, operator: &'a O) -> Operation<'a> {
         let (signature, commutative) = (operator.signature(), operator.commutative());
         Operation {
@@ -154,6 +180,25 @@ impl<'a> Operation<'a> {
         Operation {
             algorithm: Some(name.to_string()),
             ..self
+        }
+    }
+
+    /// What decides which plan serves this call, where blocks have no lengths of their own and no algorithm is named.
+    #[inline(always)]
+    pub(crate) fn shape(&self) -> CallShape {
+        let (operator, commutative) = match &self.reduction {
+            Some(reduction) => (reduction.signature.code(), reduction.commutative),
+            None => (0, true),
+        };
+        CallShape {
+            collective: self.collective,
+            in_place: self.in_place,
+            commutative,
+            root: self.root,
+            input: self.input.elements,
+            output: self.output.elements,
+            element: self.element.id,
+            operator,
         }
     }
 
