@@ -89,6 +89,10 @@ pub enum Error {
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
+    /// This process could not find its place among the ranks.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Launch(#[from] crate::launch::LaunchError),
     /// Ranks called differently, or one of them is gone.
     #[error(transparent)]
     Transport(#[from] TransportError),
@@ -111,6 +115,8 @@ impl Error {
             | Error::Choice(_)
             | Error::Arrival { .. } => true,
             Error::NoRanks | Error::Transport(_) => false,
+            #[cfg(target_os = "linux")]
+            Error::Launch(_) => false,
         }
     }
 }

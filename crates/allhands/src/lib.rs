@@ -21,6 +21,8 @@ mod communicator;
 pub mod element;
 mod error;
 pub mod kernel;
+#[cfg(target_os = "linux")]
+pub mod launch;
 mod methods;
 pub mod operation;
 pub mod operator;
@@ -29,6 +31,8 @@ mod prepared;
 mod request;
 pub mod threads;
 pub mod transport;
+#[cfg(target_os = "linux")]
+mod world;
 
 pub use allhands_core::call::Collective;
 pub use communicator::Communicator;

@@ -16,6 +16,8 @@ pub(crate) const ROLL_BYTES: u64 = 64 << 10;
 const COUNTER: u64 = ROLL_BYTES;
 /// What is handed out starts here.
 pub(crate) const START: u64 = ROLL_BYTES + PAGE;
+/// Bytes from there on that belong to the fabric of the world, and are not handed out, in a segment.
+const FIRST_BYTES: u64 = 1 << 29;
 /// Everything is handed out in pages, as only whole pages can be given back to the system.
 const PAGE: u64 = 4096;
 /// The address space that is asked for, most first.
@@ -98,6 +100,28 @@ impl Arena {
         (offset < self.bytes && bytes as u64 <= self.bytes - offset).then_some(offset)
     }
 
+    /// The first `bytes` bytes of a segment, which belong to all ranks from the beginning.
+    ///
+    /// # Errors
+    /// [`TransportError::NoMemory`] if so many are not kept, or not mapped.
+    pub(crate) fn reserve_first(&self, bytes: usize) -> Result<(u64, u64), TransportError> {
+        let bytes = (bytes as u64).next_multiple_of(PAGE);
+        if bytes > FIRST_BYTES || START + FIRST_BYTES > self.bytes {
+            return Err(TransportError::NoMemory {
+                why: format!(
+                    "{bytes} bytes for all ranks do not fit {} that are mapped",
+                    self.bytes
+                ),
+            });
+        }
+        Ok((START, bytes))
+    }
+
+    /// Where handing out starts.
+    fn first(&self) -> u64 {
+        START + if self.shared { FIRST_BYTES } else { 0 }
+    }
+
     /// `bytes` zeros that start on a page.
     ///
     /// # Errors
@@ -123,16 +147,17 @@ impl Arena {
         // SAFETY: the counter is in the arena, aligned, and only ever accessed as this atomic.
         let counter = unsafe { &*self.at(COUNTER).cast::<AtomicU64>() };
         let order = Ordering::Relaxed;
+        let first = self.first();
         let room = |used: u64| {
             used.checked_add(size)
-                .filter(|end| START + end <= self.bytes)
+                .filter(|end| first + end <= self.bytes)
         };
         match counter.fetch_update(order, order, room) {
-            Ok(used) => Ok(START + used),
+            Ok(used) => Ok(first + used),
             Err(used) => Err(TransportError::NoMemory {
                 why: format!(
                     "{size} bytes are wanted and {} of {} are left",
-                    self.bytes - START - used,
+                    self.bytes - first - used,
                     self.bytes
                 ),
             }),

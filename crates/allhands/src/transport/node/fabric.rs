@@ -92,6 +92,31 @@ impl Fabric {
         }))
     }
 
+    /// The fabric of all ranks of a world, whose segment is mapped at `mapped`.
+    ///
+    /// # Safety
+    /// The mapping is shared by all of them, was zeros at first, and is used by nobody else but the roll; each process
+    /// calls this once, with the same number of ranks.
+    ///
+    /// # Errors
+    /// As [`Fabric::new`]; [`TransportError::NoMemory`] if less is mapped than the ranks need.
+    #[cfg(target_os = "linux")]
+    pub(crate) unsafe fn of_world(
+        mapped: crate::launch::Mapped,
+        ranks: u32,
+        membership: Arc<super::vigil::Membership>,
+    ) -> Result<Arc<Fabric>, TransportError> {
+        check_ranks(ranks)?;
+        let mapped = std::mem::ManuallyDrop::new(mapped);
+        // SAFETY: the caller's promise; the mapping is never undone.
+        let arena = unsafe { Arena::shared(mapped.address(), mapped.len()) };
+        let block = arena.reserve_first(size(ranks))?;
+        // SAFETY: the first bytes of the arena, which all ranks find alike and nobody hands out.
+        Ok(Arc::new(unsafe {
+            Fabric::at(arena, block, ranks, Vigil::processes(membership), false)
+        }))
+    }
+
     /// Memory for a fabric of `ranks` ranks, to be shown to the others and opened by each with [`Fabric::open`].
     pub(crate) fn lay_out(&self, ranks: u32) -> Result<u64, TransportError> {
         check_ranks(ranks)?;
@@ -435,9 +460,9 @@ impl Fabric {
     ///
     /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
     pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
-        let alive = |other: u32| self.member(other).presence() != Presence::Present;
+        let gone = |other: u32| self.member(other).presence() != Presence::Present;
         let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
-        match self.vigil.dead(self.ranks, alive, entered) {
+        match self.vigil.dead(gone, entered) {
             Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
             None => Ok(()),
         }

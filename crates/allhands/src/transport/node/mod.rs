@@ -43,3 +43,5 @@ pub use member::Stamp;
 pub use port::Port;
 pub use ring::EAGER_BYTES;
 pub use spawn::spawn;
+#[cfg(target_os = "linux")]
+pub(crate) use vigil::Membership;

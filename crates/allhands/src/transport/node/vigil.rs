@@ -1,54 +1,134 @@
 //! The vigil: how ranks that are processes learn that one of them has ended.
 
+#[cfg(target_os = "linux")]
+use crate::launch::{How, Roll};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+/// A process's place in its world, until nothing uses it any more: then the rank leaves in order.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct Membership {
+    roll: Roll,
+    rank: u32,
+}
+
+#[cfg(target_os = "linux")]
+impl Membership {
+    /// The place of a process that has joined as `rank`.
+    pub(crate) fn new(roll: Roll, rank: u32) -> Membership {
+        Membership { roll, rank }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.roll.leave(self.rank);
+    }
+}
+
 /// Who watches over the ranks of a communicator.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Vigil {
     /// Ranks are threads of one process: they leave or panic, and say so.
     Threads,
+    /// Ranks are processes, which may end at any time.
+    #[cfg(target_os = "linux")]
+    Processes(Watch),
+}
+
+/// What a process keeps to watch over others.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct Watch {
+    membership: Arc<Membership>,
+    /// The rank in the world of each rank of the communicator.
+    world_ranks: Box<[u32]>,
+    /// What the roll's number of changes was when it was looked at last.
+    changes: AtomicU32,
+    /// Milliseconds, on this process's clock, of the last time that the kernel was asked about everybody.
+    asked_ms: AtomicU64,
+    /// The same of the first time that a rank was found to have ended; 0: none.
+    found_ms: AtomicU64,
+}
+
+/// Milliseconds since the first time that anybody asked, and one.
+fn now_ms() -> u64 {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    ORIGIN.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1
 }
 
 impl Vigil {
     /// The time between looks at the others.
     const EVERY: Duration = Duration::from_millis(5);
 
+    /// The vigil over threads.
     pub(crate) fn threads() -> Vigil {
         Vigil::Threads
     }
 
+    /// The vigil over the ranks of a world.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn processes(membership: Arc<Membership>) -> Vigil {
+        let world_ranks = (0..membership.roll.ranks()).collect();
+        Vigil::Processes(Watch::new(membership, world_ranks))
+    }
+
     /// The vigil over some of these ranks.
-    pub(crate) fn of(&self, _ranks: &[u32]) -> Vigil {
-        self.clone()
+    pub(crate) fn of(&self, ranks: &[u32]) -> Vigil {
+        match self {
+            Vigil::Threads => Vigil::Threads,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => {
+                let world_ranks = ranks.iter().map(|r| watch.world_ranks[*r as usize]);
+                let membership = Arc::clone(&watch.membership);
+                Vigil::Processes(Watch::new(membership, world_ranks.collect()))
+            }
+        }
     }
 
     /// How many ranks share the node with those of a communicator of `ranks`.
     pub(crate) fn ranks_on_node(&self, ranks: u32) -> u32 {
-        ranks
-    }
-
-    /// A rank that has ended without leaving, and how.
-    pub(crate) fn dead(
-        &self,
-        _ranks: u32,
-        _gone: impl Fn(u32) -> bool,
-        _entered: impl Fn(u32) -> bool,
-    ) -> Option<(u32, u32)> {
         match self {
-            Vigil::Threads => None,
+            Vigil::Threads => ranks,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => watch.membership.roll.ranks(),
         }
     }
 
-    /// Whether any process that was watched over has ended.
+    /// A rank that has ended without leaving, and how.
+    ///
+    /// `is_gone`: whether a rank said that it makes no further call. `has_entered`: whether it is in the call that the caller
+    /// waits for; it may then have done its part before it ended, so the caller is given some time to complete.
+    pub(crate) fn dead(
+        &self,
+        is_gone: impl Fn(u32) -> bool,
+        has_entered: impl Fn(u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        match self {
+            Vigil::Threads => None,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => watch.dead(is_gone, has_entered),
+        }
+    }
+
+    /// Whether any process that is watched over has ended.
     pub(crate) fn is_any_dead(&self) -> bool {
         match self {
             Vigil::Threads => false,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => watch.ended().next().is_some(),
         }
     }
 
     /// How a rank ended, in words.
-    pub(crate) fn how(&self, _how: u32) -> String {
-        "ended".to_string()
+    pub(crate) fn how(&self, how: u32) -> String {
+        #[cfg(target_os = "linux")]
+        return How::decode(how).to_string();
+        #[cfg(not(target_os = "linux"))]
+        return format!("ended ({how})");
     }
 
     /// Runs `check` when it is time to; the first time is not at once.
@@ -58,16 +138,65 @@ impl Vigil {
         check: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         let now = Instant::now();
-        match *last {
-            Some(at) if now - at < Self::EVERY => Ok(()),
-            None => {
-                *last = Some(now);
-                Ok(())
-            }
-            Some(_) => {
-                *last = Some(now);
-                check()
-            }
+        let is_due = last.is_some_and(|at| now - at >= Self::EVERY);
+        if is_due || last.is_none() {
+            *last = Some(now);
         }
+        if is_due { check() } else { Ok(()) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Watch {
+    /// The time between questions to the kernel about everybody, which answer what no launcher tells.
+    const ASK_EVERY_MS: u64 = 100;
+    /// How long a call may go on that a rank had entered before it ended.
+    const GRACE_MS: u64 = 100;
+
+    fn new(membership: Arc<Membership>, world_ranks: Box<[u32]>) -> Watch {
+        Watch {
+            membership,
+            world_ranks,
+            changes: AtomicU32::new(0),
+            asked_ms: AtomicU64::new(0),
+            found_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// The ranks of the communicator whose processes have ended without leaving, and how.
+    fn ended(&self) -> impl Iterator<Item = (u32, How)> + '_ {
+        let how = |rank: u32| self.membership.roll.how(self.world_ranks[rank as usize]);
+        let ranks = 0..self.world_ranks.len() as u32;
+        ranks.filter_map(move |rank| how(rank).map(|how| (rank, how)))
+    }
+
+    fn dead(
+        &self,
+        is_gone: impl Fn(u32) -> bool,
+        has_entered: impl Fn(u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        let (order, now) = (Ordering::Relaxed, now_ms());
+        let changes = self.membership.roll.changes();
+        let found = self.found_ms.load(order);
+        let is_due = now.saturating_sub(self.asked_ms.load(order)) >= Self::ASK_EVERY_MS;
+        if found == 0 && !is_due && changes == self.changes.load(order) {
+            return None;
+        }
+        self.changes.store(changes, order);
+        self.asked_ms.store(now, order);
+        let found = if found == 0 { now } else { found };
+        let is_late = now.saturating_sub(found) >= Self::GRACE_MS;
+        let mut any = false;
+        let dead = self
+            .ended()
+            .filter(|(rank, _)| !is_gone(*rank))
+            .find(|(rank, _)| {
+                any = true;
+                is_late || !has_entered(*rank)
+            });
+        if any {
+            self.found_ms.store(found, order);
+        }
+        dead.map(|(rank, how)| (rank, how.encode()))
     }
 }

@@ -1,0 +1,58 @@
+//! The world: the communicator of all ranks that one launcher started.
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::launch::{self, Place, Roll};
+use crate::transport::node::{Fabric, Membership, Port};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Communicator {
+    /// The communicator of all processes that `allhands run`, or an MPI's or Slurm's launcher, started with this one; of
+    /// this process alone, if nobody did.
+    ///
+    /// A process asks once; [`dup`](Communicator::dup) and [`split`](Communicator::split) make further communicators of
+    /// it. A rank has left when it has dropped all of them; ranks that still wait for it get an error.
+    ///
+    /// ```
+    /// use allhands::{Communicator, Sum};
+    ///
+    /// let comm = Communicator::world()?;
+    /// let mut total = [comm.rank() as u64 + 1];
+    /// comm.allreduce_in_place(&mut total, Sum)?;
+    /// assert_eq!(total[0] as usize, comm.size() * (comm.size() + 1) / 2);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launcher's word makes no sense, or the process has asked before.
+    pub fn world() -> Result<Communicator, Error> {
+        match launch::place()? {
+            Some(place) => Ok(Communicator::new(join(&place)?)),
+            None => {
+                let port = Port::new(Fabric::new(1)?, 0)?;
+                Ok(Communicator::new(port))
+            }
+        }
+    }
+}
+
+fn join(place: &Place) -> Result<Port, Error> {
+    /// One rank joins at a time, so that the second hears that the first has.
+    static JOINING: Mutex<()> = Mutex::new(());
+    let _joining = JOINING.lock().unwrap_or_else(PoisonError::into_inner);
+    let roll = Roll::new(place.segment)?;
+    roll.join(place.rank)?;
+    allow_reading();
+    let membership = Arc::new(Membership::new(roll, place.rank));
+    let mapped = place.segment.map()?;
+    // SAFETY: the segment's mapping is shared, was zeros at first, and is given away for the life of the process; all
+    // ranks of the segment come with the same number of them, which the roll has.
+    let fabric = unsafe { Fabric::of_world(mapped, place.ranks, membership)? };
+    Ok(Port::new(fabric, place.rank)?)
+}
+
+/// Lets the other ranks read this process's memory where the system would let only its debugger (Yama).
+fn allow_reading() {
+    // SAFETY: sets an attribute of this process; where the system does not know it, nothing happens, and nothing need.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
