@@ -21,6 +21,8 @@ mod communicator;
 pub mod element;
 mod error;
 pub mod kernel;
+#[cfg(target_os = "linux")]
+pub mod launch;
 mod methods;
 pub mod operation;
 pub mod operator;

@@ -1,0 +1,244 @@
+//! Launching: how a process that somebody else started finds its place among the ranks, and the memory they share.
+//!
+//! A launcher tells each process its rank; the ranks on a machine share one [`Segment`], whose first [`ROLL_BYTES`] bytes
+//! are the [`Roll`]: who is alive. [`place`] knows three kinds of launcher, in this order:
+//!
+//! 1. `allhands run`: the environment variables [`RANK`], [`RANKS`] and [`SEGMENT`], an inherited descriptor;
+//! 2. process managers that speak PMI-1 (MPICH's and Intel's `mpiexec`, Slurm's `srun --mpi=pmi2`): `PMI_FD` or `PMI_PORT`;
+//! 3. process managers that speak PMIx (Open MPI's `mpirun`, `prterun`): `PMIX_NAMESPACE` and `PMIX_RANK`.
+//!
+//! Nothing of that set means one rank alone.
+
+mod error;
+mod exchange;
+mod how;
+mod nodes;
+mod pmi;
+mod pmix;
+mod roll;
+mod segment;
+mod session;
+
+pub use error::LaunchError;
+pub use how::How;
+pub use nodes::Nodes;
+pub use roll::{MAX_RANKS, ROLL_BYTES, Roll, Standing};
+pub use segment::{Mapped, SEGMENT_BYTES, Segment};
+
+use std::sync::OnceLock;
+
+/// The variable in which `allhands run` tells a process its rank.
+pub const RANK: &str = "ALLHANDS_RANK";
+/// The variable in which `allhands run` tells the number of ranks.
+pub const RANKS: &str = "ALLHANDS_RANKS";
+/// The variable in which `allhands run` tells which inherited descriptor is the segment.
+pub const SEGMENT: &str = "ALLHANDS_SEGMENT";
+/// The variable with nodes to pretend: see [`Nodes`].
+pub const NODES: &str = "ALLHANDS_NODES";
+
+/// A process's place among the ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Which rank this process is.
+    pub rank: u32,
+    /// How many there are.
+    pub ranks: u32,
+    /// What they share; its [`Roll`] has begun, and nobody has joined yet on this process's behalf.
+    pub segment: Segment,
+    /// Who started them.
+    pub launcher: Launcher,
+    /// The nodes to pretend; without, all ranks are on one.
+    pub nodes: Option<Nodes>,
+}
+
+/// Who started the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Launcher {
+    /// `allhands run`, which tells the roll how a rank ended.
+    AllhandsRun,
+    /// A process manager that speaks PMI-1; it tells nobody how a rank ended.
+    Pmi,
+    /// A process manager that speaks PMIx; likewise.
+    Pmix,
+}
+
+/// This process's place among the ranks that a launcher started; `None` if there was no launcher.
+///
+/// It is looked for once a process, and the same answer is given ever after; the environment is left as it is. Under a
+/// process manager all ranks must call this, as it waits for them; the manager is told that all is well (`finalize`)
+/// when the process exits by returning from `main` or by [`std::process::exit`].
+///
+/// # Errors
+/// If a launcher's variables make no sense, the segment cannot be had, or ranks are on several machines.
+pub fn place() -> Result<Option<Place>, LaunchError> {
+    static PLACE: OnceLock<Result<Option<Place>, LaunchError>> = OnceLock::new();
+    let find = || {
+        let (place, session) = find(&|name| std::env::var(name).ok())?;
+        if let Some(session) = session {
+            session::finalize_at_exit(session)?;
+        }
+        Ok(place)
+    };
+    PLACE.get_or_init(find).clone()
+}
+
+/// The environment: a variable's value by its name.
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A place, and the session with a process manager that is to be finalized.
+type Found = (Option<Place>, Option<session::Session>);
+
+fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
+    let nodes = |ranks| nodes::read(environment(NODES), ranks);
+    if environment(RANK).is_some() {
+        let (rank, ranks) = rank_and_ranks(environment, RANK, RANKS)?;
+        let segment = Segment::inherited(number(environment, SEGMENT, i32::MAX as u32)? as i32)?;
+        let roll = Roll::new(segment)?;
+        if roll.ranks() != ranks {
+            let right = format!("{}, as the segment says,", roll.ranks());
+            return Err(wrong(environment, RANKS, right));
+        }
+        let nodes = nodes(ranks)?;
+        let launcher = Launcher::AllhandsRun;
+        let place = Place {
+            rank,
+            ranks,
+            segment,
+            launcher,
+            nodes,
+        };
+        return Ok((Some(place), None));
+    }
+    let (mut session, launcher): (session::Session, Launcher) =
+        if let Some(client) = pmi::Client::connect(environment)? {
+            (Box::new(client), Launcher::Pmi)
+        } else if let Some(client) = pmix::Client::connect(environment)? {
+            (Box::new(client), Launcher::Pmix)
+        } else {
+            return Ok((None, None));
+        };
+    let (rank, ranks) = session.rank_and_ranks();
+    let segment = exchange::share(&mut *session)?;
+    let nodes = nodes(ranks)?;
+    let place = Place {
+        rank,
+        ranks,
+        segment,
+        launcher,
+        nodes,
+    };
+    Ok((Some(place), Some(session)))
+}
+
+/// A rank and the number of ranks, each from its variable.
+fn rank_and_ranks(
+    environment: Environment<'_>,
+    rank: &'static str,
+    ranks: &'static str,
+) -> Result<(u32, u32), LaunchError> {
+    let all = number(environment, ranks, u32::MAX)?;
+    roll::check_ranks(u64::from(all))?;
+    Ok((number(environment, rank, all - 1)?, all))
+}
+
+/// The number in a variable.
+fn number(environment: Environment<'_>, name: &'static str, most: u32) -> Result<u32, LaunchError> {
+    let value = environment(name).and_then(|text| text.trim().parse().ok());
+    value
+        .filter(|value| *value <= most)
+        .ok_or_else(|| wrong(environment, name, format!("a number from 0 to {most}")))
+}
+
+fn wrong(environment: Environment<'_>, name: &'static str, right: String) -> LaunchError {
+    let value = environment(name);
+    LaunchError::Variable { name, value, right }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsRawFd;
+
+    fn found(variables: &[(&str, &str)]) -> Result<Option<Place>, LaunchError> {
+        let environment = |name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_string())
+        };
+        find(&environment).map(|(place, _)| place)
+    }
+
+    #[test]
+    fn nothing_set_is_one_rank_alone() {
+        assert!(
+            found(&[("PATH", "/bin"), ("PMI_RANK", "3")])
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn the_variables_of_our_own_launcher_lead_to_the_segment() {
+        let segment = Segment::create().unwrap();
+        Roll::begin(segment, 4).unwrap();
+        let fd = segment.fd().as_raw_fd().to_string();
+        let set = [(RANK, "2"), (RANKS, "4"), (SEGMENT, &fd)];
+        let place = found(&set).unwrap().unwrap();
+        assert_eq!((place.rank, place.ranks), (2, 4));
+        assert_eq!(place.launcher, Launcher::AllhandsRun);
+        assert_eq!(place.segment.inode(), segment.inode());
+        assert!(place.nodes.is_none());
+        let nodes = found(&[&set[..], &[(NODES, "2x2")]].concat()).unwrap();
+        assert_eq!(
+            nodes.unwrap().nodes,
+            Some(Nodes {
+                count: 2,
+                ranks_each: 2
+            })
+        );
+    }
+
+    #[test]
+    fn variables_that_make_no_sense_are_named() {
+        let segment = Segment::create().unwrap();
+        Roll::begin(segment, 4).unwrap();
+        let fd = segment.fd().as_raw_fd().to_string();
+        let fd = fd.as_str();
+        for (set, says) in [
+            (&[(RANK, "2")][..], "ALLHANDS_RANKS is not set"),
+            (
+                &[(RANK, "x"), (RANKS, "4")],
+                "ALLHANDS_RANK is 'x', where a number from 0 to 3",
+            ),
+            (&[(RANK, "4"), (RANKS, "4")], "ALLHANDS_RANK is '4'"),
+            (
+                &[(RANK, "0"), (RANKS, "0")],
+                "0 ranks: there can be from 1 to 1000",
+            ),
+            (&[(RANK, "0"), (RANKS, "4")], "ALLHANDS_SEGMENT is not set"),
+            (
+                &[(RANK, "0"), (RANKS, "4"), (SEGMENT, "9999")],
+                "descriptor 9999 is not the segment",
+            ),
+            (
+                &[(RANK, "0"), (RANKS, "5"), (SEGMENT, fd)],
+                "'5', where 4, as the segment says",
+            ),
+            (
+                &[(RANK, "0"), (RANKS, "4"), (SEGMENT, fd), (NODES, "3x2")],
+                "'3x2'",
+            ),
+            (
+                &[("PMI_FD", "9999"), ("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+                "PMI_FD",
+            ),
+            (
+                &[("PMI_PORT", "here"), ("PMI_ID", "0")],
+                "PMI_PORT is 'here'",
+            ),
+        ] {
+            let error = found(set).unwrap_err().to_string();
+            assert!(error.contains(says), "{set:?}: {error}");
+        }
+    }
+}
