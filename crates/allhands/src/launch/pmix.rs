@@ -137,8 +137,10 @@ impl Client {
         if environment("PMIX_NAMESPACE").is_none() || environment("PMIX_RANK").is_none() {
             return Ok(None);
         }
-        let library = Library::load().map_err(|error| LaunchError::NoPmix {
-            reason: error.to_string(),
+        let library = Library::load().map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            let reason = cause.unwrap_or_else(|| error.to_string());
+            LaunchError::NoPmix { reason }
         })?;
         let mut me = Proc {
             namespace: [0; 256],
