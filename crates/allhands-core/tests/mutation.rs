@@ -9,7 +9,7 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::text::{Document, parse, print};
 use allhands_core::schedule::{Item, Layout, Op, OpKind, Schedule, Shape};
 use allhands_core::symbolic::Failure;
-use allhands_core::verify::{check_claims, lowered, verify_world};
+use allhands_core::verify::{check_claims, lowered, verify_two, verify_world};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
@@ -40,6 +40,8 @@ struct Subject {
     algorithm: &'static Algorithm,
     setting: &'static str,
     document: Document,
+    /// For windows and a root: the call that follows, of the next root.
+    after: Option<(Call, Vec<Schedule>)>,
     claims: Claims,
 }
 
@@ -90,7 +92,12 @@ impl Subject {
             parts: (algorithm.parts)(&shape),
             schedules: algorithm.world(&shape),
         };
+        let mut next = shape.clone();
+        next.call.root = (call.root + 1) % ranks;
+        let windows = algorithm.requires.contains(&Requirement::Window);
+        let follows = windows && algorithm.collective.rooted();
         Some(Subject {
+            after: follows.then(|| (next.call, algorithm.world(&next))),
             algorithm,
             setting,
             document,
@@ -103,6 +110,9 @@ impl Subject {
         let call = &self.document.call;
         let windows = self.algorithm.requires.contains(&Requirement::Window);
         let counted = verify_world(call, schedules, windows)?;
+        if let Some((next, after)) = &self.after {
+            verify_two((call, schedules), (next, after))?;
+        }
         check_claims(&self.claims, &counted)?;
         lowered::check(call, schedules)
     }

@@ -250,9 +250,15 @@ pub enum Units {
         /// Destinations for each source.
         width: u32,
     },
+    /// Window blocks for any unit, each as long as the longest one; how much of a slot an operation touches, its other
+    /// blocks say. So ranks that are in different groups ask for the same window.
+    Slots,
 }
 
 impl Units {
+    /// The unit of a slot, which is for any.
+    pub const ANY: Unit = Unit::MAX;
+
     /// The unit of block `index` of the region.
     #[must_use]
     pub fn unit(&self, index: u32) -> Unit {
@@ -289,6 +295,7 @@ impl Units {
                     (u64::from(onward) + u64::from(index % width) * u64::from(step)) % ranks;
                 source * ranks + destination
             }
+            Units::Slots => Units::ANY,
         }
     }
 }

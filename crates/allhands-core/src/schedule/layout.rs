@@ -63,6 +63,21 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// The elements of the longest unit when vectors are cut in `parts`; `None` if this rank cannot know.
+    #[must_use]
+    pub fn longest(&self, parts: u32) -> Option<usize> {
+        match self {
+            Layout::Even(total) => Some(total.div_ceil(parts as usize)),
+            Layout::Regular(block) => Some(*block),
+            Layout::Blocks(counts) | Layout::Pairs(counts) => {
+                Some(counts.iter().copied().max().unwrap_or(0))
+            }
+            Layout::Own { .. } | Layout::Exchange { .. } => None,
+        }
+    }
+}
+
 /// The first element of part `part` of a vector of `total` elements cut evenly in `parts`.
 #[must_use]
 pub(crate) fn even_offset(total: usize, parts: u32, part: usize) -> usize {

@@ -13,6 +13,7 @@ mod blocks;
 mod builder;
 mod layout;
 mod lower;
+mod map;
 mod op;
 mod plan;
 mod repeat;

@@ -1,6 +1,6 @@
 //! Operations and the schedule that holds them.
 
-use super::{Blocks, List, Region, repeat};
+use super::{Blocks, List, Region, Space, Units, repeat};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -231,6 +231,17 @@ impl Schedule {
     #[must_use]
     pub fn list(&self, list: List) -> &[Blocks] {
         &self.blocks[list.start as usize..(list.start + list.len) as usize]
+    }
+
+    /// Whether a list names slots of a window, so that another list of the operation says how long its blocks are.
+    #[must_use]
+    pub fn in_slots(&self, list: List) -> bool {
+        let slot = |set: &Blocks| {
+            let at = |r: &Region| r.first + r.blocks <= set.first;
+            let region = self.window.get(self.window.partition_point(at));
+            set.space == Space::Window && region.is_some_and(|r| r.units == Units::Slots)
+        };
+        self.list(list).iter().any(slot)
     }
 
     /// The number of blocks that a list names.

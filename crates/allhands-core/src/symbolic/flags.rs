@@ -85,6 +85,8 @@ impl Notification {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     pub round: u32,
+    /// The round after the last of those that the flag's own rank raised, which have yet to travel to who waits elsewhere.
+    own_round: u32,
     pub knowledge: Knowledge,
 }
 
@@ -100,13 +102,16 @@ struct Flag {
 
 impl Flag {
     /// What the first `needed` notifications tell, which are there.
-    fn tell(&mut self, needed: u32) -> Told {
+    fn tell(&mut self, at: u32, needed: u32) -> Told {
         if let Some(told) = self.told.get(&needed) {
             return told.clone();
         }
         let before = self.told.range(..needed).next_back();
         let (from, mut told) = before.map_or((0, Told::default()), |(n, t)| (*n, t.clone()));
         for notification in &self.posted[from as usize..needed as usize] {
+            if notification.from == at {
+                told.own_round = told.own_round.max(notification.round + 1);
+            }
             told.round = told.round.max(notification.round);
             told.knowledge.join(&notification.knowledge);
         }
@@ -281,7 +286,11 @@ impl OneSided {
             return None;
         }
         *taken += count;
-        Some(flag.tell(needed))
+        let mut told = flag.tell(at, needed);
+        if rank != at {
+            told.round = told.round.max(told.own_round);
+        }
+        Some(told)
     }
 
     /// After the run: everyone who waits for a flag took every notification, so that the next call finds it as this one

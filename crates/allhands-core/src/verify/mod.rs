@@ -6,7 +6,7 @@
 //! 4. Nothing is read before it is written; no two unordered operations touch the same block unless
 //!    both only read; with input and output apart (the input is never written) and in place.
 //! 5. One-sided operations touch a window only between the notifications that grant it, also across
-//!    two consecutive calls.
+//!    two consecutive calls, of the same root and of the next.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
@@ -21,7 +21,6 @@ use crate::call::{Alias, Call};
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
-use alloc::vec::Vec;
 
 /// What was proved, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,6 +81,13 @@ fn verify_placed(
 ) -> Result<Outcome, Failure> {
     let windows = algorithm.requires.contains(&Requirement::Window);
     let counted = verify_world(&shape.call, schedules, windows)?;
+    if windows && shape.call.collective.rooted() {
+        let root = (shape.call.root + 1) % shape.ranks();
+        let mut next = shape.clone();
+        next.call.root = root;
+        let after = algorithm.world(&next);
+        verify_two((&shape.call, schedules), (&next.call, &after))?;
+    }
     check_claims(&(algorithm.claims)(shape), &counted)?;
     lowered::check(&shape.call, schedules)?;
     Ok(counted)
@@ -180,14 +186,21 @@ pub fn verify_consecutive(
     first: (&Algorithm, &Shape),
     second: (&Algorithm, &Shape),
 ) -> Result<(), Failure> {
-    let worlds: Vec<(Call, Vec<Schedule>)> = [first, second]
-        .map(|(algorithm, shape)| (shape.call, algorithm.world(shape)))
-        .into();
-    let runs: Vec<World<'_>> = worlds
-        .iter()
-        .map(|(call, schedules)| World { call, schedules })
-        .collect();
-    symbolic::run(&runs).map(|_| ())
+    let [first, second] =
+        [first, second].map(|(algorithm, shape)| (&shape.call, algorithm.world(shape)));
+    verify_two((first.0, &first.1), (second.0, &second.1))
+}
+
+/// [`verify_consecutive`] for schedules as they are.
+///
+/// # Errors
+/// The first law that is broken, and where.
+pub fn verify_two(
+    first: (&Call, &[Schedule]),
+    second: (&Call, &[Schedule]),
+) -> Result<(), Failure> {
+    let world = |(call, schedules)| World { call, schedules };
+    symbolic::run(&[world(first), world(second)]).map(|_| ())
 }
 
 #[cfg(test)]

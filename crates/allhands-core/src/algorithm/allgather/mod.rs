@@ -7,6 +7,7 @@ pub mod gather_broadcast;
 pub mod hybrid;
 pub mod recursive_doubling;
 pub mod ring;
+pub mod shared_memory;
 pub mod standard_exchange;
 
 use super::Algorithm;
@@ -21,4 +22,5 @@ pub const ALL: &[&Algorithm] = &[
     &gather_broadcast::ALGORITHM,
     &hybrid::ALGORITHM,
     &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

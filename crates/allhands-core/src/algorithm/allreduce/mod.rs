@@ -11,6 +11,7 @@ pub mod recursive_doubling;
 pub mod reduce_broadcast;
 pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
+pub mod shared_memory;
 
 use super::Algorithm;
 
@@ -27,4 +28,5 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

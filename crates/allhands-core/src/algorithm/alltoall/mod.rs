@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod direct;
 pub mod pairwise;
 pub mod scattered;
+pub mod shared_memory;
 pub mod standard_exchange;
 
 use super::Algorithm;
@@ -15,4 +16,5 @@ pub const ALL: &[&Algorithm] = &[
     &pairwise::ALGORITHM,
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

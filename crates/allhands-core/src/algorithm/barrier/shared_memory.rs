@@ -1,10 +1,10 @@
-//! Shared-memory barrier: every rank raises a flag of rank 0, rank 0 raises a flag of every rank.
+//! Shared-memory barrier: every rank raises one counter of rank 0 and watches it until all have.
 //!
-//! The flags lie in the window, so there are no messages at all. They only grow: the second flag cannot be raised again
-//! before its rank has entered again, so calls in a row need no reset.
+//! The counter lies in the window, so there are no messages at all, and one phase is enough: nobody has to tell the others. It
+//! only grows: who is fast may raise it for the next barrier while others still look, for they wait for p more than last time.
 //!
 //! ```text
-//! 3 ranks      1 ↑ arrived@0   2 ↑ arrived@0      0 waits for 2      0 ↑ go@1   0 ↑ go@2
+//! 3 ranks      0 ↑ arrived@0   1 ↑ arrived@0   2 ↑ arrived@0      0, 1 and 2 watch arrived@0 for 3
 //! ```
 //!
 //! Source: Q 4.2.
@@ -18,7 +18,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "shared-memory",
     citation: "Q 4.2",
-    summary: "flags in the window of rank 0",
+    summary: "one counter in the window of rank 0",
     requires: &[Requirement::Window],
     keys: &[],
     settings: &[""],
@@ -30,26 +30,17 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (arrived, go) = (b.flag(0), b.flag(0));
-    let others = b.ranks() - 1;
-    if b.rank() > 0 {
-        b.notify(0, arrived);
-        b.step();
-        b.wait(go, 1);
-        return;
-    }
-    b.wait(arrived, others);
-    b.step();
-    for rank in 1..=others {
-        b.notify(rank, go);
-    }
+    let arrived = b.flag(0);
+    b.notify(0, arrived);
+    b.watch(0, arrived, b.ranks());
 }
 
 fn claims(shape: &Shape) -> Claims {
+    // All others look at one flag at once, as if its rank told each.
     let others = shape.ranks() - 1;
     Claims {
         ports: others,
-        steps: if others > 0 { 2 } else { 0 },
+        steps: others.min(1),
         volume: 0,
         work: 0,
     }

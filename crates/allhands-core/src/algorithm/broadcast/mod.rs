@@ -8,6 +8,7 @@ pub mod one_to_all;
 pub mod pipelined_chain;
 pub mod scatter_allgather;
 pub mod segmented_binomial;
+pub mod shared_memory;
 
 use super::Algorithm;
 
@@ -21,4 +22,5 @@ pub const ALL: &[&Algorithm] = &[
     &pipelined_chain::ALGORITHM,
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

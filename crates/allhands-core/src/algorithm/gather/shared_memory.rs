@@ -1,18 +1,19 @@
 //! Shared-memory gather: all ranks copy their blocks into the root's window at once and raise a flag; the root copies out.
 //!
-//! A rank may write only when it holds the root's credit, which it spends; the root gives it back when it has copied the
-//! block out. So a call cannot overwrite what an earlier one has not yet taken, whoever the next root is. The root's own block
-//! needs no window (figure 7's optimisation for node 0).
+//! A rank may write only when the root's flag says that it has copied the blocks of the call before out; all watch that one
+//! flag, with a credit for the first call. So a call cannot overwrite what an earlier one has not yet taken, whoever the next
+//! root is. The root's own block needs no window (figure 7's optimisation for node 0).
 //!
 //! ```text
-//! 3 ranks, root 0      1: spend, put block 1, ↑ arrived@0   2: likewise      0: wait 2, copy out, ↑ credit@1, ↑ credit@2
+//! 3 ranks, root 0      1: watch empty@0 for 1, put block 1, ↑ full@0   2: likewise      0: wait for 2, copy out, ↑ empty@0
 //! ```
 //!
 //! Source: Q 4.2, 5.2.1, figure 7.
 
+use crate::algorithm::phase::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::schedule::{Builder, Shape, Units};
+use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -32,42 +33,29 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (p, root, rank) = (b.ranks(), b.root(), b.rank());
-    let window = b.window(
-        Units::Run {
-            first: 0,
-            modulo: p,
-        },
-        p,
-    );
-    // Flag r is the credit for the window of rank r; every rank starts with one for each.
-    let credits: alloc::vec::Vec<u16> = (0..p).map(|_| b.flag(1)).collect();
-    let arrived = b.flag(0);
-    let (input, output, credit) = (b.input(), b.output(), credits[root as usize]);
+    let window = window::slots(b, p);
+    // Only the root reads, so it gives its window back to all at once.
+    let turns = Turns::new(b, [root, root], 1);
+    let (input, output) = (b.input(), b.output());
     if rank != root {
-        b.wait(credit, 1);
-        b.step();
+        turns.take(b);
         b.put(root, input, window.at(rank));
-        b.notify(root, arrived);
+        turns.filled(b);
         return;
     }
     b.copy(input, output.at(root));
-    b.wait(arrived, p - 1);
-    b.step();
-    for others in [(0, root), (root + 1, p - root - 1)] {
-        b.copy(
-            window.slice(others.0.min(p), others.1),
-            output.slice(others.0.min(p), others.1),
-        );
-    }
-    b.step();
-    for other in (0..p).filter(|r| *r != root) {
-        b.notify(other, credit);
+    if p > 1 {
+        turns.wait_full(b, p - 1);
+        window::all_but(root, window, output)
+            .into_iter()
+            .for_each(|(from, into)| b.copy(from, into));
+        turns.give_back(b);
     }
 }
 
 fn claims(shape: &Shape) -> Claims {
     let others = shape.ranks() - 1;
-    // The put and its flag are one message; nobody waits in this call for the credits that go back.
+    // The put and its flag are one message; nobody waits in this call for the flag that gives the window back.
     Claims {
         ports: others,
         steps: others.min(1),
@@ -106,7 +94,7 @@ mod tests {
         let mut schedules = ALGORITHM.world(&shape);
         // A credit too many lets a rank put again before the root has copied.
         for schedule in &mut schedules {
-            schedule.credits[0] = 2;
+            schedule.credits[1] = 2;
         }
         let proof = crate::verify::verify_world(&call, &schedules, true);
         assert_eq!(

@@ -12,3 +12,4 @@ pub mod halving;
 pub mod hybrid;
 pub mod tree;
 pub mod view;
+pub mod window;

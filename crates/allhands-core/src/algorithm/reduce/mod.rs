@@ -6,6 +6,7 @@ pub mod circulant;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
+pub mod shared_memory;
 
 use super::Algorithm;
 
@@ -17,4 +18,5 @@ pub const ALL: &[&Algorithm] = &[
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
     &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

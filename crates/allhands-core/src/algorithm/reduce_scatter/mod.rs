@@ -5,6 +5,7 @@ pub mod pairwise;
 pub mod recursive_doubling;
 pub mod recursive_halving;
 pub mod reduce_scatterv;
+pub mod shared_memory;
 
 use super::Algorithm;
 
@@ -15,4 +16,5 @@ pub const ALL: &[&Algorithm] = &[
     &pairwise::ALGORITHM,
     &reduce_scatterv::ALGORITHM,
     &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];

@@ -2,8 +2,13 @@
 
 pub mod binomial;
 pub mod direct;
+pub mod shared_memory;
 
 use super::Algorithm;
 
 /// Every scatter.
-pub const ALL: &[&Algorithm] = &[&binomial::ALGORITHM, &direct::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &binomial::ALGORITHM,
+    &direct::ALGORITHM,
+    &shared_memory::ALGORITHM,
+];

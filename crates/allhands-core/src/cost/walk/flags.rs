@@ -2,15 +2,40 @@
 
 use super::message::{End, Load};
 use super::{Breakdown, Instance, Walker};
+use crate::schedule::{OpKind, Schedule};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-/// A flag: how often it was raised, what each rank's waits took, and who waits for how many.
+/// A flag as one rank that waits for it sees it: how often it was raised, what the rank's waits took, and who waits for how
+/// many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flag {
     raised: u64,
-    taken: BTreeMap<u32, u64>,
-    waiting: Vec<(Instance, u64)>,
+    taken: u64,
+    waiting: VecDeque<(Instance, u64)>,
+}
+
+/// The flags of a world, by (rank, flag), as each rank that waits for them sees them.
+pub(super) type Flags = BTreeMap<(u32, u16), BTreeMap<u32, Flag>>;
+
+/// The flags that the schedules wait for.
+pub(super) fn watched(schedules: &[Schedule]) -> Flags {
+    let mut flags = Flags::new();
+    for schedule in schedules {
+        for op in &schedule.ops {
+            if let OpKind::Wait { at, flag, .. } = op.kind {
+                let seen = Flag {
+                    raised: u64::from(schedule.credits[usize::from(flag)]),
+                    ..Flag::default()
+                };
+                flags
+                    .entry((at, flag))
+                    .or_default()
+                    .insert(schedule.rank, seen);
+            }
+        }
+    }
+    flags
 }
 
 /// The puts of a strand to one rank.
@@ -50,7 +75,7 @@ impl Walker<'_> {
             puts.riding.push_back((puts.issued, flag));
             self.let_ride(key, path);
         } else if to == notify.rank {
-            self.raise(to, flag, path);
+            self.raise_own(flag, end, path);
         } else {
             self.offer(notify.rank, to, end, Load::Notice { flag }, path);
         }
@@ -75,37 +100,52 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn raise(&mut self, rank: u32, flag: u16, path: Breakdown) {
-        let flag = self.flags.entry((rank, flag)).or_default();
-        flag.raised += 1;
-        let raised = flag.raised;
-        let (done, waiting) = flag
-            .waiting
-            .iter()
-            .partition(|(_, target)| *target <= raised);
-        flag.waiting = waiting;
-        let done: Vec<(Instance, u64)> = done;
-        done.into_iter()
-            .for_each(|(waiter, _)| self.complete(waiter, path));
+    /// Everyone who waits for the flag sees that it is raised.
+    pub(super) fn raise(&mut self, at: u32, flag: u16, path: Breakdown) {
+        for watcher in self.watchers(at, flag) {
+            self.see((at, flag), watcher, path);
+        }
     }
 
-    /// A waiter's credit stands for notifications that there were before.
-    pub(super) fn wait(
-        &mut self,
-        waiter: Instance,
-        (at, number): (u32, u16),
-        count: u32,
-        path: Breakdown,
-    ) {
-        let credit = self.schedules[waiter.rank as usize].credits[usize::from(number)];
-        let flag = self.flags.entry((at, number)).or_default();
-        let taken = flag.taken.entry(waiter.rank).or_default();
-        *taken += u64::from(count);
-        let target = taken.saturating_sub(u64::from(credit));
-        if target <= flag.raised {
+    /// A rank raises its own flag: to others that is a message from it.
+    fn raise_own(&mut self, flag: u16, end: End, path: Breakdown) {
+        let at = end.instance.rank;
+        for watcher in self.watchers(at, flag) {
+            if watcher == at {
+                self.see((at, flag), at, path);
+            } else {
+                self.offer(at, watcher, end, Load::Sight { flag }, path);
+            }
+        }
+    }
+
+    fn watchers(&self, at: u32, flag: u16) -> Vec<u32> {
+        let seen = self.flags.get(&(at, flag));
+        seen.map_or(Vec::new(), |seen| seen.keys().copied().collect())
+    }
+
+    /// Rank `watcher` sees that a flag has been raised.
+    pub(super) fn see(&mut self, flag: (u32, u16), watcher: u32, path: Breakdown) {
+        let Some(flag) = self.flags.get_mut(&flag).and_then(|f| f.get_mut(&watcher)) else {
+            return;
+        };
+        flag.raised += 1;
+        let raised = flag.raised;
+        if let Some(&(waiter, _)) = flag.waiting.front().filter(|w| w.1 <= raised) {
+            flag.waiting.pop_front();
+            self.complete(waiter, path);
+        }
+    }
+
+    pub(super) fn wait(&mut self, waiter: Instance, flag: (u32, u16), count: u32, path: Breakdown) {
+        let seen = self.flags.entry(flag).or_default();
+        let flag = seen.entry(waiter.rank).or_default();
+        flag.taken += u64::from(count);
+        if flag.taken <= flag.raised {
             self.complete(waiter, path);
         } else {
-            flag.waiting.push((waiter, target));
+            let target = flag.taken;
+            flag.waiting.push_back((waiter, target));
         }
     }
 }

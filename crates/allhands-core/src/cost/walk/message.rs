@@ -36,6 +36,8 @@ pub(super) enum Load {
     Get { get: Instance },
     /// A notification on its own.
     Notice { flag: u16 },
+    /// A look at the flag of a peer, which that has raised itself.
+    Sight { flag: u16 },
 }
 
 /// A message, ready or under way.
@@ -236,6 +238,7 @@ impl Walker<'_> {
             }
             Load::Get { get } => self.take_in(get, m.units, path),
             Load::Notice { flag } => self.raise(m.to, flag, path),
+            Load::Sight { flag } => self.see((m.from, flag), m.to, path),
         }
         Ok(())
     }

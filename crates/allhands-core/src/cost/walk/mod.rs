@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 use core::fmt;
-use flags::{Flag, Puts};
+use flags::{Flags, Puts};
 use message::{Meeting, Message, PortSide};
 use strand::StrandState;
 
@@ -216,7 +216,7 @@ struct Walker<'a> {
     messages: Vec<Message>,
     /// Messages that became ready in the present moment.
     fresh: Vec<Message>,
-    flags: BTreeMap<(u32, u16), Flag>,
+    flags: Flags,
     puts: BTreeMap<(u32, u16, u32), Puts>,
     ready: Vec<(u32, u16, Breakdown)>,
     events: BinaryHeap<Reverse<Event>>,
@@ -255,7 +255,7 @@ impl<'a> Walker<'a> {
             dirty: Vec::new(),
             messages: Vec::new(),
             fresh: Vec::new(),
-            flags: BTreeMap::new(),
+            flags: flags::watched(schedules),
             puts: BTreeMap::new(),
             ready: Vec::new(),
             events: BinaryHeap::new(),

@@ -213,6 +213,7 @@ impl Walker<'_> {
     fn op_units(&self, op: &Op, instance: &Instance) -> Result<u64, WalkError> {
         let schedule = &self.schedules[instance.rank as usize];
         let list: List = match op.kind {
+            OpKind::Copy if schedule.in_slots(op.from) => op.into,
             OpKind::Send { .. } | OpKind::Put { .. } | OpKind::Copy => op.from,
             OpKind::Recv { .. }
             | OpKind::RecvReduce { .. }

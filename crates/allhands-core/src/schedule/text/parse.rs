@@ -254,6 +254,7 @@ fn parse_units(lexer: &mut Lexer<'_>) -> Result<Units, ParseError> {
         lexer.number(key, u32::MAX)
     };
     match rule.text {
+        "slots" => Ok(Units::Slots),
         "run" => Ok(Units::Run {
             first: value("first")?,
             modulo: value("modulo")?,
@@ -273,6 +274,9 @@ fn parse_units(lexer: &mut Lexer<'_>) -> Result<Units, ParseError> {
             step: value("step")?,
             width: value("width")?,
         }),
-        _ => Err(lexer.unexpected(rule, "what the blocks are for: run, transit or pairs")),
+        _ => Err(lexer.unexpected(
+            rule,
+            "what the blocks are for: run, transit, pairs or slots",
+        )),
     }
 }

@@ -254,6 +254,7 @@ impl Display for Shown<'_> {
         write!(f, "{}[{first}..{}] ", space_name(self.0), first + blocks)?;
         match units {
             Units::Run { first, modulo } => write!(f, "run first={first} modulo={modulo}"),
+            Units::Slots => f.write_str("slots"),
             Units::Transit {
                 rank,
                 ranks,

@@ -5,6 +5,7 @@ use super::{
     Clock, Delivery, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Side,
     Space, Stamp, Value, Vec, WorldClock, format,
 };
+use crate::schedule::Units;
 
 impl Runner<'_, '_> {
     /// The stamp of an access to a window; puts have a counter of their own, which only notifications publish.
@@ -46,7 +47,7 @@ impl Runner<'_, '_> {
             return self.fail(Law::Window, instance.rank, what);
         }
         let unit = memory.unit(Space::Window, block);
-        if unit == value.unit() {
+        if unit == value.unit() || unit == Units::ANY {
             return Ok(());
         }
         let what = format!(

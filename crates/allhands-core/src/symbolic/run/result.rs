@@ -20,7 +20,6 @@ impl Runner<'_, '_> {
         }
         self.check_result(rank)?;
         let state = &mut self.ranks[rank as usize];
-        self.outcome.volume = self.outcome.volume.max(state.sent).max(state.received);
         self.outcome.work = self.outcome.work.max(state.work);
         let round = state.strands.iter().map(|s| s.round).max().unwrap_or(0);
         self.outcome.steps = self.outcome.steps.max(round);
@@ -48,6 +47,8 @@ impl Runner<'_, '_> {
                 next,
             );
             fresh.base_items = base;
+            // Peers read the window of a rank that has left the call, and that counts too.
+            (fresh.sent, fresh.received) = (state.sent, state.received);
             fresh.strands.iter_mut().for_each(|s| {
                 s.world.clone_from(&world_clock);
                 s.round = round;
@@ -105,7 +106,12 @@ impl Runner<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<Outcome, Failure> {
+    pub(super) fn finish(mut self) -> Result<Outcome, Failure> {
+        let traffic = self
+            .ranks
+            .iter()
+            .map(|state| state.sent.max(state.received));
+        self.outcome.volume = traffic.max().unwrap_or(0);
         for (rank, state) in self.ranks.iter().enumerate() {
             if state.number < self.worlds.len() {
                 let schedule = state.memory.schedule;

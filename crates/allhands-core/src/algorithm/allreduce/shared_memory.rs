@@ -1,0 +1,72 @@
+//! Shared-memory allreduce: every rank copies its vector into its own window and raises a counter; then all combine everything, or each a part.
+//!
+//! With `work=all`, for short vectors, one phase is enough: everyone reads all windows, in the same order, so that all results
+//! are the same to the last bit. With `work=parts` rank r combines part r of all vectors and leaves it in its window; a second
+//! counter tells all that they may get the parts of the others.
+//!
+//! ```text
+//! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      window 0 ⊕ window 1 ⊕ window 2      ↑ empty@0
+//! work=parts   … part r: ⊕ of all windows, into the own window, ↑ summed@0, watch summed@0 for 3      get the other parts
+//! ```
+//!
+//! Source: Q 4.2.
+
+use crate::algorithm::phase::window;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "shared-memory",
+    citation: "Q 4.2",
+    summary: "each fills its own window and raises a counter; all combine all, or each a part",
+    requires: &[Requirement::Window],
+    keys: &[Key {
+        name: "work",
+        values: Values::Names(&["all", "parts"]),
+        default: 0,
+        about: "what a rank combines: all of the vectors, or a part that it shares",
+    }],
+    settings: &["", "work=parts"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts,
+    build,
+    claims,
+};
+
+/// Whether each rank combines a part.
+fn by_parts(shape: &Shape) -> bool {
+    shape.get("work") == 1
+}
+
+fn parts(shape: &Shape) -> u32 {
+    if by_parts(shape) { shape.ranks() } else { 1 }
+}
+
+fn build(b: &mut Builder) {
+    let (input, output) = (b.input(), b.output());
+    if by_parts(b.shape()) {
+        let sum = output.at(b.rank());
+        window::reduce_by_parts(b, None, sum);
+        return;
+    }
+    let window = window::vector(b);
+    let turns = window::fill_all(b, &[(input, window)]);
+    window::fold_in_order(b, window, output);
+    turns.give_back(b);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    // The counter and one window after another; for parts a second counter, and the parts of the others.
+    let (ends, passes) = if by_parts(shape) { (3, 2) } else { (1, 1) };
+    Claims {
+        ports: others,
+        steps: if others > 0 { others + ends } else { 0 },
+        volume: passes * u64::from(others),
+        work: u64::from(others),
+    }
+}

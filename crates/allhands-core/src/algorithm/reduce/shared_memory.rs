@@ -1,0 +1,89 @@
+//! Shared-memory reduce: every rank copies its vector into its own window and raises a counter; the root combines, or each rank a part.
+//!
+//! With `work=root` the root reads all windows, in rank order. With `work=parts`, for long vectors, rank r combines part r of
+//! all vectors and leaves it in its window; a second counter tells the root that it may get the parts.
+//!
+//! ```text
+//! 3 ranks, root 0, work=root       all: watch empty@0 for 1      1, 2: copy in, ↑ full@0      0: wait full@0 for 2, own ⊕ 1, ⊕ 2, ↑ empty@0
+//! work=parts      all: copy in, ↑ full@0, watch it for 3, part r: ⊕ all      1, 2: ↑ summed@0      0: watch summed@0 for 2, get parts 1, 2
+//! ```
+//!
+//! Source: Q 4.2.
+
+use crate::algorithm::phase::window::{self, Turns};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape, Units};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "shared-memory",
+    citation: "Q 4.2",
+    summary: "each fills its own window and raises a counter; the root combines, or each a part",
+    requires: &[Requirement::Window],
+    keys: &[Key {
+        name: "work",
+        values: Values::Names(&["root", "parts"]),
+        default: 0,
+        about: "who combines: the root everything, or each rank a part",
+    }],
+    settings: &["", "work=parts"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts,
+    build,
+    claims,
+};
+
+/// Whether each rank combines a part.
+fn by_parts(shape: &Shape) -> bool {
+    shape.get("work") == 1
+}
+
+fn parts(shape: &Shape) -> u32 {
+    if by_parts(shape) { shape.ranks() } else { 1 }
+}
+
+fn build(b: &mut Builder) {
+    let (root, rank, input, output) = (b.root(), b.rank(), b.input(), b.output());
+    let is_root = rank == root;
+    if by_parts(b.shape()) {
+        let own = Units::Run {
+            first: rank,
+            modulo: b.parts(),
+        };
+        let sum = if is_root {
+            output.at(rank)
+        } else {
+            b.scratch(own, 1)
+        };
+        window::reduce_by_parts(b, Some(root), sum);
+        return;
+    }
+    let window = window::vector(b);
+    // Only the root reads, so it gives all windows back at once; who is the next root need not be known for that.
+    let turns = Turns::new(b, [root, 0], 1);
+    turns.take(b);
+    if !is_root {
+        b.copy(input, window);
+        b.step();
+        turns.filled(b);
+        return;
+    }
+    turns.wait_full(b, b.ranks() - 1);
+    window::fold_around(b, window, input, output);
+    turns.give_back(b);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    // The counter and one window after another; for parts a second counter, and the parts of the others.
+    let (ends, passes) = if by_parts(shape) { (3, 2) } else { (1, 1) };
+    Claims {
+        ports: others,
+        steps: if others > 0 { others + ends } else { 0 },
+        volume: passes * u64::from(others),
+        work: u64::from(others),
+    }
+}

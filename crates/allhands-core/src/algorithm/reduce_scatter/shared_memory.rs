@@ -1,0 +1,50 @@
+//! Shared-memory reduce-scatter: every rank copies its vector into its own window and raises one counter; when all have, each combines its block.
+//!
+//! A rank reads the windows from its own downwards and then upwards, so it keeps rank order, and ranks begin at different
+//! windows.
+//!
+//! ```text
+//! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      1: block 1 of 0 ⊕ own, then ⊕ block 1 of 2   …   ↑ empty@0
+//! ```
+//!
+//! Source: Q 4.2.
+
+use crate::algorithm::phase::window;
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    name: "shared-memory",
+    citation: "Q 4.2",
+    summary: "each fills its own window and raises one counter; each combines its block",
+    requires: &[Requirement::Window],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (rank, input, output) = (b.rank(), b.input(), b.output());
+    let window = window::vector(b);
+    let turns = window::fill_all(b, &window::all_but(rank, input, window));
+    window::fold_around(b, window.at(rank), input.at(rank), output);
+    turns.give_back(b);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    // The counter, then one window after another.
+    Claims {
+        ports: others,
+        steps: if others > 0 { others + 1 } else { 0 },
+        volume: u64::from(others),
+        work: u64::from(others),
+    }
+}
