@@ -11,8 +11,8 @@ use super::arena::{Arena, Block};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Flags of one rank on one cache line.
-const FLAGS_A_LINE: usize = 8;
+/// Flags of one rank on one cache line: one, as ranks that watch a flag must not be disturbed by raises of another.
+const FLAGS_A_LINE: usize = 1;
 const LINE: usize = 64;
 
 /// What stands at the start of a window set.
