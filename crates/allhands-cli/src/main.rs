@@ -1,4 +1,4 @@
-//! The program `allhands`: list, verify, draw, explain and measure collective communication algorithms.
+//! The program `allhands`: list, verify, draw, explain and measure collective communication algorithms, run programs.
 
 mod command;
 mod names;
@@ -8,7 +8,7 @@ mod ranks;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Collective communication: every published algorithm, proved, drawn, explained and measured.
+/// Collective communication: every published algorithm, proved, drawn, explained, measured and run.
 ///
 /// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
 /// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64.
@@ -27,7 +27,12 @@ enum Command {
     Draw(command::draw::Arguments),
     Explain(command::explain::Arguments),
     Bench(command::bench::Arguments),
+    #[cfg(target_os = "linux")]
+    Run(command::run::Arguments),
     Completions(command::completions::Arguments),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Guard(command::run::guard::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +43,10 @@ fn main() -> ExitCode {
         Command::Draw(arguments) => command::draw::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Run(arguments) => command::run::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Guard(arguments) => command::run::guard::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
     };
     match done {

@@ -30,7 +30,15 @@ fn said(arguments: &[&str]) -> String {
 
 #[test]
 fn every_command_has_help_that_explains() {
-    let commands = ["list", "verify", "draw", "explain", "bench", "completions"];
+    let commands = [
+        "list",
+        "verify",
+        "draw",
+        "explain",
+        "bench",
+        "run",
+        "completions",
+    ];
     let top = printed(&["--help"]);
     for command in commands {
         assert!(top.contains(command), "--help does not name {command}");

@@ -16,7 +16,8 @@ fn main() -> Result<(), allhands::launch::LaunchError> {
     let roll = Roll::new(place.segment)?;
     roll.join(place.rank)?;
     while (0..place.ranks).any(|rank| roll.standing(rank) == Standing::Absent) {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        // Not so often that many ranks keep those that are still starting from the cpus.
+        std::thread::sleep(std::time::Duration::from_millis(1 + u64::from(place.ranks)));
     }
     println!(
         "rank {} of {}, process {}, started by {:?}",

@@ -5,4 +5,6 @@ pub mod completions;
 pub mod draw;
 pub mod explain;
 pub mod list;
+#[cfg(target_os = "linux")]
+pub mod run;
 pub mod verify;

@@ -1,0 +1,122 @@
+//! Binding: which rank may run on which cpu.
+
+use anyhow::ensure;
+use rustix::thread::CpuSet;
+use std::str::FromStr;
+
+/// How ranks are bound to cpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// A cpu for each rank if there are enough, otherwise none.
+    Auto,
+    /// No rank is bound.
+    None,
+    /// A cpu for each rank, or an error.
+    Cores,
+    /// These cpus, in the order of the ranks.
+    Cpus(Vec<usize>),
+}
+
+impl FromStr for Bind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bind, String> {
+        match text {
+            "auto" => Ok(Bind::Auto),
+            "none" => Ok(Bind::None),
+            "cores" => Ok(Bind::Cores),
+            list => {
+                let cpus = list.split(',').map(range).collect::<Option<Vec<_>>>();
+                let cpus = cpus.map(|ranges| ranges.into_iter().flatten().collect());
+                cpus.map(Bind::Cpus).ok_or_else(|| {
+                    format!("'{text}' is no binding; type auto, none, cores, or cpus as in 0,2,4-7")
+                })
+            }
+        }
+    }
+}
+
+/// Reads `3` or `4-7`.
+fn range(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last && last < CpuSet::MAX_CPU).then_some(first..=last)
+}
+
+impl Bind {
+    /// The cpu of each rank; `None` if they are not bound.
+    pub fn cpus(&self, ranks: u32) -> anyhow::Result<Option<Vec<usize>>> {
+        self.among(&allowed(), ranks as usize)
+    }
+
+    fn among(&self, allowed: &[usize], ranks: usize) -> anyhow::Result<Option<Vec<usize>>> {
+        let names: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let names = names.join(",");
+        Ok(match self {
+            Bind::None => None,
+            Bind::Auto if allowed.len() < ranks => None,
+            Bind::Auto => Some(allowed[..ranks].to_vec()),
+            Bind::Cores => {
+                ensure!(
+                    ranks <= allowed.len(),
+                    "--bind cores: {ranks} ranks, but only {} cpus ({names}) that they may use; --bind none shares them",
+                    allowed.len()
+                );
+                Some(allowed[..ranks].to_vec())
+            }
+            Bind::Cpus(cpus) => {
+                if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+                    anyhow::bail!(
+                        "--bind: there is no cpu {cpu} that may be used here; there are {names}"
+                    );
+                }
+                ensure!(
+                    ranks <= cpus.len(),
+                    "--bind: {} cpus for {ranks} ranks; name one for each",
+                    cpus.len()
+                );
+                Some(cpus[..ranks].to_vec())
+            }
+        })
+    }
+}
+
+/// The cpus that this process may use; none where the kernel does not tell.
+fn allowed() -> Vec<usize> {
+    let set = rustix::thread::sched_getaffinity(None);
+    set.map_or_else(
+        |_| Vec::new(),
+        |set| {
+            (0..CpuSet::MAX_CPU)
+                .filter(|cpu| set.is_set(*cpu))
+                .collect()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_bound_in_order_and_never_two_to_a_cpu() {
+        let on = |bind: &str, ranks| bind.parse::<Bind>().unwrap().among(&[1, 3, 5], ranks);
+        assert_eq!(on("auto", 2).unwrap(), Some(vec![1, 3]));
+        assert_eq!(on("auto", 4).unwrap(), None);
+        assert_eq!(on("none", 1).unwrap(), None);
+        assert_eq!(on("cores", 3).unwrap(), Some(vec![1, 3, 5]));
+        assert_eq!(on("5,1", 2).unwrap(), Some(vec![5, 1]));
+        let error = |bind, ranks| on(bind, ranks).unwrap_err().to_string();
+        assert!(error("cores", 4).contains("4 ranks, but only 3 cpus (1,3,5)"));
+        assert!(error("1-3", 2).contains("no cpu 2"));
+        assert!(error("1,3", 3).contains("2 cpus for 3 ranks"));
+    }
+
+    #[test]
+    fn what_is_no_binding_is_named() {
+        for text in ["", "core", "3-1", "1,,2", "-1", "99999"] {
+            let error = text.parse::<Bind>().unwrap_err();
+            assert!(error.contains("0,2,4-7"), "{error}");
+        }
+    }
+}
