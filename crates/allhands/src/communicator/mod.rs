@@ -58,6 +58,12 @@ impl Communicator {
         self.size
     }
 
+    /// Whether the ranks' machine has more ranks than cores, so that they take turns.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.inner.borrow().port.fabric().is_crowded()
+    }
+
     /// Sets who chooses algorithms; every rank must set the same.
     pub fn set_policy(&self, policy: Policy) {
         let mut inner = self.inner.borrow_mut();

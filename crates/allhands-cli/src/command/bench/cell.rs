@@ -2,12 +2,11 @@
 
 use super::spread::Spread;
 use super::workload::Workload;
-use allhands::{Error, operation, threads};
+use allhands::{Communicator, Error, Max, Min, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
-use serde::Serialize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// What to measure.
@@ -24,12 +23,14 @@ pub struct Cell {
     pub bytes: usize,
     /// The lengths of blocks around it.
     pub spread: Spread,
+    /// Whether every iteration has new buffers.
+    pub fresh: bool,
 }
 
 /// What was measured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    pub collective: &'static str,
+    pub collective: Cow<'static, str>,
     pub algorithm: String,
     pub ranks: u32,
     pub bytes: usize,
@@ -40,10 +41,13 @@ pub struct Record {
     pub median_us: f64,
     pub p99_us: f64,
     pub correct: bool,
+    /// The transport, if it is not threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Cow<'static, str>>,
     /// The layout, if it is not regular.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
@@ -54,44 +58,35 @@ const LEAST: usize = 3;
 /// Enough for a median and a p99.
 const MOST: usize = 2000;
 
-/// The times of all iterations, filled in by the ranks.
-struct Clock {
-    origin: Instant,
-    /// For each iteration: the first start and the last end, in nanoseconds from the origin.
-    spans: Vec<(AtomicU64, AtomicU64)>,
-    stop: AtomicBool,
-    failure: Mutex<Option<String>>,
+/// What one rank has measured, or all of them together.
+#[derive(Clone, Debug, Default)]
+struct Samples {
+    /// For each iteration the time from the common start to the last rank's end, in nanoseconds.
+    ns: Vec<u64>,
+    failure: Option<String>,
 }
 
-/// Measures a cell for about `budget`.
+/// Measures a cell for about `budget` among threads of this process.
 pub fn measure(cell: &Cell, budget: Duration) -> Record {
-    let fresh = || (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-    let clock = Clock {
-        origin: Instant::now(),
-        spans: (0..WARM_UP + MOST).map(|_| fresh()).collect(),
-        stop: AtomicBool::new(false),
-        failure: Mutex::new(None),
+    let done = threads::run(cell.ranks as usize, |comm| run_rank(cell, &comm, budget));
+    let samples = match done {
+        Err(error) => Samples {
+            failure: Some(error.to_string()),
+            ..Samples::default()
+        },
+        Ok(ranks) => ranks.into_iter().next().unwrap_or_default(),
     };
-    let done = threads::run(cell.ranks as usize, |comm| {
-        run_rank(cell, &comm, &clock, budget)
-    });
-    let failure = match done {
-        Err(error) => Some(error.to_string()),
-        Ok(ranks) => ranks
-            .into_iter()
-            .find_map(Result::err)
-            .map(|error| error.to_string()),
-    };
-    let failure = clock
-        .failure
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .or(failure);
-    let span = |(start, end): &(AtomicU64, AtomicU64)| {
-        let (start, end) = (start.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
-        end.checked_sub(start).map(|ns| ns as f64 / 1000.0)
-    };
-    let mut times: Vec<f64> = clock.spans.iter().skip(WARM_UP).map_while(span).collect();
+    record(cell, samples, None)
+}
+
+/// Measures a cell for about `budget` among the processes of `comm`, each of which calls this; what rank 0 gets is of all.
+pub fn measure_among(cell: &Cell, comm: &Communicator, budget: Duration) -> Record {
+    record(cell, run_rank(cell, comm, budget), Some("shm"))
+}
+
+fn record(cell: &Cell, samples: Samples, transport: Option<&'static str>) -> Record {
+    let Samples { ns, failure } = samples;
+    let mut times: Vec<f64> = ns.iter().skip(WARM_UP).map(|ns| *ns as f64 / 1e3).collect();
     times.sort_by(f64::total_cmp);
     let at = |q: f64| {
         times
@@ -104,7 +99,7 @@ pub fn measure(cell: &Cell, budget: Duration) -> Record {
         parameters => format!("{}:{parameters}", cell.algorithm.name),
     };
     Record {
-        collective: cell.algorithm.collective.name(),
+        collective: cell.algorithm.collective.name().into(),
         algorithm: name,
         ranks: cell.ranks,
         bytes: cell.bytes,
@@ -115,6 +110,7 @@ pub fn measure(cell: &Cell, budget: Duration) -> Record {
         median_us: at(0.5),
         p99_us: at(0.99),
         correct: failure.is_none() && !times.is_empty(),
+        transport: transport.map(Cow::Borrowed),
         layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
         failure,
     }
@@ -136,42 +132,87 @@ fn total_bytes(cell: &Cell) -> usize {
     }
 }
 
-fn run_rank(
+/// One rank's part: iterations until rank 0 says that the time is up.
+fn run_rank(cell: &Cell, comm: &Communicator, budget: Duration) -> Samples {
+    let mut samples = Samples::default();
+    let begin = Instant::now();
+    let ended = iterate(cell, comm, &mut samples, &|iteration| {
+        iteration < WARM_UP + LEAST || (iteration < WARM_UP + MOST && begin.elapsed() < budget)
+    });
+    if let Err(error) = ended {
+        samples.failure.get_or_insert(error.to_string());
+    }
+    samples
+}
+
+fn iterate(
     cell: &Cell,
-    comm: &allhands::Communicator,
-    clock: &Clock,
-    budget: Duration,
+    comm: &Communicator,
+    samples: &mut Samples,
+    goes_on: &dyn Fn(usize) -> bool,
 ) -> Result<(), Error> {
     let mut workload = Workload::new(cell, comm.rank(), comm.size());
     let name = format!("{}:{}", cell.algorithm.name, cell.parameters);
-    let begin = Instant::now();
-    for (iteration, (start, end)) in clock.spans.iter().enumerate() {
+    let mut wrong = None;
+    for iteration in 0.. {
+        if cell.fresh {
+            workload = Workload::new(cell, comm.rank(), comm.size());
+        }
         workload.fill(iteration as u64);
         let operation = workload.operation().algorithm(&name);
-        comm.barrier()?;
-        let started = clock.origin.elapsed().as_nanos() as u64;
+        let Some(start) = agree_on_start(comm, goes_on(iteration))? else {
+            break;
+        };
+        wait_until(start, comm.is_crowded());
         comm.run(operation)?;
-        let ended = clock.origin.elapsed().as_nanos() as u64;
-        start.fetch_min(started, Ordering::Relaxed);
-        end.fetch_max(ended, Ordering::Relaxed);
-        if let Some(wrong) = workload.wrong(iteration as u64) {
-            let mut failure = clock
-                .failure
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            failure.get_or_insert(format!(
-                "rank {}, iteration {iteration}: {wrong}",
+        samples.ns.push(now_ns().saturating_sub(start));
+        if let Some(what) = workload.wrong(iteration as u64) {
+            wrong.get_or_insert(format!(
+                "rank {}, iteration {iteration}: {what}",
                 comm.rank()
             ));
         }
-        // One rank decides, before a barrier, so that all see the same.
-        if comm.rank() == 0 && iteration + 1 >= WARM_UP + LEAST && begin.elapsed() > budget {
-            clock.stop.store(true, Ordering::Relaxed);
-        }
-        comm.run(operation::barrier())?;
-        if clock.stop.load(Ordering::Relaxed) {
-            break;
-        }
+    }
+    comm.allreduce_in_place(&mut samples.ns, Max)?;
+    let mut first_wrong = [wrong.as_ref().map_or(u64::MAX, |_| comm.rank() as u64)];
+    comm.allreduce_in_place(&mut first_wrong, Min)?;
+    if first_wrong[0] != u64::MAX {
+        samples.failure = wrong.or(Some(format!("rank {} got a wrong result", first_wrong[0])));
     }
     Ok(())
+}
+
+/// Nanoseconds of the clock that all processes of this machine share.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The moment at which all ranks start, soon, as rank 0 says; `None` if it says that there is enough.
+///
+/// A barrier alone would let ranks start as they leave it, one by one, and hide what the last waits for.
+fn agree_on_start(comm: &Communicator, goes_on: bool) -> Result<Option<u64>, Error> {
+    /// From the announcement to the start, where every rank has a core …
+    const SOON_NS: u64 = 3_000;
+    /// … and for each rank, where they take turns.
+    const SOON_EACH_NS: u64 = 6_000;
+    comm.barrier()?;
+    let soon = if comm.is_crowded() {
+        SOON_EACH_NS * comm.size() as u64
+    } else {
+        SOON_NS
+    };
+    let mut start = [if goes_on { now_ns() + soon } else { 0 }];
+    comm.broadcast(&mut start, 0)?;
+    Ok((start[0] > 0).then_some(start[0]))
+}
+
+fn wait_until(start_ns: u64, crowded: bool) {
+    while now_ns() < start_ns {
+        if crowded {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! `allhands bench`: every algorithm on real data among real ranks, timed and checked.
 
 mod cell;
+mod limit;
 mod plot;
+mod processes;
 mod report;
 mod spread;
 mod workload;
@@ -20,10 +22,11 @@ use std::time::{Duration, Instant};
 
 /// Run algorithms on real data: check every result, show what is fastest
 ///
-/// Ranks are threads of this process. A time is from the first rank's start to the last rank's
-/// end of one call; starts are synchronised by a barrier, inputs are new in every iteration. The
-/// table has a row for each collective and size: the fastest algorithm, its median time, and how
-/// much longer the others take.
+/// Ranks are threads of this process or, with --transport shm, processes. A time is from the
+/// moment at which all ranks start (which rank 0 says beforehand) to the last rank's end of one call;
+/// inputs are new in every iteration. The table has a row for each collective and size: the fastest
+/// algorithm, its median time, and how much longer the others take. `bench limit` measures what calls
+/// must at least cost on this machine: line exchanges, context switches, copies.
 ///
 /// Exit status 1 when a result is wrong, 2 when the arguments are.
 ///
@@ -31,12 +34,14 @@ use std::time::{Duration, Instant};
 ///   allhands bench --quick
 ///   allhands bench allreduce broadcast --ranks 2,4 --bytes 8,64K --json times.json
 ///   allhands bench alltoall --layout random:1
+///   allhands bench --transport shm -n 64 --time 60
+///   allhands bench limit -n 2,8
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Only these collectives
-    #[arg(value_parser = names::collective)]
-    collectives: Vec<Collective>,
+    /// Only these collectives; or `limit`
+    #[arg(value_parser = subject)]
+    collectives: Vec<Subject>,
 
     /// Only this algorithm, NAME or NAME:key=value,… (for one collective)
     #[arg(long)]
@@ -58,6 +63,14 @@ pub struct Arguments {
     #[arg(long, default_value = "regular")]
     layout: Spread,
 
+    /// What ranks are: threads of this process, or processes that share memory (shm)
+    #[arg(long, default_value = "threads")]
+    transport: Transport,
+
+    /// New buffers in every iteration
+    #[arg(long)]
+    fresh: bool,
+
     /// Seconds for everything
     #[arg(long, value_name = "S", default_value_t = 100.0)]
     time: f64,
@@ -73,6 +86,31 @@ pub struct Arguments {
     /// Where the plots go, one SVG for each collective and number of ranks
     #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
     plots: PathBuf,
+}
+
+/// What ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Transport {
+    /// Threads of this process.
+    Threads,
+    /// Processes that share memory.
+    Shm,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// A collective.
+    Of(Collective),
+    /// What this machine allows.
+    Limit,
+}
+
+fn subject(text: &str) -> Result<Subject, String> {
+    match text {
+        "limit" => Ok(Subject::Limit),
+        _ => names::collective(text).map(Subject::Of),
+    }
 }
 
 /// Reads `8`, `4K` or `1M`: a number of bytes.
@@ -99,24 +137,33 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 /// Runs the benchmark; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.collectives.contains(&Subject::Limit) {
+        anyhow::ensure!(
+            arguments.collectives.len() == 1,
+            "limit stands alone, as in: allhands bench limit -n 2,8"
+        );
+        return limit::run(&arguments.ranks.0);
+    }
+    match arguments.transport {
+        Transport::Threads => among_threads(arguments),
+        Transport::Shm => processes::run(arguments),
+    }
+}
+
+fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(ranks) = arguments.ranks.0.iter().find(|ranks| **ranks > 256) {
+        anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
+    }
     let rows = rows(arguments)?;
     let cells: usize = rows.iter().map(Vec::len).sum();
     anyhow::ensure!(
         cells > 0,
         "no algorithm fits; allhands list prints what each requires"
     );
-    let seconds = if arguments.quick {
-        arguments.time.min(11.0)
-    } else {
-        arguments.time
-    };
-    let (start, budget) = (Instant::now(), Duration::from_secs_f64(seconds));
+    let (start, budget) = (Instant::now(), budget(arguments));
     let bar = progress_bar(cells);
-    let mut out: Box<dyn Write> = match &arguments.json {
-        Some(path) if path == std::path::Path::new("-") => Box::new(std::io::stderr()),
-        _ => Box::new(std::io::stdout().lock()),
-    };
-    report::head(&mut out, &arguments.ranks.0)?;
+    let mut out = table(arguments);
+    report::head(&mut out, &arguments.ranks.0, "threads")?;
     let mut records: Vec<Record> = Vec::with_capacity(cells);
     for row in &rows {
         let first = records.len();
@@ -130,12 +177,36 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bar.suspend(|| report::row(&mut out, row).and_then(|()| out.flush()))?;
     }
     bar.finish_and_clear();
+    finish(arguments, &mut out, &records, start)
+}
+
+/// The time for everything.
+fn budget(arguments: &Arguments) -> Duration {
+    let quick = if arguments.quick { 11.0 } else { f64::INFINITY };
+    Duration::from_secs_f64(arguments.time.min(quick))
+}
+
+/// Where the table goes: to standard output, unless JSON goes there.
+fn table(arguments: &Arguments) -> Box<dyn Write> {
+    match &arguments.json {
+        Some(path) if path == std::path::Path::new("-") => Box::new(std::io::stderr()),
+        _ => Box::new(std::io::stdout().lock()),
+    }
+}
+
+/// Writes what comes after the table; the exit status says whether every result was right.
+fn finish(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    records: &[Record],
+    start: Instant,
+) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.json {
         output::write_json(path, &records)?;
     }
-    let plots = plot::all(&arguments.plots, &records)?;
+    let plots = plot::all(&arguments.plots, records)?;
     let wrong = records.iter().filter(|r| !r.correct).count();
-    report::tail(&mut out, &records, plots, &arguments.plots, start.elapsed())?;
+    report::tail(out, records, plots, &arguments.plots, start.elapsed())?;
     Ok(if wrong == 0 {
         ExitCode::SUCCESS
     } else {
@@ -154,7 +225,11 @@ fn progress_bar(cells: usize) -> ProgressBar {
 
 /// The collectives to measure: those that were named, or all that fit.
 fn collectives(arguments: &Arguments) -> anyhow::Result<Vec<Collective>> {
-    let mut collectives = arguments.collectives.clone();
+    let named = |subject: &Subject| match subject {
+        Subject::Of(collective) => Some(*collective),
+        Subject::Limit => None,
+    };
+    let mut collectives: Vec<_> = arguments.collectives.iter().filter_map(named).collect();
     let irregular = arguments.layout != Spread::Regular;
     if collectives.is_empty() {
         collectives.extend(Collective::ALL);
@@ -184,10 +259,6 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
     };
     let mut rows = Vec::new();
     for &ranks in &arguments.ranks.0 {
-        anyhow::ensure!(
-            ranks <= 256,
-            "ranks are threads here: at most 256, not {ranks}"
-        );
         anyhow::ensure!(
             arguments.root < ranks,
             "--root {}: the ranks are 0 to {}",
@@ -221,6 +292,7 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
                             root,
                             bytes,
                             spread: arguments.layout,
+                            fresh: arguments.fresh,
                         });
                     }
                 }

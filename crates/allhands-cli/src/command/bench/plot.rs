@@ -32,9 +32,11 @@ type Lines<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
     for record in records.iter().filter(|r| r.correct) {
-        let lines = groups.entry((record.collective, record.ranks)).or_default();
+        let lines = groups
+            .entry((&record.collective, record.ranks))
+            .or_default();
         lines
-            .entry(&record.algorithm)
+            .entry(record.algorithm.as_str())
             .or_default()
             .push((record.bytes as f64, record.median_us));
     }
@@ -44,7 +46,7 @@ pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
     }
     for ((collective, ranks), lines) in &groups {
         let path = folder.join(format!("{collective}-{ranks}.svg"));
-        let title = format!("{collective}, {ranks} ranks as threads");
+        let title = format!("{collective}, {ranks} ranks");
         let sizes = lines.values().map(Vec::len).max();
         let draw = if sizes > Some(1) { over_size } else { bars };
         draw(&path, &title, lines)

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The table's head.
-pub fn head(out: &mut dyn Write, ranks: &[u32]) -> std::io::Result<()> {
+pub fn head(out: &mut dyn Write, ranks: &[u32], kind: &str) -> std::io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let list: Vec<String> = ranks.iter().map(u32::to_string).collect();
     writeln!(
         out,
-        "ranks {} as threads on {cores} cores; median time, first start to last end; others as multiples of it\n",
+        "ranks {} as {kind} on {cores} cores; median time, common start to last end; others as multiples of it\n",
         list.join(", ")
     )?;
     writeln!(

@@ -175,7 +175,8 @@ impl Fabric {
     }
 
     /// Whether the node has more ranks than cores.
-    pub(crate) fn is_crowded(&self) -> bool {
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
         self.crowded
     }
 
