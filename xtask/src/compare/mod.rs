@@ -9,6 +9,7 @@ use board::Board;
 use cell::Cell;
 use group::{Failure, Group, Name, Turn};
 use peers::Installed;
+use quiet::Quiet;
 use record::{Column, Record};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub mod group;
 mod machine;
 pub mod peers;
 mod processes;
+mod quiet;
 pub mod record;
 mod report;
 pub mod statistics;
@@ -62,6 +64,7 @@ pub fn command(root: &Path, words: &[&str]) -> ExitCode {
         }
     };
     processes::note_interrupts();
+    processes::adopt_orphans();
     match compare(root, &arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -91,6 +94,7 @@ struct Run<'a> {
     installed: Vec<Installed>,
     folder: Folder,
     end: Instant,
+    quiet: Quiet,
     /// Cells that are still to come, over all numbers of ranks.
     cells_left: usize,
     /// Whether every result so far is right.
@@ -109,12 +113,14 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let folder = target.join(format!("compare/run-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let counts = arguments.ranks.iter();
+    let patience = arguments.patience.unwrap_or(arguments.seconds / 2.0);
     let mut run = Run {
         arguments,
         worker,
         installed: installed?,
         folder: Folder(folder),
         end: Instant::now() + Duration::from_secs_f64(arguments.seconds),
+        quiet: Quiet::new(Duration::from_secs_f64(patience)),
         cells_left: counts
             .map(|ranks| run_cells(arguments, *ranks).0.len())
             .sum(),
@@ -135,6 +141,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         println!("{}", report::summary(&arguments.peers, ranks, &cells));
         all.extend(cells.into_iter().flatten());
     }
+    println!("{}", run.quiet.verdict());
     let path = root.join(&arguments.json);
     write_json(&path, &all)?;
     println!(
@@ -302,7 +309,10 @@ impl Run<'_> {
         column: &mut Column,
         turn: Turn,
     ) -> Result<(), Error> {
-        match group.turn(turn) {
+        let play = || group.turn(turn);
+        let (played, lost) = self.quiet.during(play, processes::interrupted);
+        self.end += lost;
+        match played {
             Ok(times) => column.rounds.push(times),
             Err(Failure::Interrupted) => return Err(Error::Interrupted),
             Err(failure) => {

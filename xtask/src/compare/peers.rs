@@ -30,6 +30,8 @@ enum When {
     Always,
     /// With more ranks than cores.
     Crowded,
+    /// With a core for every rank.
+    Roomy,
 }
 
 /// One way to run a peer.
@@ -112,10 +114,12 @@ pub const PEERS: [Peer; 3] = [
     },
 ];
 
-/// All settings, of all peers.
+/// All settings, of all peers: what was the best of its peer in some cell on two cores. What was tried and never was:
+/// MPICH with release-gather, fewer polls or heavy yielding; Open MPI with `mpi_yield_when_idle`, which it sets by
+/// itself; Intel's with a core for every rank and sleeps between polls.
 pub const SETTINGS: &[Setting] = &[
     setting("mpich", "default", When::Always, &[], &[]),
-    setting("mpich", "throttle", When::Always, &[], THROTTLE),
+    setting("mpich", "throttle", When::Crowded, &[], THROTTLE),
     setting(
         "mpich",
         "throttle-bound",
@@ -126,13 +130,6 @@ pub const SETTINGS: &[Setting] = &[
     setting("openmpi", "default", When::Always, &[], &[]),
     setting(
         "openmpi",
-        "yield",
-        When::Always,
-        &["--mca", "mpi_yield_when_idle", "1"],
-        &[],
-    ),
-    setting(
-        "openmpi",
         "bound",
         When::Crowded,
         &["--bind-to", "core:overload-allowed"],
@@ -140,12 +137,19 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "openmpi",
-        "coll-sm",
-        When::Always,
+        "sm",
+        When::Roomy,
         &["--mca", "coll_sm_priority", "100"],
         &[],
     ),
     setting("intel", "default", When::Always, &[], &[]),
+    setting(
+        "intel",
+        "yield",
+        When::Always,
+        &[],
+        &[("I_MPI_THREAD_YIELD", "2")],
+    ),
     setting(
         "intel",
         "unbound",
@@ -153,20 +157,7 @@ pub const SETTINGS: &[Setting] = &[
         &[],
         &[("I_MPI_PIN", "0")],
     ),
-    setting(
-        "intel",
-        "yield-sleep0",
-        When::Always,
-        &[],
-        &[("I_MPI_THREAD_YIELD", "3"), ("I_MPI_THREAD_SLEEP", "0")],
-    ),
-    setting(
-        "intel",
-        "yield-sched",
-        When::Always,
-        &[],
-        &[("I_MPI_THREAD_YIELD", "2")],
-    ),
+    setting("intel", "sleep0", When::Crowded, &[], SLEEP),
     setting(
         "intel",
         "wait-mode",
@@ -175,6 +166,8 @@ pub const SETTINGS: &[Setting] = &[
         &[("I_MPI_WAIT_MODE", "1")],
     ),
 ];
+
+const SLEEP: &[(&str, &str)] = &[("I_MPI_THREAD_YIELD", "3"), ("I_MPI_THREAD_SLEEP", "0")];
 
 const THROTTLE: &[(&str, &str)] = &[
     ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
@@ -203,6 +196,7 @@ pub fn settings(peers: &[&str], crowded: bool) -> impl Iterator<Item = &'static 
         let fits = match setting.when {
             When::Always => true,
             When::Crowded => crowded,
+            When::Roomy => !crowded,
         };
         fits && peers.contains(&setting.peer)
     })

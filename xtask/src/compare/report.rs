@@ -71,6 +71,7 @@ fn verdict(record: &Record) -> &'static str {
 /// Microseconds in four places.
 fn short(us: f64) -> String {
     match us {
+        _ if us.is_nan() => "-".to_owned(),
         _ if us < 10.0 => format!("{us:.2}"),
         _ if us < 100.0 => format!("{us:.1}"),
         _ => format!("{us:.0}"),
