@@ -23,16 +23,15 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
   --patience S           seconds to wait, in all, until nothing else runs (default half of --time)
   --quick                three sizes, 6 rounds, about two minutes
   --same-input           do not write new input before every call, as applications do
-  --launcher 'WORDS'     what starts our ranks; {worker}, {ranks} and {bind} are replaced
+  --launcher 'WORDS'     what starts our ranks; {worker}, {ranks}, {allhands} and {bind} are replaced
   --json FILE            where the records go (default target/compare/compare.json)
   --help                 print this
 
 Exit status 1 when a result is wrong or one of our cells fails, 2 when the arguments are.
 ";
 
-/// How our ranks are started: threads of one process.
-// Once ranks can be processes: "target/release/allhands run -n {ranks} -- {worker}".
-const LAUNCHER: &str = "{worker} --threads {ranks} {bind}";
+/// How our ranks are started: as processes, each bound to a core if there are enough.
+const LAUNCHER: &str = "{allhands} run -n {ranks} -- {worker}";
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]

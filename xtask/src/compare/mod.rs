@@ -174,12 +174,13 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf, Error> {
         "--package",
         "allhands",
         "--example",
+        "compare_worker",
+        "--package",
+        "allhands-cli",
+        "--bin",
+        "allhands",
     ];
-    let status = Command::new(cargo)
-        .args(words)
-        .arg("compare_worker")
-        .current_dir(root)
-        .status();
+    let status = Command::new(cargo).args(words).current_dir(root).status();
     match status {
         Ok(status) if status.success() => Ok(target.join("release/examples/compare_worker")),
         Ok(status) => Err(Error::Build(format!("cargo ended with {status}"))),
@@ -252,9 +253,13 @@ impl Run<'_> {
 
     fn launcher(&self, ranks: usize, crowded: bool) -> Command {
         let worker = self.worker.to_string_lossy();
+        // Next to the folder in which examples lie.
+        let allhands = self.worker.with_file_name("../allhands");
+        let allhands = allhands.to_string_lossy();
         let bind = if crowded { "" } else { "--bind" };
         let words = self.arguments.launcher.split_whitespace().map(|word| {
             word.replace("{worker}", &worker)
+                .replace("{allhands}", &allhands)
                 .replace("{ranks}", &ranks.to_string())
                 .replace("{bind}", bind)
         });

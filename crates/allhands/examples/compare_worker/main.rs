@@ -1,4 +1,4 @@
-//! The worker of `cargo xtask compare` on Allhands: `compare_worker [--threads RANKS] [--bind] BOARD GROUP`.
+//! The worker of `cargo xtask compare` on Allhands: `compare_worker [--threads RANKS [--bind]] BOARD GROUP`.
 //!
 //! `xtask/compare/worker.c` is the same program on an MPI, with the same names: what is changed in one is changed in
 //! the other.

@@ -225,17 +225,20 @@ fn bind(rank: usize) {
 /// Runs the worker with these arguments.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
     let usage =
-        "type: compare_worker --threads RANKS [--bind] BOARD GROUP (cargo xtask compare does)";
-    let (ranks, bound, path, number) = match arguments {
-        [threads, ranks, path, group] if threads == "--threads" => (ranks, false, path, group),
-        [threads, ranks, bind, path, group] if threads == "--threads" && bind == "--bind" => {
-            (ranks, true, path, group)
-        }
+        "type: compare_worker [--threads RANKS [--bind]] BOARD GROUP (cargo xtask compare does)";
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (threads, path, number) = match words[..] {
+        [path, group] => (None, path, group),
+        ["--threads", ranks, path, group] => (Some((ranks, false)), path, group),
+        ["--threads", ranks, "--bind", path, group] => (Some((ranks, true)), path, group),
         _ => return Err(usage.into()),
     };
     let file = File::options().read(true).write(true).open(path)?;
     let board = Board::map(&file)?;
     let group = board.group(number.parse()?);
+    let Some((ranks, bound)) = threads else {
+        return attend(group, &Communicator::world()?);
+    };
     threads::run(ranks.parse()?, |comm| {
         if bound {
             bind(comm.rank());
