@@ -17,7 +17,7 @@ const COUNTER: u64 = ROLL_BYTES;
 /// What is handed out starts here.
 pub(crate) const START: u64 = ROLL_BYTES + PAGE;
 /// Bytes from there on that belong to the fabric of the world, and are not handed out, in a segment.
-const FIRST_BYTES: u64 = 1 << 29;
+const FIRST_BYTES: u64 = 1 << 31;
 /// Everything is handed out in pages, as only whole pages can be given back to the system.
 const PAGE: u64 = 4096;
 /// The address space that is asked for, most first.

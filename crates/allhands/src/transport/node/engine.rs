@@ -3,11 +3,20 @@
 use super::flight::Flight;
 use super::outbox::STAGE_MOST;
 use super::port::Port;
-use super::ring::{EAGER_BYTES, Header, Kind};
+use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES};
 use super::runs::{self, Run, Sink};
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
-use allhands_core::schedule::{OpKind, Side};
+use allhands_core::schedule::{Extent, OpKind, Side, Space};
+
+/// The most bytes that threads, which can read a message where it is, send by way of a slab.
+const THREADS_SLAB_MOST: usize = 4 << 10;
+
+/// The most bytes in a window whose lines are claimed before they are written.
+const CLAIM_MOST: usize = 32 << 10;
+
+/// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
+const PASS_ON_MOST: usize = 1 << 10;
 
 /// Drives one flight through one port; made anew for each look at the call, at no cost.
 #[derive(Debug)]
@@ -32,9 +41,11 @@ impl Engine for NodeEngine<'_> {
                 self.poll(post)
             }
             OpKind::Copy => {
+                self.claim_lines(post);
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch
                 // the same bytes.
                 unsafe { runs::copy(flight.runs(post.source()), flight.runs(post.target())) };
+                self.pass_on(post);
                 Ok(Status::Done)
             }
             OpKind::Reduce => {
@@ -115,6 +126,32 @@ impl<'a> NodeEngine<'a> {
         NodeEngine { port, flight }
     }
 
+    /// Claims the lines of the own window that are about to be written.
+    #[inline]
+    fn claim_lines(&self, post: &Post<'_>) {
+        if post.bytes > CLAIM_MOST || self.port.fabric().is_crowded() {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            runs::claim_lines(run.address, run.bytes);
+        }
+    }
+
+    /// Passes on what was copied to the own window, where peers will read it.
+    #[inline]
+    fn pass_on(&self, post: &Post<'_>) {
+        if post.bytes > PASS_ON_MOST || self.port.fabric().is_crowded() {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            runs::pass_on(run.address, run.bytes);
+        }
+    }
+
     /// Takes a send as far as it goes.
     #[inline]
     fn send(&mut self, post: &Post<'_>, to: u32, channel: u16) -> Status {
@@ -136,6 +173,11 @@ impl<'a> NodeEngine<'a> {
         if post.bytes <= EAGER_BYTES {
             return self.send_eager(post, to, header);
         }
+        if post.bytes <= SLAB_BYTES
+            && let Some(status) = self.send_slab(post, to, header)
+        {
+            return status;
+        }
         self.send_long(post, to, header)
     }
 
@@ -156,6 +198,35 @@ impl<'a> NodeEngine<'a> {
             self.flight.went(post.ticket);
         }
         status(sent)
+    }
+
+    /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
+    fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
+        let fabric = self.port.fabric();
+        if !fabric.arena().is_shared() && post.bytes > THREADS_SLAB_MOST {
+            return None;
+        }
+        let header = Header {
+            bytes: post.bytes as u16,
+            kind: Kind::Slab,
+            ..header
+        };
+        let (flight, crowded) = (&*self.flight, fabric.is_crowded());
+        let sent = self.port.send_slab(to, header, |slab| {
+            let slab = Run {
+                address: slab,
+                bytes: post.bytes,
+            };
+            if !crowded {
+                runs::claim_lines(slab.address, slab.bytes);
+            }
+            // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`.
+            unsafe { runs::copy(flight.runs(post.source()), std::iter::once(slab)) };
+        })?;
+        if sent {
+            self.flight.went(post.ticket);
+        }
+        Some(status(sent))
     }
 
     /// Announces a long message, and stages it if its receiver had better not read it where it is.

@@ -9,7 +9,7 @@ use super::member::{RECENT, Stamp};
 use super::outbox::{Entry, Found};
 use super::reach::{self, Reached};
 use super::rendezvous::{Asked, Claim};
-use super::ring::{EAGER_BYTES, Header, Kind, Producer, Ring};
+use super::ring::{EAGER_BYTES, Header, Kind, Producer, Ring, SLAB_BYTES};
 use super::runs::{Run, Sink};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
@@ -77,7 +77,7 @@ impl Port {
         }
         Ok(Port {
             rank,
-            sent: vec![Producer::default(); ranks as usize].into(),
+            sent: vec![Producer::new(!fabric.is_crowded()); ranks as usize].into(),
             received: vec![0; ranks as usize].into(),
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
@@ -293,6 +293,30 @@ impl Port {
         sent
     }
 
+    /// As [`Port::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
+    /// ring to carry it.
+    #[inline]
+    pub(super) fn send_slab(
+        &mut self,
+        to: u32,
+        header: Header,
+        fill: impl FnOnce(*mut u8),
+    ) -> Option<bool> {
+        let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+            return None;
+        };
+        assert!(
+            header.bytes as usize <= SLAB_BYTES,
+            "a payload fits its slab"
+        );
+        // SAFETY: as in `send`.
+        let sent = unsafe { ring.push_slab(&mut self.sent[to as usize], header, fill) };
+        if sent {
+            self.fabric.ring(to);
+        }
+        Some(sent)
+    }
+
     /// Gives the next message from `from` on `channel` for the flight's call to `sink`; `false` if it is not
     /// there yet. Messages for others are put aside.
     #[inline]
@@ -344,11 +368,11 @@ impl Port {
             };
             if !expected.is(&header) {
                 self.put_aside(header, payload)?;
-                self.release(ring, from);
+                self.release(ring, from, header.kind);
                 continue;
             }
             self.agree(expected.flight, from, &header)?;
-            if header.kind == Kind::Eager {
+            if header.kind != Kind::Rendezvous {
                 self.fits(from, expected.bytes, header.bytes as usize)?;
                 let payload = Run {
                     address: payload.cast_mut(),
@@ -357,12 +381,12 @@ impl Port {
                 // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                 // call's own, and its extents are whole elements.
                 unsafe { sink().feed(payload) };
-                self.release(ring, from);
+                self.release(ring, from, header.kind);
                 return Ok(true);
             }
             // SAFETY: the payload of this kind is an offer, which its sender wrote.
             let offer = unsafe { payload.cast::<Offer>().read() };
-            self.release(ring, from);
+            self.release(ring, from, header.kind);
             let received = self.claim(expected, offer, sink)?;
             if !received {
                 let content = Content::Rendezvous(offer);
@@ -428,7 +452,7 @@ impl Port {
             return Err(self.differs(from, header.call));
         }
         let content = match header.kind {
-            Kind::Eager => {
+            Kind::Eager | Kind::Slab => {
                 let kept = AlignedBytes::zeroed(header.bytes as usize);
                 // SAFETY: the payload has this many bytes, and `kept` is new and as long.
                 unsafe { payload.copy_to_nonoverlapping(kept.address(), kept.len()) };
@@ -442,11 +466,11 @@ impl Port {
     }
 
     #[inline]
-    fn release(&mut self, ring: &Ring, from: u32) {
+    fn release(&mut self, ring: &Ring, from: u32, kind: Kind) {
         let position = &mut self.received[from as usize];
         // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is
         // woken when it can see free cells.
-        if unsafe { ring.release(position) } {
+        if unsafe { ring.release(position, kind) } {
             self.fabric.ring(from);
         }
     }

@@ -20,8 +20,23 @@ pub(crate) const CELLS: u64 = 8;
 #[cfg(loom)]
 pub(crate) const CELLS: u64 = 2;
 
+/// The longest payload of a slab in bytes.
+#[cfg(not(loom))]
+pub(crate) const SLAB_BYTES: usize = 16 << 10;
+/// The longest payload of a slab in bytes; short, as the model checker makes them anew all the time.
+#[cfg(loom)]
+pub(crate) const SLAB_BYTES: usize = 64;
+/// Slabs of a ring.
+#[cfg(not(loom))]
+const SLABS: u64 = 4;
+/// Slabs of a ring; fewer than cells, so that the model checker sees one taken.
+#[cfg(loom)]
+const SLABS: u64 = 1;
+
 /// Messages after which the consumer tells the producer that their cells are free.
 const BULK: u64 = CELLS / 2;
+/// A producer that waits for a slab must not wait for a count that is not yet due.
+const _: () = assert!(BULK <= SLABS);
 
 /// What a cell carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +44,8 @@ const BULK: u64 = CELLS / 2;
 pub(crate) enum Kind {
     /// The payload is the message.
     Eager,
+    /// The message is in the slab that goes with its place.
+    Slab,
     /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
 }
@@ -73,7 +90,13 @@ pub(crate) struct Ring {
     /// Messages whose cells the consumer has given back.
     returned: Returned,
     cells: [Cell; CELLS as usize],
+    slabs: [UnsafeCell<Slab>; SLABS as usize],
 }
+
+/// The payload of a longer message, on pages that cost nothing before they are used.
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct Slab([MaybeUninit<u8>; SLAB_BYTES]);
 
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -84,13 +107,17 @@ struct Returned(AtomicU64);
 pub(crate) struct Producer {
     position: u64,
     free: u64,
+    /// Whether the consumer is on another core and reads at once.
+    passes_on: bool,
 }
 
-impl Default for Producer {
-    fn default() -> Producer {
+impl Producer {
+    /// The producer of an empty ring, whose consumer is on another core or not.
+    pub(crate) fn new(passes_on: bool) -> Producer {
         Producer {
             position: 0,
             free: CELLS,
+            passes_on,
         }
     }
 }
@@ -118,13 +145,16 @@ impl Ring {
         Ring {
             returned: Returned(AtomicU64::new(0)),
             cells: std::array::from_fn(|_| Cell::new()),
+            slabs: std::array::from_fn(|_| {
+                UnsafeCell::new(Slab([MaybeUninit::uninit(); SLAB_BYTES]))
+            }),
         }
     }
 
     /// Appends a message whose payload `fill` writes; `false`, and nothing happens, if the ring is full.
     ///
     /// # Safety
-    /// Only the ring's one producer calls this, with its side as earlier calls left it (the default at
+    /// Only the ring's one producer calls this, with its side as earlier calls left it (new at
     /// first). `fill` initializes `header.bytes` bytes, at most [`EAGER_BYTES`].
     #[inline]
     pub(crate) unsafe fn push(
@@ -152,6 +182,44 @@ impl Ring {
         side.position += 1;
         // Release: whoever sees the number sees header and payload.
         cell.number.store(side.position, Ordering::Release);
+        if side.passes_on {
+            let bytes = std::mem::offset_of!(Cell, payload) + usize::from(header.bytes);
+            super::runs::pass_on(std::ptr::from_ref(cell).cast(), bytes);
+        }
+        true
+    }
+
+    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise.
+    ///
+    /// # Safety
+    /// As for [`Ring::push`], with [`SLAB_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Slab`].
+    #[inline]
+    pub(crate) unsafe fn push_slab(
+        &self,
+        side: &mut Producer,
+        header: Header,
+        fill: impl FnOnce(*mut u8),
+    ) -> bool {
+        debug_assert!(
+            header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
+            "a payload fits its slab"
+        );
+        // There are fewer slabs than cells: the message that had this one must have been given back.
+        if side.position + CELLS >= side.free + SLABS {
+            // Acquire: the consumer's reads of that slab come before our writes.
+            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
+            if side.position + CELLS >= side.free + SLABS {
+                return false;
+            }
+        }
+        let cell = &self.cells[(side.position % CELLS) as usize];
+        let slab = &self.slabs[(side.position % SLABS) as usize];
+        // SAFETY: as in `push`; the slab goes with the message.
+        cell.header.with_mut(|at| unsafe { (*at).write(header) });
+        slab.with_mut(|at| fill(at.cast::<u8>()));
+        side.position += 1;
+        // Release: whoever sees the number sees header and payload.
+        cell.number.store(side.position, Ordering::Release);
         true
     }
 
@@ -174,7 +242,13 @@ impl Ring {
         // SAFETY: the number says that this message is in the cell, so the producer has initialized the header, and it
         // touches the cell no more until the consumer, which we are, has given it back.
         let header = cell.header.with(|at| unsafe { (*at).assume_init_read() });
-        Some(cell.payload.with(|at| read(header, at.cast::<u8>())))
+        Some(match header.kind {
+            Kind::Eager | Kind::Rendezvous => cell.payload.with(|at| read(header, at.cast())),
+            Kind::Slab => {
+                let slab = &self.slabs[(position % SLABS) as usize];
+                slab.with(|at| read(header, at.cast()))
+            }
+        })
     }
 
     /// Gives the cell of the message that [`Ring::front`] showed back to the producer; whether the producer can see it
@@ -183,9 +257,10 @@ impl Ring {
     /// # Safety
     /// Only the ring's one consumer calls this, after `front` showed a message at this position.
     #[inline]
-    pub(crate) unsafe fn release(&self, position: &mut u64) -> bool {
+    pub(crate) unsafe fn release(&self, position: &mut u64, kind: Kind) -> bool {
         *position += 1;
-        let seen = position.is_multiple_of(BULK);
+        // Slabs are few: the producer is told of each.
+        let seen = kind == Kind::Slab || position.is_multiple_of(BULK);
         if seen {
             // Release: our reads come before the producer's next writes.
             self.returned.0.store(*position, Ordering::Release);
@@ -212,17 +287,35 @@ mod models {
 
     #[test]
     fn messages_arrive_whole_and_in_order_over_two_laps() {
-        loom::model(|| {
+        flow(|_| Kind::Eager);
+    }
+
+    #[test]
+    fn long_messages_do_so_among_short_ones() {
+        flow(|number| if number == 1 { Kind::Eager } else { Kind::Slab });
+    }
+
+    fn flow(kind: fn(u64) -> Kind) {
+        loom::model(move || {
             const MESSAGES: u64 = 3;
             let ring = Arc::new(Ring::new());
             let theirs = Arc::clone(&ring);
             let producer = loom::thread::spawn(move || {
-                let mut side = Producer::default();
+                let mut side = Producer::new(false);
                 for number in 0..MESSAGES {
                     // SAFETY: this thread is the one producer, and 8 bytes are written.
                     let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+                    let header = Header {
+                        kind: kind(number),
+                        ..header(number)
+                    };
                     // SAFETY: as above.
-                    while !unsafe { theirs.push(&mut side, header(number), fill) } {
+                    while !unsafe {
+                        match header.kind {
+                            Kind::Slab => theirs.push_slab(&mut side, header, fill),
+                            _ => theirs.push(&mut side, header, fill),
+                        }
+                    } {
                         loom::thread::yield_now();
                     }
                 }
@@ -233,9 +326,14 @@ mod models {
                 let seen = unsafe { ring.front(position, |h, at| (h, at.cast::<u64>().read())) };
                 match seen {
                     Some(seen) => {
-                        assert_eq!(seen, (header(position), position * 7));
+                        let kind = kind(position);
+                        let expected = Header {
+                            kind,
+                            ..header(position)
+                        };
+                        assert_eq!(seen, (expected, position * 7));
                         // SAFETY: as above.
-                        unsafe { ring.release(&mut position) };
+                        unsafe { ring.release(&mut position, kind) };
                     }
                     None => loom::thread::yield_now(),
                 }
@@ -258,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_refuses() {
-        let (ring, mut sent, mut received) = (Ring::new(), Producer::default(), 0);
+        let (ring, mut sent, mut received) = (Ring::new(), Producer::new(false), 0);
         let header = Header {
             call: 1,
             signature: 2,
@@ -278,7 +376,7 @@ mod tests {
                 // SAFETY: as above; a message was shown before it is released.
                 unsafe {
                     assert_eq!(ring.front(received, |h, _| h), Some(header));
-                    ring.release(&mut received);
+                    ring.release(&mut received, Kind::Eager);
                 }
             }
             // SAFETY: as above.
