@@ -101,7 +101,7 @@ fn strictest(algorithm: &Algorithm, shape: &Shape, in_place: bool) -> Shape {
             commutative,
             ..shape.call
         },
-        parameters: shape.parameters.clone(),
+        ..shape.clone()
     };
     let ordered = commutative(false);
     if (algorithm.ordered)(&ordered) {
@@ -208,38 +208,37 @@ mod tests {
     use super::*;
     use crate::algorithm;
 
+    /// Proves a setting for every root and on all nodes.
+    fn prove(algorithm: &Algorithm, setting: &str, ranks: u32) {
+        let rooted = algorithm.collective.rooted();
+        for root in 0..if rooted { ranks } else { 1 } {
+            let call = Call {
+                root,
+                ..Call::new(algorithm.collective, ranks)
+            };
+            let shape = algorithm.shape(call, setting);
+            let shape = shape.expect("registered settings are right");
+            for nodes in algorithm.nodes(ranks) {
+                let shape = shape.clone().on(nodes.clone());
+                if algorithm.admits(&shape).is_err() {
+                    continue;
+                }
+                let what = || format!("{algorithm:?}:{setting} p={ranks} root={root} on {nodes}");
+                let proved = verify(algorithm, &shape);
+                let report = proved.unwrap_or_else(|f| panic!("{}: {f}", what()));
+                assert!(report.steps >= report.bound_steps, "{}: {report:?}", what());
+                let least = report.bound_volume - 1e-9;
+                assert!(report.volume >= least, "{}: {report:?}", what());
+            }
+        }
+    }
+
     #[test]
     fn every_algorithm_holds_for_small_worlds() {
         for algorithm in algorithm::all() {
             for ranks in 1..=17 {
-                for root in 0..if algorithm.collective.rooted() {
-                    ranks
-                } else {
-                    1
-                } {
-                    for setting in algorithm.settings {
-                        let call = Call {
-                            root,
-                            ..Call::new(algorithm.collective, ranks)
-                        };
-                        let shape = algorithm
-                            .shape(call, setting)
-                            .expect("registered settings are right");
-                        if algorithm.admits(&shape).is_err() {
-                            continue;
-                        }
-                        let report = verify(algorithm, &shape).unwrap_or_else(|f| {
-                            panic!("{algorithm:?}:{setting} p={ranks} root={root}: {f}")
-                        });
-                        assert!(
-                            report.steps >= report.bound_steps,
-                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
-                        );
-                        assert!(
-                            report.volume >= report.bound_volume - 1e-9,
-                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
-                        );
-                    }
+                for setting in algorithm.settings {
+                    prove(algorithm, setting, ranks);
                 }
             }
         }
