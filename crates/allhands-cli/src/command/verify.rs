@@ -43,7 +43,8 @@ pub struct Arguments {
     ranks: Ranks,
 
     /// Only these nodes: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2 (otherwise each algorithm
-    /// that asks for nodes on several; beyond 64 ranks on those of two ranks, with its default setting)
+    /// that asks for nodes on several; rooted ones beyond 16 ranks on another for each root, and all beyond 64 ranks on nodes of
+    /// two, with the default setting)
     #[arg(long)]
     nodes: Option<Nodes>,
 
@@ -164,7 +165,7 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
                 };
                 let shape = names::shape(algorithm, call, parameters)?;
                 let printed = print_parameters(algorithm.keys, &shape.parameters);
-                for nodes in nodes(algorithm, parameters, ranks, arguments) {
+                for nodes in nodes(algorithm, parameters, &call, arguments) {
                     let shape = shape.clone().on(nodes);
                     if algorithm.admits(&shape).is_ok() {
                         cases.push(Case {
@@ -201,18 +202,26 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
     }
 }
 
-/// The nodes on which to prove an algorithm.
-fn nodes(algorithm: &Algorithm, setting: &str, ranks: u32, arguments: &Arguments) -> Vec<Nodes> {
+/// The nodes on which to prove an algorithm: all that it is registered for on up to 16 ranks, and on up to 64 where there is no
+/// root; otherwise one of them, another for each root and number of ranks.
+fn nodes(algorithm: &Algorithm, setting: &str, call: &Call, arguments: &Arguments) -> Vec<Nodes> {
     if let Some(nodes) = &arguments.nodes {
         return vec![nodes.clone()];
     }
-    let mut all = algorithm.nodes(ranks);
-    if ranks > 64 && all.len() > 1 && arguments.algorithm.is_none() {
-        // What differs from one number of ranks to the next shows with the default setting, on nodes of two.
-        all.truncate(if setting.is_empty() { 2 } else { 0 });
-        all.drain(..all.len().min(1));
+    let mut all = algorithm.nodes(call.ranks);
+    let few = call.ranks <= 16 || (call.ranks <= 64 && !algorithm.collective.rooted());
+    if all.len() == 1 || few {
+        return all;
     }
-    all
+    // Beyond 64 ranks a rank a node and one node cost much and show little, and so do further settings.
+    let other_setting = call.ranks > 64 && !setting.is_empty() && arguments.algorithm.is_none();
+    let at = if call.ranks > 64 {
+        1
+    } else {
+        (call.ranks + call.root) as usize % all.len()
+    };
+    let one = all.swap_remove(at);
+    if other_setting { Vec::new() } else { vec![one] }
 }
 
 /// Proves all cases on all cores, in the order of the cases.
