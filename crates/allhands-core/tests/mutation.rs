@@ -391,7 +391,10 @@ fn interleave(call: &Call, schedules: &[Schedule]) -> Result<(), Failure> {
 
 #[test]
 fn no_mutant_escapes() {
+    // What is made of other algorithms has phases that each stand for themselves: some wait says again what the next phase
+    // would say. The parts are mutated on their own.
     let work: Vec<(&'static Algorithm, &'static str)> = algorithm::all()
+        .filter(|a| !a.requires.contains(&Requirement::Nodes))
         .flat_map(|a| a.settings.iter().map(move |setting| (a, *setting)))
         .collect();
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Tally::default()));

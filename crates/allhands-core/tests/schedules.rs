@@ -2,10 +2,12 @@
 //! ones, each of which is caught by the law that it breaks.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p allhands-core --test schedules` writes the golden files anew. A new
-//! file is an empty one of the name `<collective>-<algorithm>-p<ranks>.sched`, before the update.
+//! file is an empty one of the name `<collective>-<algorithm>-p<ranks>.sched`, with `-on-<nodes>` after the ranks if they are
+//! not all on one node, before the update.
 
 use allhands_core::algorithm::{self, Algorithm, Claims};
 use allhands_core::call::Call;
+use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 use allhands_core::schedule::text::{Directive, Document, parse, print};
 use allhands_core::symbolic::{Failure, Law};
@@ -35,11 +37,19 @@ fn named_algorithm(document: &Document) -> Option<(&'static Algorithm, Shape)> {
     let name = words.first().expect("an algorithm has a name");
     let algorithm = algorithm::find(document.call.collective, name)
         .unwrap_or_else(|| panic!("no {} is called {name}", document.call.collective));
-    let setting = words.get(1).map_or("", String::as_str);
     let shape = algorithm
-        .shape(document.call, setting)
+        .shape(document.call, &setting(document))
         .unwrap_or_else(|e| panic!("{e}"));
-    Some((algorithm, shape))
+    let nodes = words.iter().find_map(|word| word.strip_prefix("nodes="));
+    let nodes = nodes.map_or(Ok(Nodes::one()), str::parse);
+    Some((algorithm, shape.on(nodes.unwrap_or_else(|e| panic!("{e}")))))
+}
+
+/// The parameters that a document's header names.
+fn setting(document: &Document) -> String {
+    let words = document.directive("algorithm").next().unwrap_or_default();
+    let setting = words.get(1).filter(|word| !word.starts_with("nodes="));
+    setting.cloned().unwrap_or_default()
 }
 
 /// The claims of a header: `claims ports=1 steps=3 volume=3 work=0`.
@@ -125,25 +135,22 @@ fn update(path: &Path) {
     let text = std::fs::read_to_string(path).expect("a text");
     let (algorithm, shape, setting) = if text.trim().is_empty() {
         let name = path.file_stem().and_then(|n| n.to_str()).expect("a name");
+        let (name, nodes) = name.split_once("-on-").unwrap_or((name, "one"));
         let (algorithm, ranks) = from_file_name(name)
             .unwrap_or_else(|| panic!("{name} is not <collective>-<algorithm>-p<ranks>"));
+        let nodes = nodes.parse().unwrap_or_else(|e| panic!("{e}"));
         let call = Call::new(algorithm.collective, ranks);
         let shape = algorithm
             .shape(call, "")
             .expect("the default setting is right");
-        (algorithm, shape, String::new())
+        (algorithm, shape.on(nodes), String::new())
     } else {
         // What the file says may be outdated; its header is not.
         let document = parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let Some((algorithm, shape)) = named_algorithm(&document) else {
             return;
         };
-        let setting = document
-            .directive("algorithm")
-            .next()
-            .and_then(|w| w.get(1))
-            .cloned();
-        (algorithm, shape, setting.unwrap_or_default())
+        (algorithm, shape, setting(&document))
     };
     algorithm
         .admits(&shape)
@@ -168,12 +175,16 @@ fn golden(algorithm: &Algorithm, shape: &Shape, setting: &str) -> Document {
         volume,
         work,
     } = (algorithm.claims)(shape);
+    let nodes = match shape.nodes == Nodes::one() {
+        true => String::new(),
+        false => format!("nodes={}", shape.nodes),
+    };
     let costs = format!("ports={ports} steps={steps} volume={volume} work={work}");
     let costs: Vec<&str> = costs.split(' ').collect();
     Document {
         directives: vec![
             directive("test", &["verify", "lowered"]),
-            directive("algorithm", &[algorithm.name, setting]),
+            directive("algorithm", &[algorithm.name, setting, &nodes]),
             directive("claims", &costs),
         ],
         call: shape.call,

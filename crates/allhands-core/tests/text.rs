@@ -125,6 +125,7 @@ fn everything() -> Document {
         ..Call::new(Collective::Allreduce, 2)
     };
     let shape = Shape {
+        nodes: Default::default(),
         call,
         parameters: Parameters::new(),
     };

@@ -3,6 +3,7 @@
 use crate::names;
 use allhands_core::call::{Call, Collective};
 use allhands_core::draw::{self, Style};
+use allhands_core::machine::Nodes;
 use anyhow::{Context, anyhow};
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 /// Examples:
 ///   allhands draw allgather --algorithm bruck --ranks 6 -o bruck.svg
 ///   allhands draw allreduce --algorithm rabenseifner --ranks 13
+///   allhands draw allgather --algorithm hierarchical --ranks 8 --nodes 2x4
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -35,6 +37,10 @@ pub struct Arguments {
     /// The root
     #[arg(long, default_value_t = 0)]
     root: u32,
+
+    /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
+    #[arg(long, default_value_t)]
+    nodes: Nodes,
 
     /// Write an SVG file instead of printing text
     #[arg(long, short, value_name = "FILE")]
@@ -82,7 +88,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ..Call::new(collective, ranks)
         },
         parameters,
-    )?;
+    )?
+    .on(arguments.nodes.clone());
     algorithm
         .admits(&shape)
         .map_err(|why| anyhow!("{collective} {}: {why}", algorithm.name))?;

@@ -5,6 +5,7 @@ use allhands::policy::{T3E, predict};
 use allhands_core::algorithm::{self, print_parameters};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Explanation, Policy, Question};
+use allhands_core::machine::Nodes;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::Write;
@@ -28,6 +29,10 @@ pub struct Arguments {
     /// The number of ranks
     #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
     ranks: u32,
+
+    /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
+    #[arg(long, default_value_t)]
+    nodes: Nodes,
 
     /// Bytes: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, default_value_t = 1024)]
@@ -87,6 +92,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         commutative,
         ..Call::new(arguments.collective, arguments.ranks)
     };
+    let nodes = &arguments.nodes;
+    nodes.check(call.ranks)?;
     let question = Question {
         call,
         bytes: arguments.bytes,
@@ -120,19 +127,23 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
         reason: choice.reason.clone(),
         rules: rules.collect(),
-        predicted_us: predictions(&choice.shape.call, explained.facts.total_bytes()),
+        predicted_us: predictions(
+            &choice.shape.call,
+            &arguments.nodes,
+            explained.facts.total_bytes(),
+        ),
     }
 }
 
 /// The predicted times of all algorithms that serve the call, the fastest first.
-fn predictions(call: &Call, bytes: u64) -> Vec<(String, f64)> {
+fn predictions(call: &Call, nodes: &Nodes, bytes: u64) -> Vec<(String, f64)> {
     // A walk prices every message; beyond this it would take longer than a person waits.
     if call.ranks > 256 {
         return Vec::new();
     }
     let mut all: Vec<(String, f64)> = algorithm::of(call.collective)
         .filter_map(|a| {
-            let shape = a.shape(*call, "").ok()?;
+            let shape = a.shape(*call, "").ok()?.on(nodes.clone());
             a.admits(&shape).ok()?;
             Some((a.name.to_string(), predict(a, &shape, bytes)))
         })

@@ -2,8 +2,9 @@
 
 use crate::ranks::Ranks;
 use crate::{names, output};
-use allhands_core::algorithm::{self, Algorithm, print_parameters};
+use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 use allhands_core::verify::{self, Report};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,6 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// Examples:
 ///   allhands verify --ranks 1..=64 --all-roots
+///   allhands verify allreduce --algorithm hierarchical --ranks 16 --nodes 4x4
 ///   allhands verify allgather --algorithm bruck:radix=4 --ranks 13 --json proofs.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -36,15 +38,21 @@ pub struct Arguments {
     #[arg(long, requires = "collective")]
     algorithm: Option<String>,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 (algorithms with windows, unless named, beyond 64 ranks only for multiples of 8)
     #[arg(long, short = 'n', default_value = "1..=16")]
     ranks: Ranks,
+
+    /// Only these nodes: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2 (otherwise each algorithm
+    /// that asks for nodes on several; rooted ones beyond 16 ranks on another for each root, and all beyond 64 ranks on nodes of
+    /// two, with the default setting)
+    #[arg(long)]
+    nodes: Option<Nodes>,
 
     /// Every root (otherwise the first rank and one in the middle; beyond 64 ranks only that one)
     #[arg(long)]
     all_roots: bool,
 
-    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
+    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, nodes, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -67,6 +75,7 @@ struct Record {
     parameters: String,
     ranks: u32,
     root: u32,
+    nodes: String,
     ports: u32,
     ok: bool,
     steps: u32,
@@ -101,13 +110,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             parameters,
             ranks,
             root,
+            nodes,
             failure,
             ..
         } = record;
         let failure = failure.as_deref().unwrap_or_default();
         writeln!(
             out,
-            "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root}: {failure}"
+            "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root} nodes {nodes}: {failure}"
         )?;
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -148,22 +158,39 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for &ranks in &arguments.ranks.0 {
         for (algorithm, parameters) in &chosen {
+            // No node has so many ranks that each of them reads every window: a sample will do.
+            let windows = algorithm.requires.contains(&Requirement::Window);
+            if windows && ranks > 64 && !ranks.is_multiple_of(8) && arguments.algorithm.is_none() {
+                continue;
+            }
             for root in roots(algorithm, ranks, arguments.all_roots) {
                 let call = Call {
                     root,
                     ..Call::new(algorithm.collective, ranks)
                 };
                 let shape = names::shape(algorithm, call, parameters)?;
-                if algorithm.admits(&shape).is_ok() {
-                    let parameters = print_parameters(algorithm.keys, &shape.parameters);
-                    cases.push(Case {
-                        algorithm,
-                        parameters,
-                        shape,
-                    });
+                let printed = print_parameters(algorithm.keys, &shape.parameters);
+                for nodes in nodes(algorithm, parameters, &call, arguments) {
+                    let shape = shape.clone().on(nodes);
+                    if algorithm.admits(&shape).is_ok() {
+                        cases.push(Case {
+                            algorithm,
+                            parameters: printed.clone(),
+                            shape,
+                        });
+                    }
                 }
             }
         }
+    }
+    if cases.is_empty()
+        && let Some(nodes) = &arguments.nodes
+    {
+        arguments
+            .ranks
+            .0
+            .iter()
+            .try_for_each(|&ranks| nodes.check(ranks))?;
     }
     // The largest first, so that the cores end together.
     cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
@@ -178,6 +205,28 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
         (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
         (true, false) => vec![0],
     }
+}
+
+/// The nodes on which to prove an algorithm: all that it is registered for on up to 16 ranks, and on up to 64 where there is no
+/// root; otherwise one of them, another for each root and number of ranks.
+fn nodes(algorithm: &Algorithm, setting: &str, call: &Call, arguments: &Arguments) -> Vec<Nodes> {
+    if let Some(nodes) = &arguments.nodes {
+        return vec![nodes.clone()];
+    }
+    let mut all = algorithm.nodes(call.ranks);
+    let few = call.ranks <= 16 || (call.ranks <= 64 && !algorithm.collective.rooted());
+    if all.len() == 1 || few {
+        return all;
+    }
+    // Beyond 64 ranks a rank a node and one node cost much and show little, and so do further settings.
+    let other_setting = call.ranks > 64 && !setting.is_empty() && arguments.algorithm.is_none();
+    let at = if call.ranks > 64 {
+        1
+    } else {
+        (call.ranks + call.root) as usize % all.len()
+    };
+    let one = all.swap_remove(at);
+    if other_setting { Vec::new() } else { vec![one] }
 }
 
 /// Proves all cases on all cores, in the order of the cases.
@@ -242,6 +291,7 @@ fn prove_one(case: &Case) -> Record {
         parameters: case.parameters.clone(),
         ranks: case.shape.ranks(),
         root: case.shape.call.root,
+        nodes: case.shape.nodes.to_string(),
         ports,
         ok: failure.is_none(),
         steps,

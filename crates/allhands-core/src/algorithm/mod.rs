@@ -23,7 +23,9 @@ pub mod scatter;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 
 use crate::call::{Call, Collective};
+use crate::machine::{Nodes, NodesError};
 use crate::schedule::{Builder, Schedule, Shape};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -45,6 +47,8 @@ pub enum Requirement {
     Window,
     /// In an irregular call, that every rank knows all counts (blocks pass through third ranks).
     AllCounts,
+    /// That it is said which ranks share a node; where nothing is said, all share one.
+    Nodes,
 }
 
 impl Requirement {
@@ -55,12 +59,13 @@ impl Requirement {
             Requirement::PowerOfTwo => "power-of-two",
             Requirement::Window => "window",
             Requirement::AllCounts => "all-counts",
+            Requirement::Nodes => "nodes",
         }
     }
 }
 
 /// Why an algorithm does not serve a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsuitable {
     /// The number of ranks is no power of two.
@@ -79,6 +84,8 @@ pub enum Unsuitable {
     },
     /// There are no ranks.
     NoRanks,
+    /// The nodes are not those of this number of ranks.
+    OtherNodes(NodesError),
 }
 
 impl fmt::Display for Unsuitable {
@@ -97,6 +104,7 @@ impl fmt::Display for Unsuitable {
             Unsuitable::NoSuchRoot { root, ranks } => {
                 write!(f, "the root must be a rank, 0 to {}, not {root}", ranks - 1)
             }
+            Unsuitable::OtherNodes(error) => error.fmt(f),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
         }
     }
@@ -153,7 +161,8 @@ impl fmt::Debug for Algorithm {
 }
 
 impl Algorithm {
-    /// The call with the parameters that `text` gives (`key=value,…`), the others at their defaults.
+    /// The call with the parameters that `text` gives (`key=value,…`), the others at their defaults, all ranks on one
+    /// node ([`Shape::on`] says otherwise).
     ///
     /// # Errors
     /// A [`ParameterError`] that names the key or value and what would be right.
@@ -161,7 +170,18 @@ impl Algorithm {
         Ok(Shape {
             call,
             parameters: parse_parameters(self.keys, text)?,
+            nodes: Nodes::one(),
         })
+    }
+
+    /// The nodes on which it is registered for `ranks` ranks: all ranks on one, and others if it asks for nodes.
+    #[must_use]
+    pub fn nodes(&self, ranks: u32) -> Vec<Nodes> {
+        if self.requires.contains(&Requirement::Nodes) {
+            Nodes::samples(ranks)
+        } else {
+            vec![Nodes::one()]
+        }
     }
 
     /// Whether the algorithm serves the call.
@@ -181,6 +201,7 @@ impl Algorithm {
         if root >= ranks {
             return Err(Unsuitable::NoSuchRoot { root, ranks });
         }
+        shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
         }

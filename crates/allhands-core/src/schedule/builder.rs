@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 /// count zero is left out (both ends of a message see the same count).
 pub struct Builder {
     shape: Shape,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     strand: usize,
     step_start: usize,
     /// In the body of a repeat: where its steps end so far.
@@ -435,7 +435,13 @@ impl Builder {
         self.schedule
     }
 
-    fn push(&mut self, kind: OpKind, from: &[Blocks], into: &[Blocks], other: &[Blocks]) {
+    pub(super) fn push(
+        &mut self,
+        kind: OpKind,
+        from: &[Blocks],
+        into: &[Blocks],
+        other: &[Blocks],
+    ) {
         let blocks: u32 = [from, into, other]
             .iter()
             .flat_map(|l| l.iter())
@@ -447,7 +453,7 @@ impl Builder {
         }
     }
 
-    fn push_always(&mut self, kind: OpKind, [from, into, other]: [List; 3]) {
+    pub(super) fn push_always(&mut self, kind: OpKind, [from, into, other]: [List; 3]) {
         self.schedule.ops.push(Op {
             kind,
             from,

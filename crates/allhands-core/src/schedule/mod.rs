@@ -11,6 +11,7 @@
 
 mod blocks;
 mod builder;
+mod inline;
 mod layout;
 mod lower;
 mod map;
@@ -23,6 +24,7 @@ pub mod text;
 
 pub use blocks::{BlockList, Blocks, List, Region, Space, Units};
 pub use builder::Builder;
+pub use inline::{Group, Reserved};
 pub use layout::Layout;
 pub use lower::LowerError;
 pub use op::{Dependence, Item, Op, OpKind, Schedule, Side, Strand, View};

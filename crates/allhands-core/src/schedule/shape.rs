@@ -1,6 +1,7 @@
 //! The shape: a call with an algorithm's parameters.
 
 use crate::call::Call;
+use crate::machine::Nodes;
 use crate::parameters::Parameters;
 
 /// A call together with the parameters of the algorithm that serves it: all that a schedule depends
@@ -11,9 +12,17 @@ pub struct Shape {
     pub call: Call,
     /// A value for every key of the algorithm.
     pub parameters: Parameters,
+    /// Which ranks share a node; the same on every rank.
+    pub nodes: Nodes,
 }
 
 impl Shape {
+    /// The same call on these nodes.
+    #[must_use]
+    pub fn on(self, nodes: Nodes) -> Shape {
+        Shape { nodes, ..self }
+    }
+
     /// The value of `key`, or 0 where the algorithm does not have it.
     #[must_use]
     pub fn get(&self, key: &str) -> u32 {

@@ -49,7 +49,7 @@ pub struct Report {
 pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
     let apart = strictest(algorithm, shape, false);
     let schedules = algorithm.world(&apart);
-    let counted = verify_placed(algorithm, &apart, &schedules)?;
+    let (counted, claims) = verify_placed(algorithm, &apart, &schedules)?;
     let in_place = strictest(algorithm, shape, true);
     let world = algorithm.world(&in_place);
     // Small worlds are run all the same; they show that the shortcut is right.
@@ -64,7 +64,7 @@ pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
     if !only_staged || aliases_without_staging(algorithm, &in_place) {
         verify_placed(algorithm, &in_place, &world)?;
     }
-    Ok(report(algorithm, &apart, &counted))
+    Ok(report(algorithm, &apart, &counted, &claims))
 }
 
 /// Whether some rank's spaces share memory in place and the algorithm relies on that being harmless.
@@ -78,7 +78,7 @@ fn verify_placed(
     algorithm: &Algorithm,
     shape: &Shape,
     schedules: &[Schedule],
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Claims), Failure> {
     let windows = algorithm.requires.contains(&Requirement::Window);
     let counted = verify_world(&shape.call, schedules, windows)?;
     if windows && shape.call.collective.rooted() {
@@ -88,9 +88,10 @@ fn verify_placed(
         let after = algorithm.world(&next);
         verify_two((&shape.call, schedules), (&next.call, &after))?;
     }
-    check_claims(&(algorithm.claims)(shape), &counted)?;
+    let claims = (algorithm.claims)(shape);
+    check_claims(&claims, &counted)?;
     lowered::check(&shape.call, schedules)?;
-    Ok(counted)
+    Ok((counted, claims))
 }
 
 /// The shape with the strictest operator that the algorithm admits.
@@ -101,7 +102,7 @@ fn strictest(algorithm: &Algorithm, shape: &Shape, in_place: bool) -> Shape {
             commutative,
             ..shape.call
         },
-        parameters: shape.parameters.clone(),
+        ..shape.clone()
     };
     let ordered = commutative(false);
     if (algorithm.ordered)(&ordered) {
@@ -161,13 +162,13 @@ pub fn check_claims(claims: &Claims, counted: &Outcome) -> Result<(), Failure> {
     }
 }
 
-fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome) -> Report {
+fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome, claims: &Claims) -> Report {
     let blocks = bound::blocks_of_bytes(
         algorithm.collective,
         (algorithm.parts)(shape),
         shape.ranks(),
     );
-    let ports = (algorithm.claims)(shape).ports.max(1);
+    let ports = claims.ports.max(1);
     Report {
         ports: counted.ports,
         steps: counted.steps,
@@ -208,38 +209,37 @@ mod tests {
     use super::*;
     use crate::algorithm;
 
+    /// Proves a setting for every root and on all nodes.
+    fn prove(algorithm: &Algorithm, setting: &str, ranks: u32) {
+        let rooted = algorithm.collective.rooted();
+        for root in 0..if rooted { ranks } else { 1 } {
+            let call = Call {
+                root,
+                ..Call::new(algorithm.collective, ranks)
+            };
+            let shape = algorithm.shape(call, setting);
+            let shape = shape.expect("registered settings are right");
+            for nodes in algorithm.nodes(ranks) {
+                let shape = shape.clone().on(nodes.clone());
+                if algorithm.admits(&shape).is_err() {
+                    continue;
+                }
+                let what = || format!("{algorithm:?}:{setting} p={ranks} root={root} on {nodes}");
+                let proved = verify(algorithm, &shape);
+                let report = proved.unwrap_or_else(|f| panic!("{}: {f}", what()));
+                assert!(report.steps >= report.bound_steps, "{}: {report:?}", what());
+                let least = report.bound_volume - 1e-9;
+                assert!(report.volume >= least, "{}: {report:?}", what());
+            }
+        }
+    }
+
     #[test]
     fn every_algorithm_holds_for_small_worlds() {
         for algorithm in algorithm::all() {
             for ranks in 1..=17 {
-                for root in 0..if algorithm.collective.rooted() {
-                    ranks
-                } else {
-                    1
-                } {
-                    for setting in algorithm.settings {
-                        let call = Call {
-                            root,
-                            ..Call::new(algorithm.collective, ranks)
-                        };
-                        let shape = algorithm
-                            .shape(call, setting)
-                            .expect("registered settings are right");
-                        if algorithm.admits(&shape).is_err() {
-                            continue;
-                        }
-                        let report = verify(algorithm, &shape).unwrap_or_else(|f| {
-                            panic!("{algorithm:?}:{setting} p={ranks} root={root}: {f}")
-                        });
-                        assert!(
-                            report.steps >= report.bound_steps,
-                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
-                        );
-                        assert!(
-                            report.volume >= report.bound_volume - 1e-9,
-                            "{algorithm:?}:{setting} p={ranks}: {report:?}"
-                        );
-                    }
+                for setting in algorithm.settings {
+                    prove(algorithm, setting, ranks);
                 }
             }
         }

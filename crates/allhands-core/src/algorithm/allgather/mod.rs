@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod circulant;
 pub mod direct;
 pub mod gather_broadcast;
+pub mod hierarchical;
 pub mod hybrid;
 pub mod recursive_doubling;
 pub mod ring;
@@ -23,4 +24,5 @@ pub const ALL: &[&Algorithm] = &[
     &hybrid::ALGORITHM,
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -4,6 +4,7 @@ pub mod binary_blocks;
 pub mod circulant;
 pub mod direct;
 pub mod double_tree;
+pub mod hierarchical;
 pub mod hybrid_a;
 pub mod hybrid_b;
 pub mod rabenseifner;
@@ -29,4 +30,5 @@ pub const ALL: &[&Algorithm] = &[
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -2,6 +2,7 @@
 
 pub mod bruck;
 pub mod direct;
+pub mod hierarchical;
 pub mod pairwise;
 pub mod scattered;
 pub mod shared_memory;
@@ -17,4 +18,5 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

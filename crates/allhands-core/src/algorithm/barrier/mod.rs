@@ -3,6 +3,7 @@
 pub mod direct;
 pub mod dissemination;
 pub mod gather_broadcast;
+pub mod hierarchical;
 pub mod one_to_all;
 pub mod recursive_doubling;
 pub mod shared_memory;
@@ -17,4 +18,5 @@ pub const ALL: &[&Algorithm] = &[
     &one_to_all::ALGORITHM,
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -3,6 +3,7 @@
 pub mod binomial;
 pub mod circulant;
 pub mod double_tree;
+pub mod hierarchical;
 pub mod k_nomial;
 pub mod one_to_all;
 pub mod pipelined_chain;
@@ -23,4 +24,5 @@ pub const ALL: &[&Algorithm] = &[
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod fold;
 pub mod halving;
 pub mod hybrid;
+pub mod nodes;
 pub mod tree;
 pub mod view;
 pub mod window;

@@ -3,6 +3,7 @@
 pub mod binary_blocks;
 pub mod binomial;
 pub mod circulant;
+pub mod hierarchical;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
@@ -19,4 +20,5 @@ pub const ALL: &[&Algorithm] = &[
     &k_nomial::ALGORITHM,
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -1,6 +1,7 @@
 //! Reduce-scatter: the reduction of all vectors, a block on each rank.
 
 pub mod circulant;
+pub mod hierarchical;
 pub mod pairwise;
 pub mod recursive_doubling;
 pub mod recursive_halving;
@@ -17,4 +18,5 @@ pub const ALL: &[&Algorithm] = &[
     &reduce_scatterv::ALGORITHM,
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

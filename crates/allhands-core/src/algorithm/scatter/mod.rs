@@ -2,6 +2,7 @@
 
 pub mod binomial;
 pub mod direct;
+pub mod hierarchical;
 pub mod shared_memory;
 
 use super::Algorithm;
@@ -11,4 +12,5 @@ pub const ALL: &[&Algorithm] = &[
     &binomial::ALGORITHM,
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];

@@ -1,0 +1,62 @@
+//! Hierarchical allgather: each node to its leader, an allgather of nodes' blocks among the leaders, then each leader to its node.
+//!
+//! The paper's SMP-aware gather and broadcast: a node's blocks travel between nodes once, as one message, and everything inside a
+//! node goes through its window.
+//!
+//! ```text
+//! 2 nodes of 2      1 ─▶ 0   3 ─▶ 2      0 ⇄ 2: blocks 0, 1 and 2, 3      0 ─▶ 1   2 ─▶ 3: all blocks
+//! ```
+//!
+//! Source: Q 5.2.1.
+
+use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Blocks, Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "hierarchical",
+    citation: "Q 5.2.1",
+    summary: "each node to its leader, the leaders, each leader to its node",
+    requires: &[Requirement::Nodes, Requirement::Window],
+    keys: &[nodes::INTRA, nodes::inter(INTER)],
+    settings: &["", "intra=tree,inter=ring"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+/// What may serve the leaders.
+const INTER: &[&str] = &[
+    "bruck",
+    "ring",
+    "recursive-doubling",
+    "direct",
+    "gather-broadcast",
+    "shared-memory",
+];
+
+const PHASES: &[Phase] = &[
+    (Among::Node, Collective::Gather),
+    (Among::Leaders, Collective::Allgather),
+    (Among::Node, Collective::Broadcast),
+];
+
+fn build(b: &mut Builder) {
+    let (node, in_place) = (Division::new(b), b.call().in_place);
+    let (input, output) = (b.input(), b.output());
+    let own = node.blocks(output, node.own());
+    let within: [&dyn Fn(u32) -> Blocks; 2] = [&|_| input, &|at| own.at(at)];
+    nodes::block_phase(b, &node, PHASES[0], within, in_place);
+    let between: [&dyn Fn(u32) -> Blocks; 2] = [&|_| own, &|at| node.blocks(output, at)];
+    nodes::block_phase(b, &node, PHASES[1], between, true);
+    nodes::vector_phase(b, &node, PHASES[2], [output, output], true);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    nodes::claims(&ALGORITHM, shape, PHASES)
+}

@@ -1,0 +1,67 @@
+//! Hierarchical allreduce: each node to its leader, an allreduce among the leaders, then each leader to its node.
+//!
+//! Only one vector a node passes between nodes in each step of the leaders. Nodes are runs of ranks and stand in their order, so
+//! rank order is kept where the leaders keep it.
+//!
+//! ```text
+//! 2 nodes of 2      1 ─▶ 0   3 ─▶ 2      0 ⇄ 2      0 ─▶ 1   2 ─▶ 3
+//! ```
+//!
+//! Source: C 6.1; Q 4.2.
+
+use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "hierarchical",
+    citation: "C 6.1; Q 4.2",
+    summary: "each node to its leader, the leaders, each leader to its node",
+    requires: &[Requirement::Nodes, Requirement::Window],
+    keys: &[nodes::INTRA, nodes::inter(INTER)],
+    settings: &["", "intra=tree,inter=rabenseifner", "inter=ring"],
+    in_place: InPlace::Natural,
+    ordered: |shape| nodes::keep_order(shape, PHASES),
+    parts: |shape| nodes::parts(shape, PHASES),
+    build,
+    claims,
+};
+
+/// What may serve the leaders.
+const INTER: &[&str] = &[
+    "recursive-doubling",
+    "rabenseifner",
+    "ring",
+    "binary-blocks",
+    "reduce-broadcast",
+    "direct",
+    "circulant",
+    "shared-memory",
+];
+
+const PHASES: &[Phase] = &[
+    (Among::Node, Collective::Reduce),
+    (Among::Leaders, Collective::Allreduce),
+    (Among::Node, Collective::Broadcast),
+];
+
+fn build(b: &mut Builder) {
+    let (node, in_place) = (Division::new(b), b.call().in_place);
+    let (input, output) = (b.input(), b.output());
+    for (at, &phase) in PHASES.iter().enumerate() {
+        // After the first phase everything is where the result will be.
+        let (from, in_place) = if at == 0 {
+            (input, in_place)
+        } else {
+            (output, true)
+        };
+        nodes::vector_phase(b, &node, phase, [from, output], in_place);
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    nodes::claims(&ALGORITHM, shape, PHASES)
+}

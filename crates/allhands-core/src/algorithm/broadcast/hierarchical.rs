@@ -1,0 +1,68 @@
+//! Hierarchical broadcast: the root to the leaders of all other nodes, then each leader to its node.
+//!
+//! The root is the leader of its own node, so that nothing passes between nodes twice.
+//!
+//! ```text
+//! 2 nodes of 2, root 0      0 ─▶ 2      0 ─▶ 1   2 ─▶ 3
+//! ```
+//!
+//! Source: C 6.1; Q 4.2.
+
+use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "hierarchical",
+    citation: "C 6.1; Q 4.2",
+    summary: "the root to the leaders, each leader to its node",
+    requires: &[Requirement::Nodes, Requirement::Window],
+    keys: &[nodes::INTRA, nodes::inter(INTER)],
+    settings: &[
+        "",
+        "intra=tree,inter=scatter-allgather",
+        "inter=pipelined-chain",
+    ],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: |shape| nodes::parts(shape, PHASES),
+    build,
+    claims,
+};
+
+/// What may serve the leaders; not windows, as who gives them back would depend on the root.
+const INTER: &[&str] = &[
+    "binomial",
+    "one-to-all",
+    "scatter-allgather",
+    "segmented-binomial",
+    "k-nomial",
+    "pipelined-chain",
+    "circulant",
+];
+
+const PHASES: &[Phase] = &[
+    (Among::Leaders, Collective::Broadcast),
+    (Among::Node, Collective::Broadcast),
+];
+
+fn build(b: &mut Builder) {
+    let (node, in_place) = (Division::new(b), b.call().in_place);
+    let (input, output) = (b.input(), b.output());
+    for (at, &phase) in PHASES.iter().enumerate() {
+        // Whoever broadcasts in the second phase has got the vector in the first.
+        let (from, in_place) = if at == 0 {
+            (input, in_place)
+        } else {
+            (output, true)
+        };
+        nodes::vector_phase(b, &node, phase, [from, output], in_place);
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    nodes::claims(&ALGORITHM, shape, PHASES)
+}

@@ -1,0 +1,62 @@
+//! Hierarchical scatter: the root to the leaders, all blocks of a node at once, then each leader to its node.
+//!
+//! The root is the leader of its own node. One message leaves the root for each other node.
+//!
+//! ```text
+//! 2 nodes of 2, root 0      0 ─▶ 2: blocks 2, 3      0 ─▶ 1   2 ─▶ 3: block 3
+//! ```
+//!
+//! Source: Q 4.2.
+
+use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Blocks, Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Scatter,
+    name: "hierarchical",
+    citation: "Q 4.2",
+    summary: "the root to the leaders, each leader to its node",
+    requires: &[
+        Requirement::Nodes,
+        Requirement::Window,
+        Requirement::AllCounts,
+    ],
+    keys: &[nodes::INTRA, nodes::inter(INTER)],
+    settings: &["", "intra=tree,inter=direct"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+/// What may serve the leaders; not windows, as who gives them back would depend on the root.
+const INTER: &[&str] = &["binomial", "direct"];
+
+const PHASES: &[Phase] = &[
+    (Among::Leaders, Collective::Scatter),
+    (Among::Node, Collective::Scatter),
+];
+
+fn build(b: &mut Builder) {
+    let (node, is_root) = (Division::new(b), b.rank() == b.root());
+    let (input, output) = (b.input(), b.output());
+    // The blocks of the node: where they are on the root, in scratch on another leader.
+    let arrived = match (is_root, node.leads()) {
+        (true, _) => node.blocks(input, node.own()),
+        (false, true) => node.scratch(b),
+        (false, false) => output,
+    };
+    let between: [&dyn Fn(u32) -> Blocks; 2] = [&|at| node.blocks(input, at), &|_| arrived];
+    nodes::block_phase(b, &node, PHASES[0], between, true);
+    let in_place = b.call().in_place && node.own() == node.node_of(b.root());
+    let within: [&dyn Fn(u32) -> Blocks; 2] = [&|at| arrived.at(at), &|_| output];
+    nodes::block_phase(b, &node, PHASES[1], within, in_place);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    nodes::claims(&ALGORITHM, shape, PHASES)
+}

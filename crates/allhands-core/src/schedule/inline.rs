@@ -1,0 +1,273 @@
+//! Inlining: the schedule of a group's call becomes a part of the schedule of the whole call.
+//!
+//! Ranks are translated, input and output of the group's call are blocks of the whole one, and its scratch, window and
+//! flags are appended. A block of the group's call may stand for several blocks of the whole one: a node's block is one
+//! of a rank each, so its length depends on the node.
+
+use super::{Blocks, Builder, Item, List, Op, OpKind, Region, Schedule, Space, Units};
+use crate::call::Unit;
+use alloc::vec::Vec;
+
+/// How a group's call stands in the whole one.
+pub struct Group<'a> {
+    /// The rank in the whole call of each rank of the group.
+    pub rank: &'a dyn Fn(u32) -> u32,
+    /// Where each input block lies.
+    pub input: &'a dyn Fn(u32) -> Blocks,
+    /// Where each output block lies.
+    pub output: &'a dyn Fn(u32) -> Blocks,
+    /// The units of the whole call that a unit of the group's call stands for, in the order of their blocks: the rule of
+    /// a region for them, and how many.
+    pub units: &'a dyn Fn(Unit) -> (Units, u32),
+}
+
+/// Window and flags for a group's call, the same on every rank of the whole call, whether it is in a group or not.
+#[derive(Clone, Debug, Default)]
+pub struct Reserved {
+    /// The first block of each region of the window.
+    windows: Vec<u32>,
+    /// Blocks of the whole call in a slot.
+    longest: u32,
+    first_flag: u16,
+}
+
+impl Builder {
+    /// Asks for the window and the flags of a call like that of `largest`, the schedule of a rank of the largest group.
+    ///
+    /// A slot gets room for `longest` blocks; a vector's window for all `units` units of the whole call.
+    pub fn reserve(&mut self, largest: &Schedule, longest: u32, units: u32) -> Reserved {
+        let mut windows = Vec::new();
+        for region in &largest.window {
+            let window = match region.units {
+                Units::Slots => self.window(Units::Slots, region.blocks * longest),
+                Units::Run { .. } | Units::Transit { .. } | Units::Pairs { .. } => {
+                    let all = Units::Run {
+                        first: 0,
+                        modulo: units,
+                    };
+                    self.window(all, units)
+                }
+            };
+            windows.push(window.first);
+        }
+        let first_flag = self.schedule.flags;
+        for credits in &largest.credits {
+            self.flag(*credits);
+        }
+        Reserved {
+            windows,
+            longest,
+            first_flag,
+        }
+    }
+
+    /// Does what `schedule`, this rank's part of a group's call, does.
+    ///
+    /// A pipeline must be over blocks that all stand for equally many; there is one strand.
+    pub fn inline(&mut self, schedule: &Schedule, group: &Group<'_>, reserved: &Reserved) {
+        debug_assert_eq!(schedule.strands.len(), 1, "a group's call has one strand");
+        self.step();
+        for (flag, credits) in schedule.credits.iter().enumerate() {
+            self.schedule.credits[usize::from(reserved.first_flag) + flag] = *credits;
+        }
+        let inlined = Inlined {
+            schedule,
+            group,
+            reserved,
+            scratch: scratch(self, schedule, group),
+        };
+        for item in schedule.strands.iter().flat_map(|strand| &strand.items) {
+            match item {
+                Item::Step { .. } => {
+                    inlined.ops(self, item.ops());
+                    self.step();
+                }
+                Item::Repeat {
+                    times,
+                    window,
+                    steps,
+                    ..
+                } => self.repeat(*times, *window, |b| {
+                    let mut start = item.ops().start;
+                    for &end in steps {
+                        inlined.ops(b, start..end as usize);
+                        b.step();
+                        start = end as usize;
+                    }
+                    inlined.ops(b, start..item.ops().end);
+                }),
+            }
+        }
+    }
+}
+
+/// Where the scratch blocks of a group's call lie in the whole one.
+fn scratch(b: &mut Builder, schedule: &Schedule, group: &Group<'_>) -> Vec<Blocks> {
+    let mut all = Vec::new();
+    for region in &schedule.scratch {
+        if let Some((units, by)) = scaled(region, group) {
+            let run = b.scratch(units, region.blocks * by);
+            all.extend((0..region.blocks).map(|block| run.slice(block * by, by)));
+            continue;
+        }
+        let mut next = 0;
+        while next < region.blocks {
+            // As many blocks as stand for consecutive units share a region.
+            let (first, mut blocks) = (group.units)(region.units.unit(next));
+            let mut counts = alloc::vec![blocks];
+            while next + (counts.len() as u32) < region.blocks {
+                let (units, count) = (group.units)(region.units.unit(next + counts.len() as u32));
+                if units.unit(0) != first.unit(0) + Unit::from(blocks) || !both_run(first, units) {
+                    break;
+                }
+                counts.push(count);
+                blocks += count;
+            }
+            let run = b.scratch(first, blocks);
+            let mut from = 0;
+            for count in &counts {
+                all.push(run.slice(from, *count));
+                from += count;
+            }
+            next += counts.len() as u32;
+        }
+    }
+    all
+}
+
+fn both_run(a: Units, b: Units) -> bool {
+    matches!((a, b), (Units::Run { .. }, Units::Run { .. }))
+}
+
+/// The region's rule in the whole call, and the blocks that each of its blocks stands for, if these are equally many.
+fn scaled(region: &Region, group: &Group<'_>) -> Option<(Units, u32)> {
+    let Units::Run { first, modulo } = region.units else {
+        return None;
+    };
+    let (_, by) = (group.units)(0);
+    let is_scaled = |unit: Unit| {
+        let (units, count) = (group.units)(unit);
+        let first =
+            matches!(units, Units::Run { first, .. } if u64::from(first) == unit * u64::from(by));
+        first && count == by
+    };
+    let all = (0..region.blocks).all(|block| is_scaled(region.units.unit(block)));
+    let units = Units::Run {
+        first: first * by,
+        modulo: modulo.saturating_mul(by),
+    };
+    all.then_some((units, by))
+}
+
+/// A schedule of a group's call as it stands in the whole one.
+struct Inlined<'a> {
+    schedule: &'a Schedule,
+    group: &'a Group<'a>,
+    reserved: &'a Reserved,
+    scratch: Vec<Blocks>,
+}
+
+impl Inlined<'_> {
+    fn ops(&self, b: &mut Builder, ops: core::ops::Range<usize>) {
+        for op in &self.schedule.ops[ops] {
+            let [from, into, other] =
+                [op.from, op.into, op.other].map(|list| self.list(b, list, op));
+            if op.kind == OpKind::Copy {
+                b.copy(from, into);
+            } else if op.from.len + op.into.len + op.other.len == 0 {
+                b.push_always(self.kind(op.kind), [List::default(); 3]);
+            } else {
+                b.push(self.kind(op.kind), &from, &into, &other);
+            }
+        }
+    }
+
+    fn kind(&self, kind: OpKind) -> OpKind {
+        let mut kind = kind;
+        match &mut kind {
+            OpKind::Send { to: rank, .. }
+            | OpKind::Recv { from: rank, .. }
+            | OpKind::RecvReduce { from: rank, .. }
+            | OpKind::Put { to: rank, .. }
+            | OpKind::Get { from: rank, .. }
+            | OpKind::GetReduce { from: rank, .. } => *rank = (self.group.rank)(*rank),
+            OpKind::Notify { to: rank, flag } | OpKind::Wait { at: rank, flag, .. } => {
+                *rank = (self.group.rank)(*rank);
+                *flag += self.reserved.first_flag;
+            }
+            OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
+        }
+        kind
+    }
+
+    /// The blocks of the whole call that a list of an operation stands for.
+    fn list(&self, b: &Builder, list: List, op: &Op) -> Vec<Blocks> {
+        let lists = [op.from, op.into, op.other];
+        let sized = lists
+            .into_iter()
+            .find(|l| l.len > 0 && !self.schedule.in_slots(*l));
+        let each = |list| {
+            let sets = self.schedule.list(list).iter();
+            sets.flat_map(|set| set.each(0).map(|block| (*set, block)))
+        };
+        let mut lengths = sized
+            .into_iter()
+            .flat_map(each)
+            .map(|(set, block)| self.block(set.space, block, 0).count());
+        let mut all: Vec<Blocks> = Vec::new();
+        for (set, block) in each(list) {
+            let length = lengths.next().unwrap_or(0);
+            let blocks = self.block(set.space, block, length);
+            let advance = set.advance * blocks.count() as i32;
+            push_merged(b, &mut all, blocks.advancing(advance));
+        }
+        all
+    }
+
+    /// What a block of the group's call stands for; `length` is for slots.
+    fn block(&self, space: Space, block: u32, length: u32) -> Blocks {
+        match space {
+            Space::Input => (self.group.input)(block),
+            Space::Output => (self.group.output)(block),
+            Space::Scratch => self.scratch[block as usize],
+            Space::Window => {
+                let regions = &self.schedule.window;
+                let at = regions.partition_point(|r| r.first + r.blocks <= block);
+                let (region, base) = (regions[at], self.reserved.windows[at]);
+                let index = block - region.first;
+                if region.units == Units::Slots {
+                    let first = base + index * self.reserved.longest;
+                    return Blocks::new(Space::Window, first, length);
+                }
+                let (units, count) = (self.group.units)(region.units.unit(index));
+                Blocks::new(Space::Window, base + units.unit(0) as u32, count)
+            }
+        }
+    }
+}
+
+/// Adds a set, in one with the last if they follow one another in one region.
+fn push_merged(b: &Builder, all: &mut Vec<Blocks>, next: Blocks) {
+    let regions = match next.space {
+        Space::Input | Space::Output => &[][..],
+        Space::Scratch => &b.schedule.scratch,
+        Space::Window => &b.schedule.window,
+    };
+    if let Some(last) = all.last_mut()
+        && last.space == next.space
+        && last.times == 1
+        && next.times == 1
+        && last.advance == next.advance
+        && last.first + last.run == next.first
+        && regions
+            .binary_search_by_key(&next.first, |r| r.first)
+            .is_err()
+    {
+        last.run += next.run;
+        last.stride = last.run as i32;
+        return;
+    }
+    if next.count() > 0 {
+        all.push(next);
+    }
+}
