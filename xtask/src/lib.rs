@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+pub mod compare;
 pub mod instructions;
 pub mod needs;
 pub mod steps;

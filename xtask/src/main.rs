@@ -12,6 +12,7 @@ cargo xtask COMMAND
                      with --no-skip, or with CI=true in the environment, a skip is a failure
   tidy               check the repository's own rules
   instructions       count the interpreter's own instructions (needs valgrind)
+  compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
   help               print this
 ";
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         ["test", "--no-skip"] => steps::run(&repository_root(), Skips::Fail),
         ["tidy"] => tidy_command(),
         ["instructions"] => instructions::run(&repository_root()),
+        ["compare", words @ ..] => compare(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -35,6 +37,17 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn compare(words: &[&str]) -> ExitCode {
+    xtask::compare::command(&repository_root(), words)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn compare(_: &[&str]) -> ExitCode {
+    eprintln!("cargo xtask compare: needs Linux, where the peers' packages and shared futexes are");
+    ExitCode::FAILURE
 }
 
 fn tidy_command() -> ExitCode {

@@ -52,7 +52,7 @@ fn join(place: &Place) -> Result<Port, Error> {
     let roll = Roll::new(place.segment)?;
     roll.join(place.rank)?;
     allow_reading();
-    let membership = Arc::new(Membership::new(roll, place.rank));
+    let membership = Arc::new(Membership::new(roll, place.rank, place.cpus));
     let mapped = place.segment.map()?;
     // SAFETY: the segment's mapping is shared, was zeros at first, and is given away for the life of the process; all
     // ranks of the segment come with the same number of them, which the roll has.

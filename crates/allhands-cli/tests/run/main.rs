@@ -250,16 +250,18 @@ fn an_interrupt_ends_and_a_second_one_kills() {
 
 #[test]
 fn stopping_stops_all_and_continuing_continues() {
-    let mut world = start(&["-n", "2", "sh", "-c", "echo $$; sleep 0.3; echo done"]);
+    let mut world = start(&["-n", "2", "sh", "-c", "echo $$; sleep 2; echo done"]);
     let pids: Vec<u32> = world
         .read_lines(2)
         .iter()
         .map(|l| l.parse().unwrap())
         .collect();
-    let all = [pids[0], pids[1], world.launcher.id()];
     world.signal(Signal::TSTP);
+    let launcher = world.launcher.id();
+    // A shell waits in the kernel (D) if the program that it is just starting has been stopped.
+    let is_stopped = |pid: &u32| matches!(state(*pid), Some('T' | 'D'));
     wait_for("that all stop", || {
-        all.iter().all(|pid| state(*pid) == Some('T'))
+        state(launcher) == Some('T') && pids.iter().all(is_stopped)
     });
     world.signal(Signal::CONT);
     let (status, out, _) = world.end();
@@ -364,7 +366,7 @@ fn survivors_read_in_the_roll_how_a_rank_ended() {
     let program = program.to_str().expect("a name in UTF-8");
     let rank = [program, "as_a_rank", "--exact", "--nocapture"];
     for (part, code) in [("live", 0), ("die", 137)] {
-        let arguments = [&["-n", "4", "--keep-going", "--"], &rank[..]].concat();
+        let arguments = [&["-n", "4", "--keep-going", "--prefix", "--"], &rank[..]].concat();
         let (mut command, _) = marked(&arguments);
         let output = command
             .env("ALLHANDS_TEST_PART", part)

@@ -33,6 +33,8 @@ pub const RANK: &str = "ALLHANDS_RANK";
 pub const RANKS: &str = "ALLHANDS_RANKS";
 /// The variable in which `allhands run` tells which inherited descriptor is the segment.
 pub const SEGMENT: &str = "ALLHANDS_SEGMENT";
+/// The variable in which `allhands run` tells how many cpus all ranks together may use.
+pub const CPUS: &str = "ALLHANDS_CPUS";
 /// The variable with nodes to pretend: see [`Nodes`].
 pub const NODES: &str = "ALLHANDS_NODES";
 
@@ -49,6 +51,9 @@ pub struct Place {
     pub launcher: Launcher,
     /// The nodes to pretend; without, all ranks are on one.
     pub nodes: Option<Nodes>,
+    /// How many cpus all ranks together may use, as far as it is known: the launcher's word, else what the system says
+    /// of this process; if that is bound to one cpu, its peers are taken to be bound to others.
+    pub cpus: usize,
 }
 
 /// Who started the ranks.
@@ -107,6 +112,7 @@ fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
             segment,
             launcher,
             nodes,
+            cpus: cpus(environment),
         };
         return Ok((Some(place), None));
     }
@@ -127,8 +133,24 @@ fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
         segment,
         launcher,
         nodes,
+        cpus: cpus(environment),
     };
     Ok((Some(place), Some(session)))
+}
+
+/// How many cpus all ranks together may use.
+fn cpus(environment: Environment<'_>) -> usize {
+    if let Some(told) = environment(CPUS).and_then(|text| text.trim().parse().ok()) {
+        return told;
+    }
+    match std::thread::available_parallelism().map_or(1, usize::from) {
+        1 => {
+            // SAFETY: asks for a number; no memory is involved.
+            let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+            usize::try_from(online).unwrap_or(1).max(1)
+        }
+        several => several,
+    }
 }
 
 /// A rank and the number of ranks, each from its variable.

@@ -202,7 +202,7 @@ fn finish(
     start: Instant,
 ) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.json {
-        output::write_json(path, &records)?;
+        output::write_json(path, records)?;
     }
     let plots = plot::all(&arguments.plots, records)?;
     let wrong = records.iter().filter(|r| !r.correct).count();

@@ -2,7 +2,7 @@
 
 use super::guard;
 use super::signals::Mask;
-use allhands::launch::{NODES, Nodes, RANK, RANKS, SEGMENT, Segment};
+use allhands::launch::{CPUS, NODES, Nodes, RANK, RANKS, SEGMENT, Segment};
 use anyhow::Context;
 use rustix::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
@@ -63,6 +63,7 @@ impl Plan {
             .env(RANK, rank.to_string())
             .env(RANKS, self.ranks.to_string())
             .env(SEGMENT, SEGMENT_FD.to_string())
+            .env(CPUS, cpus().to_string())
             .env_remove(NODES)
             .process_group(0)
             .stdin(match rank {
@@ -187,4 +188,8 @@ pub fn allow_files(files: u64) -> anyhow::Result<Rlimit> {
         rustix::process::setrlimit(Resource::Nofile, Rlimit { current, ..before })?;
     }
     Ok(before)
+}
+/// How many cpus the ranks together may use.
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -119,6 +119,11 @@ impl Supervisor<'_> {
         ending.is_none() && asked.is_none() && *started < self.plan.ranks
     }
 
+    /// How many ranks run or have yet to be started.
+    fn left(&self) -> usize {
+        self.state.running.len() + (self.plan.ranks - self.state.started) as usize
+    }
+
     /// Until every rank has ended; and when they were told to, what they had started, unless its time is over.
     fn goes_on(&self) -> bool {
         if self.may_start() || !self.state.running.is_empty() {
@@ -251,7 +256,7 @@ impl Supervisor<'_> {
             return;
         }
         self.state.code.get_or_insert(how.exit_code());
-        let left = self.state.running.len();
+        let left = self.left();
         let others = match left {
             1 => "the other rank".to_string(),
             left => format!("the other {left} ranks"),
@@ -263,7 +268,7 @@ impl Supervisor<'_> {
                 }
                 self.end_later(GRACE_WHEN_ASKED);
             }
-            None if left == 0 && !self.may_start() => self.say(&format!("rank {rank} {how}")),
+            None if left == 0 => self.say(&format!("rank {rank} {how}")),
             None if self.keep_going => {
                 let go = if left == 1 { "goes" } else { "go" };
                 self.say(&format!("rank {rank} {how}; {others} {go} on"));

@@ -2,9 +2,9 @@
 
 use super::flight::Flight;
 use super::outbox::STAGE_MOST;
-use super::port::Port;
-use super::ring::{EAGER_BYTES, Header, Kind};
-use super::runs::{self, Run, Sink};
+use super::port::{Expected, Port};
+use super::ring::{EAGER_BYTES, Header, Kind, PIECES};
+use super::runs::{self, Run, Sink, Stream};
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
@@ -136,7 +136,45 @@ impl<'a> NodeEngine<'a> {
         if post.bytes <= EAGER_BYTES {
             return self.send_eager(post, to, header);
         }
+        if post.bytes <= self.flight.piece_bytes() * PIECES {
+            return self.send_pieces(post, to, header);
+        }
         self.send_long(post, to, header)
+    }
+
+    /// Sends as many pieces as there is room for.
+    fn send_pieces(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+        let (ticket, most) = (post.ticket, self.flight.piece_bytes());
+        loop {
+            let moved = self.flight.moved(ticket);
+            let bytes = (post.bytes - moved).min(most);
+            let last = moved + bytes == post.bytes;
+            let header = Header {
+                bytes: bytes as u16,
+                kind: if last { Kind::Eager } else { Kind::Piece },
+                ..header
+            };
+            let flight = &*self.flight;
+            let sent = self.port.send(to, header, |payload| {
+                let payload = Run {
+                    address: payload,
+                    bytes,
+                };
+                let mut source = Stream::new(flight.runs(post.source()));
+                source.skip(moved);
+                // SAFETY: the call's own memory, to a cell that is ours and has room for `bytes`.
+                unsafe { source.fill(payload) };
+            });
+            if !sent {
+                return Status::Pending;
+            }
+            self.flight
+                .set_moved(ticket, if last { 0 } else { moved + bytes });
+            if last {
+                self.flight.went(ticket);
+                return Status::Done;
+            }
+        }
     }
 
     #[inline]
@@ -256,11 +294,23 @@ impl<'a> NodeEngine<'a> {
                 }
             }
         };
-        let received = self.port.receive(flight, from, channel, post.bytes, sink)?;
-        if received {
+        let expected = Expected {
+            flight,
+            from,
+            channel,
+            bytes: post.bytes,
+            received: flight.moved(post.ticket),
+        };
+        let received = self.port.receive(&expected, sink)?;
+        let done = received == Some(post.bytes);
+        if let Some(bytes) = received {
+            self.flight
+                .set_moved(post.ticket, if done { 0 } else { bytes });
+        }
+        if done {
             self.flight.went(post.ticket);
         }
-        Ok(status(received))
+        Ok(status(done))
     }
 }
 

@@ -147,8 +147,7 @@ impl Fabric {
         vigil: Vigil,
         temporary: bool,
     ) -> Fabric {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let crowded = vigil.ranks_on_node(ranks) as usize > cores;
+        let crowded = vigil.is_crowded(ranks);
         Fabric {
             arena,
             offset: block.0,

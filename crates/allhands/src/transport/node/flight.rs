@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::outbox::Outbox;
 use super::port::Port;
 use super::rendezvous::Revoked;
+use super::ring::EAGER_BYTES;
 use super::runs::Run;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
@@ -38,6 +39,8 @@ struct Slot {
     turn: u32,
     /// Whether its message lies with the receiver, to be read from the call's memory.
     posted: bool,
+    /// Bytes of a message in pieces that have been sent, or received, already.
+    moved: u32,
 }
 
 /// One call under way; made once for a plan and begun for each call, so a repeated call allocates nothing.
@@ -51,6 +54,8 @@ pub struct Flight {
     slots: Box<[Slot]>,
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
+    /// The longest piece of a message in bytes: whole elements.
+    piece_bytes: usize,
     bases: [*mut u8; 4],
     window: Option<WindowSet>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the
@@ -122,6 +127,7 @@ impl Flight {
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
+            piece_bytes: piece_bytes(plan.element_bytes),
             bases,
             window,
             taken,
@@ -203,6 +209,18 @@ impl Flight {
         self.lanes[slot.lane as usize].served == slot.turn
     }
 
+    /// How many bytes of the message of `ticket`, which goes in pieces, have gone.
+    #[inline]
+    pub(super) fn moved(&self, ticket: u32) -> usize {
+        self.slots[ticket as usize].moved as usize
+    }
+
+    /// Says so.
+    #[inline]
+    pub(super) fn set_moved(&mut self, ticket: u32, bytes: usize) {
+        self.slots[ticket as usize].moved = bytes as u32;
+    }
+
     /// Ends the turn of operation `ticket`.
     #[inline]
     pub(super) fn went(&mut self, ticket: u32) {
@@ -221,6 +239,12 @@ impl Flight {
         let read = self.outbox().entry(ticket).descriptor.is_done();
         self.slots[ticket as usize].posted = !read;
         read
+    }
+
+    /// The longest piece of a message that goes in pieces; 0 if none can.
+    #[inline]
+    pub(super) fn piece_bytes(&self) -> usize {
+        self.piece_bytes
     }
 
     /// The operator of a call that reduces.
@@ -335,6 +359,11 @@ impl Iterator for Runs<'_> {
     fn next(&mut self) -> Option<Run> {
         self.extents.next().map(|extent| self.flight.run(extent))
     }
+}
+
+/// The longest run of whole elements that a cell has room for.
+pub(super) fn piece_bytes(element_bytes: usize) -> usize {
+    EAGER_BYTES / element_bytes.max(1) * element_bytes.max(1)
 }
 
 /// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the

@@ -6,8 +6,9 @@
 //! had better not, read where it is.
 
 use super::arena::{Arena, Block};
+use super::flight::piece_bytes;
 use super::rendezvous::Descriptor;
-use super::ring::EAGER_BYTES;
+use super::ring::PIECES;
 use super::runs::Run;
 use crate::transport::TransportError;
 use allhands_core::schedule::{OpKind, Plan, PlanOp};
@@ -149,10 +150,11 @@ impl Outbox {
             bytes += size.next_multiple_of(64);
             at
         };
+        let most_in_pieces = piece_bytes(plan.element_bytes) * PIECES;
         let mut slots = vec![Slot::default(); plan.ops.len()].into_boxed_slice();
         for (slot, op) in slots.iter_mut().zip(&plan.ops) {
             let longest = longest(plan, op);
-            if !matches!(op.kind, OpKind::Send { .. }) || longest <= EAGER_BYTES {
+            if !matches!(op.kind, OpKind::Send { .. }) || longest <= most_in_pieces {
                 continue;
             }
             slot.runs = op.from.len as usize;

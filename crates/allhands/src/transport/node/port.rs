@@ -293,118 +293,144 @@ impl Port {
         sent
     }
 
-    /// Gives the next message from `from` on `channel` for the flight's call to `sink`; `false` if it is not
-    /// there yet. Messages for others are put aside.
+    /// Gives as much of the expected message as is there to `sink`, and tells how much of it has come in all; `None` if
+    /// nothing has. Messages for others are put aside.
     #[inline]
     pub(super) fn receive<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
-        from: u32,
-        channel: u16,
-        bytes: usize,
+        expected: &Expected<'_>,
         sink: impl Fn() -> Sink<I>,
-    ) -> Result<bool, TransportError> {
-        let expected = Expected {
-            flight,
-            from,
-            channel,
-            bytes,
-        };
-        if !self.unexpected[from as usize].is_empty()
-            && let Some(received) = self.receive_put_aside(&expected, &sink)?
-        {
-            return Ok(received);
+    ) -> Result<Option<usize>, TransportError> {
+        let from = expected.from;
+        let mut received = None;
+        let mut expected = *expected;
+        if !self.unexpected[from as usize].is_empty() {
+            received = self.receive_put_aside(&mut expected, &sink)?;
+            if received == Some(expected.bytes) || self.is_put_aside(&expected) {
+                return Ok(received);
+            }
         }
         let fabric = Arc::as_ptr(&self.fabric);
         // SAFETY: `self` holds the fabric for longer than this function runs.
-        match unsafe { &*fabric }.link(from, self.rank) {
-            Carrier::Ring(ring) => self.receive_from_ring(&expected, ring, &sink),
+        let more = match unsafe { &*fabric }.link(from, self.rank) {
+            Carrier::Ring(ring) => self.receive_from_ring(&mut expected, ring, &sink)?,
             Carrier::Inbox(inbox) => {
                 self.empty_inbox(inbox)?;
-                Ok(self.receive_put_aside(&expected, &sink)?.unwrap_or(false))
+                self.receive_put_aside(&mut expected, &sink)?
             }
-        }
+        };
+        Ok(more.or(received))
     }
 
     #[inline]
     fn receive_from_ring<I: Iterator<Item = Run>>(
         &mut self,
-        expected: &Expected<'_>,
+        expected: &mut Expected<'_>,
         ring: &Ring,
         sink: &impl Fn() -> Sink<I>,
-    ) -> Result<bool, TransportError> {
-        let from = expected.from;
+    ) -> Result<Option<usize>, TransportError> {
+        let (from, mut received) = (expected.from, None);
         loop {
             let position = self.received[from as usize];
             // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; the
             // position is what earlier releases left. The payload is used only until the release.
             let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
             let Some((header, payload)) = front else {
-                return Ok(false);
+                return Ok(received);
             };
             if !expected.is(&header) {
                 self.put_aside(header, payload)?;
                 self.release(ring, from);
                 continue;
             }
-            self.agree(expected.flight, from, &header)?;
-            if header.kind == Kind::Eager {
-                self.fits(from, expected.bytes, header.bytes as usize)?;
-                let payload = Run {
-                    address: payload.cast_mut(),
-                    bytes: header.bytes as usize,
-                };
-                // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
-                // call's own, and its extents are whole elements.
-                unsafe { sink().feed(payload) };
+            self.agree(expected.flight, &header)?;
+            if header.kind == Kind::Rendezvous {
+                // SAFETY: the payload of this kind is an offer, which its sender wrote.
+                let offer = unsafe { payload.cast::<Offer>().read() };
                 self.release(ring, from);
-                return Ok(true);
-            }
-            // SAFETY: the payload of this kind is an offer, which its sender wrote.
-            let offer = unsafe { payload.cast::<Offer>().read() };
-            self.release(ring, from);
-            let received = self.claim(expected, offer, sink)?;
-            if !received {
+                if self.claim(expected, offer, sink)? {
+                    return Ok(Some(expected.bytes));
+                }
                 let content = Content::Rendezvous(offer);
                 self.unexpected[from as usize].push_front(Unexpected { header, content });
+                return Ok(received);
             }
-            return Ok(received);
+            self.take_piece(expected, &header, payload.cast_mut(), sink)?;
+            self.release(ring, from);
+            received = Some(expected.received);
+            if expected.received == expected.bytes {
+                return Ok(received);
+            }
         }
     }
 
-    /// Gives the expected message to `sink` if it was put aside; `Some(false)` if it is there and cannot be read yet.
+    /// Gives a piece of the expected message, or all of it, to `sink`.
+    #[inline]
+    fn take_piece<I: Iterator<Item = Run>>(
+        &self,
+        expected: &mut Expected<'_>,
+        header: &Header,
+        payload: *mut u8,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<(), TransportError> {
+        let bytes = usize::from(header.bytes);
+        let now = expected.received + bytes;
+        let fits = match header.kind {
+            Kind::Piece => now < expected.bytes,
+            Kind::Eager | Kind::Rendezvous => now == expected.bytes,
+        };
+        if !fits {
+            return Err(self.misfit(expected.from, expected.bytes, now));
+        }
+        let payload = Run {
+            address: payload,
+            bytes,
+        };
+        // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
+        // call's own, and its extents, and pieces, are whole elements.
+        unsafe { sink().after(expected.received).feed(payload) };
+        expected.received = now;
+        Ok(())
+    }
+
+    /// Whether a message that is expected lies aside and cannot be read yet.
+    fn is_put_aside(&self, expected: &Expected<'_>) -> bool {
+        let queue = &self.unexpected[expected.from as usize];
+        queue.iter().any(|m| expected.is(&m.header))
+    }
+
+    /// As [`Port::receive`], of what was put aside.
     fn receive_put_aside<I: Iterator<Item = Run>>(
         &mut self,
-        expected: &Expected<'_>,
+        expected: &mut Expected<'_>,
         sink: &impl Fn() -> Sink<I>,
-    ) -> Result<Option<bool>, TransportError> {
-        let from = expected.from;
-        let queue = &self.unexpected[from as usize];
-        let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
-            return Ok(None);
-        };
-        let Unexpected { header, content } = &queue[at];
-        self.agree(expected.flight, from, header)?;
-        let received = match content {
-            Content::Eager(kept) => {
-                let payload = Run {
-                    address: kept.address(),
-                    bytes: header.bytes as usize,
-                };
-                self.fits(from, expected.bytes, payload.bytes)?;
-                // SAFETY: as for a payload in its cell.
-                unsafe { sink().feed(payload) };
-                true
+    ) -> Result<Option<usize>, TransportError> {
+        let (from, mut received) = (expected.from, None);
+        loop {
+            let queue = &self.unexpected[from as usize];
+            let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
+                return Ok(received);
+            };
+            let Unexpected { header, content } = &queue[at];
+            self.agree(expected.flight, header)?;
+            match content {
+                Content::Eager(kept) => {
+                    self.take_piece(expected, header, kept.address(), sink)?;
+                }
+                Content::Rendezvous(offer) => {
+                    let offer = *offer;
+                    if !self.claim(expected, offer, sink)? {
+                        return Ok(received);
+                    }
+                    expected.received = expected.bytes;
+                }
             }
-            Content::Rendezvous(offer) => {
-                let offer = *offer;
-                self.claim(expected, offer, sink)?
-            }
-        };
-        if received {
             self.unexpected[from as usize].remove(at);
+            received = Some(expected.received);
+            if expected.received == expected.bytes {
+                return Ok(received);
+            }
         }
-        Ok(Some(received))
     }
 
     /// Puts everything aside that has come to our inbox.
@@ -428,7 +454,7 @@ impl Port {
             return Err(self.differs(from, header.call));
         }
         let content = match header.kind {
-            Kind::Eager => {
+            Kind::Eager | Kind::Piece => {
                 let kept = AlignedBytes::zeroed(header.bytes as usize);
                 // SAFETY: the payload has this many bytes, and `kept` is new and as long.
                 unsafe { payload.copy_to_nonoverlapping(kept.address(), kept.len()) };
@@ -554,11 +580,11 @@ impl Port {
     }
 
     #[inline]
-    fn agree(&self, flight: &Flight, from: u32, header: &Header) -> Result<(), TransportError> {
+    fn agree(&self, flight: &Flight, header: &Header) -> Result<(), TransportError> {
         if header.signature == flight.chain {
             return Ok(());
         }
-        Err(self.differs(from, header.call))
+        Err(self.differs(header.from.into(), header.call))
     }
 
     #[cold]
@@ -588,22 +614,30 @@ impl Port {
         if expected == received {
             return Ok(());
         }
+        Err(self.misfit(from, expected, received))
+    }
+
+    #[cold]
+    fn misfit(&self, from: u32, expected: usize, received: usize) -> TransportError {
         let fault = Fault::Length {
             rank: self.rank,
             other: from,
             expected: expected as u64,
             received: received as u64,
         };
-        Err(self.fabric.poison(self.rank, fault))
+        self.fabric.poison(self.rank, fault)
     }
 }
 
 /// The message that a receive waits for.
-struct Expected<'a> {
-    flight: &'a Flight,
-    from: u32,
-    channel: u16,
-    bytes: usize,
+#[derive(Clone, Copy)]
+pub(super) struct Expected<'a> {
+    pub(super) flight: &'a Flight,
+    pub(super) from: u32,
+    pub(super) channel: u16,
+    pub(super) bytes: usize,
+    /// Bytes of it that have come already.
+    pub(super) received: usize,
 }
 
 impl Expected<'_> {

@@ -7,15 +7,17 @@
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::mem::MaybeUninit;
 
-/// The longest payload of a cell in bytes; longer messages are read from the sender's memory.
-///
-/// Two cores that exchange are faster by rendezvous from about 600 bytes; ranks that share a core
-/// are faster with longer cells, as the sender need not run again.
+/// The longest payload of a cell in bytes.
 pub const EAGER_BYTES: usize = 1024 - 32;
+
+/// The most cells that one message takes; longer messages are read from the sender's memory.
+///
+/// A receiver reads the first cell while the sender fills the next, and nobody waits for an answer.
+pub(crate) const PIECES: usize = CELLS as usize / 2;
 
 /// Cells of a ring.
 #[cfg(not(loom))]
-pub(crate) const CELLS: u64 = 8;
+pub(crate) const CELLS: u64 = 16;
 /// Cells of a ring; few, so that the model checker sees it full.
 #[cfg(loom)]
 pub(crate) const CELLS: u64 = 2;
@@ -27,8 +29,10 @@ const BULK: u64 = CELLS / 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The payload is the message.
+    /// The payload is the message, or its last piece.
     Eager,
+    /// The payload is a piece of the message, and others follow.
+    Piece,
     /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
 }

@@ -38,6 +38,35 @@ impl<I: Iterator<Item = Run>> Stream<I> {
         self.at.bytes
     }
 
+    /// Leaves out the next `bytes` bytes.
+    pub(crate) fn skip(&mut self, mut bytes: usize) {
+        while bytes > 0 {
+            let run = self.run().min(bytes);
+            if run == 0 {
+                return;
+            }
+            self.take(run);
+            bytes -= run;
+        }
+    }
+
+    /// Copies the next bytes to `into`, as far as both reach.
+    ///
+    /// # Safety
+    /// What is to come is readable and `into` writable, by nobody else meanwhile, and they are apart.
+    pub(crate) unsafe fn fill(&mut self, mut into: Run) {
+        while into.bytes > 0 {
+            let bytes = self.run().min(into.bytes);
+            if bytes == 0 {
+                return;
+            }
+            // SAFETY: both runs have this many bytes, as the caller promises.
+            unsafe { std::ptr::copy_nonoverlapping(self.take(bytes), into.address, bytes) };
+            into.address = into.address.wrapping_add(bytes);
+            into.bytes -= bytes;
+        }
+    }
+
     /// The address of the next `bytes` bytes, no more than [`Stream::run`] said.
     #[inline]
     fn take(&mut self, bytes: usize) -> *mut u8 {
@@ -123,6 +152,18 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                 side,
             }),
         }
+    }
+
+    /// The same, from the byte `from` on.
+    #[inline]
+    pub(crate) fn after(mut self, from: usize) -> Sink<I> {
+        if from > 0 {
+            self.into.skip(from);
+            if let Some(reduction) = &mut self.reduction {
+                reduction.own.skip(from);
+            }
+        }
+        self
     }
 
     /// The number of bytes in which pieces must come, but for the last: whole elements, where they are combined.

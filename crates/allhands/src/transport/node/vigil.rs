@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 pub(crate) struct Membership {
     roll: Roll,
     rank: u32,
+    /// Cpus that all ranks of the world together may use.
+    cpus: usize,
 }
 
 #[cfg(target_os = "linux")]
 impl Membership {
-    /// The place of a process that has joined as `rank`.
-    pub(crate) fn new(roll: Roll, rank: u32) -> Membership {
-        Membership { roll, rank }
+    /// The place of a process that has joined as `rank`, in a world that may use so many cpus.
+    pub(crate) fn new(roll: Roll, rank: u32, cpus: usize) -> Membership {
+        Membership { roll, rank, cpus }
     }
 }
 
@@ -89,12 +91,17 @@ impl Vigil {
         }
     }
 
-    /// How many ranks share the node with those of a communicator of `ranks`.
-    pub(crate) fn ranks_on_node(&self, ranks: u32) -> u32 {
+    /// Whether the machine has more ranks than cores, for a communicator of `ranks`.
+    pub(crate) fn is_crowded(&self, ranks: u32) -> bool {
         match self {
-            Vigil::Threads => ranks,
+            Vigil::Threads => {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                ranks as usize > cores
+            }
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => watch.membership.roll.ranks(),
+            Vigil::Processes(watch) => {
+                watch.membership.roll.ranks() as usize > watch.membership.cpus
+            }
         }
     }
 

@@ -11,8 +11,7 @@ use super::arena::{Arena, Block};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Flags of one rank on one cache line: one, as ranks that watch a flag must not be disturbed by raises of another.
-const FLAGS_A_LINE: usize = 1;
+/// A flag has a line of its own: ranks that watch it must not be disturbed by raises of another.
 const LINE: usize = 64;
 
 /// What stands at the start of a window set.
@@ -33,17 +32,13 @@ pub(crate) struct WindowSize {
 }
 
 impl WindowSize {
-    fn flag_lines(self) -> usize {
-        self.flags.div_ceil(FLAGS_A_LINE)
-    }
-
     fn window_bytes(self) -> usize {
         self.bytes.next_multiple_of(LINE)
     }
 
     /// The size of a set for `ranks` ranks.
     fn total(self, ranks: u32) -> usize {
-        size_of::<Head>() + ranks as usize * (self.flag_lines() * LINE + self.window_bytes())
+        size_of::<Head>() + ranks as usize * (self.flags * LINE + self.window_bytes())
     }
 }
 
@@ -98,7 +93,7 @@ impl WindowSet {
             rank < self.ranks,
             "the window of a rank of the communicator"
         );
-        let flags = self.ranks as usize * self.extent.flag_lines() * LINE;
+        let flags = self.ranks as usize * self.extent.flags * LINE;
         let at = size_of::<Head>() + flags + rank as usize * self.extent.window_bytes();
         self.arena.at(self.block.0 + at as u64)
     }
@@ -110,8 +105,7 @@ impl WindowSet {
             rank < self.ranks && flag < self.extent.flags,
             "a flag of a rank of the communicator"
         );
-        let line = rank as usize * self.extent.flag_lines() + flag / FLAGS_A_LINE;
-        let at = size_of::<Head>() + line * LINE + flag % FLAGS_A_LINE * size_of::<AtomicU64>();
+        let at = size_of::<Head>() + (rank as usize * self.extent.flags + flag) * LINE;
         // SAFETY: inside the set, as just checked, aligned, zeros at first, and never used but as this atomic.
         unsafe { &*self.arena.at(self.block.0 + at as u64).cast::<AtomicU64>() }
     }

@@ -1,0 +1,191 @@
+//! The board: shared memory where the conductor of `cargo xtask compare` gives turns and ranks write times.
+//!
+//! The same layout stands in `xtask/compare/board.h`; [`Board::map`] tells one that is not.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The most ranks of a group.
+pub const RANKS: usize = 64;
+/// The most samples of a turn.
+pub const SAMPLES: usize = 4096;
+
+/// A bit of [`Turn::flags`]: write new input before every call.
+pub const FRESH: u64 = 1;
+/// A bit of [`Turn::flags`]: more ranks than cores, so yield while waiting.
+pub const CROWDED: u64 = 2;
+
+/// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are in the order of `board.h`.
+pub const QUIT: u32 = 11;
+
+/// One rank's own lines, so that no two ranks write to one line.
+#[repr(C, align(128))]
+pub struct Rank {
+    /// Barriers entered.
+    pub epoch: AtomicU64,
+    /// When the last call ended.
+    pub end_ns: AtomicU64,
+    /// 0 until the rank is attached.
+    pub pid: AtomicU64,
+    /// Results that were wrong in this turn, and the first of them:
+    pub wrong: AtomicU64,
+    /// its place in the output,
+    pub wrong_index: AtomicU64,
+    /// what stood there,
+    pub wrong_got: AtomicU64,
+    /// and what should have.
+    pub wrong_expected: AtomicU64,
+}
+
+/// What the conductor writes: a turn begins when `turn` (a futex) changes.
+#[repr(C, align(128))]
+pub struct Turn {
+    /// The turn's number.
+    pub turn: AtomicU32,
+    /// The collective, or [`QUIT`].
+    pub collective: AtomicU32,
+    /// The size as the user types it.
+    pub bytes: AtomicU64,
+    /// How long to go on.
+    pub budget_ns: AtomicU64,
+    /// [`FRESH`] and [`CROWDED`].
+    pub flags: AtomicU64,
+}
+
+/// What rank 0 writes in barriers.
+#[repr(C, align(128))]
+pub struct Go {
+    /// The barrier that may be left.
+    pub go: AtomicU64,
+    /// When the next call starts.
+    pub start_ns: AtomicU64,
+    /// What it counts as.
+    pub phase: AtomicU64,
+}
+
+/// What rank 0 writes after a turn.
+#[repr(C, align(128))]
+pub struct Done {
+    /// Follows [`Turn::turn`] when all ranks are done; a futex.
+    pub done: AtomicU32,
+    /// How many of the samples count.
+    pub samples: AtomicU32,
+}
+
+/// One group: the ranks of one library with one setting.
+#[repr(C)]
+pub struct Group {
+    /// By the conductor.
+    pub turn: Turn,
+    /// By rank 0.
+    pub go: Go,
+    /// By rank 0.
+    pub done: Done,
+    /// By each its own.
+    pub ranks: [Rank; RANKS],
+    /// By rank 0: times from the start to the last rank's end.
+    pub sample_ns: [AtomicU64; SAMPLES],
+}
+
+/// The first line; groups follow.
+#[repr(C, align(128))]
+struct Head {
+    /// The size of a group.
+    layout: AtomicU64,
+}
+
+/// A mapped board.
+pub struct Board {
+    address: *mut libc::c_void,
+    bytes: usize,
+}
+
+// SAFETY: what is behind the address is atomics, mapped until the board is dropped.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// The length of a board's file.
+    pub const fn bytes(groups: usize) -> usize {
+        size_of::<Head>() + groups * size_of::<Group>()
+    }
+
+    /// Maps a board; an empty one is given its layout.
+    pub fn map(file: &File) -> io::Result<Board> {
+        let bytes = file.metadata()?.len() as usize;
+        if bytes < Self::bytes(1) {
+            return Err(io::Error::other("the board has no group"));
+        }
+        let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping of an open file at an address of the system's choice.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                access,
+                shared,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let board = Board { address, bytes };
+        // SAFETY: the mapping begins with a head, whose bytes are an atomic; pages are aligned enough.
+        let head = unsafe { &*address.cast::<Head>() };
+        let own = size_of::<Group>() as u64;
+        match head
+            .layout
+            .compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Err(other) if other != own => Err(io::Error::other("the board has another layout")),
+            Ok(_) | Err(_) => Ok(board),
+        }
+    }
+
+    /// One group.
+    pub fn group(&self, number: usize) -> &Group {
+        assert!(
+            Self::bytes(number + 1) <= self.bytes,
+            "the board has no group {number}"
+        );
+        // SAFETY: inside of the mapping, by the assertion; all bits are valid in atomics; the head keeps the alignment.
+        unsafe { &*self.address.byte_add(Self::bytes(number)).cast::<Group>() }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `map`; groups borrow the board, so none is left.
+        unsafe { libc::munmap(self.address, self.bytes) };
+    }
+}
+
+/// Sleeps until `word` is no longer `seen`, a signal comes, or the time is up; may also return for no reason.
+pub fn futex_wait(word: &AtomicU32, seen: u32, limit: Duration) {
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: limit.subsec_nanos().into(),
+    };
+    // SAFETY: the word and the time outlive the call. Not private: the waker is another process.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            seen,
+            &raw const limit,
+        )
+    };
+}
+
+/// Wakes all who sleep on `word`.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word outlives the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}

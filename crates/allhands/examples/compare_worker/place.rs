@@ -1,0 +1,253 @@
+//! A rank's place at the board: the neutral start and finish of a call, and the turn around them.
+
+use super::board::{self, Board, Group};
+use super::work::{Collective, Work};
+use allhands::{Communicator, threads};
+use std::error::Error;
+use std::fs::File;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
+
+const WARM_CALLS: u64 = 5;
+const WARM_NS: u64 = 2_000_000;
+const LEAST_SAMPLES: u64 = 5;
+
+/// What one call counts as; a last one is timed too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Phase {
+    Warm,
+    Timed,
+    Last,
+}
+
+/// A rank's place at the board.
+struct Place<'a> {
+    group: &'a Group,
+    rank: usize,
+    ranks: usize,
+    /// Barriers entered.
+    epoch: u64,
+    crowded: bool,
+}
+
+fn now_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to a time of this frame.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The neutral start and finish: they use nothing of the library under test.
+impl Place<'_> {
+    fn relax(&self) {
+        if self.crowded {
+            // Not `yield_now`, so that the call is plainly that of the C program.
+            // SAFETY: has no preconditions.
+            unsafe { libc::sched_yield() };
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Rank 0 returns when all have come, the others at once.
+    fn assemble(&mut self) {
+        self.epoch += 1;
+        let ranks = &self.group.ranks[..self.ranks];
+        ranks[self.rank].epoch.store(self.epoch, Release);
+        if self.rank == 0 {
+            for other in &ranks[1..] {
+                while other.epoch.load(Acquire) < self.epoch {
+                    self.relax();
+                }
+            }
+        }
+    }
+
+    /// Rank 0 lets the others go; they return when it has.
+    fn release(&self) {
+        let go = &self.group.go.go;
+        if self.rank == 0 {
+            go.store(self.epoch, Release);
+        } else {
+            while go.load(Acquire) < self.epoch {
+                self.relax();
+            }
+        }
+    }
+
+    /// All ranks leave at the same time, which rank 0 sets; gives that time, and the phase that rank 0 chose.
+    fn start(&mut self, phase: Phase) -> (u64, Phase) {
+        let go = &self.group.go;
+        self.assemble();
+        if self.rank == 0 {
+            go.phase.store(phase as u64, Relaxed);
+            let ahead = if self.crowded {
+                4000 * self.ranks as u64
+            } else {
+                3000
+            };
+            go.start_ns.store(now_ns() + ahead, Relaxed);
+        }
+        self.release();
+        let phase = match go.phase.load(Relaxed) {
+            0 => Phase::Warm,
+            1 => Phase::Timed,
+            _ => Phase::Last,
+        };
+        let start_ns = go.start_ns.load(Relaxed);
+        while now_ns() < start_ns {
+            self.relax();
+        }
+        (start_ns, phase)
+    }
+
+    /// Notes the end; gives rank 0 the time from the start to the last rank's end.
+    fn finish(&mut self, start_ns: u64) -> u64 {
+        let ranks = &self.group.ranks[..self.ranks];
+        ranks[self.rank].end_ns.store(now_ns(), Relaxed);
+        self.assemble();
+        let mut longest = 0;
+        if self.rank == 0 {
+            let ends = ranks.iter().map(|rank| rank.end_ns.load(Relaxed));
+            longest = ends.map(|end| end - start_ns).max().unwrap_or(0);
+        }
+        self.release();
+        longest
+    }
+
+    /// Calls until the turn's time is up.
+    fn take_turn(&mut self, comm: &Communicator) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let (turn, done) = (&self.group.turn, &self.group.done);
+        let own = &self.group.ranks[self.rank];
+        let flags = turn.flags.load(Relaxed);
+        let budget_ns = turn.budget_ns.load(Relaxed);
+        let bytes = turn.bytes.load(Relaxed) as usize;
+        self.crowded = flags & board::CROWDED != 0;
+        own.wrong.store(0, Relaxed);
+        let collective = Collective::of(turn.collective.load(Relaxed))
+            .ok_or("a collective that this worker does not know")?;
+        let mut work = Work::prepare(collective, self.rank, self.ranks, bytes);
+        let (mut samples, mut phase, begin_ns) = (0, Phase::Warm, now_ns());
+        for iteration in 0.. {
+            let fresh = flags & board::FRESH != 0;
+            let filled = if fresh { iteration } else { 0 };
+            if filled == iteration {
+                work.fill(iteration);
+            }
+            if self.rank == 0 {
+                phase = choose_phase(iteration, samples, now_ns() - begin_ns, budget_ns);
+            }
+            let start_ns;
+            (start_ns, phase) = self.start(phase);
+            work.call(comm)?;
+            let longest = self.finish(start_ns);
+            if self.rank == 0 && phase != Phase::Warm {
+                self.group.sample_ns[samples as usize].store(longest, Relaxed);
+                samples += 1;
+            }
+            let in_full = iteration == 0 || phase == Phase::Last;
+            work.check(own, iteration, in_full, filled);
+            if phase == Phase::Last {
+                break;
+            }
+        }
+        drop(work);
+        self.assemble();
+        self.release();
+        if self.rank == 0 {
+            done.samples.store(samples as u32, Relaxed);
+            done.done.store(turn.turn.load(Relaxed), Release);
+            board::futex_wake(&done.done);
+        }
+        Ok(())
+    }
+}
+
+/// Rank 0's choice of what the next call counts as.
+fn choose_phase(calls: u64, samples: u64, elapsed: u64, budget_ns: u64) -> Phase {
+    if samples == 0 && (calls < WARM_CALLS || elapsed < WARM_NS) && elapsed < 4 * budget_ns {
+        return Phase::Warm;
+    }
+    let enough = elapsed >= budget_ns && samples + 1 >= LEAST_SAMPLES;
+    if enough || samples + 1 >= board::SAMPLES as u64 || elapsed >= 8 * budget_ns {
+        return Phase::Last;
+    }
+    Phase::Timed
+}
+
+/// One rank: takes turns until it is told to end.
+fn attend(group: &Group, comm: &Communicator) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let mut place = Place {
+        group,
+        rank,
+        ranks,
+        epoch: 0,
+        crowded: false,
+    };
+    group.ranks[rank]
+        .pid
+        .store(std::process::id().into(), Release);
+    let mut seen = 0;
+    loop {
+        let turn = &group.turn.turn;
+        // Asleep, so that a group that waits takes no time from the one that runs.
+        while turn.load(Acquire) == seen {
+            board::futex_wait(turn, seen, Duration::from_secs(3600));
+        }
+        seen = turn.load(Acquire);
+        if group.turn.collective.load(Relaxed) == board::QUIT {
+            return Ok(());
+        }
+        place.take_turn(comm)?;
+    }
+}
+
+/// One rank a core, as the peers' launchers do.
+fn bind(rank: usize) {
+    // SAFETY: a set of cores is bits, of which none is valid; the calls read and write it alone.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed);
+        let mut cores = (0..libc::CPU_SETSIZE as usize).filter(|c| libc::CPU_ISSET(*c, &allowed));
+        if let Some(core) = cores.nth(rank) {
+            let mut own: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(core, &mut own);
+            libc::sched_setaffinity(0, size_of_val(&own), &raw const own);
+        }
+    }
+}
+
+/// Runs the worker with these arguments.
+pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let usage =
+        "type: compare_worker [--threads RANKS [--bind]] BOARD GROUP (cargo xtask compare does)";
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (threads, path, number) = match words[..] {
+        [path, group] => (None, path, group),
+        ["--threads", ranks, path, group] => (Some((ranks, false)), path, group),
+        ["--threads", ranks, "--bind", path, group] => (Some((ranks, true)), path, group),
+        _ => return Err(usage.into()),
+    };
+    let file = File::options().read(true).write(true).open(path)?;
+    let board = Board::map(&file)?;
+    let group = board.group(number.parse()?);
+    let Some((ranks, bound)) = threads else {
+        return attend(group, &Communicator::world()?);
+    };
+    threads::run(ranks.parse()?, |comm| {
+        if bound {
+            bind(comm.rank());
+        }
+        if let Err(error) = attend(group, &comm) {
+            // At once, and with all ranks: the others wait for this one.
+            eprintln!("compare worker, rank {}: {error}", comm.rank());
+            std::process::exit(2);
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! The work of a turn: buffers, inputs that differ in every call, the call itself, and what must come out.
+//!
+//! `xtask/compare/worker.c` has the same functions under the same names.
+
+use super::board::Rank;
+use allhands::{Communicator, Error, Sum};
+use std::alloc::Layout;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What the numbers in the board mean; the order is that of `board.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    Barrier,
+    Broadcast,
+    Scatter,
+    Gather,
+    Allgather,
+    Alltoall,
+    ReduceScatter,
+    Reduce,
+    Allreduce,
+    Scan,
+    Exscan,
+}
+
+impl Collective {
+    const ALL: [Collective; 11] = [
+        Collective::Barrier,
+        Collective::Broadcast,
+        Collective::Scatter,
+        Collective::Gather,
+        Collective::Allgather,
+        Collective::Alltoall,
+        Collective::ReduceScatter,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::Scan,
+        Collective::Exscan,
+    ];
+
+    /// The collective of a number in the board.
+    pub fn of(number: u32) -> Option<Collective> {
+        Self::ALL.get(number as usize).copied()
+    }
+}
+
+/// A turn's call and buffers.
+pub struct Work {
+    collective: Collective,
+    rank: usize,
+    ranks: usize,
+    /// Of a block or of the whole vector, as `bytes` is meant.
+    elements: usize,
+    input: Pages,
+    output: Pages,
+    /// Of reduce-scatter's blocks.
+    counts: Vec<usize>,
+}
+
+/// Whole pages, all touched, so that no call pays for them.
+struct Pages {
+    address: *mut u64,
+    elements: usize,
+}
+
+impl Pages {
+    fn layout(elements: usize) -> Layout {
+        let bytes = (elements * 8).next_multiple_of(4096).max(4096);
+        Layout::from_size_align(bytes, 4096).expect("a buffer's size fits into memory")
+    }
+
+    fn new(elements: usize) -> Pages {
+        let layout = Self::layout(elements);
+        // SAFETY: the layout is not empty.
+        let address = unsafe { std::alloc::alloc(layout) };
+        if address.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        // SAFETY: as long as the layout says.
+        unsafe { address.write_bytes(0, layout.size()) };
+        Pages {
+            address: address.cast(),
+            elements,
+        }
+    }
+}
+
+impl Deref for Pages {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        // SAFETY: that many elements were allocated and written.
+        unsafe { std::slice::from_raw_parts(self.address, self.elements) }
+    }
+}
+
+impl DerefMut for Pages {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.address, self.elements) }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { std::alloc::dealloc(self.address.cast(), Self::layout(self.elements)) };
+    }
+}
+
+fn value(rank: usize, index: usize, iteration: u64) -> u64 {
+    (index as u64 + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add((rank as u64 + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+        .wrapping_add(iteration.wrapping_mul(0x94d0_49bb_1331_11eb))
+}
+
+/// The sum of [`value`] over ranks `0..ranks`.
+fn sum(ranks: usize, index: usize, iteration: u64) -> u64 {
+    let ranks = ranks as u64;
+    let others = (ranks * ranks.saturating_sub(1) / 2).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ranks
+        .wrapping_mul(value(0, index, iteration))
+        .wrapping_add(others)
+}
+
+/// Where reduce-scatter's block of `rank` begins.
+fn cut(elements: usize, ranks: usize, rank: usize) -> usize {
+    rank * (elements / ranks) + rank.min(elements % ranks)
+}
+
+impl Work {
+    /// The buffers of one rank.
+    pub fn prepare(collective: Collective, rank: usize, ranks: usize, bytes: usize) -> Work {
+        // A barrier has no elements; one keeps `expected` free of a case.
+        let elements = (bytes / 8).max(1);
+        let block = |r| cut(elements, ranks, r + 1) - cut(elements, ranks, r);
+        let counts: Vec<usize> = (0..ranks).map(block).collect();
+        let (one, all) = (elements, ranks * elements);
+        let at_root = |n| if rank == 0 { n } else { 0 };
+        let (inputs, outputs) = match collective {
+            Collective::Barrier => (0, 0),
+            Collective::Broadcast => (0, one),
+            Collective::Scatter => (at_root(all), one),
+            Collective::Gather => (one, at_root(all)),
+            Collective::Allgather => (one, all),
+            Collective::Alltoall => (all, all),
+            Collective::ReduceScatter => (one, counts[rank]),
+            Collective::Reduce => (one, at_root(one)),
+            Collective::Allreduce | Collective::Scan | Collective::Exscan => (one, one),
+        };
+        Work {
+            collective,
+            rank,
+            ranks,
+            elements,
+            input: Pages::new(inputs),
+            output: Pages::new(outputs),
+            counts,
+        }
+    }
+
+    fn expected(&self, at: usize, iteration: u64) -> u64 {
+        let (rank, ranks) = (self.rank, self.ranks);
+        let (block, index) = (at / self.elements, at % self.elements);
+        match self.collective {
+            Collective::Barrier => 0,
+            Collective::Broadcast => value(0, index, iteration),
+            Collective::Scatter => value(0, rank * self.elements + index, iteration),
+            Collective::Gather | Collective::Allgather => value(block, index, iteration),
+            Collective::Alltoall => value(block, rank * self.elements + index, iteration),
+            Collective::ReduceScatter => {
+                sum(ranks, cut(self.elements, ranks, rank) + index, iteration)
+            }
+            Collective::Reduce | Collective::Allreduce => sum(ranks, index, iteration),
+            Collective::Scan => sum(rank + 1, index, iteration),
+            Collective::Exscan => sum(rank, index, iteration),
+        }
+    }
+
+    /// New input.
+    pub fn fill(&mut self, iteration: u64) {
+        let in_output = self.collective == Collective::Broadcast && self.rank == 0;
+        let to = if in_output {
+            &mut self.output
+        } else {
+            &mut self.input
+        };
+        for (index, element) in to.iter_mut().enumerate() {
+            *element = value(self.rank, index, iteration);
+        }
+    }
+
+    /// The call.
+    pub fn call(&mut self, comm: &Communicator) -> Result<(), Error> {
+        let (input, output): (&[u64], &mut [u64]) = (&self.input, &mut self.output);
+        match self.collective {
+            Collective::Barrier => comm.barrier(),
+            Collective::Broadcast => comm.broadcast(output, 0),
+            Collective::Scatter => comm.scatter(input, output, 0),
+            Collective::Gather => comm.gather(input, output, 0),
+            Collective::Allgather => comm.allgather(input, output),
+            Collective::Alltoall => comm.all_to_all(input, output),
+            Collective::ReduceScatter if self.elements.is_multiple_of(self.ranks) => {
+                comm.reduce_scatter(input, output, Sum)
+            }
+            Collective::ReduceScatter => comm.reduce_scatter_v(input, &self.counts, output, Sum),
+            Collective::Reduce => comm.reduce(input, output, Sum, 0),
+            Collective::Allreduce => comm.allreduce(input, output, Sum),
+            Collective::Scan => comm.scan(input, output, Sum),
+            Collective::Exscan => comm.exscan(input, output, Sum),
+        }
+    }
+
+    /// Notes wrong elements: all are looked at, or one of each block.
+    pub fn check(&self, own: &Rank, iteration: u64, in_full: bool, filled: u64) {
+        // The first rank's result of an exclusive scan is undefined.
+        if self.output.is_empty() || (self.collective == Collective::Exscan && self.rank == 0) {
+            return;
+        }
+        let block = match self.collective {
+            Collective::ReduceScatter => self.output.len(),
+            _ => self.elements,
+        };
+        let (first, step) = if in_full {
+            (0, 1)
+        } else {
+            (
+                (iteration.wrapping_mul(2_654_435_761) % block as u64) as usize,
+                block,
+            )
+        };
+        for at in (first..self.output.len()).step_by(step) {
+            let (got, right) = (self.output[at], self.expected(at, filled));
+            if got == right {
+                continue;
+            }
+            if own.wrong.fetch_add(1, Relaxed) == 0 {
+                own.wrong_index.store(at as u64, Relaxed);
+                own.wrong_got.store(got, Relaxed);
+                own.wrong_expected.store(right, Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The comparison: Allhands beside other libraries, in turns that one conductor gives.
+//!
+//! All groups of ranks are started at once and share a file in memory, the board. One runs, the others sleep, so that
+//! a round has every group measured within a second of the others, and no start or finish of a call uses what is
+//! measured.
+
+use arguments::Arguments;
+use board::Board;
+use cell::Cell;
+use group::{Failure, Group, Name, Turn};
+use peers::Installed;
+use quiet::Quiet;
+use record::{Column, Record};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+pub mod arguments;
+#[path = "../../../crates/allhands/examples/compare_worker/board.rs"]
+pub mod board;
+pub mod cell;
+pub mod group;
+mod machine;
+pub mod peers;
+mod processes;
+mod quiet;
+pub mod record;
+mod report;
+pub mod statistics;
+
+/// The least and the most time of a turn.
+const BUDGETS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Missing(#[from] peers::Missing),
+    #[error("our worker does not build: {0}")]
+    Build(String),
+    #[error("{path}: {error}")]
+    File {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("{group} did not start: {failure}")]
+    Start { group: String, failure: Failure },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs `cargo xtask compare` with these words behind it.
+pub fn command(root: &Path, words: &[&str]) -> ExitCode {
+    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
+        print!("{}", arguments::HELP);
+        return ExitCode::SUCCESS;
+    }
+    let arguments = match Arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(mistake) => {
+            eprintln!("cargo xtask compare: {mistake}");
+            return ExitCode::from(2);
+        }
+    };
+    processes::note_interrupts();
+    processes::adopt_orphans();
+    match compare(root, &arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(Error::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("cargo xtask compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A folder that is removed with everything in it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{}: {error}", self.0.display());
+        }
+    }
+}
+
+/// What stays the same from cell to cell.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    worker: PathBuf,
+    installed: Vec<Installed>,
+    folder: Folder,
+    end: Instant,
+    quiet: Quiet,
+    /// Cells that are still to come, over all numbers of ranks.
+    cells_left: usize,
+    /// Whether every result so far is right.
+    is_right: bool,
+}
+
+/// Whether all results were right.
+fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
+    let worker = build(root, &target)?;
+    let source = root.join("xtask/compare/worker.c");
+    let peers = arguments.peers.iter();
+    let installed: Result<Vec<Installed>, _> = peers
+        .map(|name| Installed::new(name, &target.join("peers"), &source))
+        .collect();
+    let folder = target.join(format!("compare/run-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let counts = arguments.ranks.iter();
+    let patience = arguments.patience.unwrap_or(arguments.seconds / 2.0);
+    let mut run = Run {
+        arguments,
+        worker,
+        installed: installed?,
+        folder: Folder(folder),
+        end: Instant::now() + Duration::from_secs_f64(arguments.seconds),
+        quiet: Quiet::new(Duration::from_secs_f64(patience)),
+        cells_left: counts
+            .map(|ranks| run_cells(arguments, *ranks).0.len())
+            .sum(),
+        is_right: true,
+    };
+    for line in machine::describe(root, &arguments.peers) {
+        println!("{line}");
+    }
+    println!(
+        "{} rounds; of a turn's calls the median (start to the last rank's end); of the rounds' ratios the median, \
+         with the interval of the sign test",
+        arguments.rounds
+    );
+    let begin = Instant::now();
+    let mut all = Vec::new();
+    for &ranks in &arguments.ranks {
+        let cells = run.compare_ranks(ranks)?;
+        println!("{}", report::summary(&arguments.peers, ranks, &cells));
+        all.extend(cells.into_iter().flatten());
+    }
+    println!("{}", run.quiet.verdict());
+    let path = root.join(&arguments.json);
+    write_json(&path, &all)?;
+    println!(
+        "{:.0} s, records in {}",
+        begin.elapsed().as_secs_f64(),
+        path.display()
+    );
+    Ok(run.is_right)
+}
+
+fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
+    cell::cells(&arguments.collectives, &arguments.bytes, ranks)
+}
+
+fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| Error::File {
+        path: path.clone(),
+        error,
+    }
+}
+
+fn build(root: &Path, target: &Path) -> Result<PathBuf, Error> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words = [
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "allhands",
+        "--example",
+        "compare_worker",
+        "--package",
+        "allhands-cli",
+        "--bin",
+        "allhands",
+    ];
+    let status = Command::new(cargo).args(words).current_dir(root).status();
+    match status {
+        Ok(status) if status.success() => Ok(target.join("release/examples/compare_worker")),
+        Ok(status) => Err(Error::Build(format!("cargo ended with {status}"))),
+        Err(error) => Err(Error::Build(format!("cargo: {error}"))),
+    }
+}
+
+fn write_json(path: &Path, records: &[Record]) -> Result<(), Error> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    let lines: Result<Vec<String>, _> = records.iter().map(serde_json::to_string).collect();
+    let lines = lines.map_err(std::io::Error::other).map_err(at(path))?;
+    fs::write(path, format!("[\n{}\n]\n", lines.join(",\n"))).map_err(at(path))
+}
+
+impl Run<'_> {
+    /// All cells of one number of ranks: the records of each.
+    fn compare_ranks(&mut self, ranks: usize) -> Result<Vec<Vec<Record>>, Error> {
+        let crowded = ranks > machine::cores();
+        let settings: Vec<_> = peers::settings(&self.arguments.peers, crowded).collect();
+        let path = self.folder.0.join(format!("board-{ranks}"));
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path);
+        let file = file.map_err(at(&path))?;
+        let length = Board::bytes(1 + settings.len());
+        file.set_len(length as u64).map_err(at(&path))?;
+        let board = Board::map(&file).map_err(at(&path))?;
+
+        let ours = Name {
+            library: "allhands",
+            setting: "default",
+        };
+        let launcher = self.launcher(ranks, crowded);
+        let place = |number| (&board, path.as_path(), number);
+        let mut groups = vec![Group::new(ours, place(0), ranks, launcher, &self.folder.0)];
+        for (index, setting) in settings.iter().enumerate() {
+            let name = Name {
+                library: setting.peer,
+                setting: setting.name,
+            };
+            let peer = self.arguments.peers.iter().position(|p| *p == setting.peer);
+            let launcher = self.installed[peer.unwrap_or(0)].launch(setting, ranks, crowded);
+            groups.push(Group::new(
+                name,
+                place(1 + index),
+                ranks,
+                launcher,
+                &self.folder.0,
+            ));
+        }
+        start(&mut groups)?;
+
+        let (cells, skipped) = run_cells(self.arguments, ranks);
+        println!("{}", report::head(&self.arguments.peers, ranks));
+        let mut all = Vec::new();
+        for cell in cells {
+            let records = self.compare_cell(cell, ranks, crowded, &mut groups)?;
+            println!("{}", report::row(cell, &self.arguments.peers, &records));
+            all.push(records);
+        }
+        for cell in skipped {
+            println!("{cell} is left out: all ranks together would hold more than 256 MB");
+        }
+        Ok(all)
+    }
+
+    fn launcher(&self, ranks: usize, crowded: bool) -> Command {
+        let worker = self.worker.to_string_lossy();
+        // Next to the folder in which examples lie.
+        let allhands = self.worker.with_file_name("../allhands");
+        let allhands = allhands.to_string_lossy();
+        let bind = if crowded { "" } else { "--bind" };
+        let words = self.arguments.launcher.split_whitespace().map(|word| {
+            word.replace("{worker}", &worker)
+                .replace("{allhands}", &allhands)
+                .replace("{ranks}", &ranks.to_string())
+                .replace("{bind}", bind)
+        });
+        let mut words = words.filter(|word| !word.is_empty());
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        command
+    }
+
+    /// Rounds of one cell: in each every group has one turn.
+    fn compare_cell(
+        &mut self,
+        cell: Cell,
+        ranks: usize,
+        crowded: bool,
+        groups: &mut [Group<'_>],
+    ) -> Result<Vec<Record>, Error> {
+        let (begin, rounds) = (Instant::now(), self.arguments.rounds);
+        // What is left is shared among the cells that are left, so late cells are not starved.
+        let left = self.end.saturating_duration_since(begin) / self.cells_left.max(1) as u32;
+        self.cells_left -= 1;
+        let mut columns: Vec<Column> = groups.iter().map(|group| Column::new(group.name)).collect();
+        for round in 0..rounds {
+            for place in 0..groups.len() {
+                let turns_left = ((rounds - round) * groups.len() - place) as u32;
+                let time = left.saturating_sub(begin.elapsed()) / turns_left;
+                // Some of the time goes into waking, warming up and checking.
+                let budget = (time * 3 / 4).clamp(BUDGETS.0, BUDGETS.1);
+                let at = (round + place) % groups.len();
+                let flags = if self.arguments.fresh {
+                    board::FRESH
+                } else {
+                    0
+                } | if crowded { board::CROWDED } else { 0 };
+                let turn = Turn {
+                    cell,
+                    budget,
+                    flags,
+                };
+                if columns[at].failure.is_none() {
+                    self.take(&mut groups[at], &mut columns[at], turn)?;
+                }
+            }
+        }
+        let (ours, peers) = columns.split_first().ok_or(Error::Interrupted)?;
+        Ok(record::records(cell, ranks, ours, peers))
+    }
+
+    fn take(
+        &mut self,
+        group: &mut Group<'_>,
+        column: &mut Column,
+        turn: Turn,
+    ) -> Result<(), Error> {
+        let play = || group.turn(turn);
+        let (played, lost) = self.quiet.during(play, processes::interrupted);
+        self.end += lost;
+        match played {
+            Ok(times) => column.rounds.push(times),
+            Err(Failure::Interrupted) => return Err(Error::Interrupted),
+            Err(failure) => {
+                let Name { library, setting } = group.name;
+                eprintln!("{}: {library} ({setting}): {failure}", turn.cell);
+                let is_wrong = matches!(failure, Failure::Wrong { .. });
+                self.is_right &= !is_wrong && library != "allhands";
+                column.failure = Some(failure.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts all groups at once, then waits for each.
+fn start(groups: &mut [Group<'_>]) -> Result<(), Error> {
+    let failed = |name: Name| {
+        move |failure| match failure {
+            Failure::Interrupted => Error::Interrupted,
+            failure => Error::Start {
+                group: format!("{} ({})", name.library, name.setting),
+                failure,
+            },
+        }
+    };
+    for group in groups.iter_mut() {
+        group.start().map_err(failed(group.name))?;
+    }
+    for group in groups.iter_mut() {
+        group.attached().map_err(failed(group.name))?;
+    }
+    Ok(())
+}
