@@ -86,6 +86,9 @@ pub enum Error {
     /// The policy that was set names an algorithm that does not serve this call.
     #[error("{0}")]
     Choice(#[from] ChooseError),
+    /// The table that is installed on this machine is broken.
+    #[error(transparent)]
+    Policy(#[from] crate::policy::PolicyError),
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -114,7 +117,7 @@ impl Error {
             | Error::Layout { .. }
             | Error::Choice(_)
             | Error::Arrival { .. } => true,
-            Error::NoRanks | Error::Transport(_) => false,
+            Error::NoRanks | Error::Policy(_) | Error::Transport(_) => false,
             #[cfg(target_os = "linux")]
             Error::Launch(_) => false,
         }

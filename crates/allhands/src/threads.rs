@@ -2,6 +2,7 @@
 
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::policy;
 use crate::transport::node::{Port, spawn};
 
 /// Runs `rank_main` on `ranks` threads, each with its communicator, and gives what they return, by rank.
@@ -17,7 +18,7 @@ use crate::transport::node::{Port, spawn};
 /// Every rank's function may borrow from the caller, as with [`std::thread::scope`].
 ///
 /// # Errors
-/// [`Error::NoRanks`] if `ranks` is 0; an error that names the rank if one panicked. Ranks that wait for a rank that has
+/// [`Error::NoRanks`] if `ranks` is 0; [`Error::Policy`] if the table that is installed on this machine is broken; an error that names the rank if one panicked. Ranks that wait for a rank that has
 /// panicked or returned get errors from their calls.
 pub fn run<R: Send>(
     ranks: usize,
@@ -26,9 +27,12 @@ pub fn run<R: Send>(
     if ranks == 0 {
         return Err(Error::NoRanks);
     }
+    let policy = policy::installed()?;
     let results = spawn(ranks as u32, |rank, fabric| {
+        let crowded = fabric.is_crowded();
         let port = Port::new(fabric, rank)?;
-        Ok::<R, Error>(rank_main(Communicator::new(port)))
+        let comm = Communicator::new(port, policy.clone(), crowded);
+        Ok::<R, Error>(rank_main(comm))
     })?;
     results.into_iter().collect()
 }

@@ -3,6 +3,7 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::launch::{self, Place, Roll};
+use crate::policy::{self, Policy};
 use crate::transport::node::{Fabric, Membership, Port};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,13 +25,21 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Launch`] if the launcher's word makes no sense, or the process has asked before.
+    /// [`Error::Launch`] if the launcher's word makes no sense, or the process has asked before; [`Error::Policy`] on every
+    /// rank if the table that is installed on this machine is broken; otherwise as any call: every rank must ask.
     pub fn world() -> Result<Communicator, Error> {
         match launch::place()? {
-            Some(place) => Ok(Communicator::new(join(&place)?)),
+            Some(place) => {
+                let port = join(&place)?;
+                let crowded = port.fabric().is_crowded();
+                // What no file and no count of cores decides, until the ranks have agreed on these.
+                let comm = Communicator::new(port, Policy::Mpich2005, false);
+                policy::agree(&comm, crowded)?;
+                Ok(comm)
+            }
             None => {
                 let port = Port::new(Fabric::new(1)?, 0)?;
-                Ok(Communicator::new(port))
+                Ok(Communicator::new(port, policy::installed()?, false))
             }
         }
     }

@@ -1,22 +1,25 @@
-//! `allhands explain`: which algorithm serves a call, which rule decided, and what the others would cost.
+//! `allhands explain`: which algorithm serves a call, which rule or entry decided, and what the others would cost.
 
 use crate::{names, output};
-use allhands::policy::{T3E, predict};
+use allhands::policy::{self, T3E, predict};
 use allhands_core::algorithm::{self, print_parameters};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Explanation, Policy, Question};
 use allhands_core::machine::Nodes;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// Say which algorithm serves a call, and which rule decided
+/// Say which algorithm serves a call, and which rule or measurement decided
 ///
-/// Also why the rules before it did not, and the predicted times of all algorithms that serve the
-/// call, in Hockney's model.
+/// Also why the rules and the entries of tables before it did not, and the predicted times of all
+/// algorithms that serve the call, in Hockney's model.
 ///
 /// Examples:
+///   allhands explain allreduce --ranks 8 --bytes 4096 --crowded yes
 ///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
 ///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
 #[derive(clap::Args)]
@@ -42,9 +45,14 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     root: u32,
 
-    /// Who chooses: mpich-2005, t3e, or an algorithm, NAME or NAME:key=value,…
-    #[arg(long, default_value = "mpich-2005")]
-    policy: String,
+    /// Who chooses: tuned (this machine's table, made by allhands tune), shm (the built-in one), FILE.toml, mpich-2005, t3e,
+    /// or an algorithm, NAME or NAME:key=value,… [default: tuned where there is such a table, otherwise shm]
+    #[arg(long)]
+    policy: Option<String>,
+
+    /// Whether there are more ranks than cores [default: whether this machine has fewer cores]
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    crowded: Option<bool>,
 
     /// The operator does not commute
     #[arg(long)]
@@ -68,6 +76,7 @@ struct Record {
     collective: &'static str,
     ranks: u32,
     bytes: u64,
+    crowded: bool,
     policy: String,
     algorithm: &'static str,
     parameters: String,
@@ -79,13 +88,40 @@ struct Record {
 #[derive(Serialize)]
 struct RuleRecord {
     rule: String,
-    source: &'static str,
+    source: String,
     verdict: String,
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("'{text}' is neither yes nor no")),
+    }
+}
+
+/// The policy that the user names, or the one that communicators have at first.
+fn policy(name: Option<&str>) -> anyhow::Result<Policy> {
+    match name {
+        None => Ok(policy::installed()?),
+        Some("tuned") => {
+            let file = policy::file().filter(|file| file.exists());
+            let missing = "there is no table of this machine yet; allhands tune makes one";
+            file.context(missing)?;
+            Ok(policy::installed()?)
+        }
+        Some(name) if name.ends_with(".toml") => {
+            let table = policy::read(Path::new(name))?;
+            Ok(Policy::Tuned(Arc::new(table)))
+        }
+        Some(name) => Ok(Policy::parse(name)),
+    }
 }
 
 /// Explains.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let policy = Policy::parse(&arguments.policy);
+    let policy = policy(arguments.policy.as_deref())?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let commutative = !arguments.non_commutative;
     let call = Call {
         root: arguments.root,
@@ -99,6 +135,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bytes: arguments.bytes,
         irregular: arguments.irregular,
         user_operator: arguments.user_operator || arguments.non_commutative,
+        crowded: (arguments.crowded).unwrap_or(arguments.ranks as usize > cores),
     };
     let explained =
         choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;
@@ -114,14 +151,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Record {
     let choice = &explained.choice;
     let rules = explained.considered.iter().map(|considered| RuleRecord {
-        rule: considered.rule.to_string(),
-        source: considered.rule.citation,
+        rule: considered.candidate.to_string(),
+        source: considered.candidate.source().to_string(),
         verdict: considered.verdict.to_string(),
     });
     Record {
         collective: arguments.collective.name(),
         ranks: arguments.ranks,
         bytes: arguments.bytes,
+        crowded: explained.facts.crowded,
         policy: policy.to_string(),
         algorithm: choice.algorithm.name,
         parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
@@ -169,19 +207,24 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
     } else {
         format!(":{parameters}")
     };
+    let cores = if record.crowded {
+        "fewer cores"
+    } else {
+        "a core each"
+    };
     writeln!(
         out,
-        "{collective}, {ranks} ranks, {bytes} bytes, policy {policy}: {algorithm}{with}"
+        "{collective}, {ranks} ranks, {cores}, {bytes} bytes, policy {policy}: {algorithm}{with}"
     )?;
     writeln!(out, "because: {reason}")?;
     if !record.rules.is_empty() {
-        let mut table = output::table(&["rule", "source", "verdict"]);
+        let mut table = output::table(&["rule or entry", "source", "verdict"]);
         for rule in &record.rules {
-            table.add_row([&rule.rule, rule.source, &rule.verdict]);
+            table.add_row([&rule.rule, &rule.source, &rule.verdict]);
         }
         writeln!(
             out,
-            "\nThe rules, in the order in which they are tried:\n{}",
+            "\nIn the order in which they are tried:\n{}",
             table.trim_fmt()
         )?;
     }

@@ -1,22 +1,31 @@
 //! Choosing: which algorithm serves a call, and why; the only place that knows thresholds.
 //!
-//! A policy is a table of rules, tried in order. Every rule asks only what all ranks know to be equal, so ranks never
-//! disagree. A rule whose algorithm does not serve the call gives way to the next one; an algorithm never
-//! falls back to another by itself.
+//! A policy is a table of rules, tried in order, or a table of what was measured with the rules behind it. Both ask only
+//! what all ranks know to be equal, so ranks never disagree. A rule or an entry whose algorithm does not serve the call
+//! gives way to the next one; an algorithm never falls back to another by itself.
 
+mod error;
 mod presets;
 mod rule;
+mod table;
+mod text;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
 
+pub use error::ChooseError;
 pub use presets::{MPICH_2005, T3E};
 pub use rule::{Condition, Facts, Rule, Take, counts_known, largest_exponent_gap};
+pub use table::{Cell, Entry, Row, Table};
+pub use text::{Mistake, TableError};
+pub use verdict::{Candidate, Choice, Considered, Explanation, Listed, Verdict};
 
-use crate::algorithm::{self, Algorithm, ParameterError, Requirement, Unsuitable};
+use crate::algorithm::{self, Algorithm, Requirement};
 use crate::call::{Call, Collective};
 use crate::schedule::Shape;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -36,10 +45,12 @@ pub struct Question {
     pub irregular: bool,
     /// Whether the operator is the user's own.
     pub user_operator: bool,
+    /// Whether there are more ranks than cores; every rank must say the same.
+    pub crowded: bool,
 }
 
 impl Question {
-    /// A regular call with `bytes` and an operator of the library's.
+    /// A regular call with `bytes` and an operator of the library's, among no more ranks than cores.
     #[must_use]
     pub const fn new(call: Call, bytes: u64) -> Question {
         Question {
@@ -47,9 +58,13 @@ impl Question {
             bytes,
             irregular: false,
             user_operator: false,
+            crowded: false,
         }
     }
 }
+
+/// The built-in table for ranks that share memory, as `allhands tune` writes one.
+const SHARED_MEMORY: &str = include_str!("shm.toml");
 
 /// Who chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +75,8 @@ pub enum Policy {
     Mpich2005,
     /// The fastest on a Cray T3E (T 5.4).
     T3e,
+    /// What was the fastest when it was measured; where nothing of it serves the call, [`Policy::Mpich2005`].
+    Tuned(Arc<Table>),
     /// The user: one algorithm.
     Fixed {
         /// Its name.
@@ -71,7 +88,17 @@ pub enum Policy {
 
 impl Policy {
     /// The policies that are presets, by the names that the user types.
-    pub const NAMES: [&'static str; 2] = ["mpich-2005", "t3e"];
+    pub const NAMES: [&'static str; 3] = ["mpich-2005", "t3e", "shm"];
+
+    /// The built-in table for ranks that share memory.
+    ///
+    /// # Panics
+    /// Never: the table is a part of this crate, and read in its tests.
+    #[must_use]
+    pub fn shared_memory() -> Policy {
+        let table = Table::parse("shm", SHARED_MEMORY).expect("the built-in table is right");
+        Policy::Tuned(Arc::new(table))
+    }
 
     /// The preset called `text`, or the algorithm that `text` says as `name[:key=value,…]`.
     #[must_use]
@@ -79,6 +106,7 @@ impl Policy {
         match text {
             "mpich-2005" => Policy::Mpich2005,
             "t3e" => Policy::T3e,
+            "shm" => Policy::shared_memory(),
             _ => {
                 let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
                 Policy::Fixed {
@@ -94,10 +122,20 @@ impl Policy {
         let own: &'static [Rule] = match self {
             Policy::Mpich2005 => MPICH_2005,
             Policy::T3e if T3E.iter().any(|r| r.collective == collective) => T3E,
-            Policy::T3e => MPICH_2005,
+            Policy::T3e | Policy::Tuned(_) => MPICH_2005,
             Policy::Fixed { .. } => &[],
         };
         own.iter().filter(move |r| r.collective == collective)
+    }
+
+    /// What is tried for such calls, in order: what tables have about them, then rules.
+    fn candidates(&self, facts: &Facts) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        if let Policy::Tuned(first) = self {
+            candidates.extend(first.chain().flat_map(|t| Candidate::of_table(t, facts)));
+        }
+        candidates.extend(self.rules(facts.call.collective).map(Candidate::Rule));
+        candidates
     }
 }
 
@@ -106,142 +144,12 @@ impl fmt::Display for Policy {
         match self {
             Policy::Mpich2005 => f.pad("mpich-2005"),
             Policy::T3e => f.pad("t3e"),
+            Policy::Tuned(table) => f.pad(&table.name),
             Policy::Fixed { name, parameters } if parameters.is_empty() => f.pad(name),
             Policy::Fixed { name, parameters } => write!(f, "{name}:{parameters}"),
         }
     }
 }
-
-/// What was chosen.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// The algorithm.
-    pub algorithm: &'static Algorithm,
-    /// The call with the parameters that go with it.
-    pub shape: Shape,
-    /// The rule that decided; `None` if the user did.
-    pub rule: Option<&'static Rule>,
-    /// Why, in words: the rule, its source, and which rules before it had to give way.
-    pub reason: String,
-}
-
-/// What became of a rule.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// It decided.
-    Decided,
-    /// This condition does not hold.
-    Fails(Condition),
-    /// Its algorithm does not serve the call.
-    Unsuitable(&'static str, Unsuitable),
-    /// Its algorithm passes blocks through ranks that do not know their lengths.
-    NeedsAllCounts(&'static str),
-    /// There is no such algorithm.
-    Missing(&'static str),
-    /// The algorithm does not have the parameters.
-    Parameters(ParameterError),
-    /// A rule before it decided.
-    NotReached,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Verdict::Decided => write!(f, "decides"),
-            Verdict::Fails(condition) => write!(f, "no: not {condition}"),
-            Verdict::Unsuitable(name, why) => write!(f, "gives way: {name} {why}"),
-            Verdict::NeedsAllCounts(name) => write!(
-                f,
-                "gives way: {name} passes blocks through ranks that do not know their lengths"
-            ),
-            Verdict::Missing(name) => write!(f, "gives way: there is no {name}"),
-            Verdict::Parameters(error) => write!(f, "gives way: {error}"),
-            Verdict::NotReached => write!(f, "not reached"),
-        }
-    }
-}
-
-/// A rule and what became of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Considered {
-    /// The rule.
-    pub rule: &'static Rule,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// The predicted times that it compared.
-    pub predictions: Vec<(&'static str, f64)>,
-}
-
-/// A choice with everything that was considered, for `explain`.
-#[derive(Clone, Debug)]
-pub struct Explanation {
-    /// What the rules were asked about.
-    pub facts: Facts,
-    /// Every rule of the policy for this collective; empty if the user fixed the algorithm.
-    pub considered: Vec<Considered>,
-    /// What was chosen.
-    pub choice: Choice,
-}
-
-/// Why nothing was chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChooseError {
-    /// The collective has no algorithm of this name.
-    NoSuchAlgorithm {
-        /// The collective.
-        collective: Collective,
-        /// What was typed.
-        name: String,
-    },
-    /// The algorithm that the user fixed does not have these parameters.
-    Parameters(ParameterError),
-    /// The algorithm that the user fixed does not serve the call.
-    Unsuitable {
-        /// Its name.
-        name: &'static str,
-        /// Why not.
-        why: Unsuitable,
-    },
-    /// The algorithm that the user fixed passes blocks through ranks that do not know their lengths.
-    NeedsAllCounts {
-        /// Its name.
-        name: &'static str,
-    },
-    /// No rule's algorithm serves the call.
-    NoRule {
-        /// The collective.
-        collective: Collective,
-    },
-}
-
-impl fmt::Display for ChooseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ChooseError::NoSuchAlgorithm { collective, name } => {
-                let known: Vec<&str> = algorithm::of(*collective).map(|a| a.name).collect();
-                let presets = Policy::NAMES.join(", ");
-                write!(
-                    f,
-                    "{collective} has no algorithm '{name}'; it has {} (and the policies {presets})",
-                    known.join(", ")
-                )
-            }
-            ChooseError::Parameters(error) => error.fmt(f),
-            ChooseError::Unsuitable { name, why } => write!(f, "{name} {why}"),
-            ChooseError::NeedsAllCounts { name } => write!(
-                f,
-                "{name} passes blocks through ranks that do not know their lengths; it needs equal blocks"
-            ),
-            ChooseError::NoRule { collective } => {
-                write!(f, "no rule's algorithm serves this {collective}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for ChooseError {}
 
 /// The algorithm that `policy` takes for `question`.
 ///
@@ -255,7 +163,7 @@ pub fn choose(
     explain(policy, question, predict).map(|explanation| explanation.choice)
 }
 
-/// [`choose`], with every rule that was considered and what became of it.
+/// [`choose`], with every rule and entry that was considered and what became of it.
 ///
 /// # Errors
 /// As [`choose`].
@@ -275,20 +183,18 @@ pub fn explain(
     }
     let collective = question.call.collective;
     let (mut considered, mut chosen) = (Vec::new(), None);
-    for rule in policy.rules(collective) {
+    for candidate in policy.candidates(&facts) {
         let mut predictions = Vec::new();
         let verdict = if chosen.is_some() {
             Verdict::NotReached
         } else {
-            match apply(rule, &facts, predict, &mut predictions) {
+            match apply(&candidate, &facts, predict, &mut predictions) {
                 Ok((algorithm, shape)) => {
-                    let reason = reason(policy, rule, &considered);
-                    let rule = Some(rule);
                     chosen = Some(Choice {
                         algorithm,
                         shape,
-                        rule,
-                        reason,
+                        reason: reason(policy, &candidate, &considered),
+                        candidate: Some(candidate.clone()),
                     });
                     Verdict::Decided
                 }
@@ -296,7 +202,7 @@ pub fn explain(
             }
         };
         considered.push(Considered {
-            rule,
+            candidate,
             verdict,
             predictions,
         });
@@ -309,13 +215,20 @@ pub fn explain(
     })
 }
 
-/// What the rule takes, or what is against it.
+/// What the candidate takes, or what is against it.
 fn apply(
-    rule: &'static Rule,
+    candidate: &Candidate,
     facts: &Facts,
     predict: Predictor<'_>,
     predictions: &mut Vec<(&'static str, f64)>,
 ) -> Result<(&'static Algorithm, Shape), Verdict> {
+    let rule = match candidate {
+        Candidate::Rule(rule) => rule,
+        Candidate::Listed(listed) => {
+            return suitable(facts, &listed.entry.name, &listed.entry.parameters);
+        }
+        Candidate::Unlisted { .. } => return Err(Verdict::NotMeasured),
+    };
     if let Some(fails) = rule.when.iter().find(|c| !c.holds(facts)) {
         return Err(Verdict::Fails(fails.clone()));
     }
@@ -336,18 +249,20 @@ fn apply(
             }
         }
     }
-    let nothing = against.unwrap_or(Verdict::Missing("algorithm to compare"));
+    let nothing = against.unwrap_or(Verdict::Missing("algorithm to compare".into()));
     best.map(|(_, found)| found).ok_or(nothing)
 }
 
 /// The algorithm if it serves the call, or what is against it.
 fn suitable(
     facts: &Facts,
-    name: &'static str,
+    name: &str,
     parameters: &str,
 ) -> Result<(&'static Algorithm, Shape), Verdict> {
     let call = facts.call;
-    let algorithm = algorithm::find(call.collective, name).ok_or(Verdict::Missing(name))?;
+    let found = algorithm::find(call.collective, name);
+    let algorithm = found.ok_or_else(|| Verdict::Missing(name.into()))?;
+    let name = algorithm.name;
     let shape = algorithm
         .shape(call, parameters)
         .map_err(Verdict::Parameters)?;
@@ -371,27 +286,40 @@ fn fixed(facts: &Facts, name: &str, parameters: &str) -> Result<Choice, ChooseEr
         Ok((algorithm, shape)) => Ok(Choice {
             algorithm,
             shape,
-            rule: None,
+            candidate: None,
             reason: "fixed by the user".to_string(),
         }),
         Err(Verdict::Parameters(error)) => Err(ChooseError::Parameters(error)),
         Err(Verdict::Unsuitable(name, why)) => Err(ChooseError::Unsuitable { name, why }),
         Err(Verdict::NeedsAllCounts(name)) => Err(ChooseError::NeedsAllCounts { name }),
-        Err(Verdict::Decided | Verdict::Fails(_) | Verdict::Missing(_) | Verdict::NotReached) => {
-            Err(missing())
-        }
+        Err(
+            Verdict::Decided
+            | Verdict::Fails(_)
+            | Verdict::Missing(_)
+            | Verdict::NotMeasured
+            | Verdict::NotReached,
+        ) => Err(missing()),
     }
 }
 
-fn reason(policy: &Policy, rule: &Rule, before: &[Considered]) -> String {
-    let mut reason = alloc::format!("{policy}: {rule} ({})", rule.citation);
-    for Considered { rule, verdict, .. } in before {
+fn reason(policy: &Policy, decides: &Candidate, before: &[Considered]) -> String {
+    let mut reason = alloc::format!("{policy}: {decides} ({})", decides.source());
+    for considered in before {
+        let Considered {
+            candidate, verdict, ..
+        } = considered;
         match verdict {
             Verdict::Unsuitable(..)
             | Verdict::NeedsAllCounts(_)
             | Verdict::Missing(_)
+            | Verdict::NotMeasured
             | Verdict::Parameters(_) => {
-                reason.push_str(&alloc::format!("; the rule \"{rule}\" {verdict}"));
+                let what = match candidate {
+                    Candidate::Rule(_) => "rule",
+                    Candidate::Listed(_) => "entry",
+                    Candidate::Unlisted { .. } => "question",
+                };
+                reason.push_str(&alloc::format!("; the {what} \"{candidate}\" {verdict}"));
             }
             Verdict::Decided | Verdict::Fails(_) | Verdict::NotReached => {}
         }

@@ -12,8 +12,12 @@ pub struct Facts {
     pub call: Call,
     /// The size in bytes as T states its cutoffs, or `None` where not every rank knows it.
     pub size: Option<u64>,
+    /// The same size as the user says it, which tables go by.
+    pub bytes: Option<u64>,
     /// Whether the operator is the user's own.
     pub user_operator: bool,
+    /// Whether there are more ranks than cores.
+    pub crowded: bool,
 }
 
 impl Facts {
@@ -26,6 +30,7 @@ impl Facts {
             bytes,
             irregular,
             user_operator,
+            crowded,
         } = *question;
         let size = match call.collective {
             Collective::Gather | Collective::Scatter | Collective::Allgather => {
@@ -44,7 +49,9 @@ impl Facts {
         Facts {
             call,
             size: (!hidden).then_some(size),
+            bytes: (!hidden).then_some(bytes),
             user_operator,
+            crowded,
         }
     }
 
@@ -127,6 +134,7 @@ impl Condition {
             call,
             size,
             user_operator,
+            ..
         } = facts;
         let sized = |holds: fn(u64, u64) -> bool, bound: u64| size.is_some_and(|s| holds(s, bound));
         match self {

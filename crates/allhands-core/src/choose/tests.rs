@@ -1,8 +1,11 @@
 //! The presets at both sides of each threshold, and that they always choose something that serves the call.
 
 use super::*;
+use crate::algorithm::Unsuitable;
 use std::collections::BTreeSet;
 use std::println;
+
+mod tuned;
 
 const KB: u64 = 1024;
 
@@ -262,6 +265,7 @@ fn questions(collective: Collective, ranks: u32) -> Vec<Question> {
                 bytes,
                 irregular,
                 user_operator,
+                crowded: false,
             });
         }
     }
@@ -269,13 +273,16 @@ fn questions(collective: Collective, ranks: u32) -> Vec<Question> {
 }
 
 fn check_considered(considered: &[Considered]) {
-    for Considered { rule, verdict, .. } in considered {
+    for Considered {
+        candidate, verdict, ..
+    } in considered
+    {
         assert!(
             !matches!(verdict, Verdict::Parameters(_)),
-            "{rule}: {verdict}"
+            "{candidate}: {verdict}"
         );
         if REQUIRE_ALL && matches!(verdict, Verdict::Missing(_)) {
-            panic!("{rule}: {verdict}");
+            panic!("{candidate}: {verdict}");
         }
     }
 }

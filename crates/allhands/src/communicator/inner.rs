@@ -19,6 +19,8 @@ pub(super) struct Inner {
     pub(super) active: Vec<Option<Active>>,
     pub(super) under_way: usize,
     pub(super) policy: Policy,
+    /// Whether there are more ranks than cores, as all ranks have agreed.
+    pub(super) crowded: bool,
     pub(super) next_window: u64,
 }
 
@@ -93,7 +95,7 @@ impl Inner {
     ) -> Result<(&'static Algorithm, Shape), Error> {
         match &operation.algorithm {
             Some(name) => named(call, name),
-            None => policy::choose(&self.policy, operation, call, layout),
+            None => policy::choose(&self.policy, operation, call, layout, self.crowded),
         }
     }
 

@@ -29,14 +29,16 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    pub(crate) fn new(port: Port) -> Communicator {
+    /// The communicator of a port; policy and crowdedness are the same on every rank.
+    pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
         let (rank, size) = (port.rank() as usize, port.ranks() as usize);
         let inner = Inner {
             port,
             cache: PlanCache::new(),
             active: Vec::new(),
             under_way: 0,
-            policy: Policy::default(),
+            policy,
+            crowded,
             next_window: 0,
         };
         Communicator {
@@ -58,17 +60,27 @@ impl Communicator {
         self.size
     }
 
-    /// Whether the ranks' machine has more ranks than cores, so that they take turns.
+    /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
-        self.inner.borrow().port.fabric().is_crowded()
+        self.inner.borrow().crowded
     }
 
     /// Sets who chooses algorithms; every rank must set the same.
+    ///
+    /// At first it is what [`policy::installed`](crate::policy::installed) says: the table that `allhands tune` has made
+    /// on this machine, or the built-in one.
     pub fn set_policy(&self, policy: Policy) {
         let mut inner = self.inner.borrow_mut();
         inner.policy = policy;
         inner.cache = PlanCache::new();
+    }
+
+    /// Sets what the ranks have agreed on.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_agreed(&self, policy: Policy, crowded: bool) {
+        self.inner.borrow_mut().crowded = crowded;
+        self.set_policy(policy);
     }
 
     /// Runs an operation and waits for its end.

@@ -48,9 +48,9 @@ impl Communicator {
         let fabric = unsafe { parent.open(offsets[members[0] as usize], &members) };
         let rank = members.iter().position(|r| *r as usize == self.rank);
         let port = Port::new(fabric, rank.unwrap_or(0) as u32)?;
-        let policy = self.inner.borrow().policy.clone();
-        let new = Communicator::new(port);
-        new.set_policy(policy);
-        Ok(Some(new))
+        let inner = self.inner.borrow();
+        let policy = inner.policy.clone();
+        // The others take turns with these ranks still.
+        Ok(Some(Communicator::new(port, policy, inner.crowded)))
     }
 }

@@ -1,14 +1,23 @@
 //! Policies: who chooses the algorithm of a call that names none.
 
+mod installed;
+mod machine;
+
+pub use installed::{PolicyError, file, installed, read};
+pub use machine::machine;
+
+#[cfg(target_os = "linux")]
+pub(crate) use installed::agree;
+
 use crate::error::Error;
 use crate::operation::Operation;
 use allhands_core::algorithm::Algorithm;
-use allhands_core::call::Call;
+use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Question};
 use allhands_core::cost::{self, Hockney};
 use allhands_core::schedule::{Layout, Shape};
 
-pub use allhands_core::choose::Policy;
+pub use allhands_core::choose::{Policy, Table, TableError};
 
 /// The machine with which a policy predicts where it has no measured cutoff: 10 µs a message, 330 MB/s, and
 /// reductions at 1 GB/s, about a node of the T3E 900 in T 5.
@@ -26,13 +35,18 @@ pub(crate) fn choose(
     operation: &Operation<'_>,
     call: &Call,
     layout: &Layout,
+    crowded: bool,
 ) -> Result<(&'static Algorithm, Shape), Error> {
     let size = operation.element.bytes as u64;
     let bytes = match layout {
         Layout::Even(elements) | Layout::Regular(elements) => *elements as u64 * size,
         // Every rank knows these counts, so the mean decides alike everywhere.
         Layout::Blocks(counts) => {
-            (counts.iter().sum::<usize>() as u64 * size).div_ceil(counts.len().max(1) as u64)
+            let total = counts.iter().sum::<usize>() as u64 * size;
+            match call.collective {
+                Collective::ReduceScatter => total,
+                _ => total.div_ceil(counts.len().max(1) as u64),
+            }
         }
         Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
     };
@@ -41,6 +55,7 @@ pub(crate) fn choose(
         bytes,
         irregular: operation.irregular(),
         user_operator: operation.reduction.is_some_and(|r| r.signature.is_user()),
+        crowded,
     };
     let choice = choose::choose(policy, &question, &predict)?;
     Ok((choice.algorithm, choice.shape))

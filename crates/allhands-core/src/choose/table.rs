@@ -1,0 +1,254 @@
+//! Tables: for each collective, number of ranks and size, what was the fastest on a machine.
+
+use super::Facts;
+use crate::call::Collective;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// An algorithm with its parameters, and the time that was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The algorithm's name; one that is not registered is passed over.
+    pub name: String,
+    /// Its parameters, `key=value,…`.
+    pub parameters: String,
+    /// The median time, in nanoseconds, if it was measured.
+    pub time_ns: Option<u64>,
+}
+
+impl fmt::Display for Entry {
+    /// As the text form has it: `NAME`, `NAME:key=value,…`, and after a space the microseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.parameters.is_empty() {
+            write!(f, ":{}", self.parameters)?;
+        }
+        self.time_ns.map_or(Ok(()), |ns| write!(f, " {}", Us(ns)))
+    }
+}
+
+/// Nanoseconds, said in microseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Us(pub(super) u64);
+
+impl fmt::Display for Us {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// What is fastest at one size, and what to take where that does not serve the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The size, as in [`Question::bytes`](super::Question::bytes).
+    pub bytes: u64,
+    /// The best first.
+    pub ranking: Vec<Entry>,
+}
+
+/// A collective among one number of ranks that share memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The collective.
+    pub collective: Collective,
+    /// Whether there were more ranks than cores.
+    pub crowded: bool,
+    /// The number of ranks.
+    pub ranks: u32,
+    /// The day on which it was measured, if it was.
+    pub measured: Option<String>,
+    /// By size, which grows.
+    cells: Vec<Cell>,
+}
+
+impl Row {
+    /// A row without cells.
+    #[must_use]
+    pub fn new(collective: Collective, ranks: u32, crowded: bool) -> Row {
+        Row {
+            collective,
+            crowded,
+            ranks,
+            measured: None,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Its cells, by size, which grows.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Puts a cell into its place; gives the one of that size that was there.
+    pub fn insert(&mut self, cell: Cell) -> Option<Cell> {
+        match self.cells.binary_search_by_key(&cell.bytes, |c| c.bytes) {
+            Ok(at) => Some(core::mem::replace(&mut self.cells[at], cell)),
+            Err(at) => {
+                self.cells.insert(at, cell);
+                None
+            }
+        }
+    }
+
+    fn key(&self) -> (Collective, bool, u32) {
+        (self.collective, self.crowded, self.ranks)
+    }
+}
+
+/// What was the fastest on a machine, among ranks that share memory.
+///
+/// A number of ranks or a size that the table does not have is served by the nearest that it has, geometrically; of two
+/// that are as near, by the smaller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What it is called: `shm`, or its file.
+    pub name: String,
+    /// The machine on which it was measured.
+    pub machine: String,
+    /// The version of Allhands with which it was measured.
+    pub version: String,
+    /// By collective, crowdedness and number of ranks, which grow.
+    rows: Vec<Row>,
+    /// The table that is asked after this one.
+    otherwise: Option<Arc<Table>>,
+}
+
+impl Table {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(name: &str, machine: &str, version: &str) -> Table {
+        Table {
+            name: name.into(),
+            machine: machine.into(),
+            version: version.into(),
+            ..Table::default()
+        }
+    }
+
+    /// The same table; where it has nothing that serves a call, `next` is asked.
+    #[must_use]
+    pub fn or(self, next: Arc<Table>) -> Table {
+        Table {
+            otherwise: Some(next),
+            ..self
+        }
+    }
+
+    /// Its rows, by collective, crowdedness and number of ranks.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Puts a row into its place; gives the one that was there.
+    pub fn insert(&mut self, row: Row) -> Option<Row> {
+        match self.rows.binary_search_by_key(&row.key(), Row::key) {
+            Ok(at) => Some(core::mem::replace(&mut self.rows[at], row)),
+            Err(at) => {
+                self.rows.insert(at, row);
+                None
+            }
+        }
+    }
+
+    /// The row of just this collective, number of ranks and crowdedness.
+    #[must_use]
+    pub fn row(&self, collective: Collective, ranks: u32, crowded: bool) -> Option<&Row> {
+        let key = (collective, crowded, ranks);
+        let at = self.rows.binary_search_by_key(&key, Row::key).ok()?;
+        Some(&self.rows[at])
+    }
+
+    /// This table and those that are asked after it.
+    pub(super) fn chain(&self) -> impl Iterator<Item = &Table> {
+        core::iter::successors(Some(self), |table| table.otherwise.as_deref())
+    }
+
+    /// The row and the cell that are the nearest to what is asked about.
+    ///
+    /// Where not every rank knows the size, it is the middle cell.
+    #[must_use]
+    pub fn find(&self, facts: &Facts) -> Option<(&Row, &Cell)> {
+        let (collective, crowded) = (facts.call.collective, facts.crowded);
+        let first = (collective, crowded);
+        let of = |row: &Row| (row.collective, row.crowded);
+        let from = self.rows.partition_point(|row| of(row) < first);
+        let to = self.rows.partition_point(|row| of(row) <= first);
+        let row = nearest(&self.rows[from..to], u64::from(facts.call.ranks), |row| {
+            u64::from(row.ranks)
+        })?;
+        let cell = match facts.bytes {
+            Some(bytes) => nearest(&row.cells, bytes, |cell| cell.bytes)?,
+            None => row.cells.get(row.cells.len().saturating_sub(1) / 2)?,
+        };
+        Some((row, cell))
+    }
+}
+
+/// Of items whose size grows the nearest to `wanted`: the one with the smaller quotient of the sizes, else the smaller.
+fn nearest<T>(items: &[T], wanted: u64, size: impl Fn(&T) -> u64) -> Option<&T> {
+    let above = items.partition_point(|item| size(item) < wanted);
+    let below = above.checked_sub(1).map(|at| &items[at]);
+    match (below, items.get(above)) {
+        (Some(below), Some(above)) => {
+            let wide = |n: u64| u128::from(n.max(1));
+            let nearer_above = wide(size(below)) * wide(size(above)) < wide(wanted) * wide(wanted);
+            // What is there exactly is the nearest, also where 0 counts as 1.
+            Some(if nearer_above || size(above) == wanted {
+                above
+            } else {
+                below
+            })
+        }
+        (below, above) => above.or(below),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_is_so_geometrically() {
+        let sizes = [0, 8, 32, 4096];
+        let near = |wanted| *nearest(&sizes, wanted, |s| *s).unwrap();
+        for (wanted, expected) in [
+            (0, 0),
+            (1, 0),
+            (2, 0),
+            (3, 8),
+            (8, 8),
+            (16, 8),
+            (17, 32),
+            (362, 32),
+            (363, 4096),
+            (u64::MAX, 4096),
+        ] {
+            assert_eq!(near(wanted), expected, "{wanted}");
+        }
+        assert_eq!(nearest(&[] as &[u64], 3, |s| *s), None);
+    }
+
+    #[test]
+    fn rows_and_cells_have_their_places() {
+        let mut table = Table::new("t", "m", "0");
+        for (ranks, crowded) in [(8, true), (2, false), (4, true), (4, false)] {
+            let mut row = Row::new(Collective::Scan, ranks, crowded);
+            for bytes in [64, 8] {
+                let ranking = Vec::new();
+                assert!(row.insert(Cell { bytes, ranking }).is_none());
+            }
+            assert_eq!(row.cells()[0].bytes, 8);
+            assert!(table.insert(row).is_none());
+        }
+        let order: Vec<(bool, u32)> = table.rows().iter().map(|r| (r.crowded, r.ranks)).collect();
+        assert_eq!(order, [(false, 2), (false, 4), (true, 4), (true, 8)]);
+        let again = table.insert(Row::new(Collective::Scan, 8, true));
+        assert_eq!(again.unwrap().cells().len(), 2);
+        assert!(table.row(Collective::Scan, 8, true).is_some());
+        assert!(table.row(Collective::Exscan, 8, true).is_none());
+    }
+}

@@ -1,0 +1,162 @@
+//! The installed table: what `allhands tune` has measured on this machine, found in the user's cache.
+
+use super::{Policy, Table, TableError, machine};
+#[cfg(target_os = "linux")]
+use crate::{Communicator, Error, operation};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why the table that is installed on this machine cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The table has a mistake.
+    #[error("{file}, {source}; mend or remove the file")]
+    Table {
+        /// The file.
+        file: String,
+        /// The line and what is wrong there.
+        source: TableError,
+    },
+    /// The file is there but cannot be read.
+    #[error("{file} cannot be read: {why}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        why: String,
+    },
+}
+
+/// Where `allhands tune` puts this machine's table, and where it is sought: `tuned-<machine>-<version>.toml` in the folder
+/// `allhands` of the user's cache, `$XDG_CACHE_HOME` or `~/.cache`. `None` if the user has no such place.
+#[must_use]
+pub fn file() -> Option<PathBuf> {
+    let name = format!("tuned-{}-{}.toml", machine(), env!("CARGO_PKG_VERSION"));
+    Some(folder()?.join(name))
+}
+
+fn folder() -> Option<PathBuf> {
+    let place = |name| Some(PathBuf::from(std::env::var_os(name)?)).filter(|p| p.is_absolute());
+    let cache = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
+    Some(cache.join("allhands"))
+}
+
+/// Reads a table from a file.
+///
+/// # Errors
+/// A [`PolicyError`] that names the file and, for a mistake in it, the line.
+pub fn read(path: &Path) -> Result<Table, PolicyError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(file, &text),
+        Err(error) => Err(unreadable(file, &error)),
+    }
+}
+
+fn unreadable(file: String, error: &std::io::Error) -> PolicyError {
+    let why = error.to_string();
+    PolicyError::Unreadable { file, why }
+}
+
+fn parse(file: String, text: &str) -> Result<Table, PolicyError> {
+    Table::parse(&file, text).map_err(|source| PolicyError::Table { file, source })
+}
+
+/// Who chooses for ranks that share memory unless they say otherwise: this machine's table with the built-in one behind it
+/// or, where `allhands tune` has not been run, the built-in one alone.
+///
+/// # Errors
+/// A [`PolicyError`] if there is a table but it is broken.
+pub fn installed() -> Result<Policy, PolicyError> {
+    Found::here().policy()
+}
+
+/// What was found in this machine's place for a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Text { file: String, text: String },
+    Unreadable { file: String, why: String },
+}
+
+impl Found {
+    fn here() -> Found {
+        // The name of the machine takes longer to make than this to say no.
+        let place = folder().filter(|folder| folder.is_dir());
+        let Some(path) = place.and_then(|_| file()) else {
+            return Found::Nothing;
+        };
+        let file = path.display().to_string();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Found::Text { file, text },
+            Err(error) if error.kind() == ErrorKind::NotFound => Found::Nothing,
+            Err(error) => Found::Unreadable {
+                file,
+                why: error.to_string(),
+            },
+        }
+    }
+
+    fn policy(self) -> Result<Policy, PolicyError> {
+        match (self, Policy::shared_memory()) {
+            (Found::Text { file, text }, Policy::Tuned(built_in)) => {
+                let table = parse(file, &text)?.or(built_in);
+                Ok(Policy::Tuned(Arc::new(table)))
+            }
+            (Found::Unreadable { file, why }, _) => Err(PolicyError::Unreadable { file, why }),
+            (Found::Nothing | Found::Text { .. }, built_in) => Ok(built_in),
+        }
+    }
+
+    /// As three numbers and the bytes that two of them count, to be told to other ranks.
+    #[cfg(target_os = "linux")]
+    fn told(&self) -> ([u64; 3], Vec<u8>) {
+        let (kind, file, text) = match self {
+            Found::Nothing => (0, "", ""),
+            Found::Text { file, text } => (1, file.as_str(), text.as_str()),
+            Found::Unreadable { file, why } => (2, file.as_str(), why.as_str()),
+        };
+        let bytes = [file.as_bytes(), text.as_bytes()].concat();
+        ([kind, file.len() as u64, text.len() as u64], bytes)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn heard(kind: u64, file_bytes: u64, bytes: &[u8]) -> Found {
+        let (file, text) = bytes.split_at((file_bytes as usize).min(bytes.len()));
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (file, text) = (said(file), said(text));
+        match kind {
+            0 => Found::Nothing,
+            1 => Found::Text { file, text },
+            _ => Found::Unreadable { file, why: text },
+        }
+    }
+}
+
+/// Gives every rank what rank 0 has found, so that ranks can never choose differently, whatever happens to the file in
+/// between; and what rank 0 says of the cores.
+///
+/// # Errors
+/// On every rank the same [`PolicyError`] if the table is broken; otherwise as any call.
+#[cfg(target_os = "linux")]
+pub(crate) fn agree(comm: &Communicator, crowded: bool) -> Result<(), Error> {
+    let found = if comm.rank() == 0 {
+        Found::here()
+    } else {
+        Found::Nothing
+    };
+    let (numbers, mut bytes) = found.told();
+    let [kind, file_bytes, text_bytes] = numbers;
+    let mut told = [kind, file_bytes, text_bytes, u64::from(crowded)];
+    comm.run(operation::broadcast(&mut told, 0))?;
+    let [kind, file_bytes, text_bytes, crowded] = told;
+    bytes.resize((file_bytes + text_bytes) as usize, 0);
+    if !bytes.is_empty() {
+        comm.run(operation::broadcast(&mut bytes, 0))?;
+    }
+    let policy = Found::heard(kind, file_bytes, &bytes).policy()?;
+    comm.set_agreed(policy, crowded != 0);
+    Ok(())
+}
