@@ -1,0 +1,8 @@
+//! Ranks that are processes: what threads do, they do too; and they are killed.
+#![cfg(all(target_os = "linux", not(loom)))]
+
+#[path = "../suite/property/mod.rs"]
+mod property;
+
+mod properties;
+mod world;

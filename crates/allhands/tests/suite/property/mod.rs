@@ -1,0 +1,177 @@
+//! The property that is tried on every engine: each rank gets what the serial definition says, for random calls.
+
+mod call;
+mod serial;
+
+use allhands::{Communicator, LogicalAnd, Max, Ordered, Sum};
+use allhands_core::algorithm::Algorithm;
+use allhands_core::call::{Call, Collective};
+use proptest::prelude::{Strategy, any};
+
+/// One call to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub algorithm: &'static Algorithm,
+    pub setting: &'static str,
+    pub ranks: usize,
+    root: usize,
+    /// Elements of the vector, or of a block.
+    elements: usize,
+    in_place: bool,
+    /// With a seed, blocks have lengths of their own.
+    irregular: Option<u64>,
+    kind: Kind,
+}
+
+/// Type and operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    SumOfU64,
+    SumOfF32,
+    MaxOfI16,
+    AndOfBool,
+    /// Composition of affine maps: associative, not commutative.
+    ComposeMaps,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind::SumOfU64,
+    Kind::SumOfF32,
+    Kind::MaxOfI16,
+    Kind::AndOfBool,
+    Kind::ComposeMaps,
+];
+
+/// An affine map x ↦ a·x + b modulo 2^32.
+type Map = [u32; 2];
+
+fn compose(left: &Map, right: &Map) -> Map {
+    [
+        left[0].wrapping_mul(right[0]),
+        left[1].wrapping_mul(right[0]).wrapping_add(right[1]),
+    ]
+}
+
+/// A number of three, which looks like chance.
+fn mix(a: u64, b: u64, c: u64) -> u64 {
+    let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ c;
+    z = (z ^ (z >> 30)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Case {
+    fn collective(&self) -> Collective {
+        self.algorithm.collective
+    }
+
+    /// The length of the block that rank `from` has for rank `to` (or of rank `from`'s one block).
+    fn count(&self, from: usize, to: usize) -> usize {
+        match self.irregular {
+            None => self.elements,
+            Some(seed) => {
+                (mix(seed, from as u64, to as u64) % (2 * self.elements as u64 + 2)) as usize
+            }
+        }
+    }
+
+    fn block_counts(&self) -> Vec<usize> {
+        (0..self.ranks).map(|r| self.count(r, 0)).collect()
+    }
+
+    /// Makes the call on this rank, with the others, and compares what it gets.
+    pub fn check(&self, comm: &Communicator) -> Result<(), String> {
+        let checked = match self.kind {
+            Kind::SumOfU64 => call::check::<u64, _>(self, comm, |x| x, &Sum),
+            // Small whole numbers, so that sums are exact in any order.
+            Kind::SumOfF32 => call::check::<f32, _>(self, comm, |x| (x % 1000) as f32, &Sum),
+            Kind::MaxOfI16 => call::check::<i16, _>(self, comm, |x| x as i16, &Max),
+            Kind::AndOfBool => {
+                call::check::<bool, _>(self, comm, |x| !x.is_multiple_of(7), &LogicalAnd)
+            }
+            Kind::ComposeMaps => {
+                let map = |x| [x as u32, (x >> 32) as u32];
+                call::check::<Map, _>(self, comm, map, &Ordered(compose))
+            }
+        };
+        checked.map_err(|what| format!("rank {}: {what}", comm.rank()))
+    }
+}
+
+/// Which lengths are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// Nothing, little, and some KB.
+    Short,
+    /// These, and around the longest eager message, the longest staged one, and beyond.
+    AlsoLong,
+}
+
+impl Lengths {
+    fn of(self, ranks: usize) -> Vec<usize> {
+        let mut all = vec![0, 1, 2, 3, ranks - 1, ranks, ranks + 1, 50, 300, 2000];
+        if self == Lengths::AlsoLong {
+            // In elements of 8 bytes: 992 bytes are eager, 32 KiB staged; of a vector, each rank's part is p times less.
+            all.extend([124, 125, 4097, 124 * ranks + 1, 20_000 / ranks, 40_000]);
+        }
+        all
+    }
+}
+
+/// Random calls of an algorithm.
+pub fn cases(
+    algorithm: &'static Algorithm,
+    setting: &'static str,
+    ranks: impl Strategy<Value = usize>,
+    lengths: Lengths,
+) -> impl Strategy<Value = Case> {
+    let random = (any::<usize>(), any::<usize>(), 0..KINDS.len());
+    (ranks, random, any::<bool>(), any::<Option<u64>>()).prop_map(
+        move |(ranks, (root, length, kind), in_place, irregular)| {
+            let lengths = lengths.of(ranks);
+            let elements = lengths[length % lengths.len()];
+            let per_block = matches!(
+                algorithm.collective,
+                Collective::Scatter
+                    | Collective::Gather
+                    | Collective::Allgather
+                    | Collective::Alltoall
+                    | Collective::ReduceScatter
+            );
+            let root = if algorithm.collective.rooted() {
+                root % ranks
+            } else {
+                0
+            };
+            let mut case = Case {
+                algorithm,
+                setting,
+                ranks,
+                root,
+                // Every rank has, or gets, as many blocks as there are ranks.
+                elements: if per_block {
+                    elements.min(5000)
+                } else {
+                    elements
+                },
+                in_place,
+                irregular: irregular.filter(|_| !in_place),
+                kind: KINDS[kind],
+            };
+            if case.kind == Kind::ComposeMaps && !is_ordered(&case) {
+                case.kind = Kind::SumOfU64;
+            }
+            case
+        },
+    )
+}
+
+/// Whether an operator that does not commute may be used.
+fn is_ordered(case: &Case) -> bool {
+    let call = Call {
+        root: case.root as u32,
+        commutative: false,
+        ..Call::new(case.collective(), case.ranks as u32)
+    };
+    let shape = case.algorithm.shape(call, case.setting);
+    shape.is_ok_and(|shape| case.algorithm.admits(&shape).is_ok())
+}
