@@ -67,6 +67,10 @@ pub struct Arguments {
     #[arg(long, default_value = "threads")]
     transport: Transport,
 
+    /// Every registered setting of each algorithm, not its default alone
+    #[arg(long)]
+    settings: bool,
+
     /// New buffers in every iteration
     #[arg(long)]
     fresh: bool,
@@ -314,7 +318,11 @@ fn candidates(
             vec![(algorithm, parameters.to_string())]
         }
         None => algorithm::of(collective)
-            .map(|a| (a, String::new()))
+            .flat_map(|a| {
+                let most = if arguments.settings { usize::MAX } else { 1 };
+                let settings = a.settings.iter().take(most);
+                settings.map(move |setting| (a, (*setting).to_string()))
+            })
             .collect(),
     })
 }

@@ -3,7 +3,10 @@
 use super::*;
 
 /// A table of lines `collective ranks crowded: bytes name,name …`.
-fn table(name: &str, lines: &[(&str, u32, bool, &[(u64, &[&str])])]) -> Table {
+/// A row: collective, ranks, crowded, and for sizes the ranked names.
+type Line<'a> = (&'a str, u32, bool, &'a [(u64, &'a [&'a str])]);
+
+fn table(name: &str, lines: &[Line<'_>]) -> Table {
     let mut text = String::from("format = 1\nmachine = \"m\"\nversion = \"0\"\n");
     for (collective, ranks, crowded, cells) in lines {
         text += &alloc::format!(
