@@ -282,6 +282,10 @@ impl Port {
             return Err(error);
         }
         match self.fabric.trouble(self.rank, call) {
+            // A rank that leaves when another has died: the reason is what counts.
+            Some(Fault::Left { .. }) if self.fabric.vigil().is_any_dead() => {
+                self.fabric.mourn(self.rank, Some(call))
+            }
             Some(fault) => Err(self.fabric.poison(self.rank, fault)),
             None => self.fabric.mourn(self.rank, Some(call)),
         }
