@@ -38,7 +38,7 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
     // SAFETY: `add` keeps to its runs.
     let combine = unsafe { Combine::new(8, add, std::ptr::null()) };
     // After the buffers, so that it is dropped before them.
-    let mut flight = Flight::new(port, &plan, 0).expect("no window");
+    let mut flight = Flight::new(port, &plan, 0, &stamp).expect("no window");
     let mut start = Instant::now();
     for number in 0..calls + calls / 10 {
         if number == calls / 10 {

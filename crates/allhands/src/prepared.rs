@@ -204,10 +204,11 @@ impl Entry {
         port: &Port,
         plan: &Plan,
         window_key: u64,
+        stamp: &Stamp,
         place: usize,
     ) -> Result<Box<Running>, TransportError> {
         Ok(Box::new(Running {
-            flight: Flight::new(port, plan, window_key)?,
+            flight: Flight::new(port, plan, window_key, stamp)?,
             cursor: Cursor::new(plan),
             place,
         }))

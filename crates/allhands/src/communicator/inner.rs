@@ -138,7 +138,7 @@ impl Inner {
                 Turn::Missing(place) => {
                     let key = self.next_window;
                     self.next_window += u64::from(prepared.has_window());
-                    Entry::make(&self.port, &prepared.plan, key, place)?
+                    Entry::make(&self.port, &prepared.plan, key, &stamp, place)?
                 }
                 Turn::Taken => {
                     self.await_window(&prepared)?;

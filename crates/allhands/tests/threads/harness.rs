@@ -105,10 +105,11 @@ impl Request {
     pub fn new(port: &Port, prepared: Prepared, key: u64) -> Request {
         let plan = &prepared.plan;
         let elements = |s: Space| plan.space_bytes[s.index()] / size_of::<Affine>();
+        let stamp = port.stamp(&prepared.signature);
         Request {
-            flight: Flight::new(port, plan, key).expect("the same window everywhere"),
+            flight: Flight::new(port, plan, key, &stamp).expect("the same window everywhere"),
             cursor: Cursor::new(plan),
-            stamp: port.stamp(&prepared.signature),
+            stamp,
             combine: composing(),
             input: vec![[0; 2]; elements(Space::Input)],
             output: vec![[0; 2]; elements(Space::Output)],

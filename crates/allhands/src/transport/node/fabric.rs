@@ -396,23 +396,26 @@ impl Fabric {
 
     /// The windows that all ranks share under `key`. Every rank asks once for a key; the first lays them out.
     ///
+    /// Flags carry no signature, and a rank need not wait for any; so what calls are compared by is shown with the window.
+    ///
     /// # Errors
-    /// [`TransportError::WindowDiffers`], [`TransportError::NoMemory`], or what stopped the communicator meanwhile.
+    /// [`TransportError::Mismatch`], [`TransportError::WindowDiffers`], [`TransportError::NoMemory`], or what stopped the communicator meanwhile.
     pub(crate) fn window(
         &self,
         rank: u32,
         key: u64,
         wanted: WindowSize,
+        call: &Stamp,
     ) -> Result<WindowSet, TransportError> {
         let openings = &self.head().openings;
         let mut since = None;
         let block = loop {
-            match openings.open(key, self.ranks, wanted) {
+            match openings.open(key, self.ranks, wanted, call) {
                 Opened::Set(block) => break block,
                 Opened::Yours => {
                     let block = self.arena.allocate(WindowSet::size(self.ranks, wanted))?;
                     let block = WindowSet::lay_out(block, self.ranks);
-                    openings.show(key, self.ranks, wanted, block);
+                    openings.show(key, self.ranks, wanted, block, (rank, call));
                     break block;
                 }
                 Opened::NotYet => {
@@ -422,6 +425,15 @@ impl Fabric {
                             Some(error) => Err(error),
                             None => self.mourn(rank, None),
                         })?;
+                }
+                Opened::OtherCall(other, theirs) => {
+                    let fault = Fault::Mismatch {
+                        rank,
+                        other,
+                        mine: *call,
+                        theirs: Some(theirs),
+                    };
+                    return Err(self.poison(rank, fault));
                 }
                 Opened::Differs(found) => {
                     let numbers = |size: WindowSize| [size.bytes as u64, size.flags as u64];

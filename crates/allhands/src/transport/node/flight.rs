@@ -3,6 +3,7 @@
 use super::arena::Block;
 use super::fabric::Fabric;
 use super::fault::Fault;
+use super::member::Stamp;
 use super::outbox::Outbox;
 use super::port::Port;
 use super::rendezvous::Revoked;
@@ -87,17 +88,23 @@ impl Flight {
     /// `window_key` names the window and flags of a plan that has some: all ranks give the same key for the
     /// same plan, and never the same for another or for a second flight, as each outstanding call
     /// owns its window. Keys that only grow, one for each flight in the order of the calls, will do.
+    /// `call` is the stamp of the calls that it will serve.
     ///
     /// # Errors
-    /// [`TransportError::WindowDiffers`] if another rank's window under this key is not the same.
-    pub fn new(port: &Port, plan: &Plan, window_key: u64) -> Result<Flight, TransportError> {
+    /// [`TransportError::Mismatch`] if another rank makes another call under this key, [`TransportError::WindowDiffers`] if another rank's window under this key is not the same.
+    pub fn new(
+        port: &Port,
+        plan: &Plan,
+        window_key: u64,
+        call: &Stamp,
+    ) -> Result<Flight, TransportError> {
         let (rank, fabric) = (port.rank(), Arc::clone(port.fabric()));
         let size = WindowSize {
             bytes: plan.space_bytes[Space::Window.index()],
             flags: usize::from(plan.flags),
         };
         let window = if size.bytes > 0 || size.flags > 0 {
-            Some(fabric.window(rank, window_key, size)?)
+            Some(fabric.window(rank, window_key, size, call)?)
         } else {
             None
         };

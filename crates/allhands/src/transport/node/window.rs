@@ -8,6 +8,7 @@
 //! notifications sees what each of their senders had put before.
 
 use super::arena::{Arena, Block};
+use super::member::Stamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -148,8 +149,11 @@ struct Opening {
     size: AtomicU64,
     bytes: AtomicU64,
     flags: AtomicU64,
+    /// The rank that has laid it out, and the call for which it has.
+    rank: AtomicU32,
     /// Ranks that have taken their hold.
     taken: AtomicU32,
+    stamp: [AtomicU64; 5],
 }
 
 /// What a look at the table gives.
@@ -163,6 +167,8 @@ pub(crate) enum Opened {
     NotYet,
     /// Others asked for something else.
     Differs(WindowSize),
+    /// This rank asked for another call.
+    OtherCall(u32, Stamp),
 }
 
 impl Openings {
@@ -173,7 +179,7 @@ impl Openings {
     }
 
     /// Looks for the set of `key`; all `ranks` ranks do so, each until it has the set.
-    pub(crate) fn open(&self, key: u64, ranks: u32, wanted: WindowSize) -> Opened {
+    pub(crate) fn open(&self, key: u64, ranks: u32, wanted: WindowSize, call: &Stamp) -> Opened {
         let place = self.place(key);
         let order = Ordering::Acquire;
         match place.key.compare_exchange(0, key + 1, order, order) {
@@ -190,6 +196,11 @@ impl Openings {
             bytes: place.bytes.load(Ordering::Relaxed) as usize,
             flags: place.flags.load(Ordering::Relaxed) as usize,
         };
+        let [hash, words @ ..] = place.stamp.each_ref().map(|w| w.load(Ordering::Relaxed));
+        if hash != call.hash {
+            let rank = place.rank.load(Ordering::Relaxed);
+            return Opened::OtherCall(rank, Stamp { hash, words });
+        }
         if found != wanted {
             return Opened::Differs(found);
         }
@@ -199,8 +210,20 @@ impl Openings {
     }
 
     /// Shows the others the set that the caller has laid out after [`Opened::Yours`], and takes the caller's hold.
-    pub(crate) fn show(&self, key: u64, ranks: u32, extent: WindowSize, block: (u64, u64)) {
+    pub(crate) fn show(
+        &self,
+        key: u64,
+        ranks: u32,
+        extent: WindowSize,
+        block: (u64, u64),
+        (rank, call): (u32, &Stamp),
+    ) {
         let place = self.place(key);
+        place.rank.store(rank, Ordering::Relaxed);
+        let [a, b, c, d] = call.words;
+        for (place, word) in place.stamp.iter().zip([call.hash, a, b, c, d]) {
+            place.store(word, Ordering::Relaxed);
+        }
         place.size.store(block.1, Ordering::Relaxed);
         place.bytes.store(extent.bytes as u64, Ordering::Relaxed);
         place.flags.store(extent.flags as u64, Ordering::Relaxed);
@@ -232,22 +255,23 @@ mod tests {
             bytes: 100,
             flags: 9,
         };
+        let call = Stamp::default();
         for key in [5, 5 + Openings::PLACES] {
             std::thread::scope(|scope| {
                 for rank in 0..4u32 {
-                    let (arena, openings) = (&arena, &openings);
+                    let (arena, openings, call) = (&arena, &openings, &call);
                     scope.spawn(move || {
                         let block = loop {
-                            match openings.open(key, 4, extent) {
+                            match openings.open(key, 4, extent, call) {
                                 Opened::Set(block) => break block,
                                 Opened::Yours => {
                                     let block = arena.allocate(WindowSet::size(4, extent)).unwrap();
                                     let block = WindowSet::lay_out(block, 4);
-                                    openings.show(key, 4, extent, block);
+                                    openings.show(key, 4, extent, block, (rank, call));
                                     break block;
                                 }
                                 Opened::NotYet => std::thread::yield_now(),
-                                Opened::Differs(found) => panic!("{found:?}"),
+                                differs => panic!("{differs:?}"),
                             }
                         };
                         let set = WindowSet::hold(Arc::clone(arena), block, 4, extent);
