@@ -275,7 +275,29 @@ impl Inner {
             let ended = active[number].as_ref().is_none_or(|a| a.result.is_some());
             Ok(if ended { Status::Done } else { Status::Pending })
         });
-        if let (Err(error), Some(active)) = (waited, &mut self.active[number])
+        if let Err(error) = waited {
+            self.fail(number, error);
+        }
+    }
+
+    /// Whether an active call has ended, one way or the other.
+    pub(super) fn has_ended(&self, number: usize) -> bool {
+        self.active[number]
+            .as_ref()
+            .is_none_or(|a| a.result.is_some())
+    }
+
+    /// Looks now and then whether an active call can end at all: who only ever tests it is to hear, too.
+    pub(super) fn look_out(&mut self, number: usize) {
+        let oldest = oldest_call(&self.active);
+        if let Err(error) = self.port.look_out(oldest) {
+            self.fail(number, error);
+        }
+    }
+
+    /// Ends an active call that cannot complete.
+    fn fail(&mut self, number: usize, error: TransportError) {
+        if let Some(active) = &mut self.active[number]
             && active.result.is_none()
         {
             if let Some(running) = &mut active.running {

@@ -193,9 +193,10 @@ impl Communicator {
     pub(crate) fn test_active(&self, number: usize) -> bool {
         let inner = &mut *self.inner.borrow_mut();
         progress(&mut inner.port, &mut inner.active, &mut inner.under_way);
-        inner.active[number]
-            .as_ref()
-            .is_none_or(|a| a.result.is_some())
+        if !inner.has_ended(number) {
+            inner.look_out(number);
+        }
+        inner.has_ended(number)
     }
 
     /// Waits for an active call and frees its place.

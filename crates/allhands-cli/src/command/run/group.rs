@@ -1,6 +1,7 @@
 //! Process groups: a rank's process and those that it starts.
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::time::{Duration, Instant};
 
 /// The process groups of ranks. Their leaders are not waited for until the end, so no number is used a second time.
 #[derive(Default)]
@@ -46,11 +47,9 @@ impl Groups {
     pub fn end(&self) {
         self.signal(Signal::KILL);
         // What was killed goes at once; what the kernel holds up is not waited for.
-        for _ in 0..200 {
-            if !self.any_alive() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+        let until = Instant::now() + Duration::from_secs(1);
+        while self.any_alive() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -6,6 +6,7 @@ use super::fault::{Fault, FaultBoard};
 use super::inbox::Inbox;
 use super::links::{Link, Links};
 use super::member::{Member, Presence, Stamp};
+use super::origin::Origin;
 use super::outbox::Outbox;
 use super::ring::Ring;
 use super::vigil::Vigil;
@@ -46,6 +47,8 @@ pub struct Fabric {
     fencing: Fencing,
     crowded: bool,
     vigil: Vigil,
+    /// The communicator that this one was made of.
+    origin: Option<Origin>,
     /// Memory of flights that have ended, with messages that receivers have not read yet.
     retired: Mutex<Vec<Outbox>>,
 }
@@ -127,12 +130,14 @@ impl Fabric {
     ///
     /// # Safety
     /// [`Fabric::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
-    pub(crate) unsafe fn open(&self, offset: u64, ranks: &[u32]) -> Arc<Fabric> {
+    pub(crate) unsafe fn open(self: &Arc<Self>, offset: u64, ranks: &[u32]) -> Arc<Fabric> {
         let count = ranks.len() as u32;
         let block = (offset, (size(count) as u64).next_multiple_of(4096));
         let vigil = self.vigil.of(ranks);
         // SAFETY: the caller's promise; each handle counts as gone once, so the last one gives the memory back.
-        Arc::new(unsafe { Fabric::at(Arc::clone(&self.arena), block, count, vigil, true) })
+        let mut fabric = unsafe { Fabric::at(Arc::clone(&self.arena), block, count, vigil, true) };
+        fabric.origin = Some(Origin::new(self, ranks));
+        Arc::new(fabric)
     }
 
     /// The fabric whose memory is at `block`.
@@ -158,6 +163,7 @@ impl Fabric {
             fencing: Fencing::new(crowded),
             crowded,
             vigil,
+            origin: None,
             retired: Mutex::default(),
         }
     }
@@ -468,11 +474,22 @@ impl Fabric {
         })
     }
 
+    /// Where a rank stands; one that has not come to this communicator, where it stands in the one that this was made of.
+    pub(super) fn presence(&self, rank: u32) -> Presence {
+        // In this order: whoever has left the old one after coming here is seen here.
+        let before = self.origin.as_ref().map(|origin| origin.presence(rank));
+        let member = self.member(rank);
+        match before {
+            Some(before) if !member.is_taken() => before,
+            Some(_) | None => member.presence(),
+        }
+    }
+
     /// Stops the communicator if a process of it is known to have ended without leaving it.
     ///
     /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
     pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
-        let gone = |other: u32| self.member(other).presence() != Presence::Present;
+        let gone = |other: u32| self.presence(other) != Presence::Present;
         let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
         match self.vigil.dead(gone, entered) {
             Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
@@ -496,7 +513,7 @@ impl Fabric {
     /// The fault if `other` has gone and never entered call `call`.
     fn absent(&self, other: u32, call: u64) -> Option<Fault> {
         let member = self.member(other);
-        let presence = member.presence();
+        let presence = self.presence(other);
         if member.entered() > call {
             return None;
         }

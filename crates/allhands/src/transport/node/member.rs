@@ -64,6 +64,11 @@ impl Member {
         self.taken.swap(1, Ordering::AcqRel) == 0
     }
 
+    /// Whether the rank has, or had, its port.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Acquire) != 0
+    }
+
     /// Where the rank stands. Calls that it entered before it left are seen after this.
     pub(crate) fn presence(&self) -> Presence {
         match self.presence.load(Ordering::Acquire) {

@@ -24,6 +24,7 @@ mod inbox;
 mod links;
 mod member;
 mod names;
+mod origin;
 mod outbox;
 mod port;
 mod reach;

@@ -11,12 +11,14 @@ use super::reach::{self, Reached};
 use super::rendezvous::{Asked, Claim};
 use super::ring::{EAGER_BYTES, Header, Kind, Producer, Ring, SLAB_BYTES};
 use super::runs::{Run, Sink};
+use super::vigil::Vigil;
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
 use allhands_core::progress::{Cursor, Status, advance};
 use allhands_core::schedule::Plan;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// One rank's end of a [`Fabric`]; one thread at a time uses it.
 ///
@@ -38,6 +40,8 @@ pub struct Port {
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     chain: u64,
     patience: Patience,
+    /// When [`Port::look_out`] looked last.
+    looked_out: Option<Instant>,
 }
 
 /// A message taken out of its queue.
@@ -85,6 +89,7 @@ impl Port {
             next_call: 0,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
+            looked_out: None,
             fabric,
         })
     }
@@ -259,6 +264,17 @@ impl Port {
         }
     }
 
+    /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
+    ///
+    /// # Errors
+    /// Whatever stops the communicator. The caller then stops the flights that it drove.
+    pub fn look_out(&mut self, call: u64) -> Result<(), TransportError> {
+        if self.patience.is_check_due(&mut self.looked_out) {
+            self.check(call)?;
+        }
+        Ok(())
+    }
+
     /// Looks whether the calls waited for can complete at all.
     #[cold]
     fn check(&mut self, call: u64) -> Result<(), TransportError> {
@@ -266,6 +282,10 @@ impl Port {
             return Err(error);
         }
         match self.fabric.trouble(self.rank, call) {
+            // A rank that leaves when another has died: the reason is what counts.
+            Some(Fault::Left { .. }) if self.fabric.vigil().is_any_dead() => {
+                self.fabric.mourn(self.rank, Some(call))
+            }
             Some(fault) => Err(self.fabric.poison(self.rank, fault)),
             None => self.fabric.mourn(self.rank, Some(call)),
         }
@@ -503,16 +523,29 @@ impl Port {
             }
             Reached::Failed(errno) => {
                 drop(claim);
-                let (rank, other) = (self.rank, from);
-                // A process that is ending has no memory any more: who watches over it knows better.
-                self.fabric.mourn(rank, None)?;
-                return Err(self
-                    .fabric
-                    .poison(rank, Fault::Unreachable { rank, other, errno }));
+                return Err(self.unreachable(from, errno));
             }
         }
         self.fabric.ring(from);
         Ok(true)
+    }
+
+    /// Why a message of `other` could not be read.
+    #[cold]
+    fn unreachable(&self, other: u32, errno: u32) -> TransportError {
+        let (rank, start) = (self.rank, Instant::now());
+        // A process that is ending has no memory any more, before anybody can see that it has ended.
+        while self.fabric.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
+            if let Some(error) = self.fabric.error(rank) {
+                return error;
+            }
+            if let Err(error) = self.fabric.mourn(rank, None) {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fault = Fault::Unreachable { rank, other, errno };
+        self.fabric.poison(rank, fault)
     }
 
     fn read<I: Iterator<Item = Run>>(

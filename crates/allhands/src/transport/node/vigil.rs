@@ -63,6 +63,8 @@ fn now_ms() -> u64 {
 }
 
 impl Vigil {
+    /// The time within which everybody notices that a process has ended, whether or not a launcher tells.
+    pub(crate) const NOTICED_WITHIN: Duration = Duration::from_millis(500);
     /// The time between looks at the others.
     const EVERY: Duration = Duration::from_millis(5);
 
@@ -121,6 +123,15 @@ impl Vigil {
         }
     }
 
+    /// Whether ranks are processes, which may end at any time.
+    pub(crate) fn is_watching(&self) -> bool {
+        match self {
+            Vigil::Threads => false,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(_) => true,
+        }
+    }
+
     /// Whether any process that is watched over has ended.
     pub(crate) fn is_any_dead(&self) -> bool {
         match self {
@@ -159,6 +170,8 @@ impl Watch {
     const ASK_EVERY_MS: u64 = 100;
     /// How long a call may go on that a rank had entered before it ended.
     const GRACE_MS: u64 = 100;
+    /// How long a launcher may take to tell how a rank ended; without, nobody has seen it.
+    const TELL_MS: u64 = 200;
 
     fn new(membership: Arc<Membership>, world_ranks: Box<[u32]>) -> Watch {
         Watch {
@@ -192,14 +205,15 @@ impl Watch {
         self.changes.store(changes, order);
         self.asked_ms.store(now, order);
         let found = if found == 0 { now } else { found };
-        let is_late = now.saturating_sub(found) >= Self::GRACE_MS;
+        let since = now.saturating_sub(found);
         let mut any = false;
         let dead = self
             .ended()
             .filter(|(rank, _)| !is_gone(*rank))
-            .find(|(rank, _)| {
+            .find(|(rank, how)| {
                 any = true;
-                is_late || !has_entered(*rank)
+                let is_told = *how != How::Unseen || since >= Self::TELL_MS;
+                is_told && (since >= Self::GRACE_MS || !has_entered(*rank))
             });
         if any {
             self.found_ms.store(found, order);
