@@ -346,20 +346,27 @@ fn contend(contest: &Contest, budget: Duration) -> race::Outcome {
     race::race(contest.candidates.len(), favourite, budget, &mut measure)
 }
 
-/// The few best, and at their end one that serves every call, if none of them does.
+/// The few best algorithms, each in its best setting, and at their end one that serves every call, if none of them does.
 fn ranking(contest: &Contest, outcome: &race::Outcome) -> Vec<Entry> {
-    let serves_all = |(candidate, _): &&(usize, f64)| contest.candidates[*candidate].serves_all;
-    let best = &outcome.ranking[..outcome.ranking.len().min(RANKED)];
-    let last = match best.iter().any(|b| serves_all(&b)) {
+    let of = |ranked: &(usize, f64)| &contest.candidates[ranked.0];
+    let mut best: Vec<(usize, f64)> = Vec::new();
+    for ranked in &outcome.ranking {
+        let name = of(ranked).algorithm.name;
+        if best.iter().all(|other| of(other).algorithm.name != name) {
+            best.push(*ranked);
+        }
+    }
+    let few = best.len().min(RANKED);
+    let last = match best[..few].iter().any(|ranked| of(ranked).serves_all) {
         true => None,
-        false => outcome.ranking.iter().find(serves_all),
+        false => outcome.ranking.iter().find(|ranked| of(ranked).serves_all),
     };
-    let entry = |(candidate, us): &(usize, f64)| Entry {
-        name: contest.candidates[*candidate].algorithm.name.into(),
-        parameters: contest.candidates[*candidate].parameters.clone(),
-        time_ns: Some((us * 1e3).round() as u64),
+    let entry = |ranked: &(usize, f64)| Entry {
+        name: of(ranked).algorithm.name.into(),
+        parameters: of(ranked).parameters.clone(),
+        time_ns: Some((ranked.1 * 1e3).round() as u64),
     };
-    best.iter().chain(last).map(entry).collect()
+    best[..few].iter().chain(last).map(entry).collect()
 }
 
 /// What is printed about a place: the winner, and how much longer the built-in choice takes.
