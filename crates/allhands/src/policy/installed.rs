@@ -12,12 +12,12 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum PolicyError {
     /// The table has a mistake.
-    #[error("{file}, {source}; mend or remove the file")]
+    #[error("{file}, {mistake}; mend or remove the file")]
     Table {
         /// The file.
         file: String,
         /// The line and what is wrong there.
-        source: TableError,
+        mistake: TableError,
     },
     /// The file is there but cannot be read.
     #[error("{file} cannot be read: {why}")]
@@ -61,7 +61,7 @@ fn unreadable(file: String, error: &std::io::Error) -> PolicyError {
 }
 
 fn parse(file: String, text: &str) -> Result<Table, PolicyError> {
-    Table::parse(&file, text).map_err(|source| PolicyError::Table { file, source })
+    Table::parse(&file, text).map_err(|mistake| PolicyError::Table { file, mistake })
 }
 
 /// Who chooses for ranks that share memory unless they say otherwise: this machine's table with the built-in one behind it
