@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::operation::{self, Operation};
 use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
-use crate::transport::node::Port;
+use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
 use allhands_core::schedule::Layout;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
@@ -58,6 +58,11 @@ impl Communicator {
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Memory that all ranks can reach: `bytes` zeros.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
+        Ok(self.inner.borrow().port.fabric().arena().allocate(bytes)?)
     }
 
     /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.

@@ -37,6 +37,7 @@ mod vigil;
 mod wait;
 mod window;
 
+pub(crate) use arena::Block;
 pub use engine::NodeEngine;
 pub use fabric::Fabric;
 pub use flight::{Buffers, Flight};
