@@ -4,5 +4,6 @@
 #[path = "../suite/property/mod.rs"]
 mod property;
 
+mod failure;
 mod properties;
 mod world;
