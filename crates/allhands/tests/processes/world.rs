@@ -36,10 +36,8 @@ pub(crate) use this_test;
 
 /// Runs `body` on `ranks` processes, all of which must end well.
 pub fn run<E: Display>(test: &str, ranks: u32, body: impl FnOnce(Communicator) -> Result<(), E>) {
-    if let Some(mut world) = World::start((test, ""), ranks, Telling::How, body) {
-        let ends = world.ends(LIMIT);
-        let failed = |rank: &usize| ends[*rank].how.is_failure() || !world.has_joined(*rank);
-        world.report((0..ranks as usize).filter(failed).collect());
+    if let Some(world) = World::start((test, ""), ranks, Telling::How, body) {
+        world.end_well();
     }
 }
 
@@ -145,6 +143,15 @@ impl World {
         })
     }
 
+    /// Waits until all have ended, which they must do well.
+    pub fn end_well(mut self) {
+        let ends = self.ends(LIMIT);
+        // A name under which there is no test ends well, too, but joins nothing.
+        let has_joined = |rank: usize| self.roll.pid(rank as u32).is_some();
+        let failed = |rank: &usize| ends[*rank].how.is_failure() || !has_joined(*rank);
+        self.report((0..ends.len()).filter(failed).collect());
+    }
+
     /// Waits until all have ended, or kills them when that takes too long.
     pub fn ends(&mut self, limit: Duration) -> Vec<End> {
         let start = Instant::now();
@@ -187,11 +194,6 @@ impl World {
             }
         }
         self.processes.iter().all(|p| p.end.is_some())
-    }
-
-    /// Whether the rank came as far as to join: a name under which there is no test ends well, too.
-    pub fn has_joined(&self, rank: usize) -> bool {
-        self.roll.pid(rank as u32).is_some()
     }
 
     /// Panics with all that these ranks said, unless there are none.
