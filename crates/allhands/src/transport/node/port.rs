@@ -231,11 +231,15 @@ impl Port {
     ) -> Result<(), TransportError> {
         let (mut last_check, mut nap) = (None, Patience::NAP);
         loop {
+            let start = Instant::now();
             for look in 0..self.patience.looks() {
                 if step(self)? == Status::Done {
                     return Ok(());
                 }
                 self.patience.pause(look);
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
+                }
             }
             self.fabric.announce_sleep(self.rank);
             let status = step(self);
