@@ -27,6 +27,7 @@ enum Command {
     Draw(command::draw::Arguments),
     Explain(command::explain::Arguments),
     Bench(command::bench::Arguments),
+    Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
     Run(command::run::Arguments),
     Completions(command::completions::Arguments),
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Draw(arguments) => command::draw::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
+        Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => command::run::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -36,6 +36,7 @@ fn every_command_has_help_that_explains() {
         "draw",
         "explain",
         "bench",
+        "tune",
         "run",
         "completions",
     ];

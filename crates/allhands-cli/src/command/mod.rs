@@ -7,4 +7,5 @@ pub mod explain;
 pub mod list;
 #[cfg(target_os = "linux")]
 pub mod run;
+pub mod tune;
 pub mod verify;

@@ -160,3 +160,54 @@ pub(crate) fn agree(comm: &Communicator, crowded: bool) -> Result<(), Error> {
     comm.set_agreed(policy, crowded != 0);
     Ok(())
 }
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use super::*;
+
+    /// What another rank hears of what rank 0 has found.
+    fn heard(found: &Found) -> Found {
+        let ([kind, file_bytes, text_bytes], bytes) = found.told();
+        assert_eq!(bytes.len() as u64, file_bytes + text_bytes);
+        Found::heard(kind, file_bytes, &bytes)
+    }
+
+    #[test]
+    fn every_rank_gets_what_rank_0_has_found() {
+        let right = "format = 1\nmachine = \"m\"\nversion = \"µ\"\n";
+        let text = |text: &str| Found::Text {
+            file: "a/ß.toml".into(),
+            text: text.into(),
+        };
+        let unreadable = Found::Unreadable {
+            file: "a/ß.toml".into(),
+            why: "no".into(),
+        };
+        for (found, says) in [
+            (Found::Nothing, None),
+            (text(right), None),
+            (text("format = 2"), Some("a/ß.toml, line 1: ")),
+            (text(""), Some("a/ß.toml, line 1: ")),
+            (unreadable, Some("a/ß.toml cannot be read: no")),
+        ] {
+            let other = heard(&found);
+            assert_eq!(other, found);
+            let (policy, others) = (found.policy(), other.policy());
+            assert_eq!(policy, others);
+            match (policy, says) {
+                (Ok(policy), None) => assert!(matches!(policy, Policy::Tuned(_))),
+                (Err(error), Some(says)) => assert!(error.to_string().starts_with(says), "{error}"),
+                (policy, says) => panic!("{policy:?}, {says:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_behind_which_the_built_in_table_stands_is_called_by_its_name() {
+        let file = "t.toml".to_string();
+        let text = "format = 1\nmachine = \"m\"\nversion = \"0\"\n".to_string();
+        let policy = Found::Text { file, text }.policy().unwrap();
+        assert_eq!(policy.to_string(), "t.toml");
+        assert_eq!(Found::Nothing.policy().unwrap().to_string(), "shm");
+    }
+}

@@ -1,11 +1,11 @@
 //! `allhands bench`: every algorithm on real data among real ranks, timed and checked.
 
-mod cell;
+pub(super) mod cell;
 mod limit;
 mod plot;
 mod processes;
-mod report;
-mod spread;
+pub(super) mod report;
+pub(super) mod spread;
 mod workload;
 
 use crate::ranks::Ranks;
@@ -118,7 +118,7 @@ fn subject(text: &str) -> Result<Subject, String> {
 }
 
 /// Reads `8`, `4K` or `1M`: a number of bytes.
-fn bytes(text: &str) -> Result<usize, String> {
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let (digits, unit) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 1 << 10),
         None => text

@@ -149,17 +149,6 @@ fn what_does_not_serve_the_call_gives_way() {
                 false,
                 &[(8, &["pairwise", "recursive-halving"])],
             ),
-            (
-                "gather",
-                5,
-                false,
-                &[
-                    (8, &["binomial"]),
-                    (64, &["binomial", "direct"]),
-                    (512, &["binomial"]),
-                ],
-            ),
-            ("scatter", 5, false, &[(8, &["binomial"])]),
         ],
     );
     let mut ordered = question(Collective::Allreduce, 5, 8);
@@ -191,6 +180,26 @@ fn what_does_not_serve_the_call_gives_way() {
     let explained = explain_tuned(&table, &ordered);
     assert_eq!(explained.choice.algorithm.name, "recursive-doubling");
     assert!(explained.choice.reason.contains("T 4.4"));
+}
+
+#[test]
+fn where_sizes_are_not_known_the_middle_cell_decides() {
+    let table = table(
+        "t",
+        &[
+            (
+                "gather",
+                5,
+                false,
+                &[
+                    (8, &["binomial"]),
+                    (64, &["binomial", "direct"]),
+                    (512, &["binomial"]),
+                ],
+            ),
+            ("scatter", 5, false, &[(8, &["binomial"])]),
+        ],
+    );
     // Not every rank knows the counts: the middle cell, and only what needs no counts.
     let irregular = Question {
         irregular: true,

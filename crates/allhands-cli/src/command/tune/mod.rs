@@ -1,0 +1,398 @@
+//! `allhands tune`: measures what is fastest on this machine, and installs the table by which calls choose.
+
+mod race;
+mod store;
+
+use super::bench::bytes;
+use super::bench::cell;
+use super::bench::report::size;
+use super::bench::spread::Spread;
+use crate::names;
+use crate::ranks::Ranks;
+use allhands::policy::{self, predict};
+use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
+use allhands_core::call::{Call, Collective};
+use allhands_core::choose::{self, Cell, Entry, Policy, Question, Row};
+use allhands_core::schedule::Shape;
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use store::Store;
+
+/// Measure what is fastest on this machine, and choose by it from then on
+///
+/// Every setting of every algorithm that serves a call runs, and the better half again for longer, until
+/// the winner is clear or the time for this size is up. What the built-in table chooses stays where nothing
+/// else is measurably faster (by 5 %). Ranks are threads of this process; the table serves processes of
+/// this machine, too.
+///
+/// The table goes to the user's cache ($XDG_CACHE_HOME or ~/.cache)/allhands/tuned-MACHINE-VERSION.toml,
+/// where every program that uses Allhands finds it; `allhands explain` says what is chosen from it. Remove the
+/// file to go back to the built-in table.
+///
+/// Exit status 1 when a result is wrong, 2 when the arguments are.
+///
+/// Examples:
+///   allhands tune
+///   allhands tune allreduce broadcast --ranks 2,4 --bytes 8,4K,1M --time 60
+///   allhands tune --resume
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Only these collectives
+    #[arg(value_parser = names::collective)]
+    collectives: Vec<Collective>,
+
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 [default: 2,4,8 and the number of cores]
+    #[arg(long, short = 'n')]
+    ranks: Option<Ranks>,
+
+    /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = bytes, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
+    bytes: Vec<usize>,
+
+    /// Seconds for everything
+    #[arg(long, value_name = "S", default_value_t = 300.0)]
+    time: f64,
+
+    /// Write the table to this file instead
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Keep what the file has, also one of a run that was ended, and measure only what it lacks
+    #[arg(long)]
+    resume: bool,
+}
+
+/// A place in the table, and who races for it.
+struct Contest {
+    collective: Collective,
+    ranks: u32,
+    crowded: bool,
+    bytes: usize,
+    candidates: Vec<Candidate>,
+    /// The built-in table's choice among them.
+    favourite: usize,
+}
+
+struct Candidate {
+    algorithm: &'static Algorithm,
+    parameters: String,
+    /// Whether it serves every call: any number of ranks, any operator, any counts.
+    serves_all: bool,
+}
+
+impl Candidate {
+    fn name(&self) -> String {
+        match self.parameters.as_str() {
+            "" => self.algorithm.name.to_string(),
+            parameters => format!("{}:{parameters}", self.algorithm.name),
+        }
+    }
+}
+
+/// What all ranks of a measurement may hold together; sizes that need more are left out.
+const MOST_BYTES: usize = 256 << 20;
+/// The length of a ranking.
+const RANKED: usize = 4;
+
+/// Measures and writes the table; exit status 1 if any result is wrong.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    // Every measurement would fail on a broken table.
+    policy::installed()?;
+    anyhow::ensure!(
+        arguments.time.is_finite() && arguments.time > 0.0,
+        "--time {}: how many seconds there are, more than 0",
+        arguments.time
+    );
+    let file = arguments.output.clone().or_else(policy::file);
+    let file = file
+        .context("this user has no cache folder ($HOME is not set); name a file with --output")?;
+    let mut store = Store::open(file, arguments.resume)?;
+    let mut contests = contests(arguments)?;
+    let known = |c: &Contest| {
+        let row = store.table().row(c.collective, c.ranks, c.crowded);
+        row.is_some_and(|row| row.cells().iter().any(|cell| cell.bytes == c.bytes as u64))
+    };
+    contests.retain(|contest| !known(contest));
+    let mut out = std::io::stdout().lock();
+    let budget = Duration::from_secs_f64(arguments.time);
+    let (done, wrong) = contend_all(&contests, budget, &mut store, &mut out)?;
+    store.finish()?;
+    let file = store.file().display();
+    writeln!(out, "\n{done} places measured; wrote {file}")?;
+    if done < contests.len() {
+        let rest = contests.len() - done;
+        writeln!(
+            out,
+            "the time was up before {rest} more; allhands tune --resume goes on"
+        )?;
+    }
+    for line in &wrong {
+        writeln!(out, "{line}")?;
+    }
+    Ok(ExitCode::from(u8::from(!wrong.is_empty())))
+}
+
+/// Measures place by place until the time is up; gives how many, and what was wrong.
+fn contend_all(
+    contests: &[Contest],
+    budget: Duration,
+    store: &mut Store,
+    out: &mut dyn Write,
+) -> anyhow::Result<(usize, Vec<String>)> {
+    writeln!(
+        out,
+        "{:<15}{:>5}{:>10}  {:<34}{:>11}  built-in choice",
+        "collective", "ranks", "bytes", "fastest", "median µs"
+    )?;
+    let start = Instant::now();
+    let bar = progress_bar(contests.len());
+    let mut wrong = Vec::new();
+    for (at, contest) in contests.iter().enumerate() {
+        let left = budget.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            bar.finish_and_clear();
+            return Ok((at, wrong));
+        }
+        // What one does not need is for those that are left.
+        let outcome = contend(contest, left / (contests.len() - at) as u32);
+        let line = line(contest, &outcome);
+        bar.suspend(|| writeln!(out, "{line}").and_then(|()| out.flush()))?;
+        let Contest {
+            collective,
+            ranks,
+            crowded,
+            bytes,
+            ..
+        } = *contest;
+        for (candidate, why) in &outcome.failed {
+            let name = contest.candidates[*candidate].name();
+            wrong.push(format!(
+                "WRONG {collective} {name}, {ranks} ranks, {bytes} bytes: {why}"
+            ));
+        }
+        let ranking = ranking(contest, &outcome);
+        if !ranking.is_empty() {
+            let bytes = bytes as u64;
+            store.add(
+                Row::new(collective, ranks, crowded),
+                Cell { bytes, ranking },
+            )?;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok((contests.len(), wrong))
+}
+
+fn progress_bar(places: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} places, {eta} left");
+    ProgressBar::new(places as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Everything to measure, by number of ranks, collective and size.
+fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let ranks = match &arguments.ranks {
+        Some(ranks) => ranks.0.clone(),
+        None => {
+            let mut ranks = vec![2, 4, 8, cores.clamp(2, 256) as u32];
+            ranks.sort_unstable();
+            ranks.dedup();
+            ranks
+        }
+    };
+    let collectives = match arguments.collectives.as_slice() {
+        [] => &Collective::ALL[..],
+        named => named,
+    };
+    let policy = Policy::shared_memory();
+    let mut contests = Vec::new();
+    for ranks in ranks {
+        anyhow::ensure!(
+            ranks <= 256,
+            "ranks are threads here: at most 256, not {ranks}"
+        );
+        for &collective in collectives {
+            let sizes = match collective {
+                Collective::Barrier => &[0],
+                _ => arguments.bytes.as_slice(),
+            };
+            for &bytes in sizes {
+                if held(collective, ranks as usize, bytes) <= MOST_BYTES {
+                    let crowded = ranks as usize > cores;
+                    contests.push(contest(&policy, collective, ranks, crowded, bytes)?);
+                }
+            }
+        }
+    }
+    Ok(contests)
+}
+
+/// The bytes of input and output that all ranks hold together.
+fn held(collective: Collective, ranks: usize, bytes: usize) -> usize {
+    let blocks = match collective {
+        Collective::Barrier => 0,
+        Collective::Scatter | Collective::Gather => 2 * ranks,
+        Collective::Allgather => (1 + ranks) * ranks,
+        Collective::Alltoall => 2 * ranks * ranks,
+        Collective::Broadcast
+        | Collective::ReduceScatter
+        | Collective::Reduce
+        | Collective::Allreduce
+        | Collective::Scan
+        | Collective::Exscan => 2 * ranks,
+    };
+    blocks.saturating_mul(bytes)
+}
+
+fn contest(
+    policy: &Policy,
+    collective: Collective,
+    ranks: u32,
+    crowded: bool,
+    bytes: usize,
+) -> anyhow::Result<Contest> {
+    let call = Call::new(collective, ranks);
+    let question = Question {
+        crowded,
+        ..Question::new(call, bytes as u64)
+    };
+    let built_in = choose::choose(policy, &question, &predict)?;
+    let (mut candidates, mut favourite) = (Vec::new(), None);
+    let mut add = |algorithm: &'static Algorithm, shape: &Shape, parameters: String| {
+        if algorithm.name == built_in.algorithm.name && *shape == built_in.shape {
+            favourite = Some(candidates.len());
+        }
+        candidates.push(Candidate {
+            algorithm,
+            parameters,
+            serves_all: serves_all(algorithm, shape),
+        });
+    };
+    for algorithm in algorithm::of(collective) {
+        // All ranks share one node here, on which such an algorithm is only a part of itself.
+        if algorithm.requires.contains(&Requirement::Nodes) {
+            continue;
+        }
+        for setting in algorithm.settings {
+            let shape = names::shape(algorithm, call, setting)?;
+            if algorithm.admits(&shape).is_ok() {
+                add(algorithm, &shape, (*setting).to_string());
+            }
+        }
+    }
+    let favourite = favourite.unwrap_or_else(|| {
+        let (algorithm, shape) = (built_in.algorithm, &built_in.shape);
+        candidates.push(Candidate {
+            algorithm,
+            parameters: print_parameters(algorithm.keys, &shape.parameters),
+            serves_all: serves_all(algorithm, shape),
+        });
+        candidates.len() - 1
+    });
+    Ok(Contest {
+        collective,
+        ranks,
+        crowded,
+        bytes,
+        candidates,
+        favourite,
+    })
+}
+
+fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
+    let narrow = |r: &Requirement| match r {
+        Requirement::PowerOfTwo | Requirement::AllCounts | Requirement::Nodes => true,
+        Requirement::Window => false,
+    };
+    (algorithm.ordered)(shape) && !algorithm.requires.iter().any(narrow)
+}
+
+/// Lets the candidates of a place race.
+fn contend(contest: &Contest, budget: Duration) -> race::Outcome {
+    let mut measure = |candidate: usize, budget: Duration| {
+        let Candidate {
+            algorithm,
+            parameters,
+            ..
+        } = &contest.candidates[candidate];
+        let record = cell::measure(
+            &cell::Cell {
+                algorithm,
+                parameters: parameters.clone(),
+                ranks: contest.ranks,
+                root: 0,
+                bytes: contest.bytes,
+                spread: Spread::Regular,
+                fresh: false,
+            },
+            budget,
+        );
+        match record.failure {
+            Some(why) => Err(why),
+            None => Ok(record.median_us),
+        }
+    };
+    let favourite = Some(contest.favourite);
+    race::race(contest.candidates.len(), favourite, budget, &mut measure)
+}
+
+/// The few best algorithms, each in its best setting, and at their end one that serves every call, if none of them does.
+fn ranking(contest: &Contest, outcome: &race::Outcome) -> Vec<Entry> {
+    let of = |ranked: &(usize, f64)| &contest.candidates[ranked.0];
+    let mut best: Vec<(usize, f64)> = Vec::new();
+    for ranked in &outcome.ranking {
+        let name = of(ranked).algorithm.name;
+        if best.iter().all(|other| of(other).algorithm.name != name) {
+            best.push(*ranked);
+        }
+    }
+    let few = best.len().min(RANKED);
+    let last = match best[..few].iter().any(|ranked| of(ranked).serves_all) {
+        true => None,
+        false => outcome.ranking.iter().find(|ranked| of(ranked).serves_all),
+    };
+    let entry = |ranked: &(usize, f64)| Entry {
+        name: of(ranked).algorithm.name.into(),
+        parameters: of(ranked).parameters.clone(),
+        time_ns: Some((ranked.1 * 1e3).round() as u64),
+    };
+    best[..few].iter().chain(last).map(entry).collect()
+}
+
+/// What is printed about a place: the winner, and how much longer the built-in choice takes.
+fn line(contest: &Contest, outcome: &race::Outcome) -> String {
+    let Contest {
+        collective,
+        ranks,
+        bytes,
+        ..
+    } = contest;
+    let Some((winner, us)) = outcome.ranking.first() else {
+        return format!(
+            "{collective:<15}{ranks:>5}{:>10}  nothing that works",
+            size(*bytes)
+        );
+    };
+    let name = contest.candidates[*winner].name();
+    let built_in = &contest.candidates[contest.favourite];
+    let same = outcome.ranking.iter().find(|r| r.0 == contest.favourite);
+    let than = match same {
+        _ if *winner == contest.favourite => "the same".to_string(),
+        Some((_, longer)) => format!("{} {:.2}×", built_in.name(), longer / us),
+        None => format!("{} failed", built_in.name()),
+    };
+    format!(
+        "{collective:<15}{ranks:>5}{:>10}  {name:<34}{us:>11.2}  {than}",
+        size(*bytes)
+    )
+}
