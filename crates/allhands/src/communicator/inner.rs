@@ -259,9 +259,9 @@ impl Inner {
             .active
             .iter_mut()
             .flatten()
-            .filter(|a| Arc::ptr_eq(&a.prepared, prepared))
+            .filter(|a| Arc::ptr_eq(&a.prepared, prepared) && matches!(a.result, Some(Ok(()))))
         {
-            if let (Some(Ok(())), Some(running)) = (&active.result, active.running.take()) {
+            if let Some(running) = active.running.take() {
                 self.cache.give_back(prepared, running);
                 freed = true;
             }
