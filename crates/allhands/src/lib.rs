@@ -29,6 +29,7 @@ pub mod operator;
 pub mod policy;
 mod prepared;
 mod request;
+mod shared;
 pub mod threads;
 pub mod transport;
 #[cfg(target_os = "linux")]
@@ -45,3 +46,4 @@ pub use operator::{
 };
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
+pub use shared::Shared;

@@ -1,7 +1,7 @@
 //! Prepared calls: the plan that serves a call's shape, kept for the next call of the same shape.
 
 use crate::error::Error;
-use crate::operation::{CallShape, Operation};
+use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
@@ -15,26 +15,33 @@ use std::sync::Arc;
 pub(crate) struct Key {
     shape: CallShape,
     algorithm: Option<String>,
-    /// The lengths of the blocks, where they have lengths of their own.
-    lengths: Option<Layout>,
+    /// The lengths of the blocks, where they have lengths of their own: as this rank was told, and as ranks then told
+    /// one another, if the algorithm needs all of them.
+    lengths: Option<(Counts, Option<Layout>)>,
 }
 
 impl Key {
-    /// The key of a call.
-    pub(crate) fn of(operation: &Operation<'_>, layout: &Layout) -> Key {
+    /// The key of a call; `exchanged` are the lengths that ranks told one another.
+    pub(crate) fn of(operation: &Operation<'_>, exchanged: Option<&Layout>) -> Key {
+        let lengths = operation.lengths();
         Key {
             shape: operation.shape(),
             algorithm: operation.algorithm.clone(),
-            lengths: operation.irregular().then(|| layout.clone()),
+            lengths: lengths.map(|counts| (counts.clone(), exchanged.cloned())),
         }
     }
 
-    /// Whether this is the key of a call, without making another key; `layout` where blocks have lengths of their own.
+    /// Whether this is the key of a call, without making another key.
     #[inline]
-    fn fits(&self, operation: &Operation<'_>, layout: Option<&Layout>) -> bool {
-        self.shape == operation.shape()
+    fn fits(&self, operation: &Operation<'_>, exchanged: Option<&Layout>) -> bool {
+        let same_lengths = match (&self.lengths, operation.lengths()) {
+            (None, None) => true,
+            (Some((counts, told)), Some(own)) => counts == own && told.as_ref() == exchanged,
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        same_lengths
+            && self.shape == operation.shape()
             && self.algorithm.as_deref() == operation.algorithm.as_deref()
-            && self.lengths.as_ref() == layout
     }
 }
 
@@ -234,28 +241,32 @@ impl PlanCache {
         }
     }
 
-    /// The entry of a call, if its shape has been called; `layout` where blocks have lengths of their own.
+    /// The entry of a call, if its shape has been called; `exchanged` are the lengths that ranks told one another.
     #[inline]
     pub(crate) fn find(
         &mut self,
         operation: &Operation<'_>,
-        layout: Option<&Layout>,
+        exchanged: Option<&Layout>,
     ) -> Option<&mut Entry> {
         let last = self.entries.get(self.last);
-        if last.is_some_and(|entry| entry.key.fits(operation, layout)) {
+        if last.is_some_and(|entry| entry.key.fits(operation, exchanged)) {
             return self.entries.get_mut(self.last);
         }
-        self.search(operation, layout)
+        self.search(operation, exchanged)
     }
 
     #[cold]
-    fn search(&mut self, operation: &Operation<'_>, layout: Option<&Layout>) -> Option<&mut Entry> {
-        let fits = |entry: &Entry| entry.key.fits(operation, layout);
+    fn search(
+        &mut self,
+        operation: &Operation<'_>,
+        exchanged: Option<&Layout>,
+    ) -> Option<&mut Entry> {
+        let fits = |entry: &Entry| entry.key.fits(operation, exchanged);
         if let Some(found) = self.entries.iter().position(fits) {
             self.last = found;
             return self.entries.get_mut(found);
         }
-        layout?;
+        operation.lengths()?;
         self.irregular.iter_mut().find(|entry| fits(entry))
     }
 

@@ -2,7 +2,7 @@
 
 use super::map::Map;
 use super::plan::{Extent, Extents, Plan, PlanItem, PlanOp};
-use super::{Blocks, Item, Layout, List, Op, Schedule, Units};
+use super::{Blocks, Item, Layout, List, Op, OpKind, Schedule, Units};
 use crate::call::{Call, Unit};
 use alloc::vec::Vec;
 use core::fmt;
@@ -117,6 +117,26 @@ fn empty_plan(schedule: &Schedule, element_bytes: usize) -> Plan {
     }
 }
 
+/// Puts the operations of a step, which may start in any order, where they overlap best: messages leave first, and
+/// what is local is done while they are on their way. One-sided operations stay in their order, which means something.
+fn send_first(step: &mut [PlanOp]) {
+    let place = |op: &PlanOp| match op.kind {
+        OpKind::Send { .. } => Some(0),
+        OpKind::Recv { .. } | OpKind::RecvReduce { .. } => Some(1),
+        OpKind::Copy | OpKind::Reduce => Some(2),
+        OpKind::Put { .. }
+        | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Notify { .. }
+        | OpKind::Wait { .. }
+        | OpKind::Await { .. } => None,
+    };
+    if step.iter().all(|op| place(op).is_some()) {
+        // Stable: messages of one channel stay in their order.
+        step.sort_by_key(place);
+    }
+}
+
 struct Lowering<'a> {
     schedule: &'a Schedule,
     map: Map,
@@ -162,6 +182,9 @@ impl Lowering<'_> {
             if times > 0 || token || bytes > 0 {
                 self.plan.ops.push(lowered);
             }
+        }
+        if times == 0 {
+            send_first(&mut self.plan.ops[start as usize..]);
         }
         let end = self.plan.ops.len() as u32;
         self.plan.items.push(PlanItem {

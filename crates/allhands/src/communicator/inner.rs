@@ -78,6 +78,14 @@ impl Arrival {
     }
 }
 
+/// A call whose buffers are right.
+pub(super) struct Checked {
+    pub(super) call: Call,
+    pub(super) layout: Layout,
+    /// Whether ranks told one another the lengths.
+    pub(super) exchanged: bool,
+}
+
 /// A call that is about to begin.
 pub(super) struct Ready {
     pub(super) prepared: Arc<Prepared>,
@@ -116,16 +124,19 @@ impl Inner {
     pub(super) fn ready(
         &mut self,
         operation: &Operation<'_>,
-        call: &Call,
-        layout: &Layout,
+        Checked {
+            call,
+            layout,
+            exchanged,
+        }: &Checked,
     ) -> Result<Ready, Error> {
-        let lengths = operation.irregular().then_some(layout);
+        let exchanged = exchanged.then_some(layout);
         loop {
-            let found = match self.cache.find(operation, lengths) {
+            let found = match self.cache.find(operation, exchanged) {
                 Some(entry) => entry,
                 None => {
                     let (prepared, stamp) = self.prepare(operation, call, layout)?;
-                    let key = Key::of(operation, layout);
+                    let key = Key::of(operation, exchanged);
                     self.cache.insert(key, prepared, stamp)
                 }
             };
@@ -200,9 +211,6 @@ impl Inner {
         &mut self,
         operation: &Operation<'_>,
     ) -> Option<Result<(), Error>> {
-        if operation.irregular() {
-            return None;
-        }
         let entry = self.cache.find(operation, None)?;
         let mut running = entry.ready_turn()?;
         running.cursor.reset(&entry.prepared.plan);
@@ -251,9 +259,9 @@ impl Inner {
             .active
             .iter_mut()
             .flatten()
-            .filter(|a| Arc::ptr_eq(&a.prepared, prepared))
+            .filter(|a| Arc::ptr_eq(&a.prepared, prepared) && matches!(a.result, Some(Ok(()))))
         {
-            if let (Some(Ok(())), Some(running)) = (&active.result, active.running.take()) {
+            if let Some(running) = active.running.take() {
                 self.cache.give_back(prepared, running);
                 freed = true;
             }

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::operation::{self, Operation};
 use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
-use crate::transport::node::Port;
+use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
 use allhands_core::schedule::Layout;
-use inner::{Active, Arrival, Inner, Ready, oldest_call, progress};
+use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
 use std::cell::RefCell;
 
 /// The ranks that call collectives together, as one of them sees them.
@@ -60,6 +60,11 @@ impl Communicator {
         self.size
     }
 
+    /// Memory that all ranks can reach: `bytes` zeros.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
+        Ok(self.inner.borrow().port.fabric().arena().allocate(bytes)?)
+    }
+
     /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
@@ -102,13 +107,13 @@ impl Communicator {
     /// Runs a call whose shape is new.
     #[cold]
     fn run_new(&self, operation: &Operation<'_>) -> Result<(), Error> {
-        let (call, layout) = self.check(operation)?;
+        let checked = self.check(operation)?;
         let inner = &mut *self.inner.borrow_mut();
         let Ready {
             prepared,
             stamp,
             mut running,
-        } = inner.ready(operation, &call, &layout)?;
+        } = inner.ready(operation, &checked)?;
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
         // `check` compared with the layout which the plan was lowered for.
         unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
@@ -126,12 +131,20 @@ impl Communicator {
     }
 
     /// Checks an operation's buffers, and tells all ranks the counts if its algorithm needs them.
-    fn check(&self, operation: &Operation<'_>) -> Result<(Call, Layout), Error> {
+    fn check(&self, operation: &Operation<'_>) -> Result<Checked, Error> {
         let (call, layout) = operation.check(self.rank, self.size)?;
-        if operation.irregular() && self.inner.borrow().needs_all_counts(operation, &call)? {
-            return Ok((call, self.exchange_counts(&call, layout)?));
-        }
-        Ok((call, layout))
+        let exchanged =
+            operation.irregular() && self.inner.borrow().needs_all_counts(operation, &call)?;
+        let layout = if exchanged {
+            self.exchange_counts(&call, layout)?
+        } else {
+            layout
+        };
+        Ok(Checked {
+            call,
+            layout,
+            exchanged,
+        })
     }
 
     /// Tells every rank all counts of an irregular call.
@@ -159,13 +172,13 @@ impl Communicator {
     /// # Safety
     /// The operation's buffers and operator stay valid and untouched until the call has ended, or for ever.
     pub(crate) unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error> {
-        let (call, layout) = self.check(operation)?;
+        let checked = self.check(operation)?;
         let inner = &mut *self.inner.borrow_mut();
         let Ready {
             prepared,
             stamp,
             mut running,
-        } = inner.ready(operation, &call, &layout)?;
+        } = inner.ready(operation, &checked)?;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of
         // active calls holds until the call has ended.
         unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };

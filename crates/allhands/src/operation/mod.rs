@@ -18,13 +18,13 @@
 
 mod typed;
 
-pub(crate) use typed::CallShape;
 pub use typed::Operation;
+pub(crate) use typed::{CallShape, Counts};
 
 use crate::element::Element;
 use crate::operator::Operator;
 use allhands_core::call::Collective;
-use typed::{Buffer, Counts};
+use typed::Buffer;
 
 /// No rank leaves before every rank has entered.
 #[inline]

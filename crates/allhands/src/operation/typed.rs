@@ -42,8 +42,8 @@ impl Buffer {
 }
 
 /// How long the blocks are, as this rank was told.
-#[derive(Clone, Debug)]
-pub(super) enum Counts {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
     /// Every rank has a vector of the same length.
     Vector,
     /// Every rank (or pair of ranks) has a block of the same length.
@@ -202,12 +202,18 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// The lengths of blocks, where they have lengths of their own, as this rank was told.
+    #[inline(always)]
+    pub(crate) fn lengths(&self) -> Option<&Counts> {
+        match &self.counts {
+            Counts::Vector | Counts::Block => None,
+            lengths => Some(lengths),
+        }
+    }
+
     /// Whether blocks have lengths of their own.
     pub(crate) fn irregular(&self) -> bool {
-        matches!(
-            self.counts,
-            Counts::Blocks(_) | Counts::Own | Counts::Exchange { .. }
-        )
+        self.lengths().is_some()
     }
 
     /// The call and the layout on a rank of a communicator, once the buffers are checked.

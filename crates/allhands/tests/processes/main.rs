@@ -3,6 +3,11 @@
 
 #[path = "../suite/property/mod.rs"]
 mod property;
+#[path = "../suite/communicator.rs"]
+mod suite;
 
+mod communicator;
+mod failure;
+mod forbidden;
 mod properties;
 mod world;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The variable that says which world a process is a rank of.
 const WORLD: &str = "ALLHANDS_SUITE_WORLD";
-/// How long a world may take.
+/// How long a world may take that nothing happens to.
 const LIMIT: Duration = Duration::from_secs(100);
 
 /// One world at a time: they measure time, and the cores are few.
@@ -36,17 +36,23 @@ pub(crate) use this_test;
 
 /// Runs `body` on `ranks` processes, all of which must end well.
 pub fn run<E: Display>(test: &str, ranks: u32, body: impl FnOnce(Communicator) -> Result<(), E>) {
-    if let Some(mut world) = World::start((test, ""), ranks, body) {
-        let ends = world.ends();
-        let failed = |rank: &usize| ends[*rank].how.is_failure() || !world.has_joined(*rank);
-        world.report((0..ranks as usize).filter(failed).collect());
+    if let Some(world) = World::start((test, ""), ranks, Telling::How, body) {
+        world.end_well();
     }
+}
+
+/// Whether the ranks hear from their launcher how one of them ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    How,
+    Nothing,
 }
 
 /// The end of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     pub how: How,
+    pub at: Instant,
 }
 
 struct Process {
@@ -59,6 +65,8 @@ struct Process {
 pub struct World {
     name: String,
     processes: Vec<Process>,
+    telling: Telling,
+    held_up: Duration,
     roll: Roll,
     segment: Segment,
     _alone: MutexGuard<'static, ()>,
@@ -71,6 +79,7 @@ impl World {
     pub fn start<E: Display>(
         (test, part): (&str, &str),
         ranks: u32,
+        telling: Telling,
         body: impl FnOnce(Communicator) -> Result<(), E>,
     ) -> Option<World> {
         let name = format!("{test}{part} with {ranks} ranks");
@@ -86,6 +95,8 @@ impl World {
             roll: Roll::begin(segment, ranks).expect("a roll"),
             segment,
             processes: Vec::new(),
+            held_up: Duration::ZERO,
+            telling,
             name,
             _alone: alone,
         };
@@ -132,19 +143,40 @@ impl World {
         })
     }
 
-    /// Waits until all have ended.
-    pub fn ends(&mut self) -> Vec<End> {
+    /// Waits until all have ended, which they must do well.
+    pub fn end_well(mut self) {
+        let ends = self.ends(LIMIT);
+        // A name under which there is no test ends well, too, but joins nothing.
+        let has_joined = |rank: usize| self.roll.pid(rank as u32).is_some();
+        let failed = |rank: &usize| ends[*rank].how.is_failure() || !has_joined(*rank);
+        self.report((0..ends.len()).filter(failed).collect());
+    }
+
+    /// Waits until all have ended, or kills them when that takes too long.
+    pub fn ends(&mut self, limit: Duration) -> Vec<End> {
         let start = Instant::now();
         while !self.look() {
-            if start.elapsed() > LIMIT {
+            if start.elapsed() > limit {
                 let late = |rank: &usize| self.processes[*rank].end.is_none();
                 let late = (0..self.processes.len()).filter(late).collect();
                 self.kill();
                 self.report(late);
             }
+            let asleep = Instant::now();
             std::thread::sleep(Duration::from_millis(1));
+            self.held_up += asleep.elapsed().saturating_sub(Duration::from_millis(2));
         }
         self.processes.iter().filter_map(|p| p.end).collect()
+    }
+
+    /// How long others kept this process from looking: no rank can be blamed for that.
+    pub fn held_up(&self) -> Duration {
+        self.held_up
+    }
+
+    /// The processes, as the system numbers them.
+    pub fn numbers(&self) -> Vec<u32> {
+        self.processes.iter().map(|p| p.child.id()).collect()
     }
 
     /// Sees who has ended, and tells the others as far as they are to be told; whether all have.
@@ -154,17 +186,14 @@ impl World {
             .filter(|(_, p)| p.end.is_none())
         {
             if let Some(status) = process.child.try_wait().expect("a child") {
-                let how = how(status);
-                process.end = Some(End { how });
-                self.roll.end(rank, how);
+                let (how, at) = (how(status), Instant::now());
+                process.end = Some(End { how, at });
+                if self.telling == Telling::How {
+                    self.roll.end(rank, how);
+                }
             }
         }
         self.processes.iter().all(|p| p.end.is_some())
-    }
-
-    /// Whether the rank came as far as to join: a name under which there is no test ends well, too.
-    pub fn has_joined(&self, rank: usize) -> bool {
-        self.roll.pid(rank as u32).is_some()
     }
 
     /// Panics with all that these ranks said, unless there are none.
@@ -212,8 +241,19 @@ impl Drop for World {
 
 /// Does a rank's part; gives the code with which its process ends.
 fn be_a_rank<E: Display>(body: impl FnOnce(Communicator) -> Result<(), E>) -> i32 {
+    /// Whoever comes into the world first must not end, or call differently, while others are still on their way into it.
+    const ALL_IN_THE_WORLD: Duration = Duration::from_millis(100);
     let said = match Communicator::world() {
-        Ok(comm) => body(comm).map_err(|error| error.to_string()),
+        Ok(comm) => {
+            std::thread::sleep(ALL_IN_THE_WORLD);
+            body(comm).map_err(|error| error.to_string())
+        }
+        // To come into the world is a call of all: it names who has ended before it came.
+        Err(error) if std::env::args().any(|test| test == "failure::before_it_joins") => {
+            let said = error.to_string();
+            let named = said.contains("rank 2 exited with code 3");
+            if named { Ok(()) } else { Err(said) }
+        }
         Err(error) => Err(error.to_string()),
     };
     match said {

@@ -124,60 +124,40 @@ fn an_explanation_tells_every_entry_and_the_file() {
     );
 }
 
+/// A question about an operator that does not commute.
+fn ordered(collective: Collective) -> Question {
+    let mut question = question(collective, 5, 8);
+    question.call.commutative = false;
+    question
+}
+
 #[test]
 fn what_does_not_serve_the_call_gives_way() {
-    let table = table(
-        "t",
-        &[
-            (
-                "allreduce",
-                5,
-                false,
-                &[(
-                    8,
-                    &[
-                        "fastest-of-all 0.1",
-                        "recursive-doubling:fast=yes",
-                        "ring 1",
-                        "direct 2",
-                    ],
-                )],
-            ),
-            (
-                "reduce-scatter",
-                5,
-                false,
-                &[(8, &["pairwise", "recursive-halving"])],
-            ),
-        ],
-    );
-    let mut ordered = question(Collective::Allreduce, 5, 8);
-    ordered.call.commutative = false;
-    let explained = explain_tuned(&table, &ordered);
+    let names = [
+        "fastest-of-all 0.1",
+        "recursive-doubling:fast=yes",
+        "ring 1",
+        "direct 2",
+    ];
+    let table = table("t", &[("allreduce", 5, false, &[(8, &names)])]);
+    let explained = explain_tuned(&table, &ordered(Collective::Allreduce));
     assert_eq!(explained.choice.algorithm.name, "direct");
-    let verdicts: Vec<String> = explained
-        .considered
-        .iter()
-        .take(4)
-        .map(|c| c.verdict.to_string())
-        .collect();
+    let considered = explained.considered.iter().take(4);
+    let verdicts: Vec<String> = considered.map(|c| c.verdict.to_string()).collect();
     assert_eq!(verdicts[0], "gives way: there is no fastest-of-all");
-    assert!(
-        verdicts[1].contains("unknown key 'fast'"),
-        "{}",
-        verdicts[1]
-    );
+    let unknown = &verdicts[1];
+    assert!(unknown.contains("unknown key 'fast'"), "{unknown}");
     assert!(verdicts[2].contains("ring needs a commutative operator"));
     assert_eq!(verdicts[3], "decides");
-    assert!(
-        explained
-            .choice
-            .reason
-            .contains("there is no fastest-of-all")
-    );
-    // Nothing in the cell serves it: the rules decide.
-    ordered.call.collective = Collective::ReduceScatter;
-    let explained = explain_tuned(&table, &ordered);
+    let reason = &explained.choice.reason;
+    assert!(reason.contains("there is no fastest-of-all"), "{reason}");
+}
+
+#[test]
+fn where_nothing_in_the_cell_serves_the_call_the_rules_decide() {
+    let names = ["pairwise", "recursive-halving"];
+    let table = table("t", &[("reduce-scatter", 5, false, &[(8, &names)])]);
+    let explained = explain_tuned(&table, &ordered(Collective::ReduceScatter));
     assert_eq!(explained.choice.algorithm.name, "recursive-doubling");
     assert!(explained.choice.reason.contains("T 4.4"));
 }

@@ -9,8 +9,8 @@ use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{Extent, OpKind, Side, Space};
 
-/// The most bytes that threads, which can read a message where it is, send by way of a slab.
-const THREADS_SLAB_MOST: usize = 4 << 10;
+/// The most bytes that go by way of a slab although the receiver can read them where they are.
+const REACHABLE_SLAB_MOST: usize = 4 << 10;
 
 /// The most bytes in a window whose lines are claimed before they are written.
 const CLAIM_MOST: usize = 32 << 10;
@@ -203,7 +203,7 @@ impl<'a> NodeEngine<'a> {
     /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
     fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let fabric = self.port.fabric();
-        if !fabric.arena().is_shared() && post.bytes > THREADS_SLAB_MOST {
+        if post.bytes > REACHABLE_SLAB_MOST && self.is_reachable(post) {
             return None;
         }
         let header = Header {
@@ -278,12 +278,17 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
     fn is_staged(&self, post: &Post<'_>) -> bool {
-        let fabric = self.port.fabric();
-        if !fabric.arena().is_shared() || (post.bytes > STAGE_MOST && fabric.may_reach()) {
+        if post.bytes > STAGE_MOST && self.port.fabric().may_reach() {
             return false;
         }
-        let reachable = |run: Run| fabric.arena().offset_of(run.address, run.bytes).is_some();
-        !self.flight.runs(post.source()).all(reachable)
+        !self.is_reachable(post)
+    }
+
+    /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.
+    fn is_reachable(&self, post: &Post<'_>) -> bool {
+        let arena = self.port.fabric().arena();
+        let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
+        !arena.is_shared() || self.flight.runs(post.source()).all(inside)
     }
 
     /// What has become of a message that its receiver reads from the call's memory.

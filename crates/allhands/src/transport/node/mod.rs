@@ -28,15 +28,18 @@ mod origin;
 mod outbox;
 mod port;
 mod reach;
+mod receive;
 mod rendezvous;
 mod ring;
 mod runs;
 mod spawn;
 mod sync;
+mod verdict;
 mod vigil;
 mod wait;
 mod window;
 
+pub(crate) use arena::Block;
 pub use engine::NodeEngine;
 pub use fabric::Fabric;
 pub use flight::{Buffers, Flight};

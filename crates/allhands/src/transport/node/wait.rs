@@ -22,6 +22,8 @@ impl Patience {
     pub(crate) const NAP: Duration = Duration::from_millis(2);
     /// The longest sleep between two looks.
     pub(crate) const LONGEST_NAP: Duration = Duration::from_millis(32);
+    /// The longest time without a sleep; all looks take less, unless others than our ranks want the cores, too.
+    const LONGEST_LOOKS: Duration = Duration::from_millis(10);
     /// The time between checks whether the call can complete at all.
     const CHECK_EVERY: Duration = Duration::from_millis(5);
 
@@ -37,6 +39,11 @@ impl Patience {
     /// Looks before a sleep.
     pub(crate) fn looks(&self) -> u32 {
         self.spins + self.yields
+    }
+
+    /// Whether looks that began at `start` have taken so long that others must want the core: then they are not worth it.
+    pub(crate) fn is_over(&self, start: Instant) -> bool {
+        start.elapsed() >= Self::LONGEST_LOOKS
     }
 
     /// Lets time pass after look `look`.

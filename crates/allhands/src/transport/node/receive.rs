@@ -1,0 +1,365 @@
+//! Receiving: how a port finds the message that is expected, puts others aside, and reads long ones where they are.
+
+use super::engine::Offer;
+use super::fabric::Carrier;
+use super::fault::Fault;
+use super::flight::Flight;
+use super::inbox::Inbox;
+use super::member::RECENT;
+use super::outbox::{Entry, Found};
+use super::port::Port;
+use super::reach::{self, Reached};
+use super::rendezvous::{Asked, Claim};
+use super::ring::{Header, Kind, Ring};
+use super::runs::{Run, Sink};
+use super::vigil::Vigil;
+use crate::transport::{AlignedBytes, TransportError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A message taken out of its queue.
+#[derive(Debug)]
+pub(super) struct Unexpected {
+    header: Header,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Eager(AlignedBytes),
+    Rendezvous(Offer),
+}
+
+/// The message that a receive waits for.
+struct Expected<'a> {
+    flight: &'a Flight,
+    from: u32,
+    channel: u16,
+    bytes: usize,
+}
+
+impl Expected<'_> {
+    #[inline]
+    fn is(&self, header: &Header) -> bool {
+        header.call == self.flight.call && header.channel == self.channel
+    }
+}
+
+impl Port {
+    /// Gives the next message from `from` on `channel` for the flight's call to `sink`; `false` if it is not
+    /// there yet. Messages for others are put aside.
+    #[inline]
+    pub(super) fn receive<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        from: u32,
+        channel: u16,
+        bytes: usize,
+        sink: impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let expected = Expected {
+            flight,
+            from,
+            channel,
+            bytes,
+        };
+        if !self.unexpected[from as usize].is_empty()
+            && let Some(received) = self.receive_put_aside(&expected, &sink)?
+        {
+            return Ok(received);
+        }
+        let fabric = Arc::as_ptr(&self.fabric);
+        // SAFETY: `self` holds the fabric for longer than this function runs.
+        match unsafe { &*fabric }.link(from, self.rank) {
+            Carrier::Ring(ring) => self.receive_from_ring(&expected, ring, &sink),
+            Carrier::Inbox(inbox) => {
+                self.empty_inbox(inbox)?;
+                Ok(self.receive_put_aside(&expected, &sink)?.unwrap_or(false))
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_from_ring<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        ring: &Ring,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
+        loop {
+            let position = self.received[from as usize];
+            // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; the
+            // position is what earlier releases left. The payload is used only until the release.
+            let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
+            let Some((header, payload)) = front else {
+                return Ok(false);
+            };
+            if !expected.is(&header) {
+                self.put_aside(header, payload)?;
+                self.release(ring, from, header.kind);
+                continue;
+            }
+            self.agree(expected.flight, from, &header)?;
+            if header.kind != Kind::Rendezvous {
+                self.fits(from, expected.bytes, header.bytes as usize)?;
+                let payload = Run {
+                    address: payload.cast_mut(),
+                    bytes: header.bytes as usize,
+                };
+                // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
+                // call's own, and its extents are whole elements.
+                unsafe { sink().feed(payload) };
+                self.release(ring, from, header.kind);
+                return Ok(true);
+            }
+            // SAFETY: the payload of this kind is an offer, which its sender wrote.
+            let offer = unsafe { payload.cast::<Offer>().read() };
+            self.release(ring, from, header.kind);
+            let received = self.claim(expected, offer, sink)?;
+            if !received {
+                let content = Content::Rendezvous(offer);
+                self.unexpected[from as usize].push_front(Unexpected { header, content });
+            }
+            return Ok(received);
+        }
+    }
+
+    /// Gives the expected message to `sink` if it was put aside; `Some(false)` if it is there and cannot be read yet.
+    fn receive_put_aside<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<Option<bool>, TransportError> {
+        let from = expected.from;
+        let queue = &self.unexpected[from as usize];
+        let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
+            return Ok(None);
+        };
+        let Unexpected { header, content } = &queue[at];
+        self.agree(expected.flight, from, header)?;
+        let received = match content {
+            Content::Eager(kept) => {
+                let payload = Run {
+                    address: kept.address(),
+                    bytes: header.bytes as usize,
+                };
+                self.fits(from, expected.bytes, payload.bytes)?;
+                // SAFETY: as for a payload in its cell.
+                unsafe { sink().feed(payload) };
+                true
+            }
+            Content::Rendezvous(offer) => {
+                let offer = *offer;
+                self.claim(expected, offer, sink)?
+            }
+        };
+        if received {
+            self.unexpected[from as usize].remove(at);
+        }
+        Ok(Some(received))
+    }
+
+    /// Puts everything aside that has come to our inbox.
+    fn empty_inbox(&mut self, inbox: &Inbox) -> Result<(), TransportError> {
+        loop {
+            // SAFETY: as for a ring.
+            let front = unsafe { inbox.front(self.taken, |header, payload| (header, payload)) };
+            let Some((header, payload)) = front else {
+                return Ok(());
+            };
+            self.put_aside(header, payload)?;
+            // SAFETY: shown just now.
+            unsafe { inbox.release(&mut self.taken) };
+        }
+    }
+
+    fn put_aside(&mut self, header: Header, payload: *const u8) -> Result<(), TransportError> {
+        let from = u32::from(header.from);
+        let mine = self.fabric.member(self.rank).chain(header.call);
+        if mine.is_some_and(|mine| mine != header.signature) {
+            return Err(self.differs(from, header.call));
+        }
+        let content = match header.kind {
+            Kind::Eager | Kind::Slab => {
+                let kept = AlignedBytes::zeroed(header.bytes as usize);
+                // SAFETY: the payload has this many bytes, and `kept` is new and as long.
+                unsafe { payload.copy_to_nonoverlapping(kept.address(), kept.len()) };
+                Content::Eager(kept)
+            }
+            // SAFETY: the payload of this kind is an offer, which its sender wrote.
+            Kind::Rendezvous => Content::Rendezvous(unsafe { payload.cast::<Offer>().read() }),
+        };
+        self.unexpected[from as usize].push_back(Unexpected { header, content });
+        Ok(())
+    }
+
+    #[inline]
+    fn release(&mut self, ring: &Ring, from: u32, kind: Kind) {
+        let position = &mut self.received[from as usize];
+        // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is
+        // woken when it can see free cells.
+        if unsafe { ring.release(position, kind) } {
+            self.fabric.ring(from);
+        }
+    }
+
+    /// Reads a long message from where its sender has it, and tells the sender; `false` if it must be staged first.
+    fn claim<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        offer: Offer,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
+        self.fits(from, expected.bytes, offer.bytes)?;
+        let fabric = Arc::clone(&self.fabric);
+        // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
+        let entry = unsafe { Entry::at(fabric.arena(), offer.entry) };
+        let claim = match entry.descriptor.claim() {
+            Asked::Granted(claim) => claim,
+            Asked::NotYet => return Ok(false),
+            Asked::Revoked => {
+                return Err(self.fabric.poison(self.rank, Fault::Dropped { rank: from }));
+            }
+        };
+        match self.read(entry, &claim, sink()) {
+            Reached::All => drop(claim),
+            Reached::Forbidden => {
+                claim.refuse();
+                self.fabric.ring(from);
+                return Ok(false);
+            }
+            Reached::Failed(errno) => {
+                drop(claim);
+                return Err(self.unreachable(from, errno));
+            }
+        }
+        self.fabric.ring(from);
+        Ok(true)
+    }
+
+    /// Why a message of `other` could not be read.
+    #[cold]
+    fn unreachable(&self, other: u32, errno: u32) -> TransportError {
+        let (rank, start) = (self.rank, Instant::now());
+        // A process that is ending has no memory any more, before anybody can see that it has ended.
+        while self.fabric.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
+            if let Some(error) = self.fabric.error(rank) {
+                return error;
+            }
+            if let Err(error) = self.fabric.mourn(rank, None) {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fault = Fault::Unreachable { rank, other, errno };
+        self.fabric.poison(rank, fault)
+    }
+
+    fn read<I: Iterator<Item = Run>>(
+        &mut self,
+        entry: &Entry,
+        claim: &Claim<'_>,
+        mut sink: Sink<I>,
+    ) -> Reached {
+        let fabric = Arc::clone(&self.fabric);
+        let is_whole = claim.filled() == entry.bytes();
+        for found in entry.found(fabric.arena()) {
+            let reached = match found {
+                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
+                // message is; the sink's memory is the call's own.
+                Found::Here(run) if is_whole => unsafe {
+                    sink.feed(run);
+                    Reached::All
+                },
+                Found::Here(run) => self.read_staged(claim, run, &mut sink),
+                Found::There(run) => {
+                    reach::read(entry.process(), run, &mut sink, &mut self.landing)
+                }
+            };
+            if !matches!(reached, Reached::All) {
+                return reached;
+            }
+        }
+        Reached::All
+    }
+
+    /// Reads a message while its sender stages it.
+    fn read_staged<I: Iterator<Item = Run>>(
+        &self,
+        claim: &Claim<'_>,
+        run: Run,
+        sink: &mut Sink<I>,
+    ) -> Reached {
+        let (mut done, mut look) = (0, 0);
+        while done < run.bytes {
+            let filled = claim.filled() as usize;
+            let whole = if filled < run.bytes {
+                filled - filled % sink.grain()
+            } else {
+                filled
+            };
+            if whole > done {
+                let piece = Run {
+                    address: run.address.wrapping_add(done),
+                    bytes: whole - done,
+                };
+                // SAFETY: filled, so readable until the claim is dropped; whole elements of an aligned stage.
+                unsafe { sink.feed(piece) };
+                done = whole;
+                continue;
+            }
+            self.patience.pause(look);
+            look += 1;
+            if look % 1024 == 0 && self.fabric.vigil().is_any_dead() {
+                return Reached::Failed(reach::NO_SUCH_PROCESS);
+            }
+        }
+        Reached::All
+    }
+
+    #[inline]
+    fn agree(&self, flight: &Flight, from: u32, header: &Header) -> Result<(), TransportError> {
+        if header.signature == flight.chain {
+            return Ok(());
+        }
+        Err(self.differs(from, header.call))
+    }
+
+    #[cold]
+    fn differs(&self, from: u32, call: u64) -> TransportError {
+        let mut recent = call.saturating_sub(RECENT)..=call;
+        let compare = |call| self.fabric.compare(self.rank, from, call);
+        let fault = recent.find_map(compare);
+        // A call so long ago that it is forgotten: the present one must do.
+        let mine = self
+            .fabric
+            .member(self.rank)
+            .entry(call)
+            .unwrap_or_default();
+        self.fabric.poison(
+            self.rank,
+            fault.unwrap_or(Fault::Mismatch {
+                rank: self.rank,
+                other: from,
+                mine,
+                theirs: None,
+            }),
+        )
+    }
+
+    #[inline]
+    fn fits(&self, from: u32, expected: usize, received: usize) -> Result<(), TransportError> {
+        if expected == received {
+            return Ok(());
+        }
+        let fault = Fault::Length {
+            rank: self.rank,
+            other: from,
+            expected: expected as u64,
+            received: received as u64,
+        };
+        Err(self.fabric.poison(self.rank, fault))
+    }
+}

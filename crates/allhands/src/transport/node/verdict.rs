@@ -1,0 +1,195 @@
+//! The verdict: what the ranks of a fabric have called and where they stand, and what that means for a call.
+
+use super::fabric::Fabric;
+use super::fault::Fault;
+use super::member::{Presence, Stamp};
+use crate::element::TypeSignature;
+use crate::operator::OperatorSignature;
+use crate::transport::{Signature, TransportError};
+use allhands_core::call::Collective;
+
+impl Fabric {
+    /// The signature in the form that calls of `rank` show to peers; once for a plan, by the rank itself.
+    #[must_use]
+    pub(crate) fn stamp(&self, rank: u32, signature: &Signature) -> Stamp {
+        let Signature {
+            collective,
+            algorithm,
+            root,
+            bytes,
+            element,
+            operator,
+        } = signature;
+        let algorithm = self.member(rank).names.number(algorithm);
+        let collective = Collective::ALL.iter().position(|c| c == collective);
+        let operator = operator.map_or(0, OperatorSignature::code);
+        Stamp {
+            hash: signature.hash(),
+            words: [
+                (collective.unwrap_or_default() as u64) << 32 | u64::from(*root),
+                *bytes,
+                element.map_or(0, TypeSignature::code),
+                u64::from(algorithm) << 32 | u64::from(operator),
+            ],
+        }
+    }
+
+    /// The signature that `rank` made `stamp` of.
+    pub(crate) fn signature(&self, rank: u32, stamp: &Stamp) -> Signature {
+        let [call, bytes, element, names] = stamp.words;
+        let collective = (call >> 32) as usize % Collective::ALL.len();
+        Signature {
+            collective: Collective::ALL[collective],
+            algorithm: self.member(rank).names.text((names >> 32) as u32).into(),
+            root: call as u32,
+            bytes,
+            element: (element != 0).then(|| TypeSignature::from_code(element)),
+            operator: (names as u32 != 0).then(|| OperatorSignature::from_code(names as u32)),
+        }
+    }
+
+    /// What stopped the communicator, as rank `rank` is to hear it.
+    #[must_use]
+    #[inline]
+    pub fn error(&self, rank: u32) -> Option<TransportError> {
+        let (finder, fault) = self.head().fault.first()?;
+        Some(self.tell(rank, finder, fault))
+    }
+
+    #[cold]
+    fn tell(&self, rank: u32, finder: u32, fault: Fault) -> TransportError {
+        let error = self.error_of(fault);
+        if finder == rank {
+            return error;
+        }
+        TransportError::Poisoned {
+            rank: finder,
+            error: Box::new(error),
+        }
+    }
+
+    fn error_of(&self, fault: Fault) -> TransportError {
+        match fault {
+            Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            } => TransportError::Mismatch {
+                rank,
+                other,
+                mine: Box::new(self.signature(rank, &mine)),
+                theirs: theirs.map(|t| Box::new(self.signature(other, &t))),
+            },
+            Fault::Length {
+                rank,
+                other,
+                expected,
+                received,
+            } => TransportError::Length {
+                rank,
+                other,
+                expected: expected as usize,
+                received: received as usize,
+            },
+            Fault::Panicked { rank } => TransportError::RankPanicked { rank },
+            Fault::Left { rank } => TransportError::RankLeft { rank },
+            Fault::Died { rank, how } => TransportError::RankDied {
+                rank,
+                how: self.vigil.how(how),
+            },
+            Fault::Dropped { rank } => TransportError::CallDropped { rank },
+            Fault::Unreachable { rank, other, errno } => TransportError::Unreachable {
+                rank,
+                other,
+                why: std::io::Error::from_raw_os_error(errno as i32).to_string(),
+            },
+            Fault::Window {
+                rank,
+                key,
+                found,
+                wanted,
+            } => TransportError::WindowDiffers {
+                rank,
+                key,
+                bytes: found[0] as usize,
+                flags: found[1] as usize,
+                wanted_bytes: wanted[0] as usize,
+                wanted_flags: wanted[1] as usize,
+            },
+        }
+    }
+
+    /// Stops the communicator with a fault that rank `rank` found, and wakes everybody; gives what the
+    /// rank is to report, which is an earlier fault if there is one.
+    pub(crate) fn poison(&self, rank: u32, fault: Fault) -> TransportError {
+        self.head().fault.post(rank, fault);
+        self.ring_all();
+        self.error(rank).unwrap_or_else(|| self.error_of(fault))
+    }
+
+    /// The fault that the state of the other ranks means for call `call`, which rank `rank` waits in.
+    pub(crate) fn trouble(&self, rank: u32, call: u64) -> Option<Fault> {
+        /// Calls before this one that are compared too: some rank may have finished one unawares.
+        const BACK: u64 = 16;
+        let me = self.member(rank);
+        let calls = call.saturating_sub(BACK)..me.entered();
+        (0..self.ranks).filter(|o| *o != rank).find_map(|other| {
+            let differs = |at| self.compare(rank, other, at);
+            calls
+                .clone()
+                .find_map(differs)
+                .or_else(|| self.absent(other, call))
+        })
+    }
+
+    /// Where a rank stands; one that has not come to this communicator, where it stands in the one that this was made of.
+    pub(super) fn presence(&self, rank: u32) -> Presence {
+        // In this order: whoever has left the old one after coming here is seen here.
+        let before = self.origin.as_ref().map(|origin| origin.presence(rank));
+        let member = self.member(rank);
+        match before {
+            Some(before) if !member.is_taken() => before,
+            Some(_) | None => member.presence(),
+        }
+    }
+
+    /// Stops the communicator if a process of it is known to have ended without leaving it.
+    ///
+    /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
+    pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
+        let gone = |other: u32| self.presence(other) != Presence::Present;
+        let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
+        match self.vigil.dead(gone, entered) {
+            Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
+            None => Ok(()),
+        }
+    }
+
+    /// The fault if ranks `rank` and `other` are known to have made different calls as call `call`.
+    pub(crate) fn compare(&self, rank: u32, other: u32, call: u64) -> Option<Fault> {
+        let mine = self.member(rank).entry(call)?;
+        let theirs = self.member(other).entry(call)?;
+        // Every rank numbers names for itself: the hash alone says whether two signatures are the same.
+        (mine.hash != theirs.hash).then_some(Fault::Mismatch {
+            rank,
+            other,
+            mine,
+            theirs: Some(theirs),
+        })
+    }
+
+    /// The fault if `other` has gone and never entered call `call`.
+    fn absent(&self, other: u32, call: u64) -> Option<Fault> {
+        let member = self.member(other);
+        let presence = self.presence(other);
+        if member.entered() > call {
+            return None;
+        }
+        match presence {
+            Presence::Present => None,
+            Presence::Left => Some(Fault::Left { rank: other }),
+            Presence::Panicked => Some(Fault::Panicked { rank: other }),
+        }
+    }
+}
