@@ -1,7 +1,7 @@
 //! The communicator from the outside, among processes: the same calls and the same mistakes as among threads.
 
 use crate::suite;
-use crate::world::{self, Telling, World, this_test};
+use crate::world::{self, Telling, World, this_test, unless_told};
 use allhands::launch::How;
 use allhands::{Communicator, Error};
 use std::time::Duration;
@@ -22,7 +22,9 @@ fn some_panic(
     body: fn(&Communicator) -> Result<(), Error>,
     panicking: impl Fn(usize) -> bool,
 ) {
-    let world = World::start((test, ""), 3, Telling::How, |comm| body(&comm));
+    let world = World::start((test, ""), 3, Telling::How, |world| {
+        unless_told(world, "panicked", body)
+    });
     let Some(mut world) = world else { return };
     let ends = world.ends(Duration::from_secs(10));
     let wrong = |rank: &usize| match ends[*rank].how {
@@ -81,9 +83,12 @@ fn a_communicator_moves_to_another_thread() {
 fn ranks_that_call_differently_are_told_what_differs() {
     for which in 0..suite::DIFFERING.len() {
         let name = (this_test!(), &*format!(", case {which}"));
-        let world = World::start(name, 4, Telling::How, |comm| -> Result<(), Error> {
-            suite::ranks_that_call_differently_are_told_what_differs(&comm, which);
-            Ok(())
+        let (differs, _) = suite::DIFFERING[which];
+        let world = World::start(name, 4, Telling::How, |world| {
+            unless_told(world, differs, |comm| -> Result<(), Error> {
+                suite::ranks_that_call_differently_are_told_what_differs(comm, which);
+                Ok(())
+            })
         });
         if let Some(world) = world {
             world.end_well();
@@ -93,7 +98,12 @@ fn ranks_that_call_differently_are_told_what_differs() {
 
 #[test]
 fn a_rank_that_leaves_is_named() {
-    on_all(this_test!(), &[3], suite::a_rank_that_leaves_is_named);
+    let world = World::start((this_test!(), ""), 3, Telling::How, |world| {
+        unless_told(world, "rank 1 left", suite::a_rank_that_leaves_is_named)
+    });
+    if let Some(world) = world {
+        world.end_well();
+    }
 }
 
 #[test]

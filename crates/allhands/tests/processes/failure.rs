@@ -1,6 +1,6 @@
 //! Ranks that are killed, exit or abort: every other rank hears which one it was, within a second.
 
-use crate::world::{Telling, World, this_test};
+use crate::world::{Telling, World, this_test, unless_told};
 use allhands::launch;
 use allhands::{Communicator, Error, Sum, operation};
 use std::time::Duration;
@@ -124,7 +124,7 @@ const CALLS: [(&str, Call); 6] = [
 ];
 
 /// Calls until there is an error, which must hold these words; the victim ends before.
-fn live(comm: &Communicator, call: Call, way: Way, when: When, words: &str) -> Result<(), String> {
+fn live(comm: &Communicator, call: Call, way: Way, when: When, words: &str) -> Result<(), Error> {
     let mut calls = u32::MAX;
     if comm.rank() == VICTIM {
         match when {
@@ -140,12 +140,11 @@ fn live(comm: &Communicator, call: Call, way: Way, when: When, words: &str) -> R
     }
     for _ in 0..calls {
         if let Err(error) = call(comm) {
-            let said = error.to_string();
             // It is well if the victim hears of nothing: it ends.
-            return if said.contains(words) {
+            return if error.to_string().contains(words) {
                 Ok(())
             } else {
-                Err(said)
+                Err(error)
             };
         }
     }
@@ -159,8 +158,8 @@ fn lose(test: &str, (name, call): (&str, Call), way: Way, when: When, telling: T
         Telling::Nothing => "rank 2 is gone, and nobody saw how it ended",
     };
     let part = format!(", {name}, {way:?}, {when:?}, {telling:?}");
-    let world = World::start((test, &part), RANKS, telling, |comm| {
-        live(&comm, call, way, when, words)
+    let world = World::start((test, &part), RANKS, telling, |world| {
+        unless_told(world, words, |comm| live(comm, call, way, when, words))
     });
     let Some(mut world) = world else { return };
     let ends = world.ends(10 * LIMIT);
@@ -212,7 +211,12 @@ fn at_any_moment() {
 
 #[test]
 fn nothing_is_left() {
-    let body = |comm: Communicator| live(&comm, long, Way::Killed, When::AfterCalls(3), "rank 2");
+    let body = |world: Result<Communicator, Error>| {
+        let (way, when) = (Way::Killed, When::AfterCalls(3));
+        unless_told(world, "rank 2", |comm| {
+            live(comm, long, way, when, "rank 2")
+        })
+    };
     let Some(mut world) = World::start((this_test!(), ""), RANKS, Telling::How, body) else {
         return;
     };

@@ -3,8 +3,8 @@
 //! The test that starts a world is started again by every rank, under the same name. There it comes to the same place,
 //! finds that it is a rank of this world, and does its part instead.
 
-use allhands::Communicator;
 use allhands::launch::{self, How, Roll, Segment};
+use allhands::{Communicator, Error};
 use rustix::fd::AsRawFd;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use std::fmt::Display;
@@ -36,8 +36,26 @@ pub(crate) use this_test;
 
 /// Runs `body` on `ranks` processes, all of which must end well.
 pub fn run<E: Display>(test: &str, ranks: u32, body: impl FnOnce(Communicator) -> Result<(), E>) {
+    let body = |world: Result<Communicator, Error>| {
+        let comm = world.map_err(|error| error.to_string())?;
+        body(comm).map_err(|error| error.to_string())
+    };
     if let Some(world) = World::start((test, ""), ranks, Telling::How, body) {
         world.end_well();
+    }
+}
+
+/// Runs `body`, unless the communicator was not to be had because of a later error, which must then hold these words: who
+/// comes last may hear so early what another has found.
+pub fn unless_told<E: From<Error>>(
+    world: Result<Communicator, Error>,
+    words: &str,
+    body: impl FnOnce(&Communicator) -> Result<(), E>,
+) -> Result<(), E> {
+    match world {
+        Ok(comm) => body(&comm),
+        Err(error) if error.to_string().contains(words) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -80,7 +98,7 @@ impl World {
         (test, part): (&str, &str),
         ranks: u32,
         telling: Telling,
-        body: impl FnOnce(Communicator) -> Result<(), E>,
+        body: impl FnOnce(Result<Communicator, Error>) -> Result<(), E>,
     ) -> Option<World> {
         let name = format!("{test}{part} with {ranks} ranks");
         if let Ok(mine) = std::env::var(WORLD) {
@@ -156,7 +174,7 @@ impl World {
     pub fn ends(&mut self, limit: Duration) -> Vec<End> {
         let start = Instant::now();
         while !self.look() {
-            if start.elapsed() > limit {
+            if start.elapsed() > limit + self.held_up {
                 let late = |rank: &usize| self.processes[*rank].end.is_none();
                 let late = (0..self.processes.len()).filter(late).collect();
                 self.kill();
@@ -240,23 +258,8 @@ impl Drop for World {
 }
 
 /// Does a rank's part; gives the code with which its process ends.
-fn be_a_rank<E: Display>(body: impl FnOnce(Communicator) -> Result<(), E>) -> i32 {
-    /// Whoever comes into the world first must not end, or call differently, while others are still on their way into it.
-    const ALL_IN_THE_WORLD: Duration = Duration::from_millis(100);
-    let said = match Communicator::world() {
-        Ok(comm) => {
-            std::thread::sleep(ALL_IN_THE_WORLD);
-            body(comm).map_err(|error| error.to_string())
-        }
-        // To come into the world is a call of all: it names who has ended before it came.
-        Err(error) if std::env::args().any(|test| test == "failure::before_it_joins") => {
-            let said = error.to_string();
-            let named = said.contains("rank 2 exited with code 3");
-            if named { Ok(()) } else { Err(said) }
-        }
-        Err(error) => Err(error.to_string()),
-    };
-    match said {
+fn be_a_rank<E: Display>(body: impl FnOnce(Result<Communicator, Error>) -> Result<(), E>) -> i32 {
+    match body(Communicator::world()) {
         Ok(()) => 0,
         Err(said) => {
             println!("{said}");

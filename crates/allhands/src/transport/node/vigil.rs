@@ -63,8 +63,9 @@ fn now_ms() -> u64 {
 }
 
 impl Vigil {
-    /// The time within which everybody notices that a process has ended, whether or not a launcher tells.
-    pub(crate) const NOTICED_WITHIN: Duration = Duration::from_millis(500);
+    /// The time within which everybody notices that a process has ended, whether or not a launcher tells, even where
+    /// others hold the cores while it ends.
+    pub(crate) const NOTICED_WITHIN: Duration = Duration::from_secs(2);
     /// The time between looks at the others.
     const EVERY: Duration = Duration::from_millis(5);
 
