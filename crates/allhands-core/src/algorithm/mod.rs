@@ -125,6 +125,17 @@ pub struct Claims {
     pub work: u64,
 }
 
+impl Claims {
+    /// Stands for the volume and work of an algorithm that is made of others: it claims neither, and its steps at most.
+    pub const UNCLAIMED: u64 = u64::MAX;
+
+    /// Whether an algorithm that is made of others claims this.
+    #[must_use]
+    pub fn are_limits(&self) -> bool {
+        self.volume == Self::UNCLAIMED
+    }
+}
+
 /// One published algorithm.
 #[derive(Clone, Copy)]
 pub struct Algorithm {

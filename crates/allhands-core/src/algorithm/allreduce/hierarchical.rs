@@ -63,5 +63,5 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(&ALGORITHM, shape, PHASES)
+    nodes::claims(shape, PHASES)
 }

@@ -98,5 +98,5 @@ fn pairs(ranks: u32, sources: (u32, u32), destinations: (u32, u32)) -> (Units, u
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(&ALGORITHM, shape, PHASES)
+    nodes::claims(shape, PHASES)
 }

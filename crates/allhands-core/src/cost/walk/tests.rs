@@ -281,11 +281,11 @@ fn every_algorithm_takes_the_steps_that_it_claims() {
                 let walk = walk(&call, &world, sizes, &machine, u32::MAX);
                 let walk =
                     walk.unwrap_or_else(|e| panic!("{algorithm:?}:{setting} p={ranks}: {e}"));
-                let steps = (algorithm.claims)(&shape).steps;
-                assert_eq!(
-                    walk.last().time_us,
-                    f64::from(steps),
-                    "{algorithm:?}:{setting} p={ranks}"
+                let claims = (algorithm.claims)(&shape);
+                let (time_us, steps) = (walk.last().time_us, f64::from(claims.steps));
+                assert!(
+                    time_us == steps || (claims.are_limits() && time_us < steps),
+                    "{algorithm:?}:{setting} p={ranks}: {time_us} µs for {steps} steps"
                 );
             }
         }
