@@ -1,8 +1,10 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
 use super::flight::Flight;
-use super::outbox::STAGE_MOST;
+use super::help;
+use super::outbox::{Entry, Found, STAGE_MOST};
 use super::port::Port;
+use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES};
 use super::runs::{self, Run, Sink};
 use crate::transport::TransportError;
@@ -298,8 +300,11 @@ impl<'a> NodeEngine<'a> {
             return Status::Done;
         }
         let outbox = self.flight.outbox();
-        let descriptor = &outbox.entry(ticket).descriptor;
-        if descriptor.is_refused() {
+        let entry = outbox.entry(ticket);
+        let descriptor = &entry.descriptor;
+        if let Some(piece) = entry.help.take(help::pieces(post.bytes)) {
+            self.help(post, entry, piece);
+        } else if descriptor.is_refused() {
             self.port.fabric().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
@@ -308,6 +313,30 @@ impl<'a> NodeEngine<'a> {
             self.port.fabric().ring(to);
         }
         Status::Pending
+    }
+
+    /// Copies a piece of a message to where its receiver, who asked for it, wants it.
+    #[cold]
+    fn help(&self, post: &Post<'_>, entry: &Entry, piece: u64) {
+        let (bytes, target) = (help::piece_bytes(post.bytes), entry.help.target());
+        let start = piece as usize * bytes;
+        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let whole = runs.next().expect("a receiver asks for a message with a run");
+        let (from, fabric) = (whole.piece(start, bytes), self.port.fabric());
+        let into = Found::at(fabric.arena(), target.place, post.bytes);
+        // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is ours
+        // until we say that it is copied.
+        let reached = match into.piece(start, bytes) {
+            Found::Here(run) => unsafe {
+                std::ptr::copy(from.address, run.address, from.bytes);
+                Reached::All
+            },
+            Found::There(run) => unsafe { reach::store(target.process, from, run) },
+        };
+        if reached != Reached::All {
+            fabric.forbid_helping();
+        }
+        entry.help.done(reached == Reached::All);
     }
 
     /// Receives the message that is next on its lane, if it is there.

@@ -25,6 +25,8 @@ pub(super) struct Head {
     pub(super) gone: AtomicU32,
     /// Set once a process was not allowed to read another's memory.
     pub(super) unreachable: AtomicU32,
+    /// Set once a process could not write another's.
+    pub(super) unwritable: AtomicU32,
     pub(super) openings: Openings,
 }
 
@@ -190,6 +192,16 @@ impl Fabric {
     /// Says that they may not.
     pub(crate) fn forbid_reaching(&self) {
         self.head().unreachable.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether a rank that waits for a message to be read had better help: where it keeps no core from others.
+    pub(crate) fn may_help(&self) -> bool {
+        !self.crowded && self.head().unwritable.load(Ordering::Relaxed) == 0
+    }
+
+    /// Says that it cannot.
+    pub(crate) fn forbid_helping(&self) {
+        self.head().unwritable.store(1, Ordering::Relaxed);
     }
 
     /// Who watches over the ranks' lives.

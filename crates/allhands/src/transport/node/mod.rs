@@ -20,6 +20,7 @@ mod engine;
 mod fabric;
 mod fault;
 mod flight;
+mod help;
 mod inbox;
 mod links;
 mod member;

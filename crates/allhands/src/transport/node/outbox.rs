@@ -6,6 +6,7 @@
 //! had better not, read where it is.
 
 use super::arena::{Arena, Block};
+use super::help::Help;
 use super::rendezvous::Descriptor;
 use super::ring::EAGER_BYTES;
 use super::runs::Run;
@@ -33,6 +34,7 @@ pub(super) struct Entry {
     runs: AtomicU64,
     /// The sender's process.
     process: AtomicU64,
+    pub(super) help: Help,
 }
 
 #[derive(Debug)]
@@ -42,13 +44,45 @@ struct Place {
     bytes: AtomicU64,
 }
 
-/// A run of a message as its receiver finds it.
+/// A run of memory of another rank, as one finds it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     /// Memory that the receiver has, too.
     Here(Run),
     /// Memory of another process.
     There(Run),
+}
+
+impl Found {
+    /// What another rank has [told](tell) of.
+    pub(super) fn at(arena: &Arena, place: u64, bytes: usize) -> Found {
+        let run = |address| Run { address, bytes };
+        let address = (place & !OWN) as usize;
+        match place & OWN {
+            0 => Found::Here(run(arena.at(place))),
+            _ if arena.is_shared() => {
+                Found::There(run(std::ptr::without_provenance_mut(address)))
+            }
+            // Threads of one process have the same addresses.
+            _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(address))),
+        }
+    }
+
+    /// The part of `bytes` bytes from `offset` on, or as many as there are.
+    pub(super) fn piece(self, offset: usize, bytes: usize) -> Found {
+        match self {
+            Found::Here(run) => Found::Here(run.piece(offset, bytes)),
+            Found::There(run) => Found::There(run.piece(offset, bytes)),
+        }
+    }
+}
+
+/// Where memory lies, in words that another rank of the arena understands.
+pub(super) fn tell(arena: &Arena, run: Run) -> u64 {
+    match arena.offset_of(run.address, run.bytes) {
+        Some(offset) => offset,
+        None => run.address.expose_provenance() as u64 | OWN,
+    }
 }
 
 impl Entry {
@@ -76,6 +110,12 @@ impl Entry {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// The message's run, if there is one alone, to one who has claimed it.
+    pub(super) fn single(&self, arena: &Arena) -> Option<Found> {
+        let alone = self.runs.load(Ordering::Relaxed) == 1;
+        alone.then(|| self.found(arena).next()).flatten()
+    }
+
     /// The message's runs, to one who has claimed it.
     pub(super) fn found<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Found> + 'a {
         (0..self.runs.load(Ordering::Relaxed)).map(move |index| {
@@ -83,17 +123,7 @@ impl Entry {
             let place = unsafe { &*self.place(index) };
             let address = place.address.load(Ordering::Relaxed);
             let bytes = place.bytes.load(Ordering::Relaxed) as usize;
-            let run = |address| Run { address, bytes };
-            match address & OWN {
-                0 => Found::Here(run(arena.at(address))),
-                _ if arena.is_shared() => Found::There(run(std::ptr::without_provenance_mut(
-                    (address & !OWN) as usize,
-                ))),
-                // Threads of one process have the same addresses.
-                _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(
-                    (address & !OWN) as usize,
-                ))),
-            }
+            Found::at(arena, address, bytes)
         })
     }
 
@@ -104,13 +134,9 @@ impl Entry {
     unsafe fn write(&self, arena: &Arena, runs: impl Iterator<Item = Run>) {
         let (mut count, mut total) = (0, 0);
         for run in runs.filter(|r| r.bytes > 0) {
-            let address = match arena.offset_of(run.address, run.bytes) {
-                Some(offset) => offset,
-                None => run.address.expose_provenance() as u64 | OWN,
-            };
             // SAFETY: the caller promises the room; places are atomics.
             let place = unsafe { &*self.place(count) };
-            place.address.store(address, Ordering::Relaxed);
+            place.address.store(tell(arena, run), Ordering::Relaxed);
             place.bytes.store(run.bytes as u64, Ordering::Relaxed);
             count += 1;
             total += run.bytes as u64;

@@ -1,4 +1,4 @@
-//! Reach: reading the memory of another process with the system's help.
+//! Reach: reading and writing the memory of another process with the system's help.
 
 use super::runs::{Run, Sink};
 use crate::transport::AlignedBytes;
@@ -47,7 +47,7 @@ pub(super) fn read<I: Iterator<Item = Run>>(
             bytes,
         };
         // SAFETY: `landing` is ours and has this many bytes.
-        match unsafe { system_read(process, &[here], there) } {
+        match unsafe { fetch(process, there, here) } {
             Reached::All => {}
             // A permission that is withdrawn in between is a failure: something has been combined already.
             Reached::Forbidden if done > 0 => return Reached::Failed(1),
@@ -86,7 +86,7 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
             bytes,
         };
         // SAFETY: the sink's memory is the call's own, writable until it is complete.
-        match unsafe { system_read(process, &rooms[..count], there) } {
+        match unsafe { system_copy(process, &rooms[..count], there, Way::Read) } {
             Reached::All => done += bytes,
             Reached::Forbidden if done > 0 => return Reached::Failed(1),
             failed => return failed,
@@ -95,12 +95,38 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
     Reached::All
 }
 
-/// Fills `rooms` with `there`, which is as long as they are together.
+/// Copies a run of another process's memory to one of ours that is as long.
 ///
 /// # Safety
-/// The rooms are writable and nobody else touches them. (What is not readable there is an error, not a fault.)
+/// Ours is writable and nobody else touches it.
+pub(super) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
+    // SAFETY: the caller's promise.
+    unsafe { system_copy(process, &[here], there, Way::Read) }
+}
+
+/// Copies a run of our memory to one of another process that is as long.
+///
+/// # Safety
+/// Ours is readable; the other process has asked for it, and leaves that memory alone until it is told.
+pub(super) unsafe fn store(process: u32, here: Run, there: Run) -> Reached {
+    // SAFETY: the caller's promise.
+    unsafe { system_copy(process, &[here], there, Way::Write) }
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// Copies between `rooms`, which are ours, and `there`, which is as long as they are together.
+///
+/// # Safety
+/// The rooms are readable, and writable if they are to be filled, and nobody else touches them; so is what is there. (What
+/// is not accessible there is an error, not a fault.)
 #[cfg(target_os = "linux")]
-unsafe fn system_read(process: u32, rooms: &[Run], there: Run) -> Reached {
+unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Reached {
     use std::ffi::c_void;
     let slice = |run: &Run| libc::iovec {
         iov_base: run.address.cast::<c_void>(),
@@ -115,22 +141,23 @@ unsafe fn system_read(process: u32, rooms: &[Run], there: Run) -> Reached {
         *slot = slice(run);
     }
     let remote = [slice(&there)];
-    // SAFETY: the lists are as long as said; the local ones are writable, as the caller promises.
-    let read = unsafe {
-        libc::process_vm_readv(
-            process as i32,
-            local.as_ptr(),
-            rooms.len() as u64,
-            remote.as_ptr(),
-            1,
-            0,
-        )
+    let (process, count) = (process as i32, rooms.len() as u64);
+    // SAFETY: the lists are as long as said; the local ones are accessible, as the caller promises.
+    let copied = unsafe {
+        match way {
+            Way::Read => {
+                libc::process_vm_readv(process, local.as_ptr(), count, remote.as_ptr(), 1, 0)
+            }
+            Way::Write => {
+                libc::process_vm_writev(process, local.as_ptr(), count, remote.as_ptr(), 1, 0)
+            }
+        }
     };
-    if read == there.bytes as isize {
+    if copied == there.bytes as isize {
         return Reached::All;
     }
-    if read >= 0 {
-        // The part that was read ends where the sender's memory does.
+    if copied >= 0 {
+        // The part that was copied ends where the other's memory does.
         return Reached::Failed(libc::EFAULT as u32);
     }
     match std::io::Error::last_os_error().raw_os_error() {
@@ -141,6 +168,6 @@ unsafe fn system_read(process: u32, rooms: &[Run], there: Run) -> Reached {
 
 /// Elsewhere there is no such help.
 #[cfg(not(target_os = "linux"))]
-unsafe fn system_read(_process: u32, _rooms: &[Run], _there: Run) -> Reached {
+unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Reached {
     Reached::Forbidden
 }

@@ -4,9 +4,10 @@ use super::engine::Offer;
 use super::fabric::Carrier;
 use super::fault::Fault;
 use super::flight::Flight;
+use super::help::{self, Target};
 use super::inbox::Inbox;
 use super::member::RECENT;
-use super::outbox::{Entry, Found};
+use super::outbox::{self, Entry, Found};
 use super::port::Port;
 use super::reach::{self, Reached};
 use super::rendezvous::{Asked, Claim};
@@ -265,6 +266,9 @@ impl Port {
     ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
         let is_whole = claim.filled() == entry.bytes();
+        if is_whole && let Some(reached) = self.read_together(entry, &mut sink) {
+            return reached;
+        }
         for found in entry.found(fabric.arena()) {
             let reached = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
@@ -283,6 +287,60 @@ impl Port {
             }
         }
         Reached::All
+    }
+
+    /// Reads a message together with its sender; none where that does not pay or has failed.
+    fn read_together<I: Iterator<Item = Run>>(
+        &self,
+        entry: &Entry,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let bytes = entry.bytes() as usize;
+        if bytes < help::LEAST || !self.fabric.may_help() {
+            return None;
+        }
+        let (arena, into) = (self.fabric.arena(), sink.single(bytes)?);
+        let from = entry.single(arena)?;
+        let (piece_bytes, pieces) = (help::piece_bytes(bytes), help::pieces(bytes));
+        entry.help.open(Target {
+            place: outbox::tell(arena, into),
+            process: std::process::id(),
+        });
+        let (mut own, mut reached) = (0, Reached::All);
+        while reached == Reached::All
+            && let Some(piece) = entry.help.take(pieces)
+        {
+            let start = piece as usize * piece_bytes;
+            let here = into.piece(start, piece_bytes);
+            // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this piece
+            // of it is ours alone.
+            reached = match from.piece(start, piece_bytes) {
+                Found::Here(run) => unsafe {
+                    std::ptr::copy(run.address, here.address, here.bytes);
+                    Reached::All
+                },
+                Found::There(run) => unsafe { reach::fetch(entry.process(), run, here) },
+            };
+            own += 1;
+        }
+        let (theirs, mut look) = (entry.help.close() - own, 0);
+        loop {
+            let (copied, well) = entry.help.copied();
+            if copied == theirs {
+                return (well || reached != Reached::All).then_some(reached);
+            }
+            if let Some(gone) = self.wait_for_sender(&mut look) {
+                return Some(gone);
+            }
+        }
+    }
+
+    /// Lets time pass in which a sender copies; says so if it never will.
+    fn wait_for_sender(&self, look: &mut u32) -> Option<Reached> {
+        self.patience.pause(*look);
+        *look += 1;
+        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_any_dead();
+        gone.then_some(Reached::Failed(reach::NO_SUCH_PROCESS))
     }
 
     /// Reads a message while its sender stages it.
@@ -310,10 +368,8 @@ impl Port {
                 done = whole;
                 continue;
             }
-            self.patience.pause(look);
-            look += 1;
-            if look % 1024 == 0 && self.fabric.vigil().is_any_dead() {
-                return Reached::Failed(reach::NO_SUCH_PROCESS);
+            if let Some(gone) = self.wait_for_sender(&mut look) {
+                return gone;
             }
         }
         Reached::All

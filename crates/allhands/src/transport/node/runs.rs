@@ -10,6 +10,17 @@ pub(crate) struct Run {
     pub bytes: usize,
 }
 
+impl Run {
+    /// The part of `bytes` bytes from `offset` on, or as many as there are.
+    pub(crate) fn piece(self, offset: usize, bytes: usize) -> Run {
+        let offset = offset.min(self.bytes);
+        Run {
+            address: self.address.wrapping_add(offset),
+            bytes: bytes.min(self.bytes - offset),
+        }
+    }
+}
+
 /// Asks the processor to move what was just written to where other cores find it sooner.
 ///
 /// A hint, which other processors take for nothing; it pays for a few kilobytes that a peer on another core reads at once.
@@ -180,6 +191,14 @@ impl<I: Iterator<Item = Run>> Sink<I> {
         let bytes = self.into.run().min(most);
         (bytes > 0).then(|| Run {
             address: self.into.take(bytes),
+            bytes,
+        })
+    }
+
+    /// The memory that all of `bytes` bytes go to, if it is one run and nothing is combined.
+    pub(crate) fn single(&mut self, bytes: usize) -> Option<Run> {
+        (self.copies() && self.into.run() >= bytes).then_some(Run {
+            address: self.into.at.address,
             bytes,
         })
     }
