@@ -55,7 +55,7 @@ fn build(b: &mut Builder) {
     }
     let window = window::vector(b);
     let turns = window::fill_all(b, &[(input, window)]);
-    window::fold_in_order(b, window, output);
+    window::fold_in_order(b, window, input, output);
     turns.give_back(b);
 }
 

@@ -105,22 +105,34 @@ pub fn all_but(own: u32, from: Blocks, into: Blocks) -> Vec<(Blocks, Blocks)> {
 }
 
 /// Combines the same block of every rank's window into `into`, in rank order from rank 0 on: the same on every rank, to
-/// the last bit.
-pub fn fold_in_order(b: &mut Builder, window: Blocks, into: Blocks) {
-    let (p, own) = (b.ranks(), b.rank());
-    let mut sum = window;
-    if own > 0 || p == 1 {
-        b.get_from(0, window, into);
-        sum = into;
-    }
-    for from in 1..p {
+/// the last bit. `own` is what this rank has in its window.
+pub fn fold_in_order(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
+    let (p, rank) = (b.ranks(), b.rank());
+    // The first two are combined at once, by a rank that is one of them.
+    let (mut sum, mut next) = match rank {
+        0 if p == 1 => {
+            b.copy(own, into);
+            (into, 1)
+        }
+        0 => (own, 1),
+        1 => {
+            b.get_reduce(0, Side::Left, window, own, into);
+            (into, 2)
+        }
+        _ => {
+            b.get_from(0, window, into);
+            (into, 1)
+        }
+    };
+    while next < p {
         b.step();
-        if from == own {
+        if next == rank {
+            // What `own` was may have been overwritten, in a call in place.
             b.reduce(sum, window, into);
         } else {
-            b.get_reduce(from, Side::Right, window, sum, into);
+            b.get_reduce(next, Side::Right, window, sum, into);
         }
-        sum = into;
+        (sum, next) = (into, next + 1);
     }
 }
 

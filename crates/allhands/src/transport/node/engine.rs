@@ -1,7 +1,7 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
 use super::flight::Flight;
-use super::help;
+use super::help::{Piece, Target};
 use super::outbox::{Entry, Found, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
@@ -302,7 +302,9 @@ impl<'a> NodeEngine<'a> {
         let outbox = self.flight.outbox();
         let entry = outbox.entry(ticket);
         let descriptor = &entry.descriptor;
-        if let Some(piece) = entry.help.take(help::pieces(post.bytes)) {
+        if self.flight.is_idle(ticket)
+            && let Some(piece) = entry.help.take_to_help(post.bytes)
+        {
             self.help(post, entry, piece);
         } else if descriptor.is_refused() {
             self.port.fabric().forbid_reaching();
@@ -317,21 +319,36 @@ impl<'a> NodeEngine<'a> {
 
     /// Copies a piece of a message to where its receiver, who asked for it, wants it.
     #[cold]
-    fn help(&self, post: &Post<'_>, entry: &Entry, piece: u64) {
-        let (bytes, target) = (help::piece_bytes(post.bytes), entry.help.target());
-        let start = piece as usize * bytes;
+    fn help(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
+        let Piece { start, bytes, .. } = piece;
         let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
-        let whole = runs.next().expect("a receiver asks for a message with a run");
+        let whole = runs
+            .next()
+            .expect("a receiver asks for a message with a run");
         let (from, fabric) = (whole.piece(start, bytes), self.port.fabric());
-        let into = Found::at(fabric.arena(), target.place, post.bytes);
-        // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is ours
-        // until we say that it is copied.
-        let reached = match into.piece(start, bytes) {
+        let arena = fabric.arena();
+        let (into, process) = match piece.target {
+            Target::Memory { place, process } => (
+                Found::at(arena, place, post.bytes).piece(start, bytes),
+                process,
+            ),
+            Target::Stages => {
+                let stage = entry.staged(arena, piece.stage, from.bytes);
+                (
+                    Found::Here(stage.expect("a receiver asks only where there is one")),
+                    0,
+                )
+            }
+        };
+        let reached = match into {
+            // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is
+            // ours until we say that it is copied, and as long.
             Found::Here(run) => unsafe {
                 std::ptr::copy(from.address, run.address, from.bytes);
                 Reached::All
             },
-            Found::There(run) => unsafe { reach::store(target.process, from, run) },
+            // SAFETY: as above.
+            Found::There(run) => unsafe { reach::store(process, from, run) },
         };
         if reached != Reached::All {
             fabric.forbid_helping();

@@ -39,6 +39,8 @@ struct Slot {
     turn: u32,
     /// Whether its message lies with the receiver, to be read from the call's memory.
     posted: bool,
+    /// How often it was looked whether the message has been read.
+    looks: u8,
 }
 
 /// One call under way; made once for a plan and begun for each call, so a repeated call allocates nothing.
@@ -226,8 +228,17 @@ impl Flight {
     #[inline]
     pub(super) fn is_read(&mut self, ticket: u32) -> bool {
         let read = self.outbox().entry(ticket).descriptor.is_done();
-        self.slots[ticket as usize].posted = !read;
+        let slot = &mut self.slots[ticket as usize];
+        slot.posted = !read;
+        slot.looks = slot.looks.saturating_add(1);
         read
+    }
+
+    /// Whether this rank, which has posted the message of `ticket`, seems to have nothing else to do.
+    pub(super) fn is_idle(&self, ticket: u32) -> bool {
+        /// Looks in a row; between two of them everything else that the call has to do goes as far as it can.
+        const IDLE: u8 = 4;
+        self.slots[ticket as usize].looks >= IDLE
     }
 
     /// The operator of a call that reduces.
@@ -243,7 +254,8 @@ impl Flight {
     }
 
     pub(super) fn set_posted(&mut self, ticket: u32) {
-        self.slots[ticket as usize].posted = true;
+        let slot = &mut self.slots[ticket as usize];
+        (slot.posted, slot.looks) = (true, 0);
     }
 
     /// The memory of a list of extents of own spaces.

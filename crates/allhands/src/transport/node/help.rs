@@ -7,6 +7,9 @@
 //!
 //! One core moves lines from another's cache about as fast as it can wait for them; two move twice as many. Pieces are taken
 //! in order, each once; nobody waits for a sender that has other things to do.
+//!
+//! Where the receiver combines what comes, the sender copies its pieces to a few places of the arena by turns, and the
+//! receiver reads them there: sooner than the system, which has to find every page, brings them from the sender's memory.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -27,17 +30,48 @@ pub(super) struct Help {
     taken: AtomicU64,
     /// Pieces that the sender has copied.
     copied: AtomicU64,
-    /// Where the message goes, as an outbox's place says it.
+    /// Pieces of the sender's that the receiver has combined.
+    combined: AtomicU64,
+    /// The length of each piece but the last, in bytes.
+    piece_bytes: AtomicU64,
+    /// Where the message goes, as an outbox's place says it, or [`TO_STAGES`].
     target: AtomicU64,
     /// The receiver's process.
     process: AtomicU64,
 }
 
-/// Where a message goes.
+/// The target of pieces that are combined.
+const TO_STAGES: u64 = u64::MAX;
+
+/// The places that the sender copies pieces to by turns: few enough to stay in its cache.
+const STAGES: u64 = 8;
+
+/// The most bytes of a piece that is combined.
+pub(super) const STAGED_PIECE: usize = 32 << 10;
+
+/// Where pieces go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) place: u64,
-    pub(super) process: u32,
+pub(super) enum Target {
+    /// To memory of the receiver.
+    Memory {
+        /// As an outbox's place says it.
+        place: u64,
+        process: u32,
+    },
+    /// To the sender's stages, by turns.
+    Stages,
+}
+
+/// A piece that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Where it begins in the message, in bytes.
+    pub(super) start: usize,
+    /// Its bytes, if the message is long enough.
+    pub(super) bytes: usize,
+    pub(super) target: Target,
+    /// Where it begins in the stages, in bytes.
+    pub(super) stage: usize,
 }
 
 /// The length of each piece but the last, of a message of `bytes` bytes.
@@ -49,37 +83,78 @@ pub(super) fn piece_bytes(bytes: usize) -> usize {
         .min(QUARTERS_FROM)
 }
 
-/// The number of pieces of a message.
-pub(super) fn pieces(bytes: usize) -> u64 {
-    bytes.div_ceil(piece_bytes(bytes)) as u64
-}
-
 impl Help {
-    /// Asks for help, before the receiver itself begins.
-    pub(super) fn open(&self, target: Target) {
+    /// Asks for help with pieces of `piece_bytes` bytes, before the receiver itself begins.
+    pub(super) fn open(&self, piece_bytes: usize, target: Target) {
+        let (place, process) = match target {
+            Target::Memory { place, process } => (place, process),
+            Target::Stages => (TO_STAGES, 0),
+        };
         self.copied.store(0, Ordering::Relaxed);
-        self.target.store(target.place, Ordering::Relaxed);
-        let process = u64::from(target.process);
-        self.process.store(process, Ordering::Relaxed);
+        self.combined.store(0, Ordering::Relaxed);
+        self.piece_bytes
+            .store(piece_bytes as u64, Ordering::Relaxed);
+        self.target.store(place, Ordering::Relaxed);
+        self.process.store(u64::from(process), Ordering::Relaxed);
         // Release: who takes a piece finds where it goes.
         self.taken.store(1, Ordering::Release);
     }
 
-    /// Takes the next of `pieces` pieces; none when all are taken, or nobody asks for help.
+    /// Takes the next of `pieces` pieces; none when all are taken. For the receiver.
     pub(super) fn take(&self, pieces: u64) -> Option<u64> {
-        let next = |taken: u64| (taken > 0 && taken <= pieces).then_some(taken + 1);
+        self.take_if(|taken| taken <= pieces)
+    }
+
+    /// Takes `count` pieces from `piece` on, unless the sender has taken that. For the receiver.
+    pub(super) fn take_these(&self, piece: u64, count: u64) -> bool {
+        let (won, lost) = (Ordering::AcqRel, Ordering::Relaxed);
+        let (before, after) = (piece + 1, piece + 1 + count);
+        let taken = &self.taken;
+        taken.compare_exchange(before, after, won, lost).is_ok()
+    }
+
+    /// Takes the next piece of a message of `bytes` bytes, if there is one, somebody asks for help, and there is a place for
+    /// it. For the sender.
+    pub(super) fn take_to_help(&self, bytes: usize) -> Option<Piece> {
+        // Nobody asks, mostly.
+        if self.taken.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        // What the receiver wrote before it opened stays as it is until the message is done with, which the sender sees.
+        let piece_bytes = self.piece_bytes.load(Ordering::Relaxed) as usize;
+        let target = match self.target.load(Ordering::Relaxed) {
+            TO_STAGES => Target::Stages,
+            place => Target::Memory {
+                place,
+                process: self.process.load(Ordering::Relaxed) as u32,
+            },
+        };
+        let copied = self.copied.load(Ordering::Relaxed) % FAILED;
+        // Acquire: the receiver's reads of a stage come before it is filled again.
+        if target == Target::Stages && copied - self.combined.load(Ordering::Acquire) >= STAGES {
+            return None;
+        }
+        let pieces = bytes.div_ceil(piece_bytes) as u64;
+        let piece = self.take_if(|taken| taken <= pieces)?;
+        Some(Piece {
+            start: piece as usize * piece_bytes,
+            bytes: piece_bytes,
+            target,
+            stage: Self::stage(copied, piece_bytes),
+        })
+    }
+
+    /// Where the sender's piece number `copied` begins in the stages, in bytes.
+    pub(super) fn stage(copied: u64, piece_bytes: usize) -> usize {
+        (copied % STAGES) as usize * piece_bytes
+    }
+
+    fn take_if(&self, may: impl Fn(u64) -> bool) -> Option<u64> {
+        let next = |taken: u64| (taken > 0 && may(taken)).then_some(taken + 1);
         // Acquire: as for `open`.
         let (won, lost) = (Ordering::AcqRel, Ordering::Relaxed);
         let before = self.taken.fetch_update(won, lost, next).ok()?;
         Some(before - 1)
-    }
-
-    /// Where the pieces go, for a sender that has taken one.
-    pub(super) fn target(&self) -> Target {
-        Target {
-            place: self.target.load(Ordering::Relaxed),
-            process: self.process.load(Ordering::Relaxed) as u32,
-        }
     }
 
     /// Says that a piece that the sender took is copied, or could not be.
@@ -87,6 +162,12 @@ impl Help {
         let one = if copied { 1 } else { 1 + FAILED };
         // Release: the receiver that counts the piece sees its bytes.
         self.copied.fetch_add(one, Ordering::Release);
+    }
+
+    /// Says that the receiver has combined `count` of the sender's pieces.
+    pub(super) fn combined(&self, count: u64) {
+        // Release: as for `take_to_help`.
+        self.combined.store(count, Ordering::Release);
     }
 
     /// Ends the asking; gives how many pieces were taken.
@@ -109,7 +190,8 @@ mod tests {
     #[test]
     fn pieces_cover_the_message() {
         for bytes in [LEAST, 32 << 10, 100_001, 256 << 10, 1 << 20, (5 << 20) + 1] {
-            let (piece, count) = (piece_bytes(bytes), pieces(bytes));
+            let piece = piece_bytes(bytes);
+            let count = bytes.div_ceil(piece) as u64;
             assert!(piece as u64 * count >= bytes as u64, "{bytes}");
             assert!((piece as u64) * (count - 1) < bytes as u64, "{bytes}");
             assert_eq!(piece % 4096, 0);
@@ -124,6 +206,10 @@ mod models {
     use loom::sync::Arc;
 
     const PIECES: u64 = 2;
+    const TARGET: Target = Target::Memory {
+        place: 5,
+        process: 6,
+    };
 
     struct Shared {
         help: Help,
@@ -135,35 +221,75 @@ mod models {
     // SAFETY: as above.
     unsafe impl Send for Shared {}
 
+    fn shared() -> Arc<Shared> {
+        let zero = || AtomicU64::new(0);
+        Arc::new(Shared {
+            help: Help {
+                taken: zero(),
+                copied: zero(),
+                combined: zero(),
+                piece_bytes: zero(),
+                target: zero(),
+                process: zero(),
+            },
+            into: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        })
+    }
+
+    /// The sender's pieces come by way of its stage; those that the receiver takes itself do not.
     #[test]
-    fn every_piece_is_copied_once_and_seen() {
+    fn what_is_staged_is_combined_in_order() {
         loom::model(|| {
-            let shared = Arc::new(Shared {
-                help: Help {
-                    taken: AtomicU64::new(0),
-                    copied: AtomicU64::new(0),
-                    target: AtomicU64::new(0),
-                    process: AtomicU64::new(0),
-                },
-                into: [UnsafeCell::new(0), UnsafeCell::new(0)],
-            });
+            let shared = shared();
             let theirs = Arc::clone(&shared);
             let sender = loom::thread::spawn(move || {
-                // It looks now and then; never at all is among the interleavings.
                 for _ in 0..2 {
-                    if let Some(piece) = theirs.help.take(PIECES) {
-                        assert_eq!(theirs.help.target().place, 5);
-                        // SAFETY: taken, so nobody else's.
-                        theirs.into[piece as usize].with_mut(|b| unsafe { *b += 1 });
+                    if let Some(piece) = theirs.help.take_to_help(PIECES as usize) {
+                        assert_eq!(piece.target, Target::Stages);
+                        // SAFETY: the sender's own place until it says that it is done.
+                        let value = 10 + piece.start as u8;
+                        theirs.into[piece.stage].with_mut(|b| unsafe { *b = value });
                         theirs.help.done(true);
                     }
                 }
             });
-            let target = Target {
-                place: 5,
-                process: 0,
-            };
-            shared.help.open(target);
+            shared.help.open(1, Target::Stages);
+            let mut staged = 0;
+            for piece in 0..PIECES {
+                if shared.help.take_these(piece, 1) {
+                    continue;
+                }
+                while shared.help.copied().0 == staged {
+                    loom::thread::yield_now();
+                }
+                let at = Help::stage(staged, 1);
+                // SAFETY: the sender is done with it.
+                shared.into[at].with(|b| assert_eq!(unsafe { *b }, 10 + piece as u8));
+                staged += 1;
+                shared.help.combined(staged);
+            }
+            shared.help.close();
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn every_piece_is_copied_once_and_seen() {
+        loom::model(|| {
+            let shared = shared();
+            let theirs = Arc::clone(&shared);
+            let sender = loom::thread::spawn(move || {
+                // It looks now and then; never at all is among the interleavings.
+                for _ in 0..2 {
+                    if let Some(piece) = theirs.help.take_to_help(PIECES as usize) {
+                        assert_eq!(piece.target, TARGET);
+                        // SAFETY: taken, so nobody else's.
+                        theirs.into[piece.start].with_mut(|b| unsafe { *b += 1 });
+                        theirs.help.done(true);
+                    }
+                }
+            });
+            shared.help.open(1, TARGET);
             let mut own = 0;
             while let Some(piece) = shared.help.take(PIECES) {
                 // SAFETY: as above.

@@ -34,6 +34,8 @@ pub(super) struct Entry {
     runs: AtomicU64,
     /// The sender's process.
     process: AtomicU64,
+    /// The offset of its stage in the arena; 0: it has none.
+    stage: AtomicU64,
     pub(super) help: Help,
 }
 
@@ -60,9 +62,7 @@ impl Found {
         let address = (place & !OWN) as usize;
         match place & OWN {
             0 => Found::Here(run(arena.at(place))),
-            _ if arena.is_shared() => {
-                Found::There(run(std::ptr::without_provenance_mut(address)))
-            }
+            _ if arena.is_shared() => Found::There(run(std::ptr::without_provenance_mut(address))),
             // Threads of one process have the same addresses.
             _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(address))),
         }
@@ -108,6 +108,15 @@ impl Entry {
     /// The message's length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The memory of its stage, of which `bytes` bytes from `offset` on are used; none if it has no stage.
+    pub(super) fn staged(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Run> {
+        let stage = self.stage.load(Ordering::Relaxed);
+        (stage > 0).then(|| Run {
+            address: arena.at(stage + offset as u64),
+            bytes,
+        })
     }
 
     /// The message's run, if there is one alone, to one who has claimed it.
@@ -223,8 +232,15 @@ impl Outbox {
             runs.clone().count() <= most,
             "as many runs as the plan says"
         );
+        let slot = &self.slots[ticket as usize];
+        let stage = match slot.stage_bytes {
+            0 => 0,
+            _ => self.offset() + slot.stage as u64,
+        };
+        let entry = self.entry(ticket);
+        entry.stage.store(stage, Ordering::Relaxed);
         // SAFETY: just checked.
-        unsafe { self.entry(ticket).write(&self.arena, runs) };
+        unsafe { entry.write(&self.arena, runs) };
     }
 
     /// Writes into the entry of `ticket` that its message of `bytes` bytes is on the stage; the caller posts it and then

@@ -4,7 +4,7 @@ use super::engine::Offer;
 use super::fabric::Carrier;
 use super::fault::Fault;
 use super::flight::Flight;
-use super::help::{self, Target};
+use super::help::{self, Help, Target};
 use super::inbox::Inbox;
 use super::member::RECENT;
 use super::outbox::{self, Entry, Found};
@@ -17,6 +17,9 @@ use super::vigil::Vigil;
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Pieces of a message that is combined which are read at once, where the sender does not help.
+const LANDED: usize = 2;
 
 /// A message taken out of its queue.
 #[derive(Debug)]
@@ -291,7 +294,7 @@ impl Port {
 
     /// Reads a message together with its sender; none where that does not pay or has failed.
     fn read_together<I: Iterator<Item = Run>>(
-        &self,
+        &mut self,
         entry: &Entry,
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
@@ -299,33 +302,43 @@ impl Port {
         if bytes < help::LEAST || !self.fabric.may_help() {
             return None;
         }
-        let (arena, into) = (self.fabric.arena(), sink.single(bytes)?);
-        let from = entry.single(arena)?;
-        let (piece_bytes, pieces) = (help::piece_bytes(bytes), help::pieces(bytes));
-        entry.help.open(Target {
-            place: outbox::tell(arena, into),
+        let from = entry.single(self.fabric.arena())?;
+        match from {
+            Found::There(from) if !sink.copies() => self.combine_together(entry, from, sink),
+            _ => self.copy_together(entry, from, sink.single(bytes)?),
+        }
+    }
+
+    /// Copies `from` to `into`, some pieces here and some at the sender.
+    fn copy_together(&self, entry: &Entry, from: Found, into: Run) -> Option<Reached> {
+        let (help, piece_bytes) = (&entry.help, help::piece_bytes(into.bytes));
+        let pieces = into.bytes.div_ceil(piece_bytes) as u64;
+        let target = Target::Memory {
+            place: outbox::tell(self.fabric.arena(), into),
             process: std::process::id(),
-        });
+        };
+        help.open(piece_bytes, target);
         let (mut own, mut reached) = (0, Reached::All);
         while reached == Reached::All
-            && let Some(piece) = entry.help.take(pieces)
+            && let Some(piece) = help.take(pieces)
         {
             let start = piece as usize * piece_bytes;
             let here = into.piece(start, piece_bytes);
-            // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this piece
-            // of it is ours alone.
             reached = match from.piece(start, piece_bytes) {
+                // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
+                // piece of it is ours alone.
                 Found::Here(run) => unsafe {
                     std::ptr::copy(run.address, here.address, here.bytes);
                     Reached::All
                 },
+                // SAFETY: as above.
                 Found::There(run) => unsafe { reach::fetch(entry.process(), run, here) },
             };
             own += 1;
         }
-        let (theirs, mut look) = (entry.help.close() - own, 0);
+        let (theirs, mut look) = (help.close() - own, 0);
         loop {
-            let (copied, well) = entry.help.copied();
+            let (copied, well) = help.copied();
             if copied == theirs {
                 return (well || reached != Reached::All).then_some(reached);
             }
@@ -333,6 +346,59 @@ impl Port {
                 return Some(gone);
             }
         }
+    }
+
+    /// Combines what is in `from`, pieces that were read here and pieces that the sender has staged.
+    fn combine_together<I: Iterator<Item = Run>>(
+        &mut self,
+        entry: &Entry,
+        from: Run,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let (help, grain) = (&entry.help, sink.grain());
+        let piece_bytes = (help::STAGED_PIECE / grain).max(1) * grain;
+        let fabric = Arc::clone(&self.fabric);
+        entry.staged(fabric.arena(), 0, 0)?;
+        if self.landing.len() < LANDED * piece_bytes {
+            self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
+        }
+        help.open(piece_bytes, Target::Stages);
+        let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
+        while done < from.bytes && reached == Reached::All {
+            let piece = (done / piece_bytes) as u64;
+            // A sender that has not come may have other things to do: fewer calls then.
+            let most = if staged > 0 { 1 } else { LANDED };
+            let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
+            let mut here = from.piece(done, piece_bytes);
+            if help.take_these(piece, count as u64) {
+                let there = from.piece(done, count * piece_bytes);
+                here = Run {
+                    address: self.landing.address(),
+                    bytes: there.bytes,
+                };
+                // SAFETY: `landing` is ours and is long enough for so many pieces.
+                reached = match unsafe { reach::fetch(entry.process(), there, here) } {
+                    Reached::Forbidden if done > 0 => Reached::Failed(1),
+                    reached => reached,
+                };
+            } else {
+                while reached == Reached::All && help.copied().0 == staged {
+                    reached = self.wait_for_sender(&mut look).unwrap_or(Reached::All);
+                }
+                let at = Help::stage(staged, piece_bytes);
+                here = entry.staged(fabric.arena(), at, here.bytes)?;
+                staged += 1;
+            }
+            if reached == Reached::All {
+                // SAFETY: filled, by us or by the sender, who leaves it until it is combined; whole elements, aligned, as all
+                // pieces and stages begin at whole elements; the sink's memory is the call's own.
+                unsafe { sink.feed(here) };
+                help.combined(staged);
+                done += here.bytes;
+            }
+        }
+        help.close();
+        Some(reached)
     }
 
     /// Lets time pass in which a sender copies; says so if it never will.
