@@ -33,6 +33,7 @@ mod receive;
 mod rendezvous;
 mod ring;
 mod runs;
+mod slabs;
 mod spawn;
 mod sync;
 mod verdict;

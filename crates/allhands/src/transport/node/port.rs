@@ -311,12 +311,16 @@ impl Port {
         let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
             return None;
         };
+        // Two ranks have rings both ways, or none.
+        let Carrier::Ring(back) = self.fabric.link(to, self.rank) else {
+            return None;
+        };
         assert!(
             header.bytes as usize <= SLAB_BYTES,
             "a payload fits its slab"
         );
         // SAFETY: as in `send`.
-        let sent = unsafe { ring.push_slab(&mut self.sent[to as usize], header, fill) };
+        let sent = unsafe { ring.push_slab(back, &mut self.sent[to as usize], header, fill) };
         if sent {
             self.fabric.ring(to);
         }

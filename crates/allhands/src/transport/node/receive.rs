@@ -96,12 +96,16 @@ impl Port {
             // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; the
             // position is what earlier releases left. The payload is used only until the release.
             let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
-            let Some((header, payload)) = front else {
+            let Some((header, mut payload)) = front else {
                 return Ok(false);
             };
+            let mut slab = None;
+            if header.kind == Kind::Slab {
+                (slab, payload) = self.find_slab(ring, from, payload);
+            }
             if !expected.is(&header) {
                 self.put_aside(header, payload)?;
-                self.release(ring, from, header.kind);
+                self.release(ring, from, header.kind, slab);
                 continue;
             }
             self.agree(expected.flight, from, &header)?;
@@ -114,12 +118,12 @@ impl Port {
                 // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                 // call's own, and its extents are whole elements.
                 unsafe { sink().feed(payload) };
-                self.release(ring, from, header.kind);
+                self.release(ring, from, header.kind, slab);
                 return Ok(true);
             }
             // SAFETY: the payload of this kind is an offer, which its sender wrote.
             let offer = unsafe { payload.cast::<Offer>().read() };
-            self.release(ring, from, header.kind);
+            self.release(ring, from, header.kind, None);
             let received = self.claim(expected, offer, sink)?;
             if !received {
                 let content = Content::Rendezvous(offer);
@@ -198,8 +202,24 @@ impl Port {
         Ok(())
     }
 
+    /// The code of the slab that a message is in, and its address.
+    fn find_slab(&self, ring: &Ring, from: u32, payload: *const u8) -> (Option<u32>, *const u8) {
+        let Carrier::Ring(back) = self.fabric.link(self.rank, from) else {
+            unreachable!("two ranks have rings both ways, or none");
+        };
+        // SAFETY: the payload was just shown, of this kind; its slab is used only until the release.
+        let (code, slab) = unsafe { ring.read_slab(back, payload, |at| at) };
+        (Some(code), slab)
+    }
+
     #[inline]
-    fn release(&mut self, ring: &Ring, from: u32, kind: Kind) {
+    fn release(&mut self, ring: &Ring, from: u32, kind: Kind, slab: Option<u32>) {
+        if let Some(code) = slab {
+            let held = &mut self.sent[from as usize].held;
+            if let Some(code) = held.keep_or_hand_back(code) {
+                ring.handed_back.put(code);
+            }
+        }
         let position = &mut self.received[from as usize];
         // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is
         // woken when it can see free cells.

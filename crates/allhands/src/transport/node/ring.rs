@@ -4,6 +4,7 @@
 //! cache line, so a short message is one line that moves from core to core, once. The consumer never writes to a cell: it
 //! gives cells back in bulk, by a count on a line of its own that the producer reads only when it has run out of cells.
 
+use super::slabs::{HandedBack, Held, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::mem::MaybeUninit;
 
@@ -26,17 +27,8 @@ pub(crate) const SLAB_BYTES: usize = 16 << 10;
 /// The longest payload of a slab in bytes; short, as the model checker makes them anew all the time.
 #[cfg(loom)]
 pub(crate) const SLAB_BYTES: usize = 64;
-/// Slabs of a ring.
-#[cfg(not(loom))]
-const SLABS: u64 = 4;
-/// Slabs of a ring; fewer than cells, so that the model checker sees one taken.
-#[cfg(loom)]
-const SLABS: u64 = 1;
-
 /// Messages after which the consumer tells the producer that their cells are free.
 const BULK: u64 = CELLS / 2;
-/// A producer that waits for a slab must not wait for a count that is not yet due.
-const _: () = assert!(BULK <= SLABS);
 
 /// What a cell carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +36,7 @@ const _: () = assert!(BULK <= SLABS);
 pub(crate) enum Kind {
     /// The payload is the message.
     Eager,
-    /// The message is in the slab that goes with its place.
+    /// The payload is the code of the slab that the message is in.
     Slab,
     /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
@@ -89,6 +81,7 @@ pub(super) struct Cell {
 pub(crate) struct Ring {
     /// Messages whose cells the consumer has given back.
     returned: Returned,
+    pub(super) handed_back: HandedBack,
     cells: [Cell; CELLS as usize],
     slabs: [UnsafeCell<Slab>; SLABS as usize],
 }
@@ -109,6 +102,7 @@ pub(crate) struct Producer {
     free: u64,
     /// Whether the consumer is on another core and reads at once.
     passes_on: bool,
+    pub(super) held: Held,
 }
 
 impl Producer {
@@ -118,6 +112,7 @@ impl Producer {
             position: 0,
             free: CELLS,
             passes_on,
+            held: Held::new(),
         }
     }
 }
@@ -144,6 +139,7 @@ impl Ring {
     pub(crate) fn new() -> Ring {
         Ring {
             returned: Returned(AtomicU64::new(0)),
+            handed_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
             slabs: std::array::from_fn(|_| {
                 UnsafeCell::new(Slab([MaybeUninit::uninit(); SLAB_BYTES]))
@@ -167,12 +163,8 @@ impl Ring {
             header.bytes as usize <= EAGER_BYTES,
             "a payload fits its cell"
         );
-        if side.position == side.free {
-            // Acquire: the consumer's reads of those cells come before our writes.
-            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
-            if side.position == side.free {
-                return false;
-            }
+        if !self.has_room(side) {
+            return false;
         }
         let cell = &self.cells[(side.position % CELLS) as usize];
         // SAFETY: the consumer has given the cell's last message back, or there was none, and does not touch the cell
@@ -189,13 +181,25 @@ impl Ring {
         true
     }
 
-    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise.
+    /// Whether a cell is free.
+    #[inline]
+    fn has_room(&self, side: &mut Producer) -> bool {
+        if side.position == side.free {
+            // Acquire: the consumer's reads of those cells come before our writes.
+            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
+        }
+        side.position != side.free
+    }
+
+    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `back` is the
+    /// ring of the same two ranks the other way.
     ///
     /// # Safety
     /// As for [`Ring::push`], with [`SLAB_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Slab`].
     #[inline]
     pub(crate) unsafe fn push_slab(
         &self,
+        back: &Ring,
         side: &mut Producer,
         header: Header,
         fill: impl FnOnce(*mut u8),
@@ -204,23 +208,45 @@ impl Ring {
             header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
             "a payload fits its slab"
         );
-        // There are fewer slabs than cells: the message that had this one must have been given back.
-        if side.position + CELLS >= side.free + SLABS {
-            // Acquire: the consumer's reads of that slab come before our writes.
-            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
-            if side.position + CELLS >= side.free + SLABS {
-                return false;
-            }
+        if !self.has_room(side) || !side.held.has_any(&self.handed_back) {
+            return false;
         }
+        let code = side.held.pop();
         let cell = &self.cells[(side.position % CELLS) as usize];
-        let slab = &self.slabs[(side.position % SLABS) as usize];
-        // SAFETY: as in `push`; the slab goes with the message.
+        // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
+        // handed it back.
+        self.slab(back, code).with_mut(|at| fill(at.cast::<u8>()));
+        // SAFETY: as in `push`; a payload has room for a code and is aligned for it.
         cell.header.with_mut(|at| unsafe { (*at).write(header) });
-        slab.with_mut(|at| fill(at.cast::<u8>()));
+        // SAFETY: as above.
+        let write = |at: *mut Payload| unsafe { at.cast::<u32>().write(code) };
+        cell.payload.with_mut(write);
         side.position += 1;
-        // Release: whoever sees the number sees header and payload.
+        // Release: whoever sees the number sees header, code and payload.
         cell.number.store(side.position, Ordering::Release);
         true
+    }
+
+    fn slab<'a>(&'a self, back: &'a Ring, code: u32) -> &'a UnsafeCell<Slab> {
+        let of = if code < SLABS { self } else { back };
+        &of.slabs[(code % SLABS) as usize]
+    }
+
+    /// Shows the slab of a message of this ring to `read`.
+    ///
+    /// # Safety
+    /// Only the ring's one consumer calls this, with the payload of a message of that kind, which [`Ring::front`] showed and
+    /// which is not released.
+    #[inline]
+    pub(crate) unsafe fn read_slab<R>(
+        &self,
+        back: &Ring,
+        payload: *const u8,
+        read: impl FnOnce(*const u8) -> R,
+    ) -> (u32, R) {
+        // SAFETY: the payload of this kind is a code, which the producer wrote; the slab is ours since the message is.
+        let code = unsafe { payload.cast::<u32>().read() };
+        (code, self.slab(back, code).with(|at| read(at.cast())))
     }
 
     /// Shows the oldest message to `read`, which gets the header and the address of the payload.
@@ -242,13 +268,7 @@ impl Ring {
         // SAFETY: the number says that this message is in the cell, so the producer has initialized the header, and it
         // touches the cell no more until the consumer, which we are, has given it back.
         let header = cell.header.with(|at| unsafe { (*at).assume_init_read() });
-        Some(match header.kind {
-            Kind::Eager | Kind::Rendezvous => cell.payload.with(|at| read(header, at.cast())),
-            Kind::Slab => {
-                let slab = &self.slabs[(position % SLABS) as usize];
-                slab.with(|at| read(header, at.cast()))
-            }
-        })
+        Some(cell.payload.with(|at| read(header, at.cast())))
     }
 
     /// Gives the cell of the message that [`Ring::front`] showed back to the producer; whether the producer can see it
@@ -259,7 +279,7 @@ impl Ring {
     #[inline]
     pub(crate) unsafe fn release(&self, position: &mut u64, kind: Kind) -> bool {
         *position += 1;
-        // Slabs are few: the producer is told of each.
+        // Slabs are few: the producer is told of each, as it may wait for one.
         let seen = kind == Kind::Slab || position.is_multiple_of(BULK);
         if seen {
             // Release: our reads come before the producer's next writes.
@@ -298,48 +318,99 @@ mod models {
     fn flow(kind: fn(u64) -> Kind) {
         loom::model(move || {
             const MESSAGES: u64 = 3;
-            let ring = Arc::new(Ring::new());
-            let theirs = Arc::clone(&ring);
+            let rings = Arc::new([Ring::new(), Ring::new()]);
+            let theirs = Arc::clone(&rings);
             let producer = loom::thread::spawn(move || {
                 let mut side = Producer::new(false);
                 for number in 0..MESSAGES {
-                    // SAFETY: this thread is the one producer, and 8 bytes are written.
-                    let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
-                    let header = Header {
-                        kind: kind(number),
-                        ..header(number)
-                    };
-                    // SAFETY: as above.
-                    while !unsafe {
-                        match header.kind {
-                            Kind::Slab => theirs.push_slab(&mut side, header, fill),
-                            _ => theirs.push(&mut side, header, fill),
-                        }
-                    } {
-                        loom::thread::yield_now();
-                    }
+                    send(&theirs, &mut side, number, kind(number));
                 }
             });
-            let mut position = 0;
+            let (mut position, mut held) = (0, Held::new());
             while position < MESSAGES {
-                // SAFETY: this thread is the one consumer; the payload is read within.
-                let seen = unsafe { ring.front(position, |h, at| (h, at.cast::<u64>().read())) };
-                match seen {
-                    Some(seen) => {
-                        let kind = kind(position);
-                        let expected = Header {
-                            kind,
-                            ..header(position)
-                        };
-                        assert_eq!(seen, (expected, position * 7));
-                        // SAFETY: as above.
-                        unsafe { ring.release(&mut position, kind) };
-                    }
-                    None => loom::thread::yield_now(),
-                }
+                let kind = kind(position);
+                receive(&rings, &mut position, &mut held, kind);
             }
             producer.join().unwrap();
         });
+    }
+
+    /// Both ranks send and receive; each sends what it has received.
+    #[test]
+    fn slabs_go_to_and_fro() {
+        loom::model(|| {
+            let rings = Arc::new([Ring::new(), Ring::new()]);
+            let theirs = Arc::clone(&rings);
+            let exchange = |rings: &[Ring; 2], me: usize| {
+                let mut side = Producer::new(false);
+                let mut position = 0;
+                let (ours, theirs) = (&rings[me], &rings[1 - me]);
+                for number in 0..2 {
+                    send_on(ours, theirs, &mut side, number, Kind::Slab);
+                    while position <= number {
+                        let held = &mut side.held;
+                        receive_on(theirs, ours, &mut position, held, Kind::Slab);
+                    }
+                }
+            };
+            let other = loom::thread::spawn(move || exchange(&theirs, 1));
+            exchange(&rings, 0);
+            other.join().unwrap();
+        });
+    }
+
+    fn send(rings: &[Ring; 2], side: &mut Producer, number: u64, kind: Kind) {
+        send_on(&rings[0], &rings[1], side, number, kind);
+    }
+
+    fn send_on(ring: &Ring, back: &Ring, side: &mut Producer, number: u64, kind: Kind) {
+        // SAFETY: the caller is the one producer, and 8 bytes are written.
+        let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+        let header = Header {
+            kind,
+            ..header(number)
+        };
+        // SAFETY: as above.
+        while !unsafe {
+            match kind {
+                Kind::Slab => ring.push_slab(back, side, header, fill),
+                _ => ring.push(side, header, fill),
+            }
+        } {
+            loom::thread::yield_now();
+        }
+    }
+
+    fn receive(rings: &[Ring; 2], position: &mut u64, held: &mut Held, kind: Kind) {
+        receive_on(&rings[0], &rings[1], position, held, kind);
+    }
+
+    /// Looks once.
+    fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, held: &mut Held, kind: Kind) {
+        // SAFETY: the caller is the one consumer; the payload is read within, or before the release.
+        let seen = unsafe {
+            ring.front(*position, |header, at| match header.kind {
+                Kind::Slab => {
+                    let (code, value) = ring.read_slab(back, at, |at| at.cast::<u64>().read());
+                    (header, value, Some(code))
+                }
+                _ => (header, at.cast::<u64>().read(), None),
+            })
+        };
+        let Some((seen, value, code)) = seen else {
+            loom::thread::yield_now();
+            return;
+        };
+        let expected = Header {
+            kind,
+            ..header(*position)
+        };
+        assert_eq!((seen, value), (expected, *position * 7));
+        if let Some(code) = code.and_then(|code| held.keep_or_hand_back(code)) {
+            ring.handed_back.put(code);
+        }
+        // SAFETY: as above.
+        unsafe { ring.release(position, kind) };
     }
 }
 
