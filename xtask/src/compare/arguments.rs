@@ -30,8 +30,8 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
 Exit status 1 when a result is wrong or one of our cells fails, 2 when the arguments are.
 ";
 
-/// How our ranks are started: as processes, each bound to a core if there are enough.
-const LAUNCHER: &str = "{allhands} run -n {ranks} -- {worker}";
+/// How our ranks are started: as processes that are bound to cores, several to each if there are not enough.
+const LAUNCHER: &str = "{allhands} run -n {ranks} --bind turns -- {worker}";
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]

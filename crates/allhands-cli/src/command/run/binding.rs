@@ -13,6 +13,8 @@ pub enum Bind {
     None,
     /// A cpu for each rank, or an error.
     Cores,
+    /// A cpu for each rank by turns: with more ranks than cpus, some to each.
+    Turns,
     /// These cpus, in the order of the ranks.
     Cpus(Vec<usize>),
 }
@@ -25,11 +27,12 @@ impl FromStr for Bind {
             "auto" => Ok(Bind::Auto),
             "none" => Ok(Bind::None),
             "cores" => Ok(Bind::Cores),
+            "turns" => Ok(Bind::Turns),
             list => {
                 let cpus = list.split(',').map(range).collect::<Option<Vec<_>>>();
                 let cpus = cpus.map(|ranges| ranges.into_iter().flatten().collect());
                 cpus.map(Bind::Cpus).ok_or_else(|| {
-                    format!("'{text}' is no binding; type auto, none, cores, or cpus as in 0,2,4-7")
+                    format!("'{text}' is no binding; type auto, none, cores, turns, or cpus as in 0,2,4-7")
                 })
             }
         }
@@ -59,11 +62,17 @@ impl Bind {
             Bind::Cores => {
                 ensure!(
                     ranks <= allowed.len(),
-                    "--bind cores: {ranks} ranks, but only {} cpus ({names}) that they may use; --bind none shares them",
+                    "--bind cores: {ranks} ranks, but only {} cpus ({names}) that they may use; --bind none or turns shares them",
                     allowed.len()
                 );
                 Some(allowed[..ranks].to_vec())
             }
+            Bind::Turns if allowed.is_empty() => None,
+            Bind::Turns => Some(
+                (0..ranks)
+                    .map(|rank| allowed[rank % allowed.len()])
+                    .collect(),
+            ),
             Bind::Cpus(cpus) => {
                 if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
                     anyhow::bail!(
@@ -99,11 +108,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_bound_in_order_and_never_two_to_a_cpu() {
+    fn ranks_are_bound_in_order_and_share_a_cpu_only_if_told_to() {
         let on = |bind: &str, ranks| bind.parse::<Bind>().unwrap().among(&[1, 3, 5], ranks);
         assert_eq!(on("auto", 2).unwrap(), Some(vec![1, 3]));
         assert_eq!(on("auto", 4).unwrap(), None);
         assert_eq!(on("none", 1).unwrap(), None);
+        assert_eq!(on("turns", 4).unwrap(), Some(vec![1, 3, 5, 1]));
         assert_eq!(on("cores", 3).unwrap(), Some(vec![1, 3, 5]));
         assert_eq!(on("5,1", 2).unwrap(), Some(vec![5, 1]));
         let error = |bind, ranks| on(bind, ranks).unwrap_err().to_string();

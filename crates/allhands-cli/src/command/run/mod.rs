@@ -48,7 +48,8 @@ pub struct Arguments {
     #[arg(long)]
     prefix: bool,
 
-    /// Bind each rank to a cpu: auto (if there are enough), none, cores (or fail), or cpus by number: 0,2,4-7
+    /// Bind each rank to a cpu: auto (if there are enough), none, cores (or fail), turns (several ranks to a cpu if
+    /// need be), or cpus by number: 0,2,4-7
     #[arg(long, default_value = "auto")]
     bind: Bind,
 

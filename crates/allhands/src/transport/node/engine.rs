@@ -7,6 +7,7 @@ use super::port::Port;
 use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES};
 use super::runs::{self, Run, Sink};
+use super::slabs::PARCEL_BYTES;
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{Extent, OpKind, Side, Space};
@@ -180,6 +181,9 @@ impl<'a> NodeEngine<'a> {
         {
             return status;
         }
+        if let Some(status) = self.send_parcel(post, to, header) {
+            return status;
+        }
         self.send_long(post, to, header)
     }
 
@@ -225,6 +229,30 @@ impl<'a> NodeEngine<'a> {
             // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`.
             unsafe { runs::copy(flight.runs(post.source()), std::iter::once(slab)) };
         })?;
+        if sent {
+            self.flight.went(post.ticket);
+        }
+        Some(status(sent))
+    }
+
+    /// Gives a long message away in a parcel, where the receiver sends one at the same time; `None` where it had better be
+    /// read where it is.
+    fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
+        let fabric = self.port.fabric();
+        let apart = !fabric.is_crowded() && self.flight.exchanges(post.ticket);
+        if !apart || post.bytes > PARCEL_BYTES || self.is_reachable(post) {
+            return None;
+        }
+        let flight = &*self.flight;
+        let fill = |parcel: *mut u8| {
+            let parcel = Run {
+                address: parcel,
+                bytes: post.bytes,
+            };
+            // SAFETY: the call's own memory, to a parcel that is ours and has room for `post.bytes`.
+            unsafe { runs::copy(flight.runs(post.source()), std::iter::once(parcel)) };
+        };
+        let sent = self.port.send_parcel(to, header, post.bytes, fill)?;
         if sent {
             self.flight.went(post.ticket);
         }

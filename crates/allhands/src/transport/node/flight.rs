@@ -39,6 +39,8 @@ struct Slot {
     turn: u32,
     /// Whether its message lies with the receiver, to be read from the call's memory.
     posted: bool,
+    /// Whether it sends to a rank that sends to this one at the same time.
+    exchanges: bool,
     /// How often it was looked whether the message has been read.
     looks: u8,
 }
@@ -234,6 +236,11 @@ impl Flight {
         read
     }
 
+    /// Whether `ticket` sends to a rank that sends to this one at the same time.
+    pub(super) fn exchanges(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].exchanges
+    }
+
     /// Whether this rank, which has posted the message of `ticket`, seems to have nothing else to do.
     pub(super) fn is_idle(&self, ticket: u32) -> bool {
         /// Looks in a row; between two of them everything else that the call has to do goes as far as it can.
@@ -396,6 +403,19 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
         lane: lane as u32,
         ..Slot::default()
     };
-    let slots = plan.ops.iter().map(lane).map(slot).collect();
+    let mut slots: Box<[Slot]> = plan.ops.iter().map(lane).map(slot).collect();
+    for item in &plan.items {
+        let range = item.start as usize..item.end as usize;
+        let ops = &plan.ops[range.clone()];
+        let comes = |peer: u32| {
+            ops.iter().any(|op| match op.kind {
+                OpKind::Recv { from, .. } | OpKind::RecvReduce { from, .. } => from == peer,
+                _ => false,
+            })
+        };
+        for (slot, op) in slots[range].iter_mut().zip(ops) {
+            slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
+        }
+    }
     (slots, lanes.len())
 }

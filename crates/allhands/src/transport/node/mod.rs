@@ -36,6 +36,7 @@ mod runs;
 mod slabs;
 mod spawn;
 mod sync;
+mod together;
 mod verdict;
 mod vigil;
 mod wait;

@@ -1,12 +1,14 @@
 //! The port: one rank's end of a fabric, with the messages that came before they were wanted.
 
+use super::arena::Block;
 use super::engine::NodeEngine;
 use super::fabric::{Carrier, Fabric};
 use super::fault::Fault;
 use super::flight::{Buffers, Flight};
 use super::member::Stamp;
 use super::receive::Unexpected;
-use super::ring::{EAGER_BYTES, Header, Producer, SLAB_BYTES};
+use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES};
+use super::slabs::{PARCEL_BYTES, PARCELS, Parcel};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
 use allhands_core::progress::{Cursor, Status, advance};
@@ -300,7 +302,7 @@ impl Port {
     }
 
     /// As [`Port::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
-    /// ring to carry it.
+    /// ring to carry it, or no slab now.
     #[inline]
     pub(super) fn send_slab(
         &mut self,
@@ -321,8 +323,49 @@ impl Port {
         );
         // SAFETY: as in `send`.
         let sent = unsafe { ring.push_slab(back, &mut self.sent[to as usize], header, fill) };
-        if sent {
+        if sent? {
             self.fabric.ring(to);
+        }
+        sent
+    }
+}
+
+impl Port {
+    /// As [`Port::send`], of a message of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
+    /// is no parcel now.
+    pub(super) fn send_parcel(
+        &mut self,
+        to: u32,
+        header: Header,
+        bytes: usize,
+        fill: impl FnOnce(*mut u8),
+    ) -> Option<bool> {
+        let fabric = Arc::clone(&self.fabric);
+        let Carrier::Ring(ring) = fabric.link(self.rank, to) else {
+            return None;
+        };
+        let side = &mut self.sent[to as usize];
+        let offset = match side.parcels.take(&ring.parcels_back) {
+            Some(offset) => offset,
+            None if side.parcels_made < PARCELS => {
+                let made = fabric.arena().allocate(PARCEL_BYTES).ok()?;
+                side.parcels_made += 1;
+                made.keep().0
+            }
+            None => return None,
+        };
+        let header = Header {
+            kind: Kind::Parcel,
+            bytes: size_of::<Parcel>() as u16,
+            ..header
+        };
+        let sent = self.send(to, header, |payload| {
+            fill(fabric.arena().at(offset));
+            // SAFETY: a cell's payload has room for this and is aligned for it.
+            unsafe { payload.cast::<Parcel>().write(Parcel { offset, bytes }) };
+        });
+        if !sent {
+            self.sent[to as usize].parcels.keep(offset);
         }
         Some(sent)
     }
@@ -330,6 +373,13 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
+        let arena = self.fabric.arena();
+        for side in &mut self.sent {
+            while let Some(offset) = side.parcels.pop() {
+                // SAFETY: a parcel, handed out with this size; we have it, so nobody else gives it back.
+                drop(unsafe { Block::adopt(Arc::clone(arena), offset, PARCEL_BYTES as u64) });
+            }
+        }
         self.fabric.leave(self.rank, std::thread::panicking());
     }
 }

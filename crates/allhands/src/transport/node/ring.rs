@@ -4,7 +4,7 @@
 //! cache line, so a short message is one line that moves from core to core, once. The consumer never writes to a cell: it
 //! gives cells back in bulk, by a count on a line of its own that the producer reads only when it has run out of cells.
 
-use super::slabs::{HandedBack, Held, SLABS};
+use super::slabs::{self, HandedBack, Held, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::mem::MaybeUninit;
 
@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Eager,
     /// The payload is the code of the slab that the message is in.
     Slab,
+    /// The payload says in which parcel the message is, and the message's length.
+    Parcel,
     /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
 }
@@ -81,7 +83,10 @@ pub(super) struct Cell {
 pub(crate) struct Ring {
     /// Messages whose cells the consumer has given back.
     returned: Returned,
-    pub(super) handed_back: HandedBack,
+    /// Slabs that the consumer has handed back.
+    slabs_back: HandedBack,
+    /// Parcels that it has.
+    pub(super) parcels_back: HandedBack,
     cells: [Cell; CELLS as usize],
     slabs: [UnsafeCell<Slab>; SLABS as usize],
 }
@@ -102,7 +107,10 @@ pub(crate) struct Producer {
     free: u64,
     /// Whether the consumer is on another core and reads at once.
     passes_on: bool,
-    pub(super) held: Held,
+    slabs: Held,
+    pub(super) parcels: Held,
+    /// How many parcels it has made.
+    pub(super) parcels_made: usize,
 }
 
 impl Producer {
@@ -112,7 +120,9 @@ impl Producer {
             position: 0,
             free: CELLS,
             passes_on,
-            held: Held::new(),
+            slabs: Held::slabs(),
+            parcels: Held::parcels(),
+            parcels_made: 0,
         }
     }
 }
@@ -139,7 +149,8 @@ impl Ring {
     pub(crate) fn new() -> Ring {
         Ring {
             returned: Returned(AtomicU64::new(0)),
-            handed_back: HandedBack::new(),
+            slabs_back: HandedBack::new(),
+            parcels_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
             slabs: std::array::from_fn(|_| {
                 UnsafeCell::new(Slab([MaybeUninit::uninit(); SLAB_BYTES]))
@@ -191,8 +202,9 @@ impl Ring {
         side.position != side.free
     }
 
-    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `back` is the
-    /// ring of the same two ranks the other way.
+    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `None` if no slab
+    /// is there: the consumer may have them all and need this very message before it gives one back. `back` is the ring of
+    /// the same two ranks the other way.
     ///
     /// # Safety
     /// As for [`Ring::push`], with [`SLAB_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Slab`].
@@ -203,15 +215,15 @@ impl Ring {
         side: &mut Producer,
         header: Header,
         fill: impl FnOnce(*mut u8),
-    ) -> bool {
+    ) -> Option<bool> {
         debug_assert!(
             header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
             "a payload fits its slab"
         );
-        if !self.has_room(side) || !side.held.has_any(&self.handed_back) {
-            return false;
+        if !self.has_room(side) {
+            return Some(false);
         }
-        let code = side.held.pop();
+        let code = side.slabs.take(&self.slabs_back)?;
         let cell = &self.cells[(side.position % CELLS) as usize];
         // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
         // handed it back.
@@ -219,17 +231,18 @@ impl Ring {
         // SAFETY: as in `push`; a payload has room for a code and is aligned for it.
         cell.header.with_mut(|at| unsafe { (*at).write(header) });
         // SAFETY: as above.
-        let write = |at: *mut Payload| unsafe { at.cast::<u32>().write(code) };
+        let write = |at: *mut Payload| unsafe { at.cast::<u64>().write(code) };
         cell.payload.with_mut(write);
         side.position += 1;
         // Release: whoever sees the number sees header, code and payload.
         cell.number.store(side.position, Ordering::Release);
-        true
+        Some(true)
     }
 
-    fn slab<'a>(&'a self, back: &'a Ring, code: u32) -> &'a UnsafeCell<Slab> {
-        let of = if code < SLABS { self } else { back };
-        &of.slabs[(code % SLABS) as usize]
+    fn slab<'a>(&'a self, back: &'a Ring, code: u64) -> &'a UnsafeCell<Slab> {
+        let slabs = u64::from(SLABS);
+        let of = if code < slabs { self } else { back };
+        &of.slabs[(code % slabs) as usize]
     }
 
     /// Shows the slab of a message of this ring to `read`.
@@ -243,10 +256,22 @@ impl Ring {
         back: &Ring,
         payload: *const u8,
         read: impl FnOnce(*const u8) -> R,
-    ) -> (u32, R) {
+    ) -> (u64, R) {
         // SAFETY: the payload of this kind is a code, which the producer wrote; the slab is ours since the message is.
-        let code = unsafe { payload.cast::<u32>().read() };
+        let code = unsafe { payload.cast::<u64>().read() };
         (code, self.slab(back, code).with(|at| read(at.cast())))
+    }
+
+    /// Keeps the slab of a message that was read for `side`, the other way, or hands it back.
+    ///
+    /// # Safety
+    /// As for [`Ring::read_slab`], which gave the code; nobody reads the slab any more.
+    pub(crate) unsafe fn release_slab(&self, side: &mut Producer, code: u64) {
+        if side.slabs.has_room() {
+            side.slabs.keep(slabs::mirrored(code));
+        } else {
+            self.slabs_back.put(code);
+        }
     }
 
     /// Shows the oldest message to `read`, which gets the header and the address of the payload.
@@ -326,10 +351,10 @@ mod models {
                     send(&theirs, &mut side, number, kind(number));
                 }
             });
-            let (mut position, mut held) = (0, Held::new());
+            let (mut position, mut side) = (0, Producer::new(false));
             while position < MESSAGES {
                 let kind = kind(position);
-                receive(&rings, &mut position, &mut held, kind);
+                receive(&rings, &mut position, &mut side, kind);
             }
             producer.join().unwrap();
         });
@@ -348,8 +373,7 @@ mod models {
                 for number in 0..2 {
                     send_on(ours, theirs, &mut side, number, Kind::Slab);
                     while position <= number {
-                        let held = &mut side.held;
-                        receive_on(theirs, ours, &mut position, held, Kind::Slab);
+                        receive_on(theirs, ours, &mut position, &mut side, Kind::Slab);
                     }
                 }
             };
@@ -373,7 +397,7 @@ mod models {
         // SAFETY: as above.
         while !unsafe {
             match kind {
-                Kind::Slab => ring.push_slab(back, side, header, fill),
+                Kind::Slab => ring.push_slab(back, side, header, fill) == Some(true),
                 _ => ring.push(side, header, fill),
             }
         } {
@@ -381,12 +405,12 @@ mod models {
         }
     }
 
-    fn receive(rings: &[Ring; 2], position: &mut u64, held: &mut Held, kind: Kind) {
-        receive_on(&rings[0], &rings[1], position, held, kind);
+    fn receive(rings: &[Ring; 2], position: &mut u64, side: &mut Producer, kind: Kind) {
+        receive_on(&rings[0], &rings[1], position, side, kind);
     }
 
     /// Looks once.
-    fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, held: &mut Held, kind: Kind) {
+    fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, side: &mut Producer, kind: Kind) {
         // SAFETY: the caller is the one consumer; the payload is read within, or before the release.
         let seen = unsafe {
             ring.front(*position, |header, at| match header.kind {
@@ -406,8 +430,9 @@ mod models {
             ..header(*position)
         };
         assert_eq!((seen, value), (expected, *position * 7));
-        if let Some(code) = code.and_then(|code| held.keep_or_hand_back(code)) {
-            ring.handed_back.put(code);
+        if let Some(code) = code {
+            // SAFETY: as above, and read.
+            unsafe { ring.release_slab(side, code) };
         }
         // SAFETY: as above.
         unsafe { ring.release(position, kind) };

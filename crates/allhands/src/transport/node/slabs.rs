@@ -11,8 +11,11 @@
 //!
 //! A slab's code says where it lies: among those of the ring that carries a message, or, plus [`SLABS`], of the ring the other
 //! way.
+//!
+//! Parcels are the same for longer messages of ranks that exchange: memory of the arena, a few for each pair that uses some,
+//! whose code is the offset there.
 
-use super::sync::{AtomicU32, AtomicU64, Ordering};
+use super::sync::{AtomicU64, Ordering};
 
 /// Slabs of each ring: as many as its sender has at first.
 #[cfg(not(loom))]
@@ -25,76 +28,100 @@ pub(super) const SLABS: u32 = 1;
 const ALL: usize = 2 * SLABS as usize;
 
 /// The most slabs that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
-#[cfg(not(loom))]
-const KEPT: usize = 4;
-/// The most slabs that a rank keeps.
-#[cfg(loom)]
-const KEPT: usize = 1;
+const SLABS_KEPT: usize = SLABS as usize;
 
-const _: () = assert!(KEPT < ALL, "a rank that only sends gets slabs back");
+/// The most parcels that a rank keeps, and that it makes.
+pub(super) const PARCELS: usize = 2;
 
-/// The slabs that a rank has for messages to one other.
+/// The longest message that goes in a parcel: what fits, twice, into a core's own cache.
+pub(super) const PARCEL_BYTES: usize = 256 << 10;
+
+const _: () = assert!(
+    2 * PARCELS <= ALL || cfg!(loom),
+    "parcels of both ranks have room"
+);
+
+/// What stands in the cell of a message that is in a parcel.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Parcel {
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
+}
+
+/// The slabs, or parcels, that a rank has for messages to one other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    codes: [u32; ALL],
+    codes: [u64; ALL],
     count: usize,
+    /// The most that it keeps.
+    most: usize,
     /// How many the other has handed back, as far as this rank has looked.
     taken_back: u64,
 }
 
 impl Held {
-    /// Those that a rank has at first.
-    pub(super) fn new() -> Held {
-        let mut codes = [0; ALL];
-        for (code, slot) in (0..SLABS).zip(&mut codes) {
-            *slot = code;
-        }
+    /// The slabs that a rank has at first.
+    pub(super) fn slabs() -> Held {
+        let mut held = Held::nothing(SLABS_KEPT);
+        (0..u64::from(SLABS)).for_each(|code| held.keep(code));
+        held
+    }
+
+    /// The parcels that a rank has at first.
+    pub(super) fn parcels() -> Held {
+        Held::nothing(PARCELS)
+    }
+
+    fn nothing(most: usize) -> Held {
         Held {
-            codes,
-            count: SLABS as usize,
+            codes: [0; ALL],
+            count: 0,
+            most,
             taken_back: 0,
         }
     }
 
-    /// Whether a slab is there, which `handed_back` may bring.
-    pub(super) fn has_any(&mut self, handed_back: &HandedBack) -> bool {
+    /// One of them, the one that came last, so that its lines are near; or one that was handed back.
+    pub(super) fn take(&mut self, handed_back: &HandedBack) -> Option<u64> {
         if self.count == 0 {
             // All of them, so that the other's line comes here once for several messages.
             while let Some(code) = handed_back.take(&mut self.taken_back) {
                 self.keep(code);
             }
         }
-        self.count > 0
+        self.pop()
     }
 
-    /// The slab that came last, so that its lines are near.
-    pub(super) fn pop(&mut self) -> u32 {
-        self.count -= 1;
-        self.codes[self.count]
+    /// One of them.
+    pub(super) fn pop(&mut self) -> Option<u64> {
+        self.count = self.count.checked_sub(1)?;
+        Some(self.codes[self.count])
     }
 
-    /// Keeps the slab of a message that was read, or gives the code to hand back.
-    pub(super) fn keep_or_hand_back(&mut self, received: u32) -> Option<u32> {
-        if self.count >= KEPT {
-            return Some(received);
-        }
-        // The ring that carried it is the other one for our messages.
-        self.keep((received + SLABS) % (2 * SLABS));
-        None
+    /// Whether there is room for one more.
+    pub(super) fn has_room(&self) -> bool {
+        self.count < self.most
     }
 
-    fn keep(&mut self, code: u32) {
+    /// Keeps one.
+    pub(super) fn keep(&mut self, code: u64) {
         self.codes[self.count] = code;
         self.count += 1;
     }
 }
 
-/// The slabs that the receiver of a ring has handed back to its sender; zeros: none.
+/// The code, for the other direction, of a slab that was received.
+pub(super) fn mirrored(slab: u64) -> u64 {
+    (slab + u64::from(SLABS)) % (2 * u64::from(SLABS))
+}
+
+/// What the receiver of a ring has handed back to its sender; zeros: nothing.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct HandedBack {
     count: AtomicU64,
-    codes: [AtomicU32; ALL],
+    codes: [AtomicU64; ALL],
 }
 
 impl HandedBack {
@@ -102,21 +129,21 @@ impl HandedBack {
     pub(super) fn new() -> HandedBack {
         HandedBack {
             count: AtomicU64::new(0),
-            codes: std::array::from_fn(|_| AtomicU32::new(0)),
+            codes: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 
-    /// Hands a slab back. For the receiver alone.
-    pub(super) fn put(&self, code: u32) {
+    /// Hands one back. For the receiver alone.
+    pub(super) fn put(&self, code: u64) {
         let count = self.count.load(Ordering::Relaxed);
-        // There are no more slabs than places, so the sender has taken what was here.
+        // There are no more than places, so the sender has taken what was here.
         self.codes[count as usize % ALL].store(code, Ordering::Relaxed);
-        // Release: our reads of the slab come before the sender's next writes, and it sees the code.
+        // Release: our reads of it come before the sender's next writes, and it sees the code.
         self.count.store(count + 1, Ordering::Release);
     }
 
-    /// Takes a slab that was handed back, as the one after `taken` others. For the sender alone.
-    fn take(&self, taken: &mut u64) -> Option<u32> {
+    /// Takes one that was handed back, as the one after `taken` others. For the sender alone.
+    fn take(&self, taken: &mut u64) -> Option<u64> {
         // Acquire: as for `put`.
         if self.count.load(Ordering::Acquire) == *taken {
             return None;
@@ -133,30 +160,31 @@ mod tests {
 
     #[test]
     fn a_rank_that_only_sends_never_runs_out() {
-        let (mut sender, mut receiver) = (Held::new(), Held::new());
+        let (mut sender, mut receiver) = (Held::slabs(), Held::slabs());
         let handed_back = HandedBack::new();
         for message in 0..100 {
-            assert!(sender.has_any(&handed_back), "message {message}");
-            let code = sender.pop();
-            if let Some(code) = receiver.keep_or_hand_back(code) {
+            let code = sender.take(&handed_back);
+            let code = code.unwrap_or_else(|| panic!("nothing for message {message}"));
+            if receiver.has_room() {
+                receiver.keep(mirrored(code));
+            } else {
                 handed_back.put(code);
             }
         }
-        assert_eq!(receiver.count, KEPT);
+        assert_eq!(receiver.count, SLABS_KEPT);
     }
 
     #[test]
     fn ranks_that_exchange_write_what_they_read_last() {
-        let mut held = [Held::new(), Held::new()];
+        let mut held = [Held::slabs(), Held::slabs()];
+        let mut last = None;
         for _ in 0..5 {
             let [a, b] = &mut held;
-            let (to_b, to_a) = (a.pop(), b.pop());
-            assert_eq!(a.keep_or_hand_back(to_a), None);
-            assert_eq!(b.keep_or_hand_back(to_b), None);
-            let mirrored = |code| (code + SLABS) % (2 * SLABS);
-            assert_eq!((a.pop(), b.pop()), (mirrored(to_a), mirrored(to_b)));
+            let (to_b, to_a) = (a.pop().unwrap(), b.pop().unwrap());
+            assert!(last.is_none_or(|last| last == (to_b, to_a)));
             a.keep(mirrored(to_a));
             b.keep(mirrored(to_b));
+            last = Some((mirrored(to_a), mirrored(to_b)));
         }
     }
 }

@@ -1,0 +1,196 @@
+//! Together: how a receiver reads a long message, alone or with its sender's help.
+
+use super::help::{self, Help, Target};
+use super::outbox::{self, Entry, Found};
+use super::port::Port;
+use super::reach::{self, Reached};
+use super::rendezvous::Claim;
+use super::runs::{Run, Sink};
+use crate::transport::AlignedBytes;
+use std::sync::Arc;
+
+/// Pieces of a message that is combined which are read at once, where the sender does not help.
+const LANDED: usize = 2;
+
+impl Port {
+    /// Reads a long message that was claimed.
+    pub(super) fn read<I: Iterator<Item = Run>>(
+        &mut self,
+        entry: &Entry,
+        claim: &Claim<'_>,
+        mut sink: Sink<I>,
+    ) -> Reached {
+        let fabric = Arc::clone(&self.fabric);
+        let is_whole = claim.filled() == entry.bytes();
+        if is_whole && let Some(reached) = self.read_together(entry, &mut sink) {
+            return reached;
+        }
+        for found in entry.found(fabric.arena()) {
+            let reached = match found {
+                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
+                // message is; the sink's memory is the call's own.
+                Found::Here(run) if is_whole => unsafe {
+                    sink.feed(run);
+                    Reached::All
+                },
+                Found::Here(run) => self.read_staged(claim, run, &mut sink),
+                Found::There(run) => {
+                    reach::read(entry.process(), run, &mut sink, &mut self.landing)
+                }
+            };
+            if !matches!(reached, Reached::All) {
+                return reached;
+            }
+        }
+        Reached::All
+    }
+
+    /// Reads a message together with its sender; none where that does not pay or has failed.
+    fn read_together<I: Iterator<Item = Run>>(
+        &mut self,
+        entry: &Entry,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let bytes = entry.bytes() as usize;
+        if bytes < help::LEAST || !self.fabric.may_help() {
+            return None;
+        }
+        let from = entry.single(self.fabric.arena())?;
+        match from {
+            Found::There(from) if !sink.copies() => self.combine_together(entry, from, sink),
+            _ => self.copy_together(entry, from, sink.single(bytes)?),
+        }
+    }
+
+    /// Copies `from` to `into`, some pieces here and some at the sender.
+    fn copy_together(&self, entry: &Entry, from: Found, into: Run) -> Option<Reached> {
+        let (help, piece_bytes) = (&entry.help, help::piece_bytes(into.bytes));
+        let pieces = into.bytes.div_ceil(piece_bytes) as u64;
+        let target = Target::Memory {
+            place: outbox::tell(self.fabric.arena(), into),
+            process: std::process::id(),
+        };
+        help.open(piece_bytes, target);
+        let (mut own, mut reached) = (0, Reached::All);
+        while reached == Reached::All
+            && let Some(piece) = help.take(pieces)
+        {
+            let start = piece as usize * piece_bytes;
+            let here = into.piece(start, piece_bytes);
+            reached = match from.piece(start, piece_bytes) {
+                // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
+                // piece of it is ours alone.
+                Found::Here(run) => unsafe {
+                    std::ptr::copy(run.address, here.address, here.bytes);
+                    Reached::All
+                },
+                // SAFETY: as above.
+                Found::There(run) => unsafe { reach::fetch(entry.process(), run, here) },
+            };
+            own += 1;
+        }
+        let (theirs, mut look) = (help.close() - own, 0);
+        loop {
+            let (copied, well) = help.copied();
+            if copied == theirs {
+                return (well || reached != Reached::All).then_some(reached);
+            }
+            if let Some(gone) = self.wait_for_sender(&mut look) {
+                return Some(gone);
+            }
+        }
+    }
+
+    /// Combines what is in `from`, pieces that were read here and pieces that the sender has staged.
+    fn combine_together<I: Iterator<Item = Run>>(
+        &mut self,
+        entry: &Entry,
+        from: Run,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let (help, grain) = (&entry.help, sink.grain());
+        let piece_bytes = (help::STAGED_PIECE / grain).max(1) * grain;
+        let fabric = Arc::clone(&self.fabric);
+        entry.staged(fabric.arena(), 0, 0)?;
+        if self.landing.len() < LANDED * piece_bytes {
+            self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
+        }
+        help.open(piece_bytes, Target::Stages);
+        let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
+        while done < from.bytes && reached == Reached::All {
+            let piece = (done / piece_bytes) as u64;
+            // A sender that has not come may have other things to do: fewer calls then.
+            let most = if staged > 0 { 1 } else { LANDED };
+            let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
+            let mut here = from.piece(done, piece_bytes);
+            if help.take_these(piece, count as u64) {
+                let there = from.piece(done, count * piece_bytes);
+                here = Run {
+                    address: self.landing.address(),
+                    bytes: there.bytes,
+                };
+                // SAFETY: `landing` is ours and is long enough for so many pieces.
+                reached = match unsafe { reach::fetch(entry.process(), there, here) } {
+                    Reached::Forbidden if done > 0 => Reached::Failed(1),
+                    reached => reached,
+                };
+            } else {
+                while reached == Reached::All && help.copied().0 == staged {
+                    reached = self.wait_for_sender(&mut look).unwrap_or(Reached::All);
+                }
+                let at = Help::stage(staged, piece_bytes);
+                here = entry.staged(fabric.arena(), at, here.bytes)?;
+                staged += 1;
+            }
+            if reached == Reached::All {
+                // SAFETY: filled, by us or by the sender, who leaves it until it is combined; whole elements, aligned, as all
+                // pieces and stages begin at whole elements; the sink's memory is the call's own.
+                unsafe { sink.feed(here) };
+                help.combined(staged);
+                done += here.bytes;
+            }
+        }
+        help.close();
+        Some(reached)
+    }
+
+    /// Lets time pass in which a sender copies; says so if it never will.
+    fn wait_for_sender(&self, look: &mut u32) -> Option<Reached> {
+        self.patience.pause(*look);
+        *look += 1;
+        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_any_dead();
+        gone.then_some(Reached::Failed(reach::NO_SUCH_PROCESS))
+    }
+
+    /// Reads a message while its sender stages it.
+    fn read_staged<I: Iterator<Item = Run>>(
+        &self,
+        claim: &Claim<'_>,
+        run: Run,
+        sink: &mut Sink<I>,
+    ) -> Reached {
+        let (mut done, mut look) = (0, 0);
+        while done < run.bytes {
+            let filled = claim.filled() as usize;
+            let whole = if filled < run.bytes {
+                filled - filled % sink.grain()
+            } else {
+                filled
+            };
+            if whole > done {
+                let piece = Run {
+                    address: run.address.wrapping_add(done),
+                    bytes: whole - done,
+                };
+                // SAFETY: filled, so readable until the claim is dropped; whole elements of an aligned stage.
+                unsafe { sink.feed(piece) };
+                done = whole;
+                continue;
+            }
+            if let Some(gone) = self.wait_for_sender(&mut look) {
+                return gone;
+            }
+        }
+        Reached::All
+    }
+}
