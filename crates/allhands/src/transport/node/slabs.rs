@@ -33,8 +33,8 @@ const SLABS_KEPT: usize = SLABS as usize;
 /// The most parcels that a rank keeps, and that it makes.
 pub(super) const PARCELS: usize = 2;
 
-/// The longest message that goes in a parcel: what fits, twice, into a core's own cache.
-pub(super) const PARCEL_BYTES: usize = 256 << 10;
+/// The longest message that goes in a parcel: a few of them fit into a core's own cache.
+pub(super) const PARCEL_BYTES: usize = 512 << 10;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),
