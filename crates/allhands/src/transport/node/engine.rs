@@ -15,6 +15,9 @@ use allhands_core::schedule::{Extent, OpKind, Side, Space};
 /// The most bytes that go by way of a slab although the receiver can read them where they are.
 const REACHABLE_SLAB_MOST: usize = 4 << 10;
 
+/// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
+const EXCHANGED_EAGER_MOST: usize = 768;
+
 /// The most bytes in a window whose lines are claimed before they are written.
 const CLAIM_MOST: usize = 32 << 10;
 
@@ -174,6 +177,12 @@ impl<'a> NodeEngine<'a> {
             kind: Kind::Eager,
         };
         if post.bytes <= EAGER_BYTES {
+            if post.bytes > EXCHANGED_EAGER_MOST
+                && self.exchanges_apart(ticket)
+                && let Some(status) = self.send_slab(post, to, header)
+            {
+                return status;
+            }
             return self.send_eager(post, to, header);
         }
         if post.bytes <= SLAB_BYTES
@@ -185,6 +194,11 @@ impl<'a> NodeEngine<'a> {
             return status;
         }
         self.send_long(post, to, header)
+    }
+
+    /// Whether an operation sends to a rank on another core that sends to this one at the same time.
+    fn exchanges_apart(&self, ticket: u32) -> bool {
+        self.flight.exchanges(ticket) && !self.port.fabric().is_crowded()
     }
 
     #[inline]
@@ -238,9 +252,10 @@ impl<'a> NodeEngine<'a> {
     /// Gives a long message away in a parcel, where the receiver sends one at the same time; `None` where it had better be
     /// read where it is.
     fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        let fabric = self.port.fabric();
-        let apart = !fabric.is_crowded() && self.flight.exchanges(post.ticket);
-        if !apart || post.bytes > PARCEL_BYTES || self.is_reachable(post) {
+        if !self.exchanges_apart(post.ticket)
+            || post.bytes > PARCEL_BYTES
+            || self.is_reachable(post)
+        {
             return None;
         }
         let flight = &*self.flight;

@@ -110,8 +110,8 @@ impl Lengths {
     fn of(self, ranks: usize) -> Vec<usize> {
         let mut all = vec![0, 1, 2, 3, ranks - 1, ranks, ranks + 1, 50, 300, 2000];
         if self == Lengths::AlsoLong {
-            // In elements of 8 bytes: 992 bytes are eager, 32 KiB staged; of a vector, each rank's part is p times less.
-            all.extend([124, 125, 4097, 124 * ranks + 1, 20_000 / ranks, 40_000]);
+            // In elements of 8 bytes: 1056 bytes are eager, 32 KiB staged; of a vector, each rank's part is p times less.
+            all.extend([132, 133, 4097, 132 * ranks + 1, 20_000 / ranks, 40_000]);
         }
         all
     }
