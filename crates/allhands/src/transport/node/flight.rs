@@ -108,7 +108,10 @@ impl Flight {
             flags: usize::from(plan.flags),
         };
         let window = if size.bytes > 0 || size.flags > 0 {
-            Some(fabric.window(rank, window_key, size, call)?)
+            let window = fabric.window(rank, window_key, size, call)?;
+            // Flags carry no signature: calls before this one that differed might never be found out.
+            port.agree_so_far()?;
+            Some(window)
         } else {
             None
         };

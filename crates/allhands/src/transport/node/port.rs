@@ -90,6 +90,11 @@ impl Port {
         self.fabric.ranks()
     }
 
+    /// The sequence number of the call that is begun next.
+    pub(super) fn next_call(&self) -> u64 {
+        self.next_call
+    }
+
     /// The fabric.
     #[must_use]
     pub fn fabric(&self) -> &Arc<Fabric> {
@@ -374,8 +379,11 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         let arena = self.fabric.arena();
-        for side in &mut self.sent {
-            while let Some(offset) = side.parcels.pop() {
+        for (to, side) in (0..).zip(&mut self.sent) {
+            let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+                continue;
+            };
+            while let Some(offset) = side.parcels.take(&ring.parcels_back) {
                 // SAFETY: a parcel, handed out with this size; we have it, so nobody else gives it back.
                 drop(unsafe { Block::adopt(Arc::clone(arena), offset, PARCEL_BYTES as u64) });
             }

@@ -34,17 +34,17 @@ enum Content {
 /// A message at the front of a ring.
 struct Message {
     run: Run,
-    lies: Lies,
+    holder: Holder,
 }
 
 /// What a message is in.
 #[derive(Clone, Copy)]
-enum Lies {
-    InCell,
+enum Holder {
+    Cell,
     /// The slab of this code.
-    InSlab(u64),
+    Slab(u64),
     /// The parcel at this offset of the arena.
-    InParcel(u64),
+    Parcel(u64),
 }
 
 /// The message that a receive waits for.
@@ -115,7 +115,7 @@ impl Port {
             let message = self.find(ring, from, &header, payload);
             if !expected.is(&header) {
                 self.put_aside(header, message.run)?;
-                self.release(ring, from, &header, message.lies);
+                self.release(ring, from, &header, message.holder);
                 continue;
             }
             self.agree(expected.flight, from, &header)?;
@@ -124,12 +124,12 @@ impl Port {
                 // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                 // call's own, and its extents are whole elements.
                 unsafe { sink().feed(message.run) };
-                self.release(ring, from, &header, message.lies);
+                self.release(ring, from, &header, message.holder);
                 return Ok(true);
             }
             // SAFETY: the payload of this kind is an offer, which its sender wrote.
             let offer = unsafe { payload.cast::<Offer>().read() };
-            self.release(ring, from, &header, Lies::InCell);
+            self.release(ring, from, &header, Holder::Cell);
             let received = self.claim(expected, offer, sink)?;
             if !received {
                 let content = Content::Rendezvous(offer);
@@ -218,42 +218,42 @@ impl Port {
     /// Where a message lies that the ring from `from` shows.
     #[inline]
     fn find(&self, ring: &Ring, from: u32, header: &Header, payload: *const u8) -> Message {
-        let at = |address: *const u8, bytes, lies| Message {
+        let at = |address: *const u8, bytes, holder| Message {
             run: Run {
                 address: address.cast_mut(),
                 bytes,
             },
-            lies,
+            holder,
         };
         let bytes = header.bytes as usize;
         match header.kind {
-            Kind::Eager | Kind::Rendezvous => at(payload, bytes, Lies::InCell),
+            Kind::Eager | Kind::Rendezvous => at(payload, bytes, Holder::Cell),
             Kind::Slab => {
                 let Carrier::Ring(back) = self.fabric.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
                 // SAFETY: the payload was just shown, of this kind; its slab is used only until the release.
                 let (code, slab) = unsafe { ring.read_slab(back, payload, |at| at) };
-                at(slab, bytes, Lies::InSlab(code))
+                at(slab, bytes, Holder::Slab(code))
             }
             Kind::Parcel => {
                 // SAFETY: the payload of this kind is this, which its sender wrote.
                 let parcel = unsafe { payload.cast::<Parcel>().read() };
                 let address = self.fabric.arena().at(parcel.offset);
-                at(address, parcel.bytes, Lies::InParcel(parcel.offset))
+                at(address, parcel.bytes, Holder::Parcel(parcel.offset))
             }
         }
     }
 
     #[inline]
-    fn release(&mut self, ring: &Ring, from: u32, header: &Header, lies: Lies) {
+    fn release(&mut self, ring: &Ring, from: u32, header: &Header, holder: Holder) {
         let (side, kind) = (&mut self.sent[from as usize], header.kind);
-        match lies {
-            Lies::InCell => {}
+        match holder {
+            Holder::Cell => {}
             // SAFETY: read, by the one consumer of the ring.
-            Lies::InSlab(code) => unsafe { ring.release_slab(side, code) },
-            Lies::InParcel(offset) if side.parcels.has_room() => side.parcels.keep(offset),
-            Lies::InParcel(offset) => ring.parcels_back.put(offset),
+            Holder::Slab(code) => unsafe { ring.release_slab(side, code) },
+            Holder::Parcel(offset) if side.parcels.has_room() => side.parcels.keep(offset),
+            Holder::Parcel(offset) => ring.parcels_back.put(offset),
         }
         let position = &mut self.received[from as usize];
         // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is
@@ -322,6 +322,23 @@ impl Port {
             return Ok(());
         }
         Err(self.differs(from, header.call))
+    }
+
+    /// Compares the last few calls with those of all other ranks, as far as they have come.
+    ///
+    /// # Errors
+    /// [`TransportError::Mismatch`].
+    pub(super) fn agree_so_far(&self) -> Result<(), TransportError> {
+        /// Calls that are compared.
+        const LAST: u64 = 8;
+        let (rank, next) = (self.rank, self.next_call());
+        let others = (0..self.ranks()).filter(|other| *other != rank);
+        let recent = next.saturating_sub(LAST)..next;
+        let mut all = others.flat_map(|other| recent.clone().map(move |call| (other, call)));
+        match all.find_map(|(other, call)| self.fabric.compare(rank, other, call)) {
+            Some(fault) => Err(self.fabric.poison(rank, fault)),
+            None => Ok(()),
+        }
     }
 
     #[cold]

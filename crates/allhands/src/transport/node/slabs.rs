@@ -93,8 +93,7 @@ impl Held {
         self.pop()
     }
 
-    /// One of them.
-    pub(super) fn pop(&mut self) -> Option<u64> {
+    fn pop(&mut self) -> Option<u64> {
         self.count = self.count.checked_sub(1)?;
         Some(self.codes[self.count])
     }
