@@ -148,6 +148,47 @@ impl Nodes {
         })
     }
 
+    /// The sizes of the innermost nodes of `ranks` ranks.
+    fn innermost(&self, ranks: u32) -> Vec<u32> {
+        match &self.kind {
+            Kind::Levels(levels) => {
+                let (each, nodes) = levels.split_last().unwrap_or((&ranks, &[]));
+                vec![*each; nodes.iter().product::<u32>() as usize]
+            }
+            Kind::One | Kind::Sizes(_) => self.sizes(ranks),
+        }
+    }
+
+    /// The nodes of some of `ranks` ranks, in a new order: as many as are left, or one, if the members of a node do not
+    /// follow one another any more.
+    #[must_use]
+    pub fn among(&self, ranks: u32, members: &[u32]) -> Nodes {
+        if members.iter().copied().eq(0..ranks) {
+            return self.clone();
+        }
+        let mut ends = self.innermost(ranks);
+        for node in 1..ends.len() {
+            ends[node] += ends[node - 1];
+        }
+        let node_of = |rank: &u32| ends.partition_point(|end| end <= rank);
+        let mut sizes: Vec<u32> = Vec::new();
+        let mut seen: Vec<usize> = Vec::new();
+        for node in members.iter().map(node_of) {
+            match seen.last() {
+                Some(last) if *last == node => sizes.last_mut().into_iter().for_each(|n| *n += 1),
+                _ if seen.contains(&node) => return Nodes::one(),
+                _ => {
+                    seen.push(node);
+                    sizes.push(1);
+                }
+            }
+        }
+        match sizes.len() {
+            0 | 1 => Nodes::one(),
+            _ => Nodes::of_sizes(&sizes),
+        }
+    }
+
     /// The sizes of the outermost groups of `ranks` ranks: nodes, or groups of nodes.
     #[must_use]
     pub fn sizes(&self, ranks: u32) -> Vec<u32> {
@@ -221,6 +262,17 @@ mod tests {
             let error = text.parse::<Nodes>().unwrap_err().to_string();
             assert!(error.contains("right would be one, 4x4"), "{error}");
         }
+    }
+
+    #[test]
+    fn some_of_the_ranks_are_on_what_is_left_of_their_nodes() {
+        let nodes: Nodes = "2x2x2".parse().unwrap();
+        let among = |members: &[u32]| nodes.among(8, members).to_string();
+        assert_eq!(among(&[0, 1, 2, 3, 4, 5, 6, 7]), "2x2x2");
+        assert_eq!(among(&[0, 2, 3, 7]), "1,2,1");
+        assert_eq!(among(&[6, 7, 0]), "2,1");
+        assert_eq!(among(&[0, 2, 1]), "one");
+        assert_eq!(among(&[4, 5]), "one");
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub enum Error {
     /// The table that is installed on this machine is broken.
     #[error(transparent)]
     Policy(#[from] crate::policy::PolicyError),
+    /// Nodes that are not those of the communicator's ranks.
+    #[error(transparent)]
+    Nodes(#[from] allhands_core::machine::NodesError),
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -116,6 +119,7 @@ impl Error {
             | Error::Unsuitable { .. }
             | Error::Layout { .. }
             | Error::Choice(_)
+            | Error::Nodes(_)
             | Error::Arrival { .. } => true,
             Error::NoRanks | Error::Policy(_) | Error::Transport(_) => false,
             #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
 use allhands_core::call::Call;
+use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
 use allhands_core::schedule::{Layout, Plan, Shape, Space};
 use std::sync::Arc;
@@ -93,9 +94,13 @@ impl Prepared {
 
     /// The algorithm with its parameters, as typed.
     pub(crate) fn name(&self) -> String {
-        match print_parameters(self.algorithm.keys, &self.shape.parameters).as_str() {
+        let name = match print_parameters(self.algorithm.keys, &self.shape.parameters).as_str() {
             "" => self.algorithm.name.to_string(),
             parameters => format!("{}:{parameters}", self.algorithm.name),
+        };
+        match self.shape.nodes == Nodes::one() {
+            true => name,
+            false => format!("{name} on nodes {}", self.shape.nodes),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::launch::{self, Place, Roll};
 use crate::policy::{self, Policy};
 use crate::transport::node::{Fabric, Membership, Port};
+use allhands_core::machine::Nodes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Communicator {
@@ -35,6 +36,9 @@ impl Communicator {
                 // What no file and no count of cores decides, until the ranks have agreed on these.
                 let comm = Communicator::new(port, Policy::Mpich2005, false);
                 policy::agree(&comm, crowded)?;
+                if let Some(nodes) = place.nodes {
+                    comm.set_nodes(Nodes::even(nodes.count, nodes.ranks_each))?;
+                }
                 Ok(comm)
             }
             None => {

@@ -8,6 +8,7 @@ use crate::transport::node::{Buffers, Port, Stamp};
 use crate::transport::{Signature, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Nodes;
 use allhands_core::progress::Status;
 use allhands_core::schedule::{Layout, Shape};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(super) struct Inner {
     pub(super) policy: Policy,
     /// Whether there are more ranks than cores, as all ranks have agreed.
     pub(super) crowded: bool,
+    /// Which ranks share a node, or are to be taken as if they did.
+    pub(super) nodes: Nodes,
     pub(super) next_window: u64,
 }
 
@@ -101,10 +104,16 @@ impl Inner {
         call: &Call,
         layout: &Layout,
     ) -> Result<(&'static Algorithm, Shape), Error> {
-        match &operation.algorithm {
-            Some(name) => named(call, name),
-            None => policy::choose(&self.policy, operation, call, layout, self.crowded),
-        }
+        let (algorithm, shape) = match &operation.algorithm {
+            Some(name) => named(call, name)?,
+            None => policy::choose(&self.policy, operation, call, layout, self.crowded)?,
+        };
+        let by_node = algorithm.requires.contains(&Requirement::Nodes);
+        let shape = match by_node {
+            true => shape.on(self.nodes.clone()),
+            false => shape,
+        };
+        Ok((algorithm, shape))
     }
 
     pub(super) fn needs_all_counts(

@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
 use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
+use allhands_core::machine::Nodes;
 use allhands_core::schedule::Layout;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
 use std::cell::RefCell;
@@ -39,6 +40,7 @@ impl Communicator {
             under_way: 0,
             policy,
             crowded,
+            nodes: Nodes::one(),
             next_window: 0,
         };
         Communicator {
@@ -79,6 +81,27 @@ impl Communicator {
         let mut inner = self.inner.borrow_mut();
         inner.policy = policy;
         inner.cache = PlanCache::new();
+    }
+
+    /// Says which ranks share a node, for algorithms that treat nodes apart from what is between them (`hierarchical`);
+    /// every rank must say the same.
+    ///
+    /// At first all ranks share one, or, in a world that was started with `allhands run --nodes`, those that it says.
+    ///
+    /// # Errors
+    /// [`Error::Nodes`] if they have another number of ranks.
+    pub fn set_nodes(&self, nodes: Nodes) -> Result<(), Error> {
+        nodes.check(self.size as u32)?;
+        let mut inner = self.inner.borrow_mut();
+        inner.nodes = nodes;
+        inner.cache = PlanCache::new();
+        Ok(())
+    }
+
+    /// Which ranks share a node.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes {
+        self.inner.borrow().nodes.clone()
     }
 
     /// Sets what the ranks have agreed on.

@@ -51,6 +51,8 @@ impl Communicator {
         let inner = self.inner.borrow();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
-        Ok(Some(Communicator::new(port, policy, inner.crowded)))
+        let new = Communicator::new(port, policy, inner.crowded);
+        new.set_nodes(inner.nodes.among(self.size as u32, &members))?;
+        Ok(Some(new))
     }
 }

@@ -60,13 +60,5 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let others = shape.ranks() - 1;
-    // The counter and one window after another; for parts a second counter, and the parts of the others.
-    let (ends, passes) = if by_parts(shape) { (3, 2) } else { (1, 1) };
-    Claims {
-        ports: others,
-        steps: if others > 0 { others + ends } else { 0 },
-        volume: passes * u64::from(others),
-        work: u64::from(others),
-    }
+    window::combining(shape, by_parts(shape))
 }

@@ -4,7 +4,8 @@
 //! `empty` by everyone who has read. Who fills first watches `empty`, with one call's worth of credit, so that no call
 //! overwrites what an earlier one still reads.
 
-use crate::schedule::{Blocks, Builder, Side, Units};
+use crate::algorithm::Claims;
+use crate::schedule::{Blocks, Builder, Shape, Side, Units};
 use alloc::vec::Vec;
 
 /// A flag of a rank.
@@ -151,6 +152,20 @@ pub fn fold_around(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
     if p == 1 {
         b.copy(own, into);
         b.step();
+    }
+}
+
+/// What it costs to combine all vectors at once, or by parts and then to get them.
+#[must_use]
+pub fn combining(shape: &Shape, by_parts: bool) -> Claims {
+    let others = shape.ranks() - 1;
+    // The counter and one window after another; for parts a second counter, and the parts of the others.
+    let (ends, passes) = if by_parts { (3, 2) } else { (1, 1) };
+    Claims {
+        ports: others,
+        steps: if others > 0 { others + ends } else { 0 },
+        volume: passes * u64::from(others),
+        work: u64::from(others),
     }
 }
 

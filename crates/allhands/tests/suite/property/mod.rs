@@ -4,8 +4,9 @@ mod call;
 mod serial;
 
 use allhands::{Communicator, LogicalAnd, Max, Ordered, Sum};
-use allhands_core::algorithm::Algorithm;
+use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Nodes;
 use proptest::prelude::{Strategy, any};
 
 /// One call to try.
@@ -78,8 +79,24 @@ impl Case {
         (0..self.ranks).map(|r| self.count(r, 0)).collect()
     }
 
+    /// The nodes that the ranks are taken to be on, for an algorithm that treats nodes apart.
+    fn nodes(&self) -> Nodes {
+        let ranks = self.ranks as u32;
+        let mut samples = Nodes::samples(ranks);
+        let by_node = self.algorithm.requires.contains(&Requirement::Nodes);
+        let chosen = mix(self.root as u64, self.elements as u64, self.kind as u64);
+        match by_node {
+            true => samples.swap_remove((chosen % samples.len() as u64) as usize),
+            false => Nodes::one(),
+        }
+    }
+
     /// Makes the call on this rank, with the others, and compares what it gets.
     pub fn check(&self, comm: &Communicator) -> Result<(), String> {
+        let nodes = self.nodes();
+        if comm.nodes() != nodes {
+            comm.set_nodes(nodes).map_err(|error| error.to_string())?;
+        }
         let checked = match self.kind {
             Kind::SumOfU64 => call::check::<u64, _>(self, comm, |x| x, &Sum),
             // Small whole numbers, so that sums are exact in any order.
@@ -173,5 +190,5 @@ fn is_ordered(case: &Case) -> bool {
         ..Call::new(case.collective(), case.ranks as u32)
     };
     let shape = case.algorithm.shape(call, case.setting);
-    shape.is_ok_and(|shape| case.algorithm.admits(&shape).is_ok())
+    shape.is_ok_and(|shape| case.algorithm.admits(&shape.on(case.nodes())).is_ok())
 }
