@@ -4,6 +4,7 @@
 //! - more ranks than cores: every rank gives way to the next until all have had their turn;
 //! - long messages: what is copied, over the bandwidth of a copy that does nothing else.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,29 +18,37 @@ struct Line(AtomicU64);
 /// Prints the limits for these numbers of ranks.
 pub fn run(ranks: &[u32]) -> anyhow::Result<ExitCode> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{cores} cores; medians of 15 runs\n");
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{cores} cores; medians of 15 runs\n")?;
     for &ranks in ranks {
         if ranks as usize <= cores {
             let us = median(|| exchange_us(ranks, 200_000, false));
-            println!("{ranks:>5} ranks  all store an epoch and see the others'      {us:>10.3} µs");
+            writeln!(
+                out,
+                "{ranks:>5} ranks  all store an epoch and see the others'      {us:>10.3} µs"
+            )?;
         } else {
             let us = median(|| exchange_us(ranks, 2_000, true));
-            println!("{ranks:>5} ranks  all store an epoch, giving way to see it    {us:>10.3} µs");
+            writeln!(
+                out,
+                "{ranks:>5} ranks  all store an epoch, giving way to see it    {us:>10.3} µs"
+            )?;
         }
     }
-    println!();
+    writeln!(out)?;
     for bytes in [4 << 10, 64 << 10, 1 << 20, 4 << 20] {
         let (own, other) = (
             median(|| copy_us(bytes)),
             median(|| copy_from_peer_us(bytes)),
         );
         let rate = |us: f64| bytes as f64 / us / 1e3;
-        println!(
+        writeln!(
+            out,
             "{:>5} KiB    copied in {own:>9.2} µs ({:>5.1} GB/s); from where another core wrote it in {other:>9.2} µs ({:>5.1} GB/s)",
             bytes >> 10,
             rate(own),
             rate(other)
-        );
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
