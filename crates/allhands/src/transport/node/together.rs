@@ -16,13 +16,14 @@ impl Port {
     /// Reads a long message that was claimed.
     pub(super) fn read<I: Iterator<Item = Run>>(
         &mut self,
+        sender: u32,
         entry: &Entry,
         claim: &Claim<'_>,
         mut sink: Sink<I>,
     ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
         let is_whole = claim.filled() == entry.bytes();
-        if is_whole && let Some(reached) = self.read_together(entry, &mut sink) {
+        if is_whole && let Some(reached) = self.read_together(sender, entry, &mut sink) {
             return reached;
         }
         for found in entry.found(fabric.arena()) {
@@ -33,7 +34,7 @@ impl Port {
                     sink.feed(run);
                     Reached::All
                 },
-                Found::Here(run) => self.read_staged(claim, run, &mut sink),
+                Found::Here(run) => self.read_staged(sender, claim, run, &mut sink),
                 Found::There(run) => {
                     reach::read(entry.process(), run, &mut sink, &mut self.landing)
                 }
@@ -48,6 +49,7 @@ impl Port {
     /// Reads a message together with its sender; none where that does not pay or has failed.
     fn read_together<I: Iterator<Item = Run>>(
         &mut self,
+        sender: u32,
         entry: &Entry,
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
@@ -57,13 +59,15 @@ impl Port {
         }
         let from = entry.single(self.fabric.arena())?;
         match from {
-            Found::There(from) if !sink.copies() => self.combine_together(entry, from, sink),
-            _ => self.copy_together(entry, from, sink.single(bytes)?),
+            Found::There(from) if !sink.copies() => {
+                self.combine_together(sender, entry, from, sink)
+            }
+            _ => self.copy_together(sender, entry, from, sink.single(bytes)?),
         }
     }
 
     /// Copies `from` to `into`, some pieces here and some at the sender.
-    fn copy_together(&self, entry: &Entry, from: Found, into: Run) -> Option<Reached> {
+    fn copy_together(&self, sender: u32, entry: &Entry, from: Found, into: Run) -> Option<Reached> {
         let (help, piece_bytes) = (&entry.help, help::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
@@ -95,7 +99,7 @@ impl Port {
             if copied == theirs {
                 return (well || reached != Reached::All).then_some(reached);
             }
-            if let Some(gone) = self.wait_for_sender(&mut look) {
+            if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return Some(gone);
             }
         }
@@ -104,6 +108,7 @@ impl Port {
     /// Combines what is in `from`, pieces that were read here and pieces that the sender has staged.
     fn combine_together<I: Iterator<Item = Run>>(
         &mut self,
+        sender: u32,
         entry: &Entry,
         from: Run,
         sink: &mut Sink<I>,
@@ -136,7 +141,9 @@ impl Port {
                 };
             } else {
                 while reached == Reached::All && help.copied().0 == staged {
-                    reached = self.wait_for_sender(&mut look).unwrap_or(Reached::All);
+                    reached = self
+                        .wait_for_sender(sender, &mut look)
+                        .unwrap_or(Reached::All);
                 }
                 let at = Help::stage(staged, piece_bytes);
                 here = entry.staged(fabric.arena(), at, here.bytes)?;
@@ -154,17 +161,18 @@ impl Port {
         Some(reached)
     }
 
-    /// Lets time pass in which a sender copies; says so if it never will.
-    fn wait_for_sender(&self, look: &mut u32) -> Option<Reached> {
+    /// Lets time pass in which a sender copies, perhaps to our memory; says so if it has ended and never will.
+    fn wait_for_sender(&self, sender: u32, look: &mut u32) -> Option<Reached> {
         self.patience.pause(*look);
         *look += 1;
-        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_any_dead();
+        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_dead(sender);
         gone.then_some(Reached::Failed(reach::NO_SUCH_PROCESS))
     }
 
     /// Reads a message while its sender stages it.
     fn read_staged<I: Iterator<Item = Run>>(
         &self,
+        sender: u32,
         claim: &Claim<'_>,
         run: Run,
         sink: &mut Sink<I>,
@@ -187,7 +195,7 @@ impl Port {
                 done = whole;
                 continue;
             }
-            if let Some(gone) = self.wait_for_sender(&mut look) {
+            if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return gone;
             }
         }

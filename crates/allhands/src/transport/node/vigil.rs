@@ -142,6 +142,15 @@ impl Vigil {
         }
     }
 
+    /// Whether the process of `rank` has ended.
+    pub(crate) fn is_dead(&self, rank: u32) -> bool {
+        match self {
+            Vigil::Threads => false,
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => watch.ended().any(|(dead, _)| dead == rank),
+        }
+    }
+
     /// How a rank ended, in words.
     pub(crate) fn how(&self, how: u32) -> String {
         #[cfg(target_os = "linux")]
