@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("allhands: {error:#}");
+            output::complain(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }

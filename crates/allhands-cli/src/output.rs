@@ -18,6 +18,13 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Writes what went wrong to the standard error, at once: ranks that complain together then do not mix their words.
+pub fn complain(what: &str) {
+    let line = format!("allhands: {what}\n");
+    // There is nobody to tell that nobody listens.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
 /// Writes records as a JSON array, one record a line, to a file or (`-`) to standard output.
 pub fn write_json<T: Serialize>(path: &Path, records: &[T]) -> anyhow::Result<()> {
     let mut text = Vec::from(b"[");

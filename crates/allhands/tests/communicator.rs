@@ -1,11 +1,14 @@
 //! The communicator from the outside, on threads: nonblocking, persistent and scoped calls, new communicators, and every
 //! way to fail.
 
+#[path = "suite/stopwatch.rs"]
+mod stopwatch;
 #[path = "suite/communicator.rs"]
 mod suite;
 
 use allhands::{Communicator, Error, threads};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use stopwatch::Stopwatch;
 
 /// Runs on `ranks` threads, all of which must end well, within a time.
 fn on_all(ranks: usize, body: impl Fn(&Communicator) -> Result<(), Error> + Sync) {
@@ -17,9 +20,9 @@ fn on_all(ranks: usize, body: impl Fn(&Communicator) -> Result<(), Error> + Sync
 
 /// Runs what takes a moment, even if it goes wrong on some rank.
 fn in_time<R>(body: impl FnOnce() -> R) -> R {
-    let start = Instant::now();
+    let watch = Stopwatch::start();
     let result = body();
-    let taken = start.elapsed();
+    let taken = watch.elapsed();
     assert!(taken < Duration::from_secs(1), "took {taken:?}");
     result
 }

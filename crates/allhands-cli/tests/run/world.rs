@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +24,16 @@ pub fn marked(arguments: &[&str]) -> (Command, String) {
         .arg("run")
         .args(arguments)
         .env("ALLHANDS_TEST_MARK", &mark);
+    // The tests may have been started by a shell that lets what runs in the background ignore signals.
+    let as_usual = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP] {
+            // SAFETY: a call of the system that touches no memory of this process, and may be made after a fork.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: `as_usual` allocates nothing and takes no lock.
+    unsafe { command.pre_exec(as_usual) };
     (command, mark)
 }
 

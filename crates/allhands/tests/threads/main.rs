@@ -4,6 +4,8 @@
 mod failure;
 mod harness;
 mod schedules;
+#[path = "../suite/stopwatch.rs"]
+mod stopwatch;
 
 use allhands::transport::node::EAGER_BYTES;
 use allhands_core::call::Call;

@@ -6,12 +6,12 @@ use super::lines::{Lines, Stream, Waiting};
 use super::signals::Signals;
 use super::start::{Plan, Started};
 use super::typed::Typed;
+use crate::output;
 use allhands::launch::{How, Roll};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// How long ranks may take to end when they are told to because another has failed.
@@ -374,11 +374,9 @@ impl Supervisor<'_> {
     }
 
     fn say(&mut self, what: &str) {
-        let line = format!("allhands: {what}");
         match &mut self.state.lines {
-            Some(lines) => lines.say(&line),
-            // If nobody reads it, there is nobody to tell.
-            None => drop(writeln!(std::io::stderr(), "{line}")),
+            Some(lines) => lines.say(&format!("allhands: {what}")),
+            None => output::complain(what),
         }
     }
 }
