@@ -5,8 +5,8 @@ use super::help::{Piece, Target};
 use super::outbox::{Entry, Found, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
-use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES};
-use super::runs::{self, Run, Sink};
+use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES, Shown};
+use super::runs::{self, Pieces, Run, Sink};
 use super::slabs::PARCEL_BYTES;
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
@@ -17,6 +17,13 @@ const REACHABLE_SLAB_MOST: usize = 4 << 10;
 
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
 const EXCHANGED_EAGER_MOST: usize = 768;
+
+/// The bytes in which a message goes to a slab, or stage, that its receiver reads meanwhile: with fewer, the line that says
+/// what is there moves too often, with more the two cores work one after the other.
+const PIECE: usize = 1 << 10;
+
+/// The same where ranks share cores.
+const CROWDED_PIECE: usize = 32 << 10;
 
 /// The most bytes in a window whose lines are claimed before they are written.
 const CLAIM_MOST: usize = 32 << 10;
@@ -220,6 +227,15 @@ impl<'a> NodeEngine<'a> {
         status(sent)
     }
 
+    /// How a message goes to memory that its receiver reads meanwhile.
+    fn pieces(&self) -> Pieces {
+        let crowded = self.port.fabric().is_crowded();
+        Pieces {
+            bytes: if crowded { CROWDED_PIECE } else { PIECE },
+            claimed: !crowded,
+        }
+    }
+
     /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
     fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let fabric = self.port.fabric();
@@ -231,17 +247,27 @@ impl<'a> NodeEngine<'a> {
             kind: Kind::Slab,
             ..header
         };
-        let (flight, crowded) = (&*self.flight, fabric.is_crowded());
-        let sent = self.port.send_slab(to, header, |slab| {
+        let flight = &*self.flight;
+        // A receiver that sends at the same time has other things to do than to read what comes, and one on the same core
+        // cannot.
+        let (shown, pieces) = match fabric.is_crowded() || flight.exchanges(post.ticket) {
+            true => (
+                Shown::Whole,
+                Pieces {
+                    bytes: post.bytes,
+                    ..self.pieces()
+                },
+            ),
+            false => (Shown::AsItComes, self.pieces()),
+        };
+        let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
             let slab = Run {
                 address: slab,
                 bytes: post.bytes,
             };
-            if !crowded {
-                runs::claim_lines(slab.address, slab.bytes);
-            }
-            // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`.
-            unsafe { runs::copy(flight.runs(post.source()), std::iter::once(slab)) };
+            let from = flight.runs(post.source());
+            // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
+            unsafe { runs::copy_in_pieces(from, slab, pieces, filled) };
         })?;
         if sent {
             self.flight.went(post.ticket);
@@ -311,7 +337,7 @@ impl<'a> NodeEngine<'a> {
         }
         if staged {
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, flight.runs(post.source())) };
+            unsafe { outbox.fill(ticket, flight.runs(post.source()), self.pieces()) };
             self.port.fabric().ring(to);
         } else {
             self.flight.set_posted(ticket);
@@ -354,7 +380,7 @@ impl<'a> NodeEngine<'a> {
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, self.flight.runs(post.source())) };
+            unsafe { outbox.fill(ticket, self.flight.runs(post.source()), self.pieces()) };
             self.port.fabric().ring(to);
         }
         Status::Pending

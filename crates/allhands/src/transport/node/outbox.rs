@@ -9,7 +9,7 @@ use super::arena::{Arena, Block};
 use super::help::Help;
 use super::rendezvous::Descriptor;
 use super::ring::EAGER_BYTES;
-use super::runs::Run;
+use super::runs::{self, Pieces, Run};
 use crate::transport::TransportError;
 use allhands_core::schedule::{OpKind, Plan, PlanOp};
 use std::sync::Arc;
@@ -18,9 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The longest message that is staged although the system could read it from the sender's memory: staging costs a
 /// second copy, the system's help a call and the search for every page.
 pub(super) const STAGE_MOST: usize = 32 << 10;
-
-/// Bytes in which a message is staged, so that its receiver can begin with the first.
-const CHUNK: usize = 32 << 10;
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;
@@ -263,25 +260,15 @@ impl Outbox {
     ///
     /// # Safety
     /// The runs are readable, and [`Outbox::describe_staged`] was called with their length.
-    pub(super) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>) {
-        let stage = self.offset() + self.slots[ticket as usize].stage as u64;
-        let (entry, mut filled) = (self.entry(ticket), 0);
-        for run in runs {
-            let mut done = 0;
-            while done < run.bytes {
-                let bytes = (run.bytes - done).min(CHUNK);
-                let (from, to) = (
-                    run.address.wrapping_add(done),
-                    self.arena.at(stage + filled),
-                );
-                // SAFETY: readable, as promised; the stage is as long as the message, and no receiver reads what is
-                // not yet filled.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-                done += bytes;
-                filled += bytes as u64;
-                entry.descriptor.fill(filled);
-            }
-        }
+    pub(super) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>, pieces: Pieces) {
+        let (slot, entry) = (&self.slots[ticket as usize], self.entry(ticket));
+        let stage = Run {
+            address: self.arena.at(self.offset() + slot.stage as u64),
+            bytes: entry.bytes() as usize,
+        };
+        let filled = |bytes: usize| entry.descriptor.fill(bytes as u64);
+        // SAFETY: readable, as promised; the stage is as long as the message, and no receiver reads what is not yet filled.
+        unsafe { runs::copy_in_pieces(runs, stage, pieces, filled) };
     }
 
     /// The entries of all operations that send long messages.

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::flight::{Buffers, Flight};
 use super::member::Stamp;
 use super::receive::Unexpected;
-use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES};
+use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
 use super::slabs::{PARCEL_BYTES, PARCELS, Parcel};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
@@ -312,8 +312,8 @@ impl Port {
     pub(super) fn send_slab(
         &mut self,
         to: u32,
-        header: Header,
-        fill: impl FnOnce(*mut u8),
+        (header, shown): (Header, Shown),
+        fill: impl FnOnce(*mut u8, &dyn Fn(usize)),
     ) -> Option<bool> {
         let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
             return None;
@@ -326,8 +326,9 @@ impl Port {
             header.bytes as usize <= SLAB_BYTES,
             "a payload fits its slab"
         );
+        let side = &mut self.sent[to as usize];
         // SAFETY: as in `send`.
-        let sent = unsafe { ring.push_slab(back, &mut self.sent[to as usize], header, fill) };
+        let sent = unsafe { ring.push_slab(back, side, (header, shown), fill) };
         if sent? {
             self.fabric.ring(to);
         }

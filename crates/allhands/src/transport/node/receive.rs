@@ -114,6 +114,11 @@ impl Port {
             };
             let message = self.find(ring, from, &header, payload);
             if !expected.is(&header) {
+                if header.kind == Kind::Slab {
+                    // Wait until all of it is there.
+                    let nowhere = Sink::copy(std::iter::empty());
+                    self.read_slab(ring, from, message.run, nowhere)?;
+                }
                 self.put_aside(header, message.run)?;
                 self.release(ring, from, &header, message.holder);
                 continue;
@@ -121,9 +126,13 @@ impl Port {
             self.agree(expected.flight, from, &header)?;
             if header.kind != Kind::Rendezvous {
                 self.fits(from, expected.bytes, message.run.bytes)?;
-                // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
-                // call's own, and its extents are whole elements.
-                unsafe { sink().feed(message.run) };
+                if header.kind == Kind::Slab {
+                    self.read_slab(ring, from, message.run, sink())?;
+                } else {
+                    // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
+                    // call's own, and its extents are whole elements.
+                    unsafe { sink().feed(message.run) };
+                }
                 self.release(ring, from, &header, message.holder);
                 return Ok(true);
             }
@@ -300,7 +309,7 @@ impl Port {
 
     /// Why a message of `other` could not be read.
     #[cold]
-    fn unreachable(&self, other: u32, errno: u32) -> TransportError {
+    pub(super) fn unreachable(&self, other: u32, errno: u32) -> TransportError {
         let (rank, start) = (self.rank, Instant::now());
         // A process that is ending has no memory any more, before anybody can see that it has ended.
         while self.fabric.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {

@@ -3,6 +3,8 @@
 //! A cell holds its number in the sequence, a header and a payload; number, header and the first 32 payload bytes share a
 //! cache line, so a short message is one line that moves from core to core, once. The consumer never writes to a cell: it
 //! gives cells back in bulk, by a count on a line of its own that the producer reads only when it has run out of cells.
+//!
+//! A message in a slab may be shown before all of it is there: the upper bits of its number say how many bytes are.
 
 use super::slabs::{self, HandedBack, Held, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
@@ -26,6 +28,24 @@ pub(crate) const SLAB_BYTES: usize = 16 << 10;
 pub(crate) const SLAB_BYTES: usize = 64;
 /// Messages after which the consumer tells the producer that their cells are free.
 const BULK: u64 = CELLS / 2;
+
+/// From this bit on a cell's number says how many bytes of the message's slab are there.
+const FILLED: u32 = 48;
+/// The bits below.
+const NUMBER: u64 = (1 << FILLED) - 1;
+const _: () = assert!(
+    SLAB_BYTES < 1 << (64 - FILLED),
+    "a slab's bytes can be said"
+);
+
+/// When the consumer is shown a message in a slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// When all of it is there.
+    Whole,
+    /// Before, so that it reads while the producer writes.
+    AsItComes,
+}
 
 /// What a cell carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +88,8 @@ pub(super) struct Payload([MaybeUninit<u8>; EAGER_BYTES]);
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Cell {
-    /// In a ring the number of the message in it, counted from 1; zero at first.
+    /// In a ring the number of the message in it, counted from 1, and how much of its slab is [filled](FILLED); zero at
+    /// first.
     pub(super) number: AtomicU64,
     pub(super) header: UnsafeCell<MaybeUninit<Header>>,
     pub(super) payload: UnsafeCell<Payload>,
@@ -181,7 +202,7 @@ impl Ring {
         cell.payload.with_mut(|at| fill(at.cast::<u8>()));
         side.position += 1;
         // Release: whoever sees the number sees header and payload.
-        cell.number.store(side.position, Ordering::Release);
+        cell.number.store(side.position & NUMBER, Ordering::Release);
         if side.passes_on {
             let bytes = std::mem::offset_of!(Cell, payload) + usize::from(header.bytes);
             super::runs::pass_on(std::ptr::from_ref(cell).cast(), bytes);
@@ -205,13 +226,14 @@ impl Ring {
     ///
     /// # Safety
     /// As for [`Ring::push`], with [`SLAB_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Slab`].
+    /// What `fill` tells to be there it does not touch again.
     #[inline]
     pub(crate) unsafe fn push_slab(
         &self,
         back: &Ring,
         side: &mut Producer,
-        header: Header,
-        fill: impl FnOnce(*mut u8),
+        (header, shown): (Header, Shown),
+        fill: impl FnOnce(*mut u8, &dyn Fn(usize)),
     ) -> Option<bool> {
         debug_assert!(
             header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
@@ -224,15 +246,27 @@ impl Ring {
         let cell = &self.cells[(side.position % CELLS) as usize];
         // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
         // handed it back.
-        self.slab(back, code).with_mut(|at| fill(at.cast::<u8>()));
+        let slab = self.slab(back, code).with_mut(|at| at.cast::<u8>());
         // SAFETY: as in `push`; a payload has room for a code and is aligned for it.
         cell.header.with_mut(|at| unsafe { (*at).write(header) });
         // SAFETY: as above.
         let write = |at: *mut Payload| unsafe { at.cast::<u64>().write(code) };
         cell.payload.with_mut(write);
         side.position += 1;
-        // Release: whoever sees the number sees header, code and payload.
-        cell.number.store(side.position, Ordering::Release);
+        let number = side.position & NUMBER;
+        // Release: whoever sees the number sees header, code and so much of the payload.
+        let show = |bytes: usize| {
+            let filled = (bytes as u64) << FILLED;
+            cell.number.store(filled | number, Ordering::Release);
+        };
+        match shown {
+            Shown::Whole => fill(slab, &|_| {}),
+            Shown::AsItComes => {
+                show(0);
+                fill(slab, &show);
+            }
+        }
+        show(header.bytes as usize);
         Some(true)
     }
 
@@ -257,6 +291,13 @@ impl Ring {
         // SAFETY: the payload of this kind is a code, which the producer wrote; the slab is ours since the message is.
         let code = unsafe { payload.cast::<u64>().read() };
         (code, self.slab(back, code).with(|at| read(at.cast())))
+    }
+
+    /// How many bytes are there of the message in a slab that [`Ring::front`] showed at `position`.
+    pub(crate) fn filled(&self, position: u64) -> usize {
+        let cell = &self.cells[(position % CELLS) as usize];
+        // Acquire: pairs with the producer's release.
+        (cell.number.load(Ordering::Acquire) >> FILLED) as usize
     }
 
     /// Keeps the slab of a message that was read for `side`, the other way, or hands it back.
@@ -284,7 +325,7 @@ impl Ring {
     ) -> Option<R> {
         let cell = &self.cells[(position % CELLS) as usize];
         // Acquire: pairs with the producer's release.
-        if cell.number.load(Ordering::Acquire) != position + 1 {
+        if (cell.number.load(Ordering::Acquire) ^ (position + 1)) & NUMBER != 0 {
             return None;
         }
         // SAFETY: the number says that this message is in the cell, so the producer has initialized the header, and it
@@ -380,6 +421,50 @@ mod models {
         });
     }
 
+    /// Of a slab that is read while it is filled each half is there when it is said to be; the halves stand beside it, as
+    /// the model checker knows of the slab only as a whole.
+    #[test]
+    fn what_is_filled_can_be_read() {
+        loom::model(|| {
+            let halves = || [UnsafeCell::new(0), UnsafeCell::new(0)];
+            let shared = Arc::new(([Ring::new(), Ring::new()], halves()));
+            let theirs = Arc::clone(&shared);
+            let producer = loom::thread::spawn(move || {
+                let (rings, halves) = &*theirs;
+                let header = Header {
+                    kind: Kind::Slab,
+                    ..header(0)
+                };
+                let fill = |_: *mut u8, show: &dyn Fn(usize)| {
+                    // SAFETY: not shown yet.
+                    halves[0].with_mut(|half| unsafe { *half = 5 });
+                    show(4);
+                    // SAFETY: as above.
+                    halves[1].with_mut(|half| unsafe { *half = 6 });
+                };
+                let (side, what) = (&mut Producer::new(false), (header, Shown::AsItComes));
+                // SAFETY: the one producer; nobody reads the slab itself.
+                assert_eq!(
+                    unsafe { rings[0].push_slab(&rings[1], side, what, fill) },
+                    Some(true)
+                );
+            });
+            let (rings, halves) = &*shared;
+            // SAFETY: the one consumer.
+            while unsafe { rings[0].front(0, |_, _| ()) }.is_none() {
+                loom::thread::yield_now();
+            }
+            for (half, value) in [(0, 5), (1, 6)] {
+                while rings[0].filled(0) < 4 * (half + 1) {
+                    loom::thread::yield_now();
+                }
+                // SAFETY: said to be there.
+                halves[half].with(|half| assert_eq!(unsafe { *half }, value));
+            }
+            producer.join().unwrap();
+        });
+    }
+
     fn send(rings: &[Ring; 2], side: &mut Producer, number: u64, kind: Kind) {
         send_on(&rings[0], &rings[1], side, number, kind);
     }
@@ -387,6 +472,7 @@ mod models {
     fn send_on(ring: &Ring, back: &Ring, side: &mut Producer, number: u64, kind: Kind) {
         // SAFETY: the caller is the one producer, and 8 bytes are written.
         let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+        let fill_slab = |at: *mut u8, _: &dyn Fn(usize)| fill(at);
         let header = Header {
             kind,
             ..header(number)
@@ -394,7 +480,10 @@ mod models {
         // SAFETY: as above.
         while !unsafe {
             match kind {
-                Kind::Slab => ring.push_slab(back, side, header, fill) == Some(true),
+                Kind::Slab => {
+                    let whole = (header, Shown::Whole);
+                    ring.push_slab(back, side, whole, fill_slab) == Some(true)
+                }
                 _ => ring.push(side, header, fill),
             }
         } {

@@ -105,13 +105,69 @@ impl<I: Iterator<Item = Run>> Stream<I> {
 /// of one may overlap the run of the other that it is copied to.
 pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<Item = Run>) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(into));
+    // SAFETY: as the caller promises.
+    unsafe { copy_next(&mut from, &mut into) };
+}
+
+/// Copies what comes next in `from` to what comes next in `into`, as far as both reach; gives how much that was.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+unsafe fn copy_next<F, I>(from: &mut Stream<F>, into: &mut Stream<I>) -> usize
+where
+    F: Iterator<Item = Run>,
+    I: Iterator<Item = Run>,
+{
+    let mut copied = 0;
     loop {
         let bytes = from.run().min(into.run());
         if bytes == 0 {
-            return;
+            return copied;
         }
         // SAFETY: both runs have this many bytes, as the caller promises; `copy` allows overlap.
         unsafe { std::ptr::copy(from.take(bytes), into.take(bytes), bytes) };
+        copied += bytes;
+    }
+}
+
+/// How a message is copied to where its receiver reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces {
+    /// The length of each piece but the last, in bytes.
+    pub bytes: usize,
+    /// Whether the lines of a piece are claimed while the one before is copied: where another core has them.
+    pub claimed: bool,
+}
+
+/// Copies `from` into `into`, as far as both reach, in pieces; says after each how many bytes are there.
+///
+/// # Safety
+/// As for [`copy`].
+pub(crate) unsafe fn copy_in_pieces(
+    from: impl Iterator<Item = Run>,
+    into: Run,
+    pieces: Pieces,
+    mut filled: impl FnMut(usize),
+) {
+    let (mut from, mut done) = (Stream::new(from), 0);
+    let claim = |start| {
+        let piece = into.piece(start, pieces.bytes);
+        if pieces.claimed {
+            claim_lines(piece.address, piece.bytes);
+        }
+    };
+    claim(0);
+    while done < into.bytes {
+        claim(done + pieces.bytes);
+        let piece = into.piece(done, pieces.bytes);
+        // SAFETY: the caller's promise, of a part.
+        let copied = unsafe { copy_next(&mut from, &mut Stream::new(std::iter::once(piece))) };
+        if copied == 0 {
+            return;
+        }
+        done += copied;
+        filled(done);
     }
 }
 

@@ -5,8 +5,9 @@ use super::outbox::{self, Entry, Found};
 use super::port::Port;
 use super::reach::{self, Reached};
 use super::rendezvous::Claim;
+use super::ring::Ring;
 use super::runs::{Run, Sink};
-use crate::transport::AlignedBytes;
+use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
 
 /// Pieces of a message that is combined which are read at once, where the sender does not help.
@@ -177,25 +178,53 @@ impl Port {
         run: Run,
         sink: &mut Sink<I>,
     ) -> Reached {
+        // SAFETY: what is filled is readable until the claim is dropped; an aligned stage; the sink's memory is the call's.
+        unsafe { self.read_as_it_comes(sender, run, sink, || claim.filled() as usize) }
+    }
+
+    /// Reads the message in a slab, which is next in the ring from `sender`, while it comes.
+    pub(super) fn read_slab<I: Iterator<Item = Run>>(
+        &self,
+        ring: &Ring,
+        sender: u32,
+        run: Run,
+        mut sink: Sink<I>,
+    ) -> Result<(), TransportError> {
+        let position = self.received[sender as usize];
+        // SAFETY: what is filled is readable until the message is released; slabs are aligned; the sink's memory is the
+        // call's.
+        match unsafe { self.read_as_it_comes(sender, run, &mut sink, || ring.filled(position)) } {
+            Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Feeds `run` to the sink as far as it is `filled`, until all of it is.
+    ///
+    /// # Safety
+    /// So many bytes of the run, which is aligned for elements, as `filled` says are readable; the rest is as for
+    /// [`Sink::feed`].
+    #[inline]
+    unsafe fn read_as_it_comes<I: Iterator<Item = Run>>(
+        &self,
+        sender: u32,
+        run: Run,
+        sink: &mut Sink<I>,
+        filled: impl Fn() -> usize,
+    ) -> Reached {
         let (mut done, mut look) = (0, 0);
         while done < run.bytes {
-            let filled = claim.filled() as usize;
+            let filled = filled();
             let whole = if filled < run.bytes {
                 filled - filled % sink.grain()
             } else {
                 filled
             };
             if whole > done {
-                let piece = Run {
-                    address: run.address.wrapping_add(done),
-                    bytes: whole - done,
-                };
-                // SAFETY: filled, so readable until the claim is dropped; whole elements of an aligned stage.
-                unsafe { sink.feed(piece) };
+                // SAFETY: filled, and whole elements.
+                unsafe { sink.feed(run.piece(done, whole - done)) };
                 done = whole;
-                continue;
-            }
-            if let Some(gone) = self.wait_for_sender(sender, &mut look) {
+            } else if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return gone;
             }
         }
