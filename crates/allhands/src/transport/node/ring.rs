@@ -206,8 +206,19 @@ impl Ring {
         if side.passes_on {
             let bytes = std::mem::offset_of!(Cell, payload) + usize::from(header.bytes);
             super::runs::pass_on(std::ptr::from_ref(cell).cast(), bytes);
+            self.claim_next(side, bytes);
         }
         true
+    }
+
+    /// Fetches the lines that the next message will be written to, if it is as long as this one: the consumer has read what
+    /// was there, and is not yet looking for the next.
+    #[inline]
+    fn claim_next(&self, side: &Producer, bytes: usize) {
+        if side.position != side.free {
+            let next = &self.cells[(side.position % CELLS) as usize];
+            super::runs::claim_lines(std::ptr::from_ref(next).cast_mut().cast(), bytes);
+        }
     }
 
     /// Whether a cell is free.
