@@ -155,6 +155,7 @@ impl Cursor {
     }
 
     /// Goes back to the start of the plan that the cursor was made for.
+    #[inline]
     pub fn reset(&mut self, plan: &Plan) {
         for (strand, &(item, _)) in self.strands.iter_mut().zip(&plan.strands) {
             strand.item = item;
@@ -226,51 +227,48 @@ fn advance_strand<E: Engine>(
     engine: &mut E,
     strand: usize,
 ) -> Result<Status, E::Error> {
-    while cursor.strands[strand].item < cursor.strands[strand].end {
-        let item = plan.items[cursor.strands[strand].item as usize];
+    let StrandCursor { item, end, started } = cursor.strands[strand];
+    let mut started = started;
+    for (at, item) in (item..end).zip(&plan.items[item as usize..end as usize]) {
         let status = if item.times > 0 {
-            repeat(plan, cursor, engine, item)?
+            repeat(plan, cursor, engine, *item)?
+        } else if started {
+            poll_step(plan, cursor, engine, strand)?
         } else {
-            step(plan, cursor, engine, strand, item)?
+            start_step(plan, cursor, engine, strand, *item)?
         };
+        started = false;
+        let here = &mut cursor.strands[strand];
         if status == Status::Pending {
+            here.started = true;
             return Ok(Status::Pending);
         }
-        let at = &mut cursor.strands[strand];
-        at.item += 1;
-        at.started = false;
+        (here.item, here.started) = (at + 1, false);
     }
     Ok(Status::Done)
 }
 
 #[inline]
-fn step<E: Engine>(
+fn start_step<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
     engine: &mut E,
     strand: usize,
     item: PlanItem,
 ) -> Result<Status, E::Error> {
-    if !cursor.strands[strand].started {
-        cursor.strands[strand].started = true;
-        let ops = &plan.ops[item.start as usize..item.end as usize];
-        for (ticket, op) in (item.start..).zip(ops) {
-            let status = match op.kind {
-                OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
-                _ => engine.start(&Post::new(plan, &cursor.moving, ticket, op))?,
-            };
-            if status == Status::Pending {
-                cursor.pending[strand].push(ticket);
-            }
+    let mut all = Status::Done;
+    let ops = &plan.ops[item.start as usize..item.end as usize];
+    for (ticket, op) in (item.start..).zip(ops) {
+        let status = match op.kind {
+            OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
+            _ => engine.start(&Post::new(plan, &cursor.moving, ticket, op))?,
+        };
+        if status == Status::Pending {
+            cursor.pending[strand].push(ticket);
+            all = Status::Pending;
         }
-    } else {
-        poll_step(plan, cursor, engine, strand)?;
     }
-    Ok(if cursor.pending[strand].is_empty() {
-        Status::Done
-    } else {
-        Status::Pending
-    })
+    Ok(all)
 }
 
 fn poll_step<E: Engine>(
@@ -278,7 +276,7 @@ fn poll_step<E: Engine>(
     cursor: &mut Cursor,
     engine: &mut E,
     strand: usize,
-) -> Result<(), E::Error> {
+) -> Result<Status, E::Error> {
     let mut at = 0;
     while at < cursor.pending[strand].len() {
         let op = cursor.pending[strand][at];
@@ -293,7 +291,8 @@ fn poll_step<E: Engine>(
             Status::Pending => at += 1,
         }
     }
-    Ok(())
+    let done = cursor.pending[strand].is_empty();
+    Ok(if done { Status::Done } else { Status::Pending })
 }
 
 fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {

@@ -45,10 +45,10 @@ impl Engine for NodeEngine<'_> {
     fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         let flight = &*self.flight;
         match post.kind() {
-            OpKind::Send { to, channel, .. } => {
-                self.flight.queue(post.ticket);
-                Ok(self.send(post, to, channel))
-            }
+            OpKind::Send { to, channel, .. } => Ok(match self.flight.queue(post.ticket) {
+                true => self.send(post, to, channel),
+                false => Status::Pending,
+            }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
                 self.flight.queue(post.ticket);
                 self.poll(post)
@@ -105,7 +105,13 @@ impl Engine for NodeEngine<'_> {
     #[inline]
     fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         match post.kind() {
-            OpKind::Send { to, channel, .. } => Ok(self.send(post, to, channel)),
+            OpKind::Send { to, .. } if self.flight.is_posted(post.ticket) => {
+                Ok(self.posted(post, to))
+            }
+            OpKind::Send { to, channel, .. } => Ok(match self.flight.may_go(post.ticket) {
+                true => self.send(post, to, channel),
+                false => Status::Pending,
+            }),
             OpKind::Recv { from, channel, .. } => self.receive(post, from, channel, None),
             OpKind::RecvReduce {
                 from,
@@ -165,16 +171,10 @@ impl<'a> NodeEngine<'a> {
         }
     }
 
-    /// Takes a send as far as it goes.
+    /// Takes a send whose turn it is as far as it goes.
     #[inline]
     fn send(&mut self, post: &Post<'_>, to: u32, channel: u16) -> Status {
         let ticket = post.ticket;
-        if self.flight.is_posted(ticket) {
-            return self.posted(post, to);
-        }
-        if !self.flight.may_go(ticket) {
-            return Status::Pending;
-        }
         let header = Header {
             call: self.flight.call,
             signature: self.flight.chain,
@@ -219,7 +219,12 @@ impl<'a> NodeEngine<'a> {
                 bytes: post.bytes,
             };
             // SAFETY: the call's own memory, to a cell that is ours and has room for `post.bytes`.
-            unsafe { runs::copy(flight.runs(post.source()), std::iter::once(payload)) };
+            unsafe {
+                match post.source() {
+                    [extent] => runs::copy_run(flight.run(extent), payload),
+                    extents => runs::copy(flight.runs(extents), std::iter::once(payload)),
+                }
+            };
         });
         if sent {
             self.flight.went(post.ticket);

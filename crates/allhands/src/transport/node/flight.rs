@@ -201,13 +201,14 @@ impl Flight {
         self.under_way = false;
     }
 
-    /// Queues operation `ticket` behind the earlier ones of its lane.
+    /// Queues operation `ticket` behind the earlier ones of its lane; whether it is its turn at once.
     #[inline]
-    pub(super) fn queue(&mut self, ticket: u32) {
+    pub(super) fn queue(&mut self, ticket: u32) -> bool {
         let slot = &mut self.slots[ticket as usize];
         let lane = &mut self.lanes[slot.lane as usize];
         slot.turn = lane.issued;
         lane.issued = lane.issued.wrapping_add(1);
+        lane.served == slot.turn
     }
 
     /// Whether all earlier operations of the lane of `ticket` have had their turn.

@@ -109,6 +109,16 @@ pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<I
     unsafe { copy_next(&mut from, &mut into) };
 }
 
+/// Copies one run into another, as far as both reach.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub(crate) unsafe fn copy_run(from: Run, into: Run) {
+    // SAFETY: both runs have this many bytes, as the caller promises; `copy` allows overlap.
+    unsafe { std::ptr::copy(from.address, into.address, from.bytes.min(into.bytes)) };
+}
+
 /// Copies what comes next in `from` to what comes next in `into`, as far as both reach; gives how much that was.
 ///
 /// # Safety
