@@ -77,19 +77,23 @@ impl Engine for NodeEngine<'_> {
             OpKind::Get { from, .. } => {
                 let source = post.other().iter().map(|e| flight.window_run(from, e));
                 // SAFETY: as for a put.
-                unsafe { runs::copy(source, flight.runs(post.target())) };
+                unsafe {
+                    runs::fetch(
+                        source,
+                        flight.runs(post.target()),
+                        self.port.fabric().distance(),
+                    )
+                };
                 Ok(Status::Done)
             }
             OpKind::GetReduce { from, side, .. } => {
-                let source = post.other().iter().map(|e| flight.window_run(from, e));
                 let (own, into) = (flight.runs(post.source()), flight.runs(post.target()));
-                // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
-                unsafe {
-                    match side {
-                        Side::Left => runs::reduce(&flight.combine(), source, own, into),
-                        Side::Right => runs::reduce(&flight.combine(), own, source, into),
-                    }
-                };
+                let mut sink = Sink::reduce(into, own, flight.combine(), side);
+                let distance = self.port.fabric().distance();
+                for extent in post.other() {
+                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                    unsafe { sink.feed(flight.window_run(from, extent), distance) };
+                }
                 Ok(Status::Done)
             }
             OpKind::Notify { to, flag } => {

@@ -2,6 +2,7 @@
 
 use super::arena::{Arena, Block};
 use super::bell::{Dormitory, Fencing};
+use super::far::Distance;
 use super::fault::{Fault, FaultBoard};
 use super::inbox::Inbox;
 use super::links::{Link, Links};
@@ -182,6 +183,14 @@ impl Fabric {
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.crowded
+    }
+
+    /// Where memory is that another rank has written.
+    pub(crate) fn distance(&self) -> Distance {
+        match self.crowded {
+            true => Distance::Near,
+            false => Distance::Far,
+        }
     }
 
     /// Whether processes may read one another's memory, as far as is known.

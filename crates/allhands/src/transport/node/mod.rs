@@ -19,6 +19,7 @@ mod arena;
 mod bell;
 mod engine;
 mod fabric;
+mod far;
 mod fault;
 mod flight;
 mod help;

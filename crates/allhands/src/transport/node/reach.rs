@@ -1,5 +1,6 @@
 //! Reach: reading and writing the memory of another process with the system's help.
 
+use super::far::Distance;
 use super::runs::{Run, Sink};
 use crate::transport::AlignedBytes;
 
@@ -54,7 +55,7 @@ pub(super) fn read<I: Iterator<Item = Run>>(
             failed => return failed,
         }
         // SAFETY: just filled; a whole number of elements, aligned; the sink's memory is the call's own.
-        unsafe { sink.feed(here) };
+        unsafe { sink.feed(here, Distance::Near) };
         done += bytes;
     }
     Reached::All

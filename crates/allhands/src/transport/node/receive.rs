@@ -2,6 +2,7 @@
 
 use super::engine::Offer;
 use super::fabric::Carrier;
+use super::far::Distance;
 use super::fault::Fault;
 use super::flight::Flight;
 use super::inbox::Inbox;
@@ -131,7 +132,7 @@ impl Port {
                 } else {
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
-                    unsafe { sink().feed(message.run) };
+                    unsafe { sink().feed(message.run, self.fabric.distance()) };
                 }
                 self.release(ring, from, &header, message.holder);
                 return Ok(true);
@@ -169,7 +170,7 @@ impl Port {
                 };
                 self.fits(from, expected.bytes, payload.bytes)?;
                 // SAFETY: as for a payload in its cell.
-                unsafe { sink().feed(payload) };
+                unsafe { sink().feed(payload, Distance::Near) };
                 true
             }
             Content::Rendezvous(offer) => {

@@ -1,5 +1,6 @@
 //! Runs of real memory, and how bytes go from lists of them to others.
 
+use super::far::Distance;
 use crate::transport::Combine;
 use allhands_core::schedule::Side;
 
@@ -106,7 +107,21 @@ impl<I: Iterator<Item = Run>> Stream<I> {
 pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<Item = Run>) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(into));
     // SAFETY: as the caller promises.
-    unsafe { copy_next(&mut from, &mut into) };
+    unsafe { copy_next(&mut from, &mut into, Distance::Near) };
+}
+
+/// As [`copy`], from memory at a distance.
+///
+/// # Safety
+/// As for [`copy`], and memory that is far is apart from all of `into`.
+pub(crate) unsafe fn fetch(
+    from: impl Iterator<Item = Run>,
+    into: impl Iterator<Item = Run>,
+    distance: Distance,
+) {
+    let (mut from, mut into) = (Stream::new(from), Stream::new(into));
+    // SAFETY: as the caller promises.
+    unsafe { copy_next(&mut from, &mut into, distance) };
 }
 
 /// Copies one run into another, as far as both reach.
@@ -122,9 +137,9 @@ pub(crate) unsafe fn copy_run(from: Run, into: Run) {
 /// Copies what comes next in `from` to what comes next in `into`, as far as both reach; gives how much that was.
 ///
 /// # Safety
-/// As for [`copy`].
+/// As for [`fetch`].
 #[inline]
-unsafe fn copy_next<F, I>(from: &mut Stream<F>, into: &mut Stream<I>) -> usize
+unsafe fn copy_next<F, I>(from: &mut Stream<F>, into: &mut Stream<I>, distance: Distance) -> usize
 where
     F: Iterator<Item = Run>,
     I: Iterator<Item = Run>,
@@ -135,8 +150,8 @@ where
         if bytes == 0 {
             return copied;
         }
-        // SAFETY: both runs have this many bytes, as the caller promises; `copy` allows overlap.
-        unsafe { std::ptr::copy(from.take(bytes), into.take(bytes), bytes) };
+        // SAFETY: both runs have this many bytes, as the caller promises; near memory may overlap.
+        unsafe { distance.copy(from.take(bytes), into.take(bytes), bytes) };
         copied += bytes;
     }
 }
@@ -172,7 +187,13 @@ pub(crate) unsafe fn copy_in_pieces(
         claim(done + pieces.bytes);
         let piece = into.piece(done, pieces.bytes);
         // SAFETY: the caller's promise, of a part.
-        let copied = unsafe { copy_next(&mut from, &mut Stream::new(std::iter::once(piece))) };
+        let copied = unsafe {
+            copy_next(
+                &mut from,
+                &mut Stream::new(std::iter::once(piece)),
+                Distance::Near,
+            )
+        };
         if copied == 0 {
             return;
         }
@@ -269,12 +290,13 @@ impl<I: Iterator<Item = Run>> Sink<I> {
         })
     }
 
-    /// Takes the next piece.
+    /// Takes the next piece, from memory at a distance.
     ///
     /// # Safety
-    /// As for [`copy`] or [`reduce`], of `piece` and the sink's runs; a piece is a whole number of [`Sink::grain`]s.
+    /// As for [`copy`] or [`reduce`], of `piece` and the sink's runs; a piece is a whole number of [`Sink::grain`]s, and
+    /// memory that is far is none of the sink's.
     #[inline]
-    pub(crate) unsafe fn feed(&mut self, mut piece: Run) {
+    pub(crate) unsafe fn feed(&mut self, mut piece: Run, distance: Distance) {
         while piece.bytes > 0 {
             let mut bytes = piece.bytes.min(self.into.run());
             if let Some(reduction) = &mut self.reduction {
@@ -288,7 +310,7 @@ impl<I: Iterator<Item = Run>> Sink<I> {
             // caller's promise.
             unsafe {
                 match &mut self.reduction {
-                    None => std::ptr::copy(from, out, bytes),
+                    None => distance.copy(from, out, bytes),
                     Some(Reduction { own, combine, side }) => {
                         let own = own.take(bytes);
                         let (left, right) = match side {
@@ -299,8 +321,7 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                     }
                 }
             }
-            piece.address = from.wrapping_add(bytes);
-            piece.bytes -= bytes;
+            piece = piece.piece(bytes, piece.bytes);
         }
     }
 }
@@ -339,7 +360,7 @@ mod tests {
             let mut sink = Sink::reduce(into.into_iter(), b.clone().into_iter(), combine, side);
             for piece in &a {
                 // SAFETY: the vectors live and are apart.
-                unsafe { sink.feed(*piece) };
+                unsafe { sink.feed(*piece, Distance::Near) };
             }
             let right: Vec<u8> = (0..10)
                 .map(|i| sign.wrapping_mul(100 + i - 3 * i))

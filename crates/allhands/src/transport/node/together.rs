@@ -1,5 +1,6 @@
 //! Together: how a receiver reads a long message, alone or with its sender's help.
 
+use super::far::Distance;
 use super::help::{self, Help, Target};
 use super::outbox::{self, Entry, Found};
 use super::port::Port;
@@ -32,7 +33,7 @@ impl Port {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
                 // message is; the sink's memory is the call's own.
                 Found::Here(run) if is_whole => unsafe {
-                    sink.feed(run);
+                    sink.feed(run, fabric.distance());
                     Reached::All
                 },
                 Found::Here(run) => self.read_staged(sender, claim, run, &mut sink),
@@ -77,6 +78,7 @@ impl Port {
         };
         help.open(piece_bytes, target);
         let (mut own, mut reached) = (0, Reached::All);
+        let distance = self.fabric.distance();
         while reached == Reached::All
             && let Some(piece) = help.take(pieces)
         {
@@ -86,7 +88,7 @@ impl Port {
                 // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
                 // piece of it is ours alone.
                 Found::Here(run) => unsafe {
-                    std::ptr::copy(run.address, here.address, here.bytes);
+                    distance.copy(run.address, here.address, here.bytes);
                     Reached::All
                 },
                 // SAFETY: as above.
@@ -128,7 +130,7 @@ impl Port {
             // A sender that has not come may have other things to do: fewer calls then.
             let most = if staged > 0 { 1 } else { LANDED };
             let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
-            let mut here = from.piece(done, piece_bytes);
+            let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
             if help.take_these(piece, count as u64) {
                 let there = from.piece(done, count * piece_bytes);
                 here = Run {
@@ -148,12 +150,12 @@ impl Port {
                 }
                 let at = Help::stage(staged, piece_bytes);
                 here = entry.staged(fabric.arena(), at, here.bytes)?;
-                staged += 1;
+                (staged, distance) = (staged + 1, fabric.distance());
             }
             if reached == Reached::All {
                 // SAFETY: filled, by us or by the sender, who leaves it until it is combined; whole elements, aligned, as all
                 // pieces and stages begin at whole elements; the sink's memory is the call's own.
-                unsafe { sink.feed(here) };
+                unsafe { sink.feed(here, distance) };
                 help.combined(staged);
                 done += here.bytes;
             }
@@ -212,7 +214,7 @@ impl Port {
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
     ) -> Reached {
-        let (mut done, mut look) = (0, 0);
+        let (mut done, mut look, distance) = (0, 0, self.fabric.distance());
         while done < run.bytes {
             let filled = filled();
             let whole = if filled < run.bytes {
@@ -222,7 +224,7 @@ impl Port {
             };
             if whole > done {
                 // SAFETY: filled, and whole elements.
-                unsafe { sink.feed(run.piece(done, whole - done)) };
+                unsafe { sink.feed(run.piece(done, whole - done), distance) };
                 done = whole;
             } else if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return gone;

@@ -1,0 +1,96 @@
+//! Far memory: lines that another core has written, and how to copy them sooner than one waits for each.
+//!
+//! A copy as the system's library makes it asks for the next few lines. Those that are asked for ahead, into the second-level
+//! cache, come while it works: for tens of kilobytes a sixth to a quarter sooner. Near memory is slower so, and reductions
+//! are no faster.
+
+/// Whose cache the memory is in that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Distance {
+    /// This core's, as likely as not.
+    Near,
+    /// Another core's.
+    Far,
+}
+
+/// How far ahead lines are asked for, in bytes.
+const AHEAD: usize = 2 << 10;
+
+/// The fewest bytes that are worth it.
+const LEAST: usize = 24 << 10;
+
+impl Distance {
+    /// Copies `bytes` bytes.
+    ///
+    /// # Safety
+    /// `from` is readable and `into` writable, by nobody else meanwhile; far memory is no part of `into`.
+    #[inline]
+    pub(crate) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if self == Distance::Far && bytes >= LEAST && is_wide() {
+            // SAFETY: the processor has these instructions; the rest is the caller's promise.
+            return unsafe { copy_far(from, into, bytes) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy(from, into, bytes) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn is_wide() -> bool {
+    crate::kernel::InstructionSet::best() >= crate::kernel::InstructionSet::Avx2
+}
+
+/// # Safety
+/// As for [`Distance::copy`], and the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_far(from: *const u8, into: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{
+        __m256i, _MM_HINT_T1, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
+    };
+    let lines = bytes / 64 * 64;
+    for at in (0..lines).step_by(64) {
+        // SAFETY: the line lies within the bytes of both, as the caller promises; a prefetch faults on no address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + AHEAD).cast());
+            let (source, target) = (from.add(at).cast::<__m256i>(), into.add(at).cast());
+            let (low, high) = (
+                _mm256_loadu_si256(source),
+                _mm256_loadu_si256(source.add(1)),
+            );
+            _mm256_storeu_si256(target, low);
+            _mm256_storeu_si256(target.add(1), high);
+        }
+    }
+    // SAFETY: the rest of the bytes.
+    unsafe { std::ptr::copy(from.add(lines), into.add(lines), bytes - lines) };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_copies_are_copies() {
+        let from: Vec<u8> = (0..40_000).map(|i| (i * 31 % 251) as u8).collect();
+        for (start, bytes) in [
+            (0, 4096),
+            (1, LEAST - 1),
+            (3, LEAST + 1),
+            (17, 39_983),
+            (64, 30_000),
+        ] {
+            for distance in [Distance::Near, Distance::Far] {
+                let mut into = vec![0; from.len() + 1];
+                // SAFETY: both vectors are long enough, and apart.
+                unsafe {
+                    distance.copy(from.as_ptr().add(start), into.as_mut_ptr().add(1), bytes);
+                }
+                assert_eq!(into[1..=bytes], from[start..start + bytes]);
+                assert!(into[0] == 0 && into[bytes + 1..].iter().all(|b| *b == 0));
+            }
+        }
+    }
+}
