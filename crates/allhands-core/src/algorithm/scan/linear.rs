@@ -1,6 +1,7 @@
 //! Linear scan: each rank gets the reduction of the ranks before it and passes it on combined with its own.
 //!
-//! p − 1 steps, one after another; no rank combines more than once.
+//! p − 1 steps, one after another; no rank combines any element more than once. Cut in segments, which run along the chain one
+//! behind the other, it takes p − 2 + segments steps of one segment each.
 //!
 //! ```text
 //! 4 ranks      0 ─▶ 1: 0      1 ─▶ 2: 0+1      2 ─▶ 3: 0+1+2
@@ -8,9 +9,9 @@
 //!
 //! Source: the definition of the scan (MPI 1994); T 1 names scan.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
 use crate::call::Collective;
-use crate::schedule::{Builder, Shape, Side};
+use crate::schedule::{Blocks, Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -19,34 +20,53 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "linear chain",
     summary: "each rank gets what the ranks before it have and passes it on with its own",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key {
+        default: 1,
+        ..Key::SEGMENTS
+    }],
+    settings: &["", "segments=4", "segments=31"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
-    parts: uncut,
+    parts: |shape| shape.get("segments"),
     build,
     claims,
 };
 
 fn build(b: &mut Builder) {
-    let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
+    let (p, rank, segments) = (b.ranks(), b.rank(), b.parts());
+    let (input, output) = (b.input(), b.output());
     if rank == 0 {
         b.copy(input, output);
-    } else {
-        b.recv_reduce(rank - 1, Side::Left, input, output);
-        b.step();
     }
-    if rank + 1 < p {
-        b.send(rank + 1, if rank == 0 { input } else { output });
+    let segment = |vector: Blocks| match segments {
+        1 => vector,
+        _ => vector.at(0).advancing(1),
+    };
+    let pass = |b: &mut Builder| {
+        if rank > 0 {
+            b.recv_reduce(rank - 1, Side::Left, segment(input), segment(output));
+        }
+        if segments == 1 {
+            b.step();
+        }
+        if rank + 1 < p {
+            let sum = if rank == 0 { input } else { output };
+            b.send(rank + 1, segment(sum));
+        }
+    };
+    match segments {
+        1 => pass(b),
+        _ => b.repeat(segments, 0, pass),
     }
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let others = shape.ranks() - 1;
+    let (p, segments) = (shape.ranks(), shape.get("segments"));
+    let busy = u32::from(p > 1);
     Claims {
         ports: 1,
-        steps: others,
-        volume: u64::from(others.min(1)),
-        work: u64::from(others > 0),
+        steps: busy * (p.max(2) - 2 + segments),
+        volume: u64::from(busy * segments),
+        work: u64::from(busy * segments),
     }
 }
