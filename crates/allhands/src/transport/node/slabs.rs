@@ -84,13 +84,20 @@ impl Held {
 
     /// One of them, the one that came last, so that its lines are near; or one that was handed back.
     pub(super) fn take(&mut self, handed_back: &HandedBack) -> Option<u64> {
+        self.next(handed_back)?;
+        self.pop()
+    }
+
+    /// The one that is taken next, unless another comes.
+    pub(super) fn next(&mut self, handed_back: &HandedBack) -> Option<u64> {
         if self.count == 0 {
             // All of them, so that the other's line comes here once for several messages.
             while let Some(code) = handed_back.take(&mut self.taken_back) {
                 self.keep(code);
             }
         }
-        self.pop()
+        let last = self.count.checked_sub(1)?;
+        Some(self.codes[last])
     }
 
     fn pop(&mut self) -> Option<u64> {
