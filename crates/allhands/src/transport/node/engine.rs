@@ -5,7 +5,7 @@ use super::help::{Piece, Target};
 use super::outbox::{Entry, Found, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
-use super::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES, Shown};
+use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
 use super::runs::{self, Pieces, Run, Sink};
 use super::slabs::PARCEL_BYTES;
 use crate::transport::TransportError;
@@ -225,7 +225,14 @@ impl<'a> NodeEngine<'a> {
             // SAFETY: the call's own memory, to a cell that is ours and has room for `post.bytes`.
             unsafe {
                 match post.source() {
-                    [extent] => runs::copy_run(flight.run(extent), payload),
+                    [extent] => {
+                        let (from, line) = (flight.run(extent), FIRST_LINE);
+                        runs::copy_run(
+                            from.piece(line, usize::MAX),
+                            payload.piece(line, usize::MAX),
+                        );
+                        runs::copy_run(from.piece(0, line), payload.piece(0, line));
+                    }
                     extents => runs::copy(flight.runs(extents), std::iter::once(payload)),
                 }
             };

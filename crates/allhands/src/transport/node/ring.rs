@@ -13,6 +13,9 @@ use std::mem::MaybeUninit;
 /// The longest payload of a cell in bytes: a kilobyte and a little more.
 pub const EAGER_BYTES: usize = 1024 + 32;
 
+/// The bytes of a payload that share a line with its cell's number.
+pub(super) const FIRST_LINE: usize = 64 - std::mem::offset_of!(Cell, payload);
+
 /// Cells of a ring.
 #[cfg(not(loom))]
 pub(crate) const CELLS: u64 = 8;
@@ -196,10 +199,10 @@ impl Ring {
             return false;
         }
         let cell = &self.cells[(side.position % CELLS) as usize];
+        cell.payload.with_mut(|at| fill(at.cast::<u8>()));
         // SAFETY: the consumer has given the cell's last message back, or there was none, and does not touch the cell
         // before it sees the number below. Only the producer, which we are, writes cells.
         cell.header.with_mut(|at| unsafe { (*at).write(header) });
-        cell.payload.with_mut(|at| fill(at.cast::<u8>()));
         side.position += 1;
         // Release: whoever sees the number sees header and payload.
         cell.number.store(side.position & NUMBER, Ordering::Release);
