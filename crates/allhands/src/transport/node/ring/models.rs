@@ -1,0 +1,171 @@
+//! Models of the ring: every interleaving of a producer and a consumer, with cells and with slabs.
+
+use super::*;
+use loom::sync::Arc;
+
+fn header(number: u64) -> Header {
+    Header {
+        call: number,
+        signature: !number,
+        bytes: 8,
+        channel: 3,
+        from: 1,
+        kind: Kind::Eager,
+    }
+}
+
+#[test]
+fn messages_arrive_whole_and_in_order_over_two_laps() {
+    flow(|_| Kind::Eager);
+}
+
+#[test]
+fn long_messages_do_so_among_short_ones() {
+    flow(|number| if number == 1 { Kind::Eager } else { Kind::Slab });
+}
+
+fn flow(kind: fn(u64) -> Kind) {
+    loom::model(move || {
+        const MESSAGES: u64 = 3;
+        let rings = Arc::new([Ring::new(), Ring::new()]);
+        let theirs = Arc::clone(&rings);
+        let producer = loom::thread::spawn(move || {
+            let mut side = Producer::new(false);
+            for number in 0..MESSAGES {
+                send(&theirs, &mut side, number, kind(number));
+            }
+        });
+        let (mut position, mut side) = (0, Producer::new(false));
+        while position < MESSAGES {
+            let kind = kind(position);
+            receive(&rings, &mut position, &mut side, kind);
+        }
+        producer.join().unwrap();
+    });
+}
+
+/// Both ranks send and receive; each sends what it has received.
+#[test]
+fn slabs_go_to_and_fro() {
+    loom::model(|| {
+        let rings = Arc::new([Ring::new(), Ring::new()]);
+        let theirs = Arc::clone(&rings);
+        let exchange = |rings: &[Ring; 2], me: usize| {
+            let mut side = Producer::new(false);
+            let mut position = 0;
+            let (ours, theirs) = (&rings[me], &rings[1 - me]);
+            for number in 0..2 {
+                send_on(ours, theirs, &mut side, number, Kind::Slab);
+                while position <= number {
+                    receive_on(theirs, ours, &mut position, &mut side, Kind::Slab);
+                }
+            }
+        };
+        let other = loom::thread::spawn(move || exchange(&theirs, 1));
+        exchange(&rings, 0);
+        other.join().unwrap();
+    });
+}
+
+/// Of a slab that is read while it is filled each half is there when it is said to be; the halves stand beside it, as
+/// the model checker knows of the slab only as a whole.
+#[test]
+fn what_is_filled_can_be_read() {
+    loom::model(|| {
+        let halves = || [UnsafeCell::new(0), UnsafeCell::new(0)];
+        let shared = Arc::new(([Ring::new(), Ring::new()], halves()));
+        let theirs = Arc::clone(&shared);
+        let producer = loom::thread::spawn(move || {
+            let (rings, halves) = &*theirs;
+            let header = Header {
+                kind: Kind::Slab,
+                ..header(0)
+            };
+            let fill = |_: *mut u8, show: &dyn Fn(usize)| {
+                // SAFETY: not shown yet.
+                halves[0].with_mut(|half| unsafe { *half = 5 });
+                show(4);
+                // SAFETY: as above.
+                halves[1].with_mut(|half| unsafe { *half = 6 });
+            };
+            let (side, what) = (&mut Producer::new(false), (header, Shown::AsItComes));
+            // SAFETY: the one producer; nobody reads the slab itself.
+            assert_eq!(
+                unsafe { rings[0].push_slab(&rings[1], side, what, fill) },
+                Some(true)
+            );
+        });
+        let (rings, halves) = &*shared;
+        // SAFETY: the one consumer.
+        while unsafe { rings[0].front(0, |_, _| ()) }.is_none() {
+            loom::thread::yield_now();
+        }
+        for (half, value) in [(0, 5), (1, 6)] {
+            while rings[0].filled(0) < 4 * (half + 1) {
+                loom::thread::yield_now();
+            }
+            // SAFETY: said to be there.
+            halves[half].with(|half| assert_eq!(unsafe { *half }, value));
+        }
+        producer.join().unwrap();
+    });
+}
+
+fn send(rings: &[Ring; 2], side: &mut Producer, number: u64, kind: Kind) {
+    send_on(&rings[0], &rings[1], side, number, kind);
+}
+
+fn send_on(ring: &Ring, back: &Ring, side: &mut Producer, number: u64, kind: Kind) {
+    // SAFETY: the caller is the one producer, and 8 bytes are written.
+    let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
+    let fill_slab = |at: *mut u8, _: &dyn Fn(usize)| fill(at);
+    let header = Header {
+        kind,
+        ..header(number)
+    };
+    // SAFETY: as above.
+    while !unsafe {
+        match kind {
+            Kind::Slab => {
+                let whole = (header, Shown::Whole);
+                ring.push_slab(back, side, whole, fill_slab) == Some(true)
+            }
+            _ => ring.push(side, header, fill),
+        }
+    } {
+        loom::thread::yield_now();
+    }
+}
+
+fn receive(rings: &[Ring; 2], position: &mut u64, side: &mut Producer, kind: Kind) {
+    receive_on(&rings[0], &rings[1], position, side, kind);
+}
+
+/// Looks once.
+fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, side: &mut Producer, kind: Kind) {
+    // SAFETY: the caller is the one consumer; the payload is read within, or before the release.
+    let seen = unsafe {
+        ring.front(*position, |header, at| match header.kind {
+            Kind::Slab => {
+                let (code, value) = ring.read_slab(back, at, |at| at.cast::<u64>().read());
+                (header, value, Some(code))
+            }
+            _ => (header, at.cast::<u64>().read(), None),
+        })
+    };
+    let Some((seen, value, code)) = seen else {
+        loom::thread::yield_now();
+        return;
+    };
+    let expected = Header {
+        kind,
+        ..header(*position)
+    };
+    assert_eq!((seen, value), (expected, *position * 7));
+    if let Some(code) = code {
+        // SAFETY: as above, and read.
+        unsafe { ring.release_slab(side, code) };
+    }
+    // SAFETY: as above.
+    unsafe { ring.release(position, kind) };
+}
