@@ -19,6 +19,12 @@ const AHEAD: usize = 2 << 10;
 /// The fewest bytes that are worth it.
 const LEAST: usize = 24 << 10;
 
+/// The most bytes that are copied in place: the processor then asks for all lines before it knows how the call goes on,
+/// where the library's copy first finds out which of its loops is meant.
+const SHORT_MOST: usize = 1200;
+/// The fewest of these.
+const SHORT_LEAST: usize = 8;
+
 impl Distance {
     /// Copies `bytes` bytes.
     ///
@@ -27,12 +33,52 @@ impl Distance {
     #[inline]
     pub(crate) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         #[cfg(target_arch = "x86_64")]
-        if self == Distance::Far && bytes >= LEAST && is_wide() {
-            // SAFETY: the processor has these instructions; the rest is the caller's promise.
-            return unsafe { copy_far(from, into, bytes) };
+        if self == Distance::Far {
+            if (SHORT_LEAST..=SHORT_MOST).contains(&bytes) {
+                // SAFETY: the caller's promise, and there are at least 8 bytes.
+                return unsafe { copy_short(from, into, bytes) };
+            }
+            if bytes >= LEAST && is_wide() {
+                // SAFETY: the processor has these instructions; the rest is the caller's promise.
+                return unsafe { copy_far(from, into, bytes) };
+            }
         }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, into, bytes) };
+    }
+}
+
+/// # Safety
+/// As for [`Distance::copy`] of far memory, of at least [`SHORT_LEAST`] bytes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, into: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128};
+    let word = |at: usize| {
+        // SAFETY: 8 bytes from `at` on lie within the bytes of both.
+        unsafe {
+            let value = from.add(at).cast::<u64>().read_unaligned();
+            into.add(at).cast::<u64>().write_unaligned(value);
+        }
+    };
+    let vector = |at: usize| {
+        // SAFETY: 16 bytes from `at` on lie within the bytes of both.
+        unsafe {
+            let value = _mm_loadu_si128(from.add(at).cast::<__m128i>());
+            _mm_storeu_si128(into.add(at).cast(), value);
+        }
+    };
+    if bytes < 16 {
+        word(0);
+        return word(bytes - 8);
+    }
+    let mut at = 0;
+    while at + 16 <= bytes {
+        vector(at);
+        at += 16;
+    }
+    if at < bytes {
+        vector(bytes - 16);
     }
 }
 
