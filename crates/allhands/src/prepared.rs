@@ -148,6 +148,8 @@ pub(crate) struct PlanCache {
     last: usize,
     /// Irregular shapes without windows.
     irregular: Vec<Entry>,
+    /// The irregular entry of the last irregular call.
+    last_irregular: usize,
 }
 
 /// A shape that has been called.
@@ -243,6 +245,7 @@ impl PlanCache {
             entries: Vec::new(),
             last: 0,
             irregular: Vec::new(),
+            last_irregular: 0,
         }
     }
 
@@ -253,8 +256,13 @@ impl PlanCache {
         operation: &Operation<'_>,
         exchanged: Option<&Layout>,
     ) -> Option<&mut Entry> {
-        let last = self.entries.get(self.last);
-        if last.is_some_and(|entry| entry.key.fits(operation, exchanged)) {
+        let fits = |entry: &Entry| entry.key.fits(operation, exchanged);
+        if operation.lengths().is_some()
+            && self.irregular.get(self.last_irregular).is_some_and(fits)
+        {
+            return self.irregular.get_mut(self.last_irregular);
+        }
+        if self.entries.get(self.last).is_some_and(fits) {
             return self.entries.get_mut(self.last);
         }
         self.search(operation, exchanged)
@@ -272,7 +280,8 @@ impl PlanCache {
             return self.entries.get_mut(found);
         }
         operation.lengths()?;
-        self.irregular.iter_mut().find(|entry| fits(entry))
+        self.last_irregular = self.irregular.iter().position(fits)?;
+        self.irregular.get_mut(self.last_irregular)
     }
 
     /// Keeps a plan, in the place of the oldest of its kind if there are too many.
@@ -294,8 +303,9 @@ impl PlanCache {
             running: Vec::new(),
             calls: 0,
         });
-        if !apart {
-            self.last = at;
+        match apart {
+            true => self.last_irregular = at,
+            false => self.last = at,
         }
         &mut entries[at]
     }
