@@ -5,7 +5,7 @@ use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, print_parameters};
-use allhands_core::call::Call;
+use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
 use allhands_core::schedule::{Layout, Plan, Shape, Space};
@@ -144,8 +144,8 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct PlanCache {
     entries: Vec<Entry>,
-    /// The entry of the last call: a repeated call compares with this one alone.
-    last: usize,
+    /// The entry of each collective's last call: a call that is repeated, among those of others, compares with this alone.
+    last: [usize; Collective::ALL.len()],
     /// Irregular shapes without windows.
     irregular: Vec<Entry>,
     /// The irregular entry of the last irregular call.
@@ -243,7 +243,7 @@ impl PlanCache {
     pub(crate) fn new() -> PlanCache {
         PlanCache {
             entries: Vec::new(),
-            last: 0,
+            last: [0; Collective::ALL.len()],
             irregular: Vec::new(),
             last_irregular: 0,
         }
@@ -262,8 +262,9 @@ impl PlanCache {
         {
             return self.irregular.get_mut(self.last_irregular);
         }
-        if self.entries.get(self.last).is_some_and(fits) {
-            return self.entries.get_mut(self.last);
+        let last = self.last[operation.collective as usize];
+        if self.entries.get(last).is_some_and(fits) {
+            return self.entries.get_mut(last);
         }
         self.search(operation, exchanged)
     }
@@ -276,7 +277,7 @@ impl PlanCache {
     ) -> Option<&mut Entry> {
         let fits = |entry: &Entry| entry.key.fits(operation, exchanged);
         if let Some(found) = self.entries.iter().position(fits) {
-            self.last = found;
+            self.last[operation.collective as usize] = found;
             return self.entries.get_mut(found);
         }
         operation.lengths()?;
@@ -287,6 +288,7 @@ impl PlanCache {
     /// Keeps a plan, in the place of the oldest of its kind if there are too many.
     pub(crate) fn insert(&mut self, key: Key, prepared: Prepared, stamp: Stamp) -> &mut Entry {
         let apart = key.lengths.is_some() && !prepared.has_window();
+        let collective = key.shape.collective as usize;
         let entries = if apart {
             &mut self.irregular
         } else {
@@ -305,7 +307,7 @@ impl PlanCache {
         });
         match apart {
             true => self.last_irregular = at,
-            false => self.last = at,
+            false => self.last[collective] = at,
         }
         &mut entries[at]
     }

@@ -95,7 +95,7 @@ pub(crate) struct Reduction<'a> {
 /// algorithm's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallShape {
-    collective: Collective,
+    pub(crate) collective: Collective,
     in_place: bool,
     commutative: bool,
     root: usize,
