@@ -170,6 +170,7 @@ fn peer_of(op: &mut Op) -> Option<&mut u32> {
         | OpKind::Recv { from: peer, .. }
         | OpKind::RecvReduce { from: peer, .. }
         | OpKind::Put { to: peer, .. }
+        | OpKind::PutReduce { to: peer, .. }
         | OpKind::Get { from: peer, .. }
         | OpKind::GetReduce { from: peer, .. }
         | OpKind::Notify { to: peer, .. }
@@ -193,6 +194,7 @@ fn kind_name(op: &Op) -> &'static str {
         OpKind::Copy => "copy",
         OpKind::Reduce => "reduce",
         OpKind::Put { .. } => "put",
+        OpKind::PutReduce { .. } => "put-reduce",
         OpKind::Get { .. } => "get",
         OpKind::GetReduce { .. } => "get-reduce",
         OpKind::Notify { .. } => "notify",

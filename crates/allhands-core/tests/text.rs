@@ -105,6 +105,7 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
         b.repeat(0, 0, |b| b.send(peer, input));
         b.wait(free, 1);
         b.put(peer, vector.slice(0, 2), window.slice(1, 2));
+        b.put_reduce(peer, Side::Right, vector.at(3), window.at(0));
         b.notify(peer, full);
         b.watch(peer, free, 3);
         b.step();
@@ -195,7 +196,7 @@ fn misspelt_words_are_named_at_their_places() {
         ),
         (
             one("strand 0 { step { sned to 0 } }"),
-            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, copy, reduce, put, get, get-reduce, notify, wait, await) or '}'",
+            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'",
         ),
     ]);
 }

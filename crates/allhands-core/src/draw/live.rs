@@ -26,6 +26,7 @@ fn writes(op: &Op) -> Option<List> {
         | OpKind::GetReduce { .. } => Some(op.into),
         OpKind::Send { .. }
         | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
         | OpKind::Notify { .. }
         | OpKind::Wait { .. }
         | OpKind::Await { .. } => None,
@@ -37,6 +38,7 @@ fn reads(op: &Op) -> Vec<List> {
     match op.kind {
         OpKind::Send { .. }
         | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
         | OpKind::RecvReduce { .. }
         | OpKind::GetReduce { .. }
         | OpKind::Copy => [op.from].into(),

@@ -286,6 +286,16 @@ impl Builder {
         );
     }
 
+    /// Combines `from` with blocks `into` of the window of rank `to`, there; what is put stands on `side`.
+    pub fn put_reduce(&mut self, to: u32, side: Side, from: impl BlockList, into: impl BlockList) {
+        let kind = OpKind::PutReduce {
+            to,
+            port: self.port,
+            side,
+        };
+        self.push(kind, from.sets(), into.sets(), &[]);
+    }
+
     /// Reads blocks `source` of the window of rank `from` into `into`.
     pub fn get_from(&mut self, from: u32, source: impl BlockList, into: impl BlockList) {
         self.push(

@@ -189,6 +189,7 @@ impl Inlined<'_> {
             | OpKind::Recv { from: rank, .. }
             | OpKind::RecvReduce { from: rank, .. }
             | OpKind::Put { to: rank, .. }
+            | OpKind::PutReduce { to: rank, .. }
             | OpKind::Get { from: rank, .. }
             | OpKind::GetReduce { from: rank, .. } => *rank = (self.group.rank)(*rank),
             OpKind::Notify { to: rank, flag } | OpKind::Wait { at: rank, flag, .. } => {

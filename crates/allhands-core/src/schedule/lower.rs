@@ -125,6 +125,7 @@ fn send_first(step: &mut [PlanOp]) {
         OpKind::Recv { .. } | OpKind::RecvReduce { .. } => Some(1),
         OpKind::Copy | OpKind::Reduce => Some(2),
         OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
         | OpKind::Get { .. }
         | OpKind::GetReduce { .. }
         | OpKind::Notify { .. }

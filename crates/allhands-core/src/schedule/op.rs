@@ -19,9 +19,9 @@ pub struct Op {
     /// What it does.
     pub kind: OpKind,
     /// The blocks that it reads: a send's data, a copy's source, the own operand of a
-    /// recv-reduce or get-reduce, the left operand of a reduce.
+    /// recv-reduce, put-reduce or get-reduce, the left operand of a reduce.
     pub from: List,
-    /// The blocks that it writes (for a put: blocks of the peer's window).
+    /// The blocks that it writes (for a put or put-reduce: blocks of the peer's window).
     pub into: List,
     /// The right operand of a reduce; the source blocks in the peer's window of a get or get-reduce.
     pub other: List,
@@ -69,6 +69,15 @@ pub enum OpKind {
         to: u32,
         /// The port (rail) that carries it.
         port: u8,
+    },
+    /// Combines `from` with blocks `into` of the window of rank `to`, and leaves that there; done when it is there.
+    PutReduce {
+        /// The rank whose window is read and written.
+        to: u32,
+        /// The port (rail) that carries it.
+        port: u8,
+        /// The side on which the operand that is put stands.
+        side: Side,
     },
     /// Reads blocks `other` of the window of rank `from` into `into`.
     Get {

@@ -132,6 +132,7 @@ fn one_sided(op: &Op) -> bool {
     matches!(
         op.kind,
         OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
             | OpKind::Get { .. }
             | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
@@ -144,7 +145,9 @@ fn one_sided(op: &Op) -> bool {
 fn touched(schedule: &Schedule, op: &Op) -> [Vec<Blocks>; 2] {
     let list = |l| schedule.list(l).to_vec();
     match op.kind {
-        OpKind::Send { .. } | OpKind::Put { .. } => [list(op.from), Vec::new()],
+        OpKind::Send { .. } | OpKind::Put { .. } | OpKind::PutReduce { .. } => {
+            [list(op.from), Vec::new()]
+        }
         OpKind::Recv { .. } | OpKind::Get { .. } => [Vec::new(), list(op.into)],
         OpKind::RecvReduce { .. } | OpKind::GetReduce { .. } | OpKind::Copy => {
             [list(op.from), list(op.into)]

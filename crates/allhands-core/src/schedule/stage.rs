@@ -21,7 +21,7 @@ pub(super) fn lies_there(
     };
     let place = into.home(alias);
     let written = |op: &Op| {
-        let remote = matches!(op.kind, OpKind::Put { .. });
+        let remote = matches!(op.kind, OpKind::Put { .. } | OpKind::PutReduce { .. });
         let mut sets = schedule.list(op.into).iter();
         !remote && sets.any(|set| overlap(&set.home(alias), &place))
     };

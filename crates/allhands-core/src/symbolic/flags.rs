@@ -1,7 +1,7 @@
 //! Windows and flags in a symbolic run: who may touch a window when, across ranks and calls.
 
 use super::{Failure, Law, Value};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -97,7 +97,8 @@ struct Flag {
     taken: BTreeMap<u32, u32>,
     /// For every number of notifications that some wait needed, what they tell.
     told: BTreeMap<u32, Told>,
-    waiting: Vec<(u32, u16)>,
+    /// The strands that ask again when it is raised.
+    waiting: BTreeSet<(u32, u16)>,
 }
 
 impl Flag {
@@ -182,9 +183,9 @@ impl OneSided {
             .map_or(Value::NONE, |b| b.value)
     }
 
-    /// Reads a block of the window of `owner`.
-    pub(super) fn read(
-        &mut self,
+    /// What a block of the window of `owner` holds, for a rank that knows of its write.
+    pub(super) fn look(
+        &self,
         rank: u32,
         (owner, block): (u32, u32),
         stamp: Stamp,
@@ -197,8 +198,8 @@ impl OneSided {
                 what,
             })
         };
-        let window = self.windows.get_mut(owner as usize);
-        let Some(cell) = window.and_then(|w| w.get_mut(block as usize)) else {
+        let window = self.windows.get(owner as usize);
+        let Some(cell) = window.and_then(|w| w.get(block as usize)) else {
             return fail(format!(
                 "reads block {block} of the window of rank {owner}, which is not there"
             ));
@@ -213,9 +214,22 @@ impl OneSided {
                 "reads block {block} of the window of rank {owner} before it is written"
             ));
         }
+        Ok(cell.value)
+    }
+
+    /// Reads a block of the window of `owner`.
+    pub(super) fn read(
+        &mut self,
+        rank: u32,
+        (owner, block): (u32, u32),
+        stamp: Stamp,
+        clock: &WorldClock,
+    ) -> Result<Value, Failure> {
+        let value = self.look(rank, (owner, block), stamp, clock)?;
+        let cell = &mut self.windows[owner as usize][block as usize];
         cell.readers.retain(|r| r.counter != stamp.counter);
         cell.readers.push(stamp);
-        Ok(cell.value)
+        Ok(value)
     }
 
     /// Writes a block of the window of `owner`.
@@ -263,7 +277,7 @@ impl OneSided {
         &mut self,
         (to, flag): (u32, u16),
         notification: Notification,
-    ) -> Vec<(u32, u16)> {
+    ) -> BTreeSet<(u32, u16)> {
         let flag = self.flags.entry((to, flag)).or_default();
         flag.posted.push(notification);
         core::mem::take(&mut flag.waiting)
@@ -282,7 +296,7 @@ impl OneSided {
         let taken = flag.taken.entry(rank).or_default();
         let needed = (*taken + count).saturating_sub(credit);
         if (flag.posted.len() as u32) < needed {
-            flag.waiting.push((rank, strand));
+            flag.waiting.insert((rank, strand));
             return None;
         }
         *taken += count;

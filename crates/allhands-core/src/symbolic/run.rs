@@ -410,11 +410,11 @@ fn ports(schedule: &Schedule) -> u32 {
     let sends = most(&|ops| {
         let put_to = |rank| {
             ops.iter()
-                .any(|op| matches!(op.kind, OpKind::Put { to, .. } if to == rank))
+                .any(|op| matches!(op.kind, OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } if to == rank))
         };
         let sends = |op: &&Op| match op.kind {
             OpKind::Send { .. } => true,
-            OpKind::Put { to, .. } => to != schedule.rank,
+            OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => to != schedule.rank,
             OpKind::Notify { to, .. } => to != schedule.rank && !put_to(to),
             _ => false,
         };

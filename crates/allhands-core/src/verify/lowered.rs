@@ -443,6 +443,15 @@ impl RankEngine<'_> {
                 let data = self.world.gather(self.rank, post.source());
                 self.world.scatter(to as usize, post.target(), &data)?;
             }
+            OpKind::PutReduce { to, side, .. } => {
+                let data = self.world.gather(self.rank, post.source());
+                let there = self.world.gather(to as usize, post.target());
+                let data = match side {
+                    Side::Left => self.world.combine(self.rank, &data, &there)?,
+                    Side::Right => self.world.combine(self.rank, &there, &data)?,
+                };
+                self.world.scatter(to as usize, post.target(), &data)?;
+            }
             OpKind::Get { from, .. } => {
                 let data = self.world.gather(from as usize, post.other());
                 self.world.scatter(self.rank, post.target(), &data)?;

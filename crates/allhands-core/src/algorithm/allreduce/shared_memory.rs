@@ -11,6 +11,7 @@
 //!
 //! Source: Q 4.2.
 
+use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::window;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
 use crate::call::Collective;
@@ -23,13 +24,16 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 4.2",
     summary: "each fills its own window and raises a counter; all combine all, or each a part",
     requires: &[Requirement::Window],
-    keys: &[Key {
-        name: "work",
-        values: Values::Names(&["all", "parts"]),
-        default: 0,
-        about: "what a rank combines: all of the vectors, or a part that it shares",
-    }],
-    settings: &["", "work=parts"],
+    keys: &[
+        Key {
+            name: "work",
+            values: Values::Names(&["all", "parts", "chain"]),
+            default: 0,
+            about: "what a rank combines: all of the vectors, a part that it shares, or its own with a sum that comes by",
+        },
+        chain::SEGMENTS,
+    ],
+    settings: &["", "work=parts", "work=chain", "work=chain,segments=9"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts,
@@ -37,18 +41,25 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// Whether each rank combines a part.
-fn by_parts(shape: &Shape) -> bool {
-    shape.get("work") == 1
-}
+/// `work=parts`.
+const PARTS: u32 = 1;
+/// `work=chain`.
+const CHAIN: u32 = 2;
 
 fn parts(shape: &Shape) -> u32 {
-    if by_parts(shape) { shape.ranks() } else { 1 }
+    match shape.get("work") {
+        PARTS => shape.ranks(),
+        CHAIN => shape.get("segments"),
+        _ => 1,
+    }
 }
 
 fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
-    if by_parts(b.shape()) {
+    if b.get("work") == CHAIN {
+        return chain::reduce(b, Readers::All);
+    }
+    if b.get("work") == PARTS {
         let sum = output.at(b.rank());
         window::reduce_by_parts(b, None, sum);
         return;
@@ -60,5 +71,8 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    window::combining(shape, by_parts(shape))
+    match shape.get("work") {
+        CHAIN => chain::claims(shape, Readers::All),
+        work => window::combining(shape, work == PARTS),
+    }
 }

@@ -10,6 +10,7 @@
 //!
 //! Source: Q 4.2.
 
+use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
 use crate::call::Collective;
@@ -22,13 +23,16 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 4.2",
     summary: "each fills its own window and raises a counter; the root combines, or each a part",
     requires: &[Requirement::Window],
-    keys: &[Key {
-        name: "work",
-        values: Values::Names(&["root", "parts"]),
-        default: 0,
-        about: "who combines: the root everything, or each rank a part",
-    }],
-    settings: &["", "work=parts"],
+    keys: &[
+        Key {
+            name: "work",
+            values: Values::Names(&["root", "parts", "chain"]),
+            default: 0,
+            about: "who combines: the root everything, each rank a part, or each its own with a sum that comes by",
+        },
+        chain::SEGMENTS,
+    ],
+    settings: &["", "work=parts", "work=chain", "work=chain,segments=9"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts,
@@ -36,19 +40,26 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// Whether each rank combines a part.
-fn by_parts(shape: &Shape) -> bool {
-    shape.get("work") == 1
-}
+/// `work=parts`.
+const PARTS: u32 = 1;
+/// `work=chain`.
+const CHAIN: u32 = 2;
 
 fn parts(shape: &Shape) -> u32 {
-    if by_parts(shape) { shape.ranks() } else { 1 }
+    match shape.get("work") {
+        PARTS => shape.ranks(),
+        CHAIN => shape.get("segments"),
+        _ => 1,
+    }
 }
 
 fn build(b: &mut Builder) {
     let (root, rank, input, output) = (b.root(), b.rank(), b.input(), b.output());
     let is_root = rank == root;
-    if by_parts(b.shape()) {
+    if b.get("work") == CHAIN {
+        return chain::reduce(b, Readers::Root(root));
+    }
+    if b.get("work") == PARTS {
         let own = Units::Run {
             first: rank,
             modulo: b.parts(),
@@ -77,5 +88,8 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    window::combining(shape, by_parts(shape))
+    match shape.get("work") {
+        CHAIN => chain::claims(shape, Readers::Root(shape.call.root)),
+        work => window::combining(shape, work == PARTS),
+    }
 }

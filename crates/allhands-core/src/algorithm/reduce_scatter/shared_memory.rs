@@ -1,7 +1,7 @@
 //! Shared-memory reduce-scatter: every rank copies its vector into its own window and raises one counter; when all have, each combines its block.
 //!
 //! A rank reads the windows from its own downwards and then upwards, so it keeps rank order, and ranks begin at different
-//! windows.
+//! windows. With `work=chain`, for long vectors, each adds its own to a sum that comes by, and gets its block of that.
 //!
 //! ```text
 //! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      1: block 1 of 0 ⊕ own, then ⊕ block 1 of 2   …   ↑ empty@0
@@ -9,8 +9,11 @@
 //!
 //! Source: Q 4.2.
 
+use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::window;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::algorithm::{
+    Algorithm, Claims, InPlace, Key, Requirement, Values, block_per_rank, keeps_order,
+};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
@@ -21,8 +24,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 4.2",
     summary: "each fills its own window and raises one counter; each combines its block",
     requires: &[Requirement::Window],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key {
+        name: "work",
+        values: Values::Names(&["block", "chain"]),
+        default: 0,
+        about: "what a rank combines: its block of all vectors, or its own vector with a sum that comes by",
+    }],
+    settings: &["", "work=chain"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -30,7 +38,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
+/// `work=chain`.
+const CHAIN: u32 = 1;
+
 fn build(b: &mut Builder) {
+    if b.get("work") == CHAIN {
+        return chain::reduce(b, Readers::Each);
+    }
     let (rank, input, output) = (b.rank(), b.input(), b.output());
     let window = window::vector(b);
     let turns = window::fill_all(b, &window::all_but(rank, input, window));
@@ -39,6 +53,9 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
+    if shape.get("work") == CHAIN {
+        return chain::claims(shape, Readers::Each);
+    }
     let others = shape.ranks() - 1;
     // The counter, then one window after another.
     Claims {

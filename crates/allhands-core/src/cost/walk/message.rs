@@ -233,7 +233,7 @@ impl Walker<'_> {
                 self.take_in(receive, m.units, path);
             }
             Load::Put { put, number } => {
-                self.complete(put, path);
+                self.take_in(put, m.units, path);
                 self.put_arrived((put.rank, put.strand, m.to), number, path);
             }
             Load::Get { get } => self.take_in(get, m.units, path),
@@ -243,12 +243,12 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// The data of a receive or a get are there; if it combines them, the processor does that now.
+    /// The data of a receive, a get or a put are there; if it combines them, its rank's processor does that now.
     fn take_in(&mut self, receive: Instance, units: u64, path: Breakdown) {
         let op = &self.schedules[receive.rank as usize].ops[receive.op as usize];
         if matches!(
             op.kind,
-            OpKind::RecvReduce { .. } | OpKind::GetReduce { .. }
+            OpKind::RecvReduce { .. } | OpKind::PutReduce { .. } | OpKind::GetReduce { .. }
         ) {
             self.compute(receive, path, |from| from.with_reduced(units));
         } else {

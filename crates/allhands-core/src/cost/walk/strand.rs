@@ -189,7 +189,10 @@ impl Walker<'_> {
             OpKind::Put { to, .. } if to == rank => {
                 self.compute(instance, path, |from| from.with_copied(units));
             }
-            OpKind::Put { to, .. } => self.put(to, end, path),
+            OpKind::PutReduce { to, .. } if to == rank => {
+                self.compute(instance, path, |from| from.with_reduced(units));
+            }
+            OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => self.put(to, end, path),
             OpKind::Get { from, .. } if from == rank => {
                 self.compute(instance, path, |from| from.with_copied(units));
             }
@@ -214,7 +217,9 @@ impl Walker<'_> {
         let schedule = &self.schedules[instance.rank as usize];
         let list: List = match op.kind {
             OpKind::Copy if schedule.in_slots(op.from) => op.into,
-            OpKind::Send { .. } | OpKind::Put { .. } | OpKind::Copy => op.from,
+            OpKind::Send { .. } | OpKind::Put { .. } | OpKind::PutReduce { .. } | OpKind::Copy => {
+                op.from
+            }
             OpKind::Recv { .. }
             | OpKind::RecvReduce { .. }
             | OpKind::Reduce
@@ -260,7 +265,10 @@ impl Walker<'_> {
 
 fn sends(kind: &OpKind) -> bool {
     match kind {
-        OpKind::Send { .. } | OpKind::Put { .. } | OpKind::Notify { .. } => true,
+        OpKind::Send { .. }
+        | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
+        | OpKind::Notify { .. } => true,
         OpKind::Recv { .. }
         | OpKind::RecvReduce { .. }
         | OpKind::Get { .. }
@@ -281,6 +289,7 @@ fn receives(kind: &OpKind) -> bool {
         | OpKind::Wait { .. } => true,
         OpKind::Send { .. }
         | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
         | OpKind::Notify { .. }
         | OpKind::Copy
         | OpKind::Reduce
@@ -294,6 +303,7 @@ fn port(kind: &OpKind) -> u8 {
         | OpKind::Recv { port, .. }
         | OpKind::RecvReduce { port, .. }
         | OpKind::Put { port, .. }
+        | OpKind::PutReduce { port, .. }
         | OpKind::Get { port, .. }
         | OpKind::GetReduce { port, .. } => port,
         OpKind::Copy

@@ -55,7 +55,7 @@ fn op(
             peer(rank)?;
         }
         OpKind::Copy | OpKind::Reduce => {}
-        OpKind::Put { to, .. } => into_of = peer(to)?,
+        OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => into_of = peer(to)?,
         OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => other_of = peer(from)?,
         OpKind::Notify { to, flag } => has_flag(peer(to)?, flag)?,
         OpKind::Wait { at, flag, .. } => has_flag(peer(at)?, flag)?,
@@ -66,7 +66,7 @@ fn op(
             }
         }
     }
-    let put = into_of.rank != own.rank || matches!(op.kind, OpKind::Put { .. });
+    let put = matches!(op.kind, OpKind::Put { .. } | OpKind::PutReduce { .. });
     let get = matches!(op.kind, OpKind::Get { .. } | OpKind::GetReduce { .. });
     for (list, schedule, remote) in [
         (op.from, own, false),

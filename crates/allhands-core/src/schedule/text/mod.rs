@@ -29,6 +29,7 @@
 //! recv-reduce from RANK port P left|right own BLOCKS into BLOCKS                  channel C after the port)
 //! copy BLOCKS into BLOCKS               reduce left BLOCKS right BLOCKS into BLOCKS
 //! put to RANK port P BLOCKS into BLOCKS get from RANK port P BLOCKS into BLOCKS
+//! put-reduce to RANK port P left|right BLOCKS into BLOCKS
 //! get-reduce from RANK port P left|right BLOCKS own BLOCKS into BLOCKS
 //! notify RANK flag F                    wait at RANK flag F count N              await strand S items N
 //! ```

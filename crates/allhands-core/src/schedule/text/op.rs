@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// The sets of one list of an operation.
 type Sets = Vec<Blocks>;
 
-const OPERATION: &str = "an operation (send, recv, recv-reduce, copy, reduce, put, get, get-reduce, notify, wait, await) or '}'";
+const OPERATION: &str = "an operation (send, recv, recv-reduce, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'";
 
 /// Reads one operation and adds it to the schedule's table.
 pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<(), ParseError> {
@@ -52,7 +52,7 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
             into = parse_into(lexer)?;
             OpKind::Reduce
         }
-        "put" | "get" | "get-reduce" => {
+        "put" | "put-reduce" | "get" | "get-reduce" => {
             let (kind, lists) = parse_window(lexer, word.text)?;
             [from, into, other] = lists;
             kind
@@ -76,25 +76,28 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
     Ok(())
 }
 
-/// What a put, get or get-reduce does, with its blocks: from, into and other.
+/// What a put or get, or one that reduces, does, with its blocks: from, into and other.
 fn parse_window(lexer: &mut Lexer<'_>, word: &str) -> Result<(OpKind, [Sets; 3]), ParseError> {
-    let peer = lexer.named(if word == "put" { "to" } else { "from" }, u32::MAX)?;
+    let puts = word.starts_with("put");
+    let peer = lexer.named(if puts { "to" } else { "from" }, u32::MAX)?;
     let port = parse_port(lexer)?;
     let side = match word {
-        "get-reduce" => Some(parse_side(lexer)?),
+        "put-reduce" | "get-reduce" => Some(parse_side(lexer)?),
         _ => None,
     };
     let source = parse_sets(lexer)?;
     let mut own = Sets::new();
-    if side.is_some() {
+    if word == "get-reduce" {
         lexer.expect("own")?;
         own = parse_sets(lexer)?;
     }
     let into = parse_into(lexer)?;
     let from = peer;
+    let to = peer;
     Ok(match side {
+        Some(side) if puts => (OpKind::PutReduce { to, port, side }, [source, into, own]),
         Some(side) => (OpKind::GetReduce { from, port, side }, [own, into, source]),
-        None if word == "put" => (OpKind::Put { to: peer, port }, [source, into, own]),
+        None if puts => (OpKind::Put { to, port }, [source, into, own]),
         None => (OpKind::Get { from, port }, [own, into, source]),
     })
 }

@@ -164,6 +164,13 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
         OpKind::Copy => write!(f, "copy {from} into {into}"),
         OpKind::Reduce => write!(f, "reduce left {from} right {other} into {into}"),
         OpKind::Put { to, port } => write!(f, "put to {to} port {port} {from} into {into}"),
+        OpKind::PutReduce { to, port, side } => {
+            let side = side_name(side);
+            write!(
+                f,
+                "put-reduce to {to} port {port} {side} {from} into {into}"
+            )
+        }
         OpKind::Get { from: peer, port } => {
             write!(f, "get from {peer} port {port} {other} into {into}")
         }

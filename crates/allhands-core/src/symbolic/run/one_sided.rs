@@ -58,6 +58,7 @@ impl Runner<'_, '_> {
         self.fail(Law::Matching, instance.rank, what)
     }
 
+    /// A put, or a put-reduce, which combines what it puts with what is there.
     pub(super) fn start_put(
         &mut self,
         instance: &Instance,
@@ -70,14 +71,30 @@ impl Runner<'_, '_> {
         let values = self.read_all(instance, &from, clock)?;
         let (stamp, world) = (self.stamp(instance, true), self.world(instance));
         self.same_count(instance, values.len(), into.len())?;
+        let combined = match op.kind {
+            OpKind::PutReduce { side, .. } => {
+                self.ranks[instance.rank as usize].work += into.len() as u64;
+                let there = into.iter().map(|(_, block)| {
+                    let place = (to, *block);
+                    self.one_sided.look(instance.rank, place, stamp, &world)
+                });
+                let there = there.collect::<Result<Vec<_>, _>>()?;
+                Some(match side {
+                    Side::Left => self.combine_all(instance, &values, &there)?,
+                    Side::Right => self.combine_all(instance, &there, &values)?,
+                })
+            }
+            _ => None,
+        };
+        let landed = combined.as_ref().unwrap_or(&values);
         self.observe(
             instance,
             (instance.rank, to),
             (&from, &into),
             &values,
-            &values,
+            landed,
         );
-        for (&(_, block), value) in into.iter().zip(values) {
+        for (&(_, block), &value) in into.iter().zip(landed) {
             self.for_this_block(instance, (to, block), value)?;
             self.one_sided
                 .write(instance.rank, (to, block), value, stamp, &world)?;
@@ -176,8 +193,10 @@ impl Runner<'_, '_> {
             return;
         }
         let kind = self.op(instance).1.kind;
-        let (OpKind::Put { port, .. } | OpKind::Get { port, .. } | OpKind::GetReduce { port, .. }) =
-            kind
+        let (OpKind::Put { port, .. }
+        | OpKind::PutReduce { port, .. }
+        | OpKind::Get { port, .. }
+        | OpKind::GetReduce { port, .. }) = kind
         else {
             return self.deliver_token(from, to, instance.round + 1);
         };
@@ -190,7 +209,7 @@ impl Runner<'_, '_> {
             received: received.to_vec(),
             values: values.to_vec(),
             landed: landed.to_vec(),
-            reduced: matches!(kind, OpKind::GetReduce { .. }),
+            reduced: matches!(kind, OpKind::PutReduce { .. } | OpKind::GetReduce { .. }),
         });
     }
 

@@ -53,7 +53,9 @@ impl<'a> Runner<'a, '_> {
                 self.complete(&instance, instance.round, &Knowledge::default())
             }
             OpKind::Reduce => self.start_reduce(&instance, clock),
-            OpKind::Put { to, .. } => self.start_put(&instance, to, clock),
+            OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => {
+                self.start_put(&instance, to, clock)
+            }
             OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => {
                 self.start_get(&instance, from, clock)
             }
@@ -72,6 +74,7 @@ impl<'a> Runner<'a, '_> {
             | OpKind::Copy
             | OpKind::Reduce => false,
             OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
             | OpKind::Get { .. }
             | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }

@@ -1,5 +1,6 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
+use super::far::Distance;
 use super::flight::Flight;
 use super::help::{Piece, Target};
 use super::outbox::{Entry, Found, STAGE_MOST};
@@ -74,6 +75,15 @@ impl Engine for NodeEngine<'_> {
                 unsafe { runs::copy(flight.runs(post.source()), target) };
                 Ok(Status::Done)
             }
+            OpKind::PutReduce { to, side, .. } => {
+                let target = post.target().iter().map(|e| flight.window_run(to, e));
+                let mut sink = Sink::reduce(target.clone(), target, flight.combine(), side);
+                for run in flight.runs(post.source()) {
+                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                    unsafe { sink.feed(run, Distance::Near) };
+                }
+                Ok(Status::Done)
+            }
             OpKind::Get { from, .. } => {
                 let source = post.other().iter().map(|e| flight.window_run(from, e));
                 // SAFETY: as for a put.
@@ -130,6 +140,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Copy
             | OpKind::Reduce
             | OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
             | OpKind::Get { .. }
             | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }

@@ -398,6 +398,7 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
         OpKind::Copy
         | OpKind::Reduce
         | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
         | OpKind::Get { .. }
         | OpKind::GetReduce { .. }
         | OpKind::Notify { .. }
