@@ -39,6 +39,9 @@ pub(crate) fn choose(
 ) -> Result<(&'static Algorithm, Shape), Error> {
     let size = operation.element.bytes as u64;
     let bytes = match layout {
+        Layout::Regular(block) if call.collective == Collective::ReduceScatter => {
+            *block as u64 * size * u64::from(call.ranks)
+        }
         Layout::Even(elements) | Layout::Regular(elements) => *elements as u64 * size,
         // Every rank knows these counts, so the mean decides alike everywhere.
         Layout::Blocks(counts) => {
@@ -59,4 +62,27 @@ pub(crate) fn choose(
     };
     let choice = choose::choose(policy, &question, &predict)?;
     Ok((choice.algorithm, choice.shape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation;
+    use crate::operator::Sum;
+
+    #[test]
+    fn a_reduce_scatter_is_as_long_as_its_vector() {
+        let policy = Policy::parse("mpich-2005");
+        let call = Call::new(Collective::ReduceScatter, 8);
+        let chosen = |block: usize| {
+            let (input, mut output) = (vec![0u8; 8 * block], vec![0u8; block]);
+            let operation = operation::reduce_scatter(&input, &mut output, &Sum);
+            let layout = Layout::Regular(block);
+            let (algorithm, _) = choose(&policy, &operation, &call, &layout, false).unwrap();
+            algorithm.name
+        };
+        // Long vectors begin at 512 KB (T 4.4).
+        assert_eq!(chosen((512 << 10) / 8 - 1), "recursive-halving");
+        assert_eq!(chosen((512 << 10) / 8), "pairwise");
+    }
 }

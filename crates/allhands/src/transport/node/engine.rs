@@ -1,5 +1,6 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
+use super::deferred::{self, Deferred};
 use super::far::Distance;
 use super::flight::Flight;
 use super::help::{Piece, Target};
@@ -54,6 +55,7 @@ impl Engine for NodeEngine<'_> {
                 self.flight.queue(post.ticket);
                 self.poll(post)
             }
+            OpKind::Copy if self.defers(post) => Ok(Status::Pending),
             OpKind::Copy => {
                 self.claim_lines(post);
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch
@@ -136,9 +138,9 @@ impl Engine for NodeEngine<'_> {
             OpKind::Wait { at, flag, count } => {
                 Ok(status(self.flight.take(post.ticket, at, flag, count)))
             }
+            OpKind::Copy => Ok(status(self.flight.advance_deferred(post.ticket))),
             // These are done when they start; the interpreter answers for an await itself.
-            OpKind::Copy
-            | OpKind::Reduce
+            OpKind::Reduce
             | OpKind::Put { .. }
             | OpKind::PutReduce { .. }
             | OpKind::Get { .. }
@@ -171,6 +173,23 @@ impl<'a> NodeEngine<'a> {
             let run = self.flight.run(extent);
             runs::claim_lines(run.address, run.bytes);
         }
+    }
+
+    /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
+    #[inline]
+    fn defers(&self, post: &Post<'_>) -> bool {
+        let flight = &*self.flight;
+        let ([from], [into]) = (post.source(), post.target()) else {
+            return false;
+        };
+        let defers = post.bytes >= deferred::LEAST
+            && flight.may_defer(post.ticket)
+            && self.port.fabric().may_help();
+        if defers {
+            let (from, into) = (flight.run(from), flight.run(into));
+            flight.defer(Deferred::new(post.ticket, from, into));
+        }
+        defers
     }
 
     /// Passes on what was copied to the own window, where peers will read it.

@@ -203,9 +203,9 @@ impl Fabric {
         self.head().unreachable.store(1, Ordering::Relaxed);
     }
 
-    /// Whether a rank that waits for a message to be read had better help: where it keeps no core from others.
+    /// Whether a rank that waits for a message to be read can help.
     pub(crate) fn may_help(&self) -> bool {
-        !self.crowded && self.head().unwritable.load(Ordering::Relaxed) == 0
+        self.head().unwritable.load(Ordering::Relaxed) == 0
     }
 
     /// Says that it cannot.

@@ -1,6 +1,7 @@
 //! The flight: one call of a plan under way, as the transport keeps it.
 
 use super::arena::Block;
+use super::deferred::Deferred;
 use super::fabric::Fabric;
 use super::fault::Fault;
 use super::member::Stamp;
@@ -11,6 +12,7 @@ use super::runs::Run;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,6 +43,8 @@ struct Slot {
     posted: bool,
     /// Whether it sends to a rank that sends to this one at the same time.
     exchanges: bool,
+    /// Whether it copies own memory in a step that receives, and sends nothing.
+    defers: bool,
     /// How often it was looked whether the message has been read.
     looks: u8,
 }
@@ -66,6 +70,7 @@ pub struct Flight {
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
     combine: Option<Combine>,
+    deferred: Cell<Option<Deferred>>,
     pub(super) call: u64,
     /// The hash of this call and all before it.
     pub(super) chain: u64,
@@ -142,6 +147,7 @@ impl Flight {
             outbox: Some(outbox),
             _scratch: scratch,
             combine: None,
+            deferred: Cell::new(None),
             call: 0,
             chain: 0,
             under_way: false,
@@ -198,6 +204,7 @@ impl Flight {
             self.fabric.retire(outbox);
         }
         self.lanes.fill(Lane::default());
+        self.deferred.set(None);
         self.under_way = false;
     }
 
@@ -243,6 +250,35 @@ impl Flight {
     /// Whether `ticket` sends to a rank that sends to this one at the same time.
     pub(super) fn exchanges(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].exchanges
+    }
+
+    /// Whether `ticket` copies own memory in a step that receives, and sends nothing.
+    pub(super) fn may_defer(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].defers && self.deferred.get().is_none()
+    }
+
+    /// Puts a copy off.
+    pub(super) fn defer(&self, copy: Deferred) {
+        self.deferred.set(Some(copy));
+    }
+
+    /// Does a piece of the copy of `ticket`, if it was put off; whether all of it is done.
+    pub(super) fn advance_deferred(&self, ticket: u32) -> bool {
+        let Some(copy) = self.deferred.get().filter(|copy| copy.ticket == ticket) else {
+            return true;
+        };
+        // SAFETY: own memory that the call may use until the operation is done; the schedule orders operations that touch
+        // the same bytes.
+        self.deferred.set(unsafe { copy.advance() });
+        self.deferred.get().is_none()
+    }
+
+    /// Does all of a copy that was put off.
+    pub(super) fn finish_deferred(&self) {
+        if let Some(copy) = self.deferred.take() {
+            // SAFETY: as above.
+            unsafe { copy.finish() };
+        }
     }
 
     /// Whether this rank, which has posted the message of `ticket`, seems to have nothing else to do.
@@ -418,8 +454,12 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
                 _ => false,
             })
         };
+        let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
+        let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
+        let waits = item.times == 0 && ops.iter().any(receives) && !ops.iter().any(sends);
         for (slot, op) in slots[range].iter_mut().zip(ops) {
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
+            slot.defers = op.kind == OpKind::Copy && waits;
         }
     }
     (slots, lanes.len())

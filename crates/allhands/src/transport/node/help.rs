@@ -16,6 +16,9 @@ use super::sync::{AtomicU64, Ordering};
 /// The shortest message that is worth the sender's help, in bytes.
 pub(super) const LEAST: usize = 24 << 10;
 
+/// The same where ranks share cores.
+pub(super) const CROWDED_LEAST: usize = 512 << 10;
+
 /// The fewest bytes of a message that is cut in four pieces instead of two, and the longest piece.
 const QUARTERS_FROM: usize = 256 << 10;
 

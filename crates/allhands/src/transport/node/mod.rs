@@ -17,6 +17,7 @@
 
 mod arena;
 mod bell;
+mod deferred;
 mod engine;
 mod fabric;
 mod far;

@@ -292,7 +292,7 @@ impl Port {
                 return Err(self.fabric.poison(self.rank, Fault::Dropped { rank: from }));
             }
         };
-        match self.read(from, entry, &claim, sink()) {
+        match self.read(expected.flight, from, entry, &claim, sink()) {
             Reached::All => drop(claim),
             Reached::Forbidden => {
                 claim.refuse();

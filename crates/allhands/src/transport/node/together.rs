@@ -1,6 +1,7 @@
 //! Together: how a receiver reads a long message, alone or with its sender's help.
 
 use super::far::Distance;
+use super::flight::Flight;
 use super::help::{self, Help, Target};
 use super::outbox::{self, Entry, Found};
 use super::port::Port;
@@ -18,6 +19,7 @@ impl Port {
     /// Reads a long message that was claimed.
     pub(super) fn read<I: Iterator<Item = Run>>(
         &mut self,
+        flight: &Flight,
         sender: u32,
         entry: &Entry,
         claim: &Claim<'_>,
@@ -25,7 +27,7 @@ impl Port {
     ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
         let is_whole = claim.filled() == entry.bytes();
-        if is_whole && let Some(reached) = self.read_together(sender, entry, &mut sink) {
+        if is_whole && let Some(reached) = self.read_together(flight, sender, entry, &mut sink) {
             return reached;
         }
         for found in entry.found(fabric.arena()) {
@@ -51,12 +53,19 @@ impl Port {
     /// Reads a message together with its sender; none where that does not pay or has failed.
     fn read_together<I: Iterator<Item = Run>>(
         &mut self,
+        flight: &Flight,
         sender: u32,
         entry: &Entry,
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
         let bytes = entry.bytes() as usize;
-        if bytes < help::LEAST || !self.fabric.may_help() {
+        let least = match self.fabric.is_crowded() {
+            // Others may want the core that the sender would use for what the receiver does as well.
+            true if !sink.copies() => return None,
+            true => help::CROWDED_LEAST,
+            false => help::LEAST,
+        };
+        if bytes < least || !self.fabric.may_help() {
             return None;
         }
         let from = entry.single(self.fabric.arena())?;
@@ -64,12 +73,19 @@ impl Port {
             Found::There(from) if !sink.copies() => {
                 self.combine_together(sender, entry, from, sink)
             }
-            _ => self.copy_together(sender, entry, from, sink.single(bytes)?),
+            _ => self.copy_together(flight, sender, entry, from, sink.single(bytes)?),
         }
     }
 
     /// Copies `from` to `into`, some pieces here and some at the sender.
-    fn copy_together(&self, sender: u32, entry: &Entry, from: Found, into: Run) -> Option<Reached> {
+    fn copy_together(
+        &self,
+        flight: &Flight,
+        sender: u32,
+        entry: &Entry,
+        from: Found,
+        into: Run,
+    ) -> Option<Reached> {
         let (help, piece_bytes) = (&entry.help, help::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
@@ -77,6 +93,7 @@ impl Port {
             process: std::process::id(),
         };
         help.open(piece_bytes, target);
+        flight.finish_deferred();
         let (mut own, mut reached) = (0, Reached::All);
         let distance = self.fabric.distance();
         while reached == Reached::All

@@ -1,0 +1,48 @@
+//! Deferred: a long copy of a call's own memory, done piece by piece between looks for a message, or all while its sender helps.
+//!
+//! A rank that has something to copy and something to receive would do one after the other, its sender idle meanwhile. So it
+//! looks now and then whether the message is there; when it is, its sender begins to copy that, and this rank joins in when
+//! its own copy is done.
+
+use super::runs::{self, Run};
+
+/// The shortest copy that is worth it, in bytes.
+pub(super) const LEAST: usize = 256 << 10;
+
+/// The bytes that are copied between two looks.
+const PIECE: usize = 64 << 10;
+
+/// A copy that is not done yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deferred {
+    pub(super) ticket: u32,
+    from: Run,
+    into: Run,
+}
+
+impl Deferred {
+    /// The copy of operation `ticket`.
+    pub(super) fn new(ticket: u32, from: Run, into: Run) -> Deferred {
+        Deferred { ticket, from, into }
+    }
+
+    /// Copies the next piece; what is left then, if anything.
+    ///
+    /// # Safety
+    /// Both runs are memory that the call may use, and nobody else does.
+    pub(super) unsafe fn advance(self) -> Option<Deferred> {
+        // SAFETY: the caller's promise.
+        unsafe { runs::copy_run(self.from.piece(0, PIECE), self.into) };
+        let (from, into) = (self.from.piece(PIECE, usize::MAX), self.into.piece(PIECE, usize::MAX));
+        (from.bytes > 0).then_some(Deferred { from, into, ..self })
+    }
+
+    /// Copies all that is left.
+    ///
+    /// # Safety
+    /// As for [`Deferred::advance`].
+    pub(super) unsafe fn finish(self) {
+        // SAFETY: the caller's promise.
+        unsafe { runs::copy_run(self.from, self.into) };
+    }
+}
