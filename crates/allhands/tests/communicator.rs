@@ -41,6 +41,13 @@ fn several_requests_end_in_any_order() {
 }
 
 #[test]
+fn long_blocks_are_gathered() {
+    for ranks in [1, 2, 5] {
+        on_all(ranks, suite::long_blocks_are_gathered);
+    }
+}
+
+#[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     on_all(
         3,

@@ -45,6 +45,11 @@ fn several_requests_end_in_any_order() {
 }
 
 #[test]
+fn long_blocks_are_gathered() {
+    on_all(this_test!(), &[1, 2, 5], suite::long_blocks_are_gathered);
+}
+
+#[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     let body = suite::a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody;
     on_all(this_test!(), &[1, 3, 6], body);

@@ -79,6 +79,20 @@ fn long(comm: &Communicator) -> Result<(), Error> {
     )
 }
 
+/// Messages that their senders help to copy, while the root copies its own block.
+fn gathered(comm: &Communicator) -> Result<(), Error> {
+    const BLOCK: usize = 80_000;
+    let (input, mut all) = (vec![1u64; BLOCK], vec![0; BLOCK * RANKS as usize]);
+    let all = if comm.rank() == 0 {
+        &mut all[..]
+    } else {
+        &mut []
+    };
+    comm.run(operation::gather(&input, all, 0).algorithm("direct"))?;
+    // Who has only sent hears of nothing otherwise.
+    comm.barrier()
+}
+
 fn nonblocking(comm: &Communicator) -> Result<(), Error> {
     let start = |elements: usize| {
         comm.start(vec![1u64; elements], |v| {
@@ -114,10 +128,11 @@ fn new_communicators(comm: &Communicator) -> Result<(), Error> {
     ended
 }
 
-const CALLS: [(&str, Call); 6] = [
+const CALLS: [(&str, Call); 7] = [
     ("short", short),
     ("middling", middling),
     ("long", long),
+    ("gathered", gathered),
     ("nonblocking", nonblocking),
     ("looking", looking),
     ("new communicators", new_communicators),

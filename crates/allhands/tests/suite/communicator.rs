@@ -28,6 +28,36 @@ pub fn several_requests_end_in_any_order(comm: &Communicator) -> Result<(), Erro
     Ok(())
 }
 
+/// A root copies its own long block and receives those of others, who help it, whoever comes first.
+pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
+    const BLOCK: usize = 80_000;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let block = |rank: usize| (0..BLOCK).map(move |i| (i * 31 + rank) as u64);
+    let right = |all: &[u64]| {
+        let mut blocks = (0..).zip(all.chunks(BLOCK));
+        assert!(blocks.all(|(from, all)| all.iter().copied().eq(block(from))));
+    };
+    for call in 0..4 {
+        let (root, late) = (call % ranks, call % 3);
+        if rank == late {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let input: Vec<u64> = block(rank).collect();
+        let mut all = vec![0; if rank == root { BLOCK * ranks } else { 0 }];
+        comm.run(operation::gather(&input, &mut all, root).algorithm("direct:ports=2"))?;
+        right(&all);
+        all.fill(0);
+        let mut request = comm.start((input, all), |(input, all)| {
+            operation::gather(input, all, root).algorithm("direct")
+        })?;
+        while call % 2 == 0 && !request.test() {
+            std::thread::yield_now();
+        }
+        right(&request.wait()?.1);
+    }
+    Ok(())
+}
+
 pub fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody(
     comm: &Communicator,
 ) -> Result<(), Error> {

@@ -33,7 +33,10 @@ impl Deferred {
     pub(super) unsafe fn advance(self) -> Option<Deferred> {
         // SAFETY: the caller's promise.
         unsafe { runs::copy_run(self.from.piece(0, PIECE), self.into) };
-        let (from, into) = (self.from.piece(PIECE, usize::MAX), self.into.piece(PIECE, usize::MAX));
+        let (from, into) = (
+            self.from.piece(PIECE, usize::MAX),
+            self.into.piece(PIECE, usize::MAX),
+        );
         (from.bytes > 0).then_some(Deferred { from, into, ..self })
     }
 
