@@ -126,10 +126,11 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Stands for the volume and work of an algorithm that is made of others: it claims neither, and its steps at most.
+    /// Stands for the volume and work of an algorithm that claims neither, and its steps at most: because it is made of others,
+    /// or because how much of it runs side by side is no simple formula.
     pub const UNCLAIMED: u64 = u64::MAX;
 
-    /// Whether an algorithm that is made of others claims this.
+    /// Whether the steps are a limit.
     #[must_use]
     pub fn are_limits(&self) -> bool {
         self.volume == Self::UNCLAIMED

@@ -2,7 +2,8 @@
 //!
 //! With `work=all`, for short vectors, one phase is enough: everyone reads all windows, in the same order, so that all results
 //! are the same to the last bit. With `work=parts` rank r combines part r of all vectors and leaves it in its window; a second
-//! counter tells all that they may get the parts of the others.
+//! counter tells all that they may get the parts of the others. With `work=chain`, for long vectors, each adds its own to a sum
+//! that comes by in segments, and gets it when it has been everywhere.
 //!
 //! ```text
 //! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      window 0 ⊕ window 1 ⊕ window 2      ↑ empty@0

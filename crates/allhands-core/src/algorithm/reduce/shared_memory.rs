@@ -1,7 +1,8 @@
 //! Shared-memory reduce: every rank copies its vector into its own window and raises a counter; the root combines, or each rank a part.
 //!
 //! With `work=root` the root reads all windows, in rank order. With `work=parts`, for long vectors, rank r combines part r of
-//! all vectors and leaves it in its window; a second counter tells the root that it may get the parts.
+//! all vectors and leaves it in its window; a second counter tells the root that it may get the parts. With
+//! `work=chain`, for very long ones, each adds its own to a sum that comes by in segments.
 //!
 //! ```text
 //! 3 ranks, root 0, work=root       all: watch empty@0 for 1      1, 2: copy in, ↑ full@0      0: wait full@0 for 2, own ⊕ 1, ⊕ 2, ↑ empty@0

@@ -1,7 +1,7 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
-use super::deferred::{self, Deferred};
-use super::far::Distance;
+mod at_once;
+
 use super::flight::Flight;
 use super::help::{Piece, Target};
 use super::outbox::{Entry, Found, STAGE_MOST};
@@ -12,7 +12,7 @@ use super::runs::{self, Pieces, Run, Sink};
 use super::slabs::PARCEL_BYTES;
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
-use allhands_core::schedule::{Extent, OpKind, Side, Space};
+use allhands_core::schedule::{OpKind, Side};
 
 /// The most bytes that go by way of a slab although the receiver can read them where they are.
 const REACHABLE_SLAB_MOST: usize = 4 << 10;
@@ -27,12 +27,6 @@ const PIECE: usize = 1 << 10;
 /// The same where ranks share cores.
 const CROWDED_PIECE: usize = 32 << 10;
 
-/// The most bytes in a window whose lines are claimed before they are written.
-const CLAIM_MOST: usize = 32 << 10;
-
-/// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
-const PASS_ON_MOST: usize = 1 << 10;
-
 /// Drives one flight through one port; made anew for each look at the call, at no cost.
 #[derive(Debug)]
 pub struct NodeEngine<'a> {
@@ -45,7 +39,6 @@ impl Engine for NodeEngine<'_> {
 
     #[inline]
     fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
-        let flight = &*self.flight;
         match post.kind() {
             OpKind::Send { to, channel, .. } => Ok(match self.flight.queue(post.ticket) {
                 true => self.send(post, to, channel),
@@ -57,59 +50,19 @@ impl Engine for NodeEngine<'_> {
             }
             OpKind::Copy if self.defers(post) => Ok(Status::Pending),
             OpKind::Copy => {
-                self.claim_lines(post);
-                // SAFETY: own memory that the call may use; the schedule orders operations that touch
-                // the same bytes.
-                unsafe { runs::copy(flight.runs(post.source()), flight.runs(post.target())) };
-                self.pass_on(post);
+                self.copy(post);
                 Ok(Status::Done)
             }
-            OpKind::Reduce => {
-                let (left, right) = (flight.runs(post.source()), flight.runs(post.other()));
-                // SAFETY: as above, and extents are whole elements.
-                unsafe { runs::reduce(&flight.combine(), left, right, flight.runs(post.target())) };
-                Ok(Status::Done)
-            }
-            OpKind::Put { to, .. } => {
-                let target = post.target().iter().map(|e| flight.window_run(to, e));
-                // SAFETY: the peer's window is memory of the arena that this flight keeps; the
-                // schedule's flags grant these bytes to us now.
-                unsafe { runs::copy(flight.runs(post.source()), target) };
-                Ok(Status::Done)
-            }
-            OpKind::PutReduce { to, side, .. } => {
-                let target = post.target().iter().map(|e| flight.window_run(to, e));
-                let mut sink = Sink::reduce(target.clone(), target, flight.combine(), side);
-                for run in flight.runs(post.source()) {
-                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
-                    unsafe { sink.feed(run, Distance::Near) };
-                }
-                Ok(Status::Done)
-            }
-            OpKind::Get { from, .. } => {
-                let source = post.other().iter().map(|e| flight.window_run(from, e));
-                // SAFETY: as for a put.
-                unsafe {
-                    runs::fetch(
-                        source,
-                        flight.runs(post.target()),
-                        self.port.fabric().distance(),
-                    )
-                };
-                Ok(Status::Done)
-            }
-            OpKind::GetReduce { from, side, .. } => {
-                let (own, into) = (flight.runs(post.source()), flight.runs(post.target()));
-                let mut sink = Sink::reduce(into, own, flight.combine(), side);
-                let distance = self.port.fabric().distance();
-                for extent in post.other() {
-                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
-                    unsafe { sink.feed(flight.window_run(from, extent), distance) };
-                }
+            OpKind::Reduce
+            | OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
+            | OpKind::Get { .. }
+            | OpKind::GetReduce { .. } => {
+                self.combine_or_reach(post);
                 Ok(Status::Done)
             }
             OpKind::Notify { to, flag } => {
-                flight.notify(to, flag);
+                self.flight.notify(to, flag);
                 // Any rank may wait for it.
                 self.port.fabric().ring_all();
                 Ok(Status::Done)
@@ -160,49 +113,6 @@ impl<'a> NodeEngine<'a> {
             "a flight goes through its own port"
         );
         NodeEngine { port, flight }
-    }
-
-    /// Claims the lines of the own window that are about to be written.
-    #[inline]
-    fn claim_lines(&self, post: &Post<'_>) {
-        if post.bytes > CLAIM_MOST || self.port.fabric().is_crowded() {
-            return;
-        }
-        let windows = |extent: &&Extent| extent.space == Space::Window;
-        for extent in post.target().iter().filter(windows) {
-            let run = self.flight.run(extent);
-            runs::claim_lines(run.address, run.bytes);
-        }
-    }
-
-    /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
-    #[inline]
-    fn defers(&self, post: &Post<'_>) -> bool {
-        let flight = &*self.flight;
-        let ([from], [into]) = (post.source(), post.target()) else {
-            return false;
-        };
-        let defers = post.bytes >= deferred::LEAST
-            && flight.may_defer(post.ticket)
-            && self.port.fabric().may_help();
-        if defers {
-            let (from, into) = (flight.run(from), flight.run(into));
-            flight.defer(Deferred::new(post.ticket, from, into));
-        }
-        defers
-    }
-
-    /// Passes on what was copied to the own window, where peers will read it.
-    #[inline]
-    fn pass_on(&self, post: &Post<'_>) {
-        if post.bytes > PASS_ON_MOST || self.port.fabric().is_crowded() {
-            return;
-        }
-        let windows = |extent: &&Extent| extent.space == Space::Window;
-        for extent in post.target().iter().filter(windows) {
-            let run = self.flight.run(extent);
-            runs::pass_on(run.address, run.bytes);
-        }
     }
 
     /// Takes a send whose turn it is as far as it goes.

@@ -1,0 +1,110 @@
+//! What is done at once: copies, reductions, and puts and gets, which need no peer to take part.
+
+use super::NodeEngine;
+use crate::transport::node::deferred::{self, Deferred};
+use crate::transport::node::far::Distance;
+use crate::transport::node::runs::{self, Sink};
+use allhands_core::progress::Post;
+use allhands_core::schedule::{Extent, OpKind, Space};
+
+/// The most bytes in a window whose lines are claimed before they are written.
+const CLAIM_MOST: usize = 32 << 10;
+
+/// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
+const PASS_ON_MOST: usize = 1 << 10;
+
+impl NodeEngine<'_> {
+    /// Copies own memory.
+    #[inline]
+    pub(super) fn copy(&self, post: &Post<'_>) {
+        let flight = &*self.flight;
+        self.claim_lines(post);
+        // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
+        unsafe { runs::copy(flight.runs(post.source()), flight.runs(post.target())) };
+        self.pass_on(post);
+    }
+
+    /// Does a reduction, a put or a get.
+    #[inline]
+    pub(super) fn combine_or_reach(&self, post: &Post<'_>) {
+        let (flight, distance) = (&*self.flight, self.port.fabric().distance());
+        let (source, into) = (flight.runs(post.source()), flight.runs(post.target()));
+        match post.kind() {
+            OpKind::Reduce => {
+                let right = flight.runs(post.other());
+                // SAFETY: as for a copy, and extents are whole elements.
+                unsafe { runs::reduce(&flight.combine(), source, right, into) };
+            }
+            OpKind::Put { to, .. } => {
+                let target = post.target().iter().map(|e| flight.window_run(to, e));
+                // SAFETY: the peer's window is memory of the arena that this flight keeps; the
+                // schedule's flags grant these bytes to us now.
+                unsafe { runs::copy(source, target) };
+            }
+            OpKind::PutReduce { to, side, .. } => {
+                let target = post.target().iter().map(|e| flight.window_run(to, e));
+                let mut sink = Sink::reduce(target.clone(), target, flight.combine(), side);
+                for run in source {
+                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                    unsafe { sink.feed(run, Distance::Near) };
+                }
+            }
+            OpKind::Get { from, .. } => {
+                let source = post.other().iter().map(|e| flight.window_run(from, e));
+                // SAFETY: as for a put.
+                unsafe { runs::fetch(source, into, distance) };
+            }
+            OpKind::GetReduce { from, side, .. } => {
+                let mut sink = Sink::reduce(into, source, flight.combine(), side);
+                for extent in post.other() {
+                    // SAFETY: as for a put-reduce.
+                    unsafe { sink.feed(flight.window_run(from, extent), distance) };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Claims the lines of the own window that are about to be written.
+    #[inline]
+    fn claim_lines(&self, post: &Post<'_>) {
+        if post.bytes > CLAIM_MOST || self.port.fabric().is_crowded() {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            runs::claim_lines(run.address, run.bytes);
+        }
+    }
+
+    /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
+    #[inline]
+    pub(super) fn defers(&self, post: &Post<'_>) -> bool {
+        let flight = &*self.flight;
+        let ([from], [into]) = (post.source(), post.target()) else {
+            return false;
+        };
+        let defers = post.bytes >= deferred::LEAST
+            && flight.may_defer(post.ticket)
+            && self.port.fabric().may_help();
+        if defers {
+            let (from, into) = (flight.run(from), flight.run(into));
+            flight.defer(Deferred::new(post.ticket, from, into));
+        }
+        defers
+    }
+
+    /// Passes on what was copied to the own window, where peers will read it.
+    #[inline]
+    fn pass_on(&self, post: &Post<'_>) {
+        if post.bytes > PASS_ON_MOST || self.port.fabric().is_crowded() {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            runs::pass_on(run.address, run.bytes);
+        }
+    }
+}
