@@ -92,6 +92,9 @@ pub enum Error {
     /// Nodes that are not those of the communicator's ranks.
     #[error(transparent)]
     Nodes(#[from] allhands_core::machine::NodesError),
+    /// There is no thread that could take calls further in the background.
+    #[error("the progress thread could not be started: {0}")]
+    ProgressThread(String),
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -121,7 +124,9 @@ impl Error {
             | Error::Choice(_)
             | Error::Nodes(_)
             | Error::Arrival { .. } => true,
-            Error::NoRanks | Error::Policy(_) | Error::Transport(_) => false,
+            Error::NoRanks | Error::ProgressThread(_) | Error::Policy(_) | Error::Transport(_) => {
+                false
+            }
             #[cfg(target_os = "linux")]
             Error::Launch(_) => false,
         }

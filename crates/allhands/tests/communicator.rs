@@ -6,7 +6,7 @@ mod stopwatch;
 #[path = "suite/communicator.rs"]
 mod suite;
 
-use allhands::{Communicator, Error, threads};
+use allhands::{Communicator, Error, operation, threads};
 use std::time::Duration;
 use stopwatch::Stopwatch;
 
@@ -38,6 +38,32 @@ fn several_requests_end_in_any_order() {
     for ranks in [1, 2, 5] {
         on_all(ranks, suite::several_requests_end_in_any_order);
     }
+}
+
+#[test]
+fn a_progress_thread_ends_calls_that_nobody_waits_for() {
+    for ranks in [1, 2, 5] {
+        on_all(
+            ranks,
+            suite::a_progress_thread_ends_calls_that_nobody_waits_for,
+        );
+    }
+}
+
+#[test]
+fn a_panic_in_the_background_is_the_own_and_an_error_on_the_others() {
+    let said = panics(3, |comm| {
+        let quiet = comm.dup()?.with_progress_thread()?;
+        let explode = allhands::Ordered(|left: &u32, right: &u32| match right {
+            2 => std::panic::resume_unwind(Box::new("on purpose")),
+            _ => left + right,
+        });
+        let request = quiet.start((vec![quiet.rank() as u32; 10], explode), |(v, explode)| {
+            operation::allreduce_in_place(v, explode).algorithm("recursive-doubling")
+        })?;
+        request.wait().map(drop)
+    });
+    assert!(said.contains("panicked"), "{said}");
 }
 
 #[test]

@@ -297,6 +297,11 @@ impl Inner {
         }
     }
 
+    /// Takes every active call as far as it goes.
+    pub(super) fn progress(&mut self) {
+        progress(&mut self.port, &mut self.active, &mut self.under_way);
+    }
+
     /// Whether an active call has ended, one way or the other.
     pub(super) fn has_ended(&self, number: usize) -> bool {
         self.active[number]

@@ -1,5 +1,6 @@
 //! The communicator: a rank's front door to collective calls.
 
+mod helm;
 mod inner;
 mod split;
 
@@ -11,8 +12,8 @@ use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Layout;
+use helm::Helm;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
-use std::cell::RefCell;
 
 /// The ranks that call collectives together, as one of them sees them.
 ///
@@ -24,7 +25,7 @@ use std::cell::RefCell;
 /// algorithm; [`start`](Communicator::start), [`scope`](Communicator::scope) and
 /// [`persistent`](Communicator::persistent) run operations without waiting.
 pub struct Communicator {
-    inner: RefCell<Inner>,
+    inner: Helm,
     rank: usize,
     size: usize,
 }
@@ -44,10 +45,38 @@ impl Communicator {
             next_window: 0,
         };
         Communicator {
-            inner: RefCell::new(inner),
+            inner: Helm::new(inner),
             rank,
             size,
         }
+    }
+
+    /// The same communicator, with a thread that takes its nonblocking and persistent calls further while this rank does
+    /// something else.
+    ///
+    /// Without one they go further in `test` and `wait`, and in every other call on the communicator. The thread gives the
+    /// core to whoever computes: when calls are slow to end, it looks every 50 microseconds. Each call on the communicator
+    /// takes a lock then. Other ranks need not have one, and communicators made of this one have none.
+    ///
+    /// ```
+    /// use allhands::{Sum, operation, threads};
+    ///
+    /// threads::run(2, |comm| {
+    ///     let comm = comm.with_progress_thread()?;
+    ///     let request = comm.start(vec![1u32; 100_000], |v| operation::allreduce_in_place(v, &Sum))?;
+    ///     // … a long computation, in which the sums are made …
+    ///     assert!(request.wait()?.iter().all(|sum| *sum == 2));
+    ///     Ok::<(), allhands::Error>(())
+    /// })?;
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ProgressThread`] if the system gives no thread.
+    pub fn with_progress_thread(self) -> Result<Communicator, Error> {
+        let helm = self.inner.with_background();
+        let inner = helm.map_err(|error| Error::ProgressThread(error.to_string()))?;
+        Ok(Communicator { inner, ..self })
     }
 
     /// This rank's number, from 0.
@@ -64,13 +93,13 @@ impl Communicator {
 
     /// Memory that all ranks can reach: `bytes` zeros.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
-        Ok(self.inner.borrow().port.fabric().arena().allocate(bytes)?)
+        Ok(self.inner.take().port.fabric().arena().allocate(bytes)?)
     }
 
     /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
-        self.inner.borrow().crowded
+        self.inner.take().crowded
     }
 
     /// Sets who chooses algorithms; every rank must set the same.
@@ -78,7 +107,7 @@ impl Communicator {
     /// At first it is what [`policy::installed`](crate::policy::installed) says: the table that `allhands tune` has made
     /// on this machine, or the built-in one.
     pub fn set_policy(&self, policy: Policy) {
-        let mut inner = self.inner.borrow_mut();
+        let mut inner = self.inner.take();
         inner.policy = policy;
         inner.cache = PlanCache::new();
     }
@@ -92,7 +121,7 @@ impl Communicator {
     /// [`Error::Nodes`] if they have another number of ranks.
     pub fn set_nodes(&self, nodes: Nodes) -> Result<(), Error> {
         nodes.check(self.size as u32)?;
-        let mut inner = self.inner.borrow_mut();
+        let mut inner = self.inner.take();
         inner.nodes = nodes;
         inner.cache = PlanCache::new();
         Ok(())
@@ -101,13 +130,13 @@ impl Communicator {
     /// Which ranks share a node.
     #[must_use]
     pub fn nodes(&self) -> Nodes {
-        self.inner.borrow().nodes.clone()
+        self.inner.take().nodes.clone()
     }
 
     /// Sets what the ranks have agreed on.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_agreed(&self, policy: Policy, crowded: bool) {
-        self.inner.borrow_mut().crowded = crowded;
+        self.inner.take().crowded = crowded;
         self.set_policy(policy);
     }
 
@@ -119,7 +148,7 @@ impl Communicator {
     pub fn run(&self, operation: Operation<'_>) -> Result<(), Error> {
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths for which
         // the plan was lowered, as its key holds them.
-        let again = unsafe { self.inner.borrow_mut().run_again(&operation) };
+        let again = unsafe { self.inner.take().run_again(&operation) };
         match again {
             Some(ended) => ended?,
             None => self.run_new(&operation)?,
@@ -131,7 +160,7 @@ impl Communicator {
     #[cold]
     fn run_new(&self, operation: &Operation<'_>) -> Result<(), Error> {
         let checked = self.check(operation)?;
-        let inner = &mut *self.inner.borrow_mut();
+        let inner = &mut *self.inner.take();
         let Ready {
             prepared,
             stamp,
@@ -157,7 +186,7 @@ impl Communicator {
     fn check(&self, operation: &Operation<'_>) -> Result<Checked, Error> {
         let (call, layout) = operation.check(self.rank, self.size)?;
         let exchanged =
-            operation.irregular() && self.inner.borrow().needs_all_counts(operation, &call)?;
+            operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
         let layout = if exchanged {
             self.exchange_counts(&call, layout)?
         } else {
@@ -196,7 +225,7 @@ impl Communicator {
     /// The operation's buffers and operator stay valid and untouched until the call has ended, or for ever.
     pub(crate) unsafe fn begin(&self, operation: &Operation<'_>) -> Result<usize, Error> {
         let checked = self.check(operation)?;
-        let inner = &mut *self.inner.borrow_mut();
+        let inner = &mut *self.inner.take();
         let Ready {
             prepared,
             stamp,
@@ -221,14 +250,14 @@ impl Communicator {
                 inner.active.len() - 1
             });
         inner.active[number] = Some(active);
-        progress(&mut inner.port, &mut inner.active, &mut inner.under_way);
+        inner.progress();
         Ok(number)
     }
 
     /// Whether an active call has ended; takes all of them further.
     pub(crate) fn test_active(&self, number: usize) -> bool {
-        let inner = &mut *self.inner.borrow_mut();
-        progress(&mut inner.port, &mut inner.active, &mut inner.under_way);
+        let inner = &mut *self.inner.take();
+        inner.progress();
         if !inner.has_ended(number) {
             inner.look_out(number);
         }
@@ -237,7 +266,7 @@ impl Communicator {
 
     /// Waits for an active call and frees its place.
     pub(crate) fn wait_active(&self, number: usize) -> Result<(), Error> {
-        let inner = &mut *self.inner.borrow_mut();
+        let inner = &mut *self.inner.take();
         inner.wait_for(number);
         let ended = inner.active[number].take();
         let Some(Active {

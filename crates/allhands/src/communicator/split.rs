@@ -34,7 +34,7 @@ impl Communicator {
         // The first of the new ranks lays out their memory and shows it to all.
         let first = members.first() == Some(&(self.rank as u32)) && colour.is_some();
         let mut offsets = vec![0; self.size];
-        let parent = std::sync::Arc::clone(self.inner.borrow().port.fabric());
+        let parent = std::sync::Arc::clone(self.inner.take().port.fabric());
         let offset = if first {
             parent.lay_out(members.len() as u32)?
         } else {
@@ -48,7 +48,7 @@ impl Communicator {
         let fabric = unsafe { parent.open(offsets[members[0] as usize], &members) };
         let rank = members.iter().position(|r| *r as usize == self.rank);
         let port = Port::new(fabric, rank.unwrap_or(0) as u32)?;
-        let inner = self.inner.borrow();
+        let inner = self.inner.take();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
         let new = Communicator::new(port, policy, inner.crowded);

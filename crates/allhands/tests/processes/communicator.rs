@@ -45,6 +45,12 @@ fn several_requests_end_in_any_order() {
 }
 
 #[test]
+fn a_progress_thread_ends_calls_that_nobody_waits_for() {
+    let body = suite::a_progress_thread_ends_calls_that_nobody_waits_for;
+    on_all(this_test!(), &[1, 2, 5], body);
+}
+
+#[test]
 fn long_blocks_are_gathered() {
     on_all(this_test!(), &[1, 2, 5], suite::long_blocks_are_gathered);
 }

@@ -28,6 +28,34 @@ pub fn several_requests_end_in_any_order(comm: &Communicator) -> Result<(), Erro
     Ok(())
 }
 
+/// Rank 0 looks at its calls only when all others have ended theirs, which need what its thread does meanwhile.
+pub fn a_progress_thread_ends_calls_that_nobody_waits_for(
+    comm: &Communicator,
+) -> Result<(), Error> {
+    let quiet = comm.dup()?.with_progress_thread()?;
+    let all = comm.size() as u64;
+    for elements in [1, 3000, 100_000] {
+        let start = || {
+            quiet.start(vec![1u64; elements], |v| {
+                operation::allreduce_in_place(v, &Sum)
+            })
+        };
+        let (one, other) = (start()?, start()?);
+        if comm.rank() == 0 {
+            comm.barrier()?;
+        }
+        assert!(one.wait()?.iter().all(|&x| x == all));
+        assert!(other.wait()?.iter().all(|&x| x == all));
+        if comm.rank() > 0 {
+            comm.barrier()?;
+        }
+        // Blocking calls beside it, and one that is dropped while the thread has it.
+        drop(start()?);
+        quiet.allreduce_in_place(&mut [1u8; 3], Sum)?;
+    }
+    Ok(())
+}
+
 /// A root copies its own long block and receives those of others, who help it, whoever comes first.
 pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
     const BLOCK: usize = 80_000;
