@@ -19,6 +19,10 @@ const LOOKS: u32 = 100;
 const NAP: Duration = Duration::from_micros(50);
 
 /// The inside of a communicator, and who may reach it.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a communicator has one of these, and every call looks inside"
+)]
 pub(super) enum Helm {
     /// The rank's own thread.
     Alone(RefCell<Inner>),
