@@ -53,7 +53,8 @@ pub(super) struct Watch {
 /// The inside of a communicator, for as long as this lives.
 pub(super) enum Taken<'a> {
     Alone(RefMut<'a, Inner>),
-    Shared(MutexGuard<'a, Watch>, &'a Condvar),
+    /// With how many calls were under way before.
+    Shared(MutexGuard<'a, Watch>, &'a Condvar, usize),
 }
 
 impl Helm {
@@ -104,7 +105,8 @@ impl Deck {
             // As if the operator had been called here.
             resume_unwind(panic);
         }
-        Taken::Shared(watch, &self.called)
+        let before = watch.inner.under_way;
+        Taken::Shared(watch, &self.called, before)
     }
 
     /// A panic while the helm is taken leaves calls that end when they are dropped.
@@ -157,7 +159,7 @@ impl Deref for Taken<'_> {
     fn deref(&self) -> &Inner {
         match self {
             Taken::Alone(inner) => inner,
-            Taken::Shared(watch, _) => &watch.inner,
+            Taken::Shared(watch, ..) => &watch.inner,
         }
     }
 }
@@ -167,7 +169,7 @@ impl DerefMut for Taken<'_> {
     fn deref_mut(&mut self) -> &mut Inner {
         match self {
             Taken::Alone(inner) => inner,
-            Taken::Shared(watch, _) => &mut watch.inner,
+            Taken::Shared(watch, ..) => &mut watch.inner,
         }
     }
 }
@@ -175,7 +177,8 @@ impl DerefMut for Taken<'_> {
 impl Drop for Taken<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Taken::Shared(watch, called) = self
+        // The thread sleeps only where there was none: to tell it is a call of the system.
+        if let Taken::Shared(watch, called, 0) = self
             && watch.inner.under_way > 0
         {
             called.notify_one();

@@ -7,6 +7,8 @@
 //! 3 ranks, segment s      0: copy in, ↑ added@1      1: watch added@1, ⊕ own, ↑ added@2      2: watch added@2, ⊕ own, ↑ full
 //! a half of the places later, who wants the sum      watch full, get, and when a half is read ↑ read
 //! ```
+//!
+//! Our own arrangement of the windows and flags of Q 4.2.
 
 use crate::algorithm::phase::window;
 use crate::algorithm::{Claims, Key, Values};
