@@ -20,26 +20,28 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     /// Adds what `other` tells.
-    fn join(&mut self, other: &Knowledge) {
-        join(&mut self.clock, &other.clock, |own, told| {
-            *own = (*own).max(told)
-        });
-        join(&mut self.entered, &other.entered, |own, told| *own |= told);
+    pub(super) fn join(&mut self, other: &Knowledge) {
+        join(&mut self.clock, &other.clock, u32::max);
+        join(&mut self.entered, &other.entered, |own, told| own | told);
     }
 }
 
-fn join<T: Copy>(
+/// Joins what is told to one's own; where one of them tells all of the other, it is shared and not copied.
+fn join<T: Copy + Eq>(
     own: &mut Option<Rc<Vec<T>>>,
     told: &Option<Rc<Vec<T>>>,
-    both: impl Fn(&mut T, T),
+    both: impl Fn(T, T) -> T,
 ) {
-    match (own, told) {
-        (Some(own), Some(told)) => {
-            let own = Rc::make_mut(own).iter_mut();
-            own.zip(told.iter())
-                .for_each(|(own, told)| both(own, *told));
-        }
-        (own, told) => *own = own.take().or_else(|| told.clone()),
+    let (Some(mine), Some(told)) = (own.as_mut(), told) else {
+        *own = own.take().or_else(|| told.clone());
+        return;
+    };
+    let pairs = || mine.iter().zip(told.iter()).map(|(m, t)| (*m, *t));
+    if pairs().all(|(m, t)| both(m, t) == t) {
+        *mine = Rc::clone(told);
+    } else if !pairs().all(|(m, t)| both(m, t) == m) {
+        let mine = Rc::make_mut(mine).iter_mut();
+        mine.zip(told.iter()).for_each(|(m, t)| *m = both(*m, *t));
     }
 }
 

@@ -94,10 +94,9 @@ struct StrandState {
     round: u32,
     next_round: u32,
     clock: Clock,
-    world: WorldClock,
-    next_world: WorldClock,
-    entered: Entered,
-    next_entered: Entered,
+    /// What it knows of the world, shared by the operations of an item, and what it will know after the item.
+    known: Knowledge,
+    next_known: Knowledge,
     lanes: Vec<Lane>,
     /// After each item: its round and the clock.
     history: Vec<(u32, Clock)>,
@@ -177,23 +176,22 @@ impl<'a, 'o> Runner<'a, 'o> {
 
     /// Starts the rank's strands in its current call.
     fn enter(&mut self, rank: u32) -> Result<(), Failure> {
-        let world_size = if self.windows {
-            *self.counters.last().unwrap_or(&0) as usize
-        } else {
-            0
-        };
+        let world_size = *self.counters.last().unwrap_or(&0) as usize;
         let words = self.ranks_words();
         let state = &mut self.ranks[rank as usize];
         self.outcome.ports = self.outcome.ports.max(ports(state.memory.schedule));
         let barrier = state.memory.call.collective == Collective::Barrier;
         for (number, strand) in state.strands.iter_mut().enumerate() {
-            strand.world.resize(world_size, 0);
-            strand.next_world = strand.world.clone();
-            if barrier {
-                strand.entered = vec![0; words];
-                strand.entered[rank as usize / 64] |= 1 << (rank % 64);
-                strand.next_entered = strand.entered.clone();
+            if self.windows {
+                let clock = strand.known.clock.get_or_insert_default();
+                Rc::make_mut(clock).resize(world_size, 0);
             }
+            if barrier {
+                let mut entered = vec![0; words];
+                entered[rank as usize / 64] |= 1 << (rank % 64);
+                strand.known.entered = Some(Rc::new(entered));
+            }
+            strand.next_known = strand.known.clone();
             self.ready.push((rank, number as u16));
         }
         Ok(())
@@ -260,10 +258,6 @@ impl<'a, 'o> Runner<'a, 'o> {
         round: u32,
     ) -> Instance {
         let state = &self.ranks[rank as usize].strands[strand as usize];
-        let knowledge = Knowledge {
-            clock: (!state.world.is_empty()).then(|| Rc::new(state.world.clone())),
-            entered: (!state.entered.is_empty()).then(|| Rc::new(state.entered.clone())),
-        };
         Instance {
             rank,
             strand,
@@ -271,7 +265,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             iteration,
             lane,
             round,
-            knowledge,
+            knowledge: state.known.clone(),
             values: Vec::new(),
         }
     }
@@ -295,12 +289,13 @@ impl<'a, 'o> Runner<'a, 'o> {
         state.started = false;
         state.round = state.next_round;
         state.clock[strand as usize] = state.item as u32;
-        if !state.world.is_empty() {
-            state.next_world[counter as usize] = base + state.item as u32;
-            state.next_world[counter as usize + 1] = base + state.item as u32;
-            state.world.clone_from(&state.next_world);
+        // Let go of first, so that a clock which nobody else holds is written where it is.
+        state.known = Knowledge::default();
+        if let Some(clock) = &mut state.next_known.clock {
+            let own = counter as usize..=counter as usize + 1;
+            Rc::make_mut(clock)[own].fill(base + state.item as u32);
         }
-        state.entered.clone_from(&state.next_entered);
+        state.known = state.next_known.clone();
         let (round, item) = (state.round, state.item as u32 - 1);
         // Only other strands ask how this one stood after an item.
         if strands > 1 {

@@ -73,9 +73,7 @@ impl Runner<'_, '_> {
         for &(space, block) in blocks {
             values.push(if space == Space::Window {
                 let stamp = self.stamp(instance, false);
-                let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
-                    .world
-                    .clone();
+                let world = self.world(instance);
                 self.one_sided
                     .read(instance.rank, (instance.rank, block), stamp, &world)?
             } else {
@@ -128,9 +126,7 @@ impl Runner<'_, '_> {
         for (&(space, block), &value) in blocks.iter().zip(values) {
             if space == Space::Window {
                 let stamp = self.stamp(instance, false);
-                let world = self.ranks[instance.rank as usize].strands[instance.strand as usize]
-                    .world
-                    .clone();
+                let world = self.world(instance);
                 self.one_sided.write(
                     instance.rank,
                     (instance.rank, block),

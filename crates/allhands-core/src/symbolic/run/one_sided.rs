@@ -145,9 +145,10 @@ impl Runner<'_, '_> {
     }
 
     /// What the strand of an operation knows of the world.
-    fn world(&self, instance: &Instance) -> WorldClock {
+    pub(super) fn world(&self, instance: &Instance) -> Rc<WorldClock> {
         let state = &self.ranks[instance.rank as usize];
-        state.strands[instance.strand as usize].world.clone()
+        let known = &state.strands[instance.strand as usize].known;
+        known.clock.clone().unwrap_or_default()
     }
 
     /// A put or get is done; between a rank and itself nothing travels.

@@ -1,7 +1,7 @@
 //! The end of a rank's call in a symbolic run: what its output holds, and who never gets there.
 
 use super::{
-    Collective, Entered, Failure, Law, Outcome, RankState, Runner, Space, Value, WorldClock,
+    Collective, Entered, Failure, Knowledge, Law, Outcome, RankState, Runner, Space, Value,
 };
 use alloc::format;
 use alloc::vec;
@@ -25,14 +25,11 @@ impl Runner<'_, '_> {
         self.outcome.steps = self.outcome.steps.max(round);
         let next = state.number + 1;
         if let Some(world) = self.worlds.get(next) {
-            let mut world_clock = WorldClock::new();
+            let mut known = Knowledge::default();
             for strand in &state.strands {
-                world_clock.resize(strand.world.len(), 0);
-                world_clock
-                    .iter_mut()
-                    .zip(&strand.world)
-                    .for_each(|(a, b)| *a = (*a).max(*b));
+                known.join(&strand.known);
             }
+            known.entered = None;
             let base = state.base_items
                 + state
                     .strands
@@ -50,7 +47,7 @@ impl Runner<'_, '_> {
             // Peers read the window of a rank that has left the call, and that counts too.
             (fresh.sent, fresh.received) = (state.sent, state.received);
             fresh.strands.iter_mut().for_each(|s| {
-                s.world.clone_from(&world_clock);
+                s.known = known.clone();
                 s.round = round;
             });
             self.ranks[rank as usize] = fresh;
@@ -67,10 +64,9 @@ impl Runner<'_, '_> {
         if call.collective == Collective::Barrier {
             let mut known: Entered = vec![0; self.ranks_words()];
             for strand in &state.strands {
-                known
-                    .iter_mut()
-                    .zip(&strand.entered)
-                    .for_each(|(all, some)| *all |= some);
+                let entered = strand.known.entered.iter().flat_map(|known| known.iter());
+                let both = known.iter_mut().zip(entered);
+                both.for_each(|(all, some)| *all |= some);
             }
             if let Some(other) =
                 (0..call.ranks).find(|r| known[*r as usize / 64] & (1 << (r % 64)) == 0)

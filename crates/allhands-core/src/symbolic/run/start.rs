@@ -220,16 +220,10 @@ impl<'a> Runner<'a, '_> {
 
     pub(super) fn learn(&mut self, rank: u32, strand: u16, learned: &Knowledge) {
         let state = self.strand(rank, strand);
-        state
-            .next_world
-            .iter_mut()
-            .zip(learned.clock.iter().flat_map(|clock| clock.iter()))
-            .for_each(|(own, other)| *own = (*own).max(*other));
-        state
-            .next_entered
-            .iter_mut()
-            .zip(learned.entered.iter().flat_map(|entered| entered.iter()))
-            .for_each(|(own, other)| *own |= other);
+        let Knowledge { clock, entered } = learned.clone();
+        // Who has entered matters in a barrier only.
+        let entered = entered.filter(|_| state.next_known.entered.is_some());
+        state.next_known.join(&Knowledge { clock, entered });
     }
 
     pub(super) fn fail<T>(
