@@ -124,6 +124,7 @@ fn mistakes_are_named_with_what_would_be_right() {
             "the root must be a rank, 0 to 3",
         ),
         (&["bench", "--bytes", "3"], "multiples of 8"),
+        (&["bench", "--nodes", "2x4"], "add --transport shm"),
         (&["explain", "allreduce", "--policy", "none"], "mpich-2005"),
     ] {
         let said = said(arguments);

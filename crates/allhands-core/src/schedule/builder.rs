@@ -21,7 +21,7 @@ pub struct Builder {
     /// In the body of a repeat: where its steps end so far.
     repeated_steps: Option<Vec<u32>>,
     port: u8,
-    channel: u16,
+    pub(super) channel: u16,
     staged: Option<Blocks>,
     views: bool,
 }

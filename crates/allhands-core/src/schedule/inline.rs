@@ -6,6 +6,7 @@
 
 use super::{Blocks, Builder, Item, List, Op, OpKind, Region, Schedule, Space, Units};
 use crate::call::Unit;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// How a group's call stands in the whole one.
@@ -13,12 +14,12 @@ pub struct Group<'a> {
     /// The rank in the whole call of each rank of the group.
     pub rank: &'a dyn Fn(u32) -> u32,
     /// Where each input block lies.
-    pub input: &'a dyn Fn(u32) -> Blocks,
+    pub input: &'a dyn Fn(u32) -> Vec<Blocks>,
     /// Where each output block lies.
-    pub output: &'a dyn Fn(u32) -> Blocks,
-    /// The units of the whole call that a unit of the group's call stands for, in the order of their blocks: the rule of
-    /// a region for them, and how many.
-    pub units: &'a dyn Fn(Unit) -> (Units, u32),
+    pub output: &'a dyn Fn(u32) -> Vec<Blocks>,
+    /// The units of the whole call that a unit of the group's call stands for, in the order of their blocks: rules of a
+    /// region for them, and for how many each is.
+    pub units: &'a dyn Fn(Unit) -> Vec<(Units, u32)>,
 }
 
 /// Window and flags for a group's call, the same on every rank of the whole call, whether it is in a group or not.
@@ -28,24 +29,31 @@ pub struct Reserved {
     windows: Vec<u32>,
     /// Blocks of the whole call in a slot.
     longest: u32,
+    /// The first unit of a vector's window.
+    first_unit: u32,
     first_flag: u16,
 }
 
 impl Builder {
     /// Asks for the window and the flags of a call like that of `largest`, the schedule of a rank of the largest group.
     ///
-    /// A slot gets room for `longest` blocks; a vector's window for all `units` units of the whole call.
-    pub fn reserve(&mut self, largest: &Schedule, longest: u32, units: u32) -> Reserved {
+    /// A slot gets room for `longest` blocks; a vector's window for the units `units` of the whole call.
+    pub fn reserve(
+        &mut self,
+        largest: &Schedule,
+        longest: u32,
+        units: &core::ops::Range<u32>,
+    ) -> Reserved {
         let mut windows = Vec::new();
         for region in &largest.window {
             let window = match region.units {
                 Units::Slots => self.window(Units::Slots, region.blocks * longest),
                 Units::Run { .. } | Units::Transit { .. } | Units::Pairs { .. } => {
-                    let all = Units::Run {
-                        first: 0,
-                        modulo: units,
+                    let run = Units::Run {
+                        first: units.start,
+                        modulo: units.end.max(1),
                     };
-                    self.window(all, units)
+                    self.window(run, units.len() as u32)
                 }
             };
             windows.push(window.first);
@@ -57,6 +65,7 @@ impl Builder {
         Reserved {
             windows,
             longest,
+            first_unit: units.start,
             first_flag,
         }
     }
@@ -75,6 +84,7 @@ impl Builder {
             group,
             reserved,
             scratch: scratch(self, schedule, group),
+            channel: self.channel,
         };
         for item in schedule.strands.iter().flat_map(|strand| &strand.items) {
             match item {
@@ -102,21 +112,33 @@ impl Builder {
 }
 
 /// Where the scratch blocks of a group's call lie in the whole one.
-fn scratch(b: &mut Builder, schedule: &Schedule, group: &Group<'_>) -> Vec<Blocks> {
+fn scratch(b: &mut Builder, schedule: &Schedule, group: &Group<'_>) -> Vec<Vec<Blocks>> {
     let mut all = Vec::new();
     for region in &schedule.scratch {
         if let Some((units, by)) = scaled(region, group) {
             let run = b.scratch(units, region.blocks * by);
-            all.extend((0..region.blocks).map(|block| run.slice(block * by, by)));
+            all.extend((0..region.blocks).map(|block| vec![run.slice(block * by, by)]));
             continue;
         }
+        let units = |block| (group.units)(region.units.unit(block));
         let mut next = 0;
         while next < region.blocks {
+            let [(first, mut blocks)] = units(next)[..] else {
+                let parts = units(next).into_iter();
+                all.push(
+                    parts
+                        .map(|(units, count)| b.scratch(units, count))
+                        .collect(),
+                );
+                next += 1;
+                continue;
+            };
             // As many blocks as stand for consecutive units share a region.
-            let (first, mut blocks) = (group.units)(region.units.unit(next));
-            let mut counts = alloc::vec![blocks];
+            let mut counts = vec![blocks];
             while next + (counts.len() as u32) < region.blocks {
-                let (units, count) = (group.units)(region.units.unit(next + counts.len() as u32));
+                let [(units, count)] = units(next + counts.len() as u32)[..] else {
+                    break;
+                };
                 if units.unit(0) != first.unit(0) + Unit::from(blocks) || !both_run(first, units) {
                     break;
                 }
@@ -126,7 +148,7 @@ fn scratch(b: &mut Builder, schedule: &Schedule, group: &Group<'_>) -> Vec<Block
             let run = b.scratch(first, blocks);
             let mut from = 0;
             for count in &counts {
-                all.push(run.slice(from, *count));
+                all.push(vec![run.slice(from, *count)]);
                 from += count;
             }
             next += counts.len() as u32;
@@ -144,12 +166,14 @@ fn scaled(region: &Region, group: &Group<'_>) -> Option<(Units, u32)> {
     let Units::Run { first, modulo } = region.units else {
         return None;
     };
-    let (_, by) = (group.units)(0);
+    let [(_, by)] = (group.units)(0)[..] else {
+        return None;
+    };
     let is_scaled = |unit: Unit| {
-        let (units, count) = (group.units)(unit);
-        let first =
-            matches!(units, Units::Run { first, .. } if u64::from(first) == unit * u64::from(by));
-        first && count == by
+        let [(Units::Run { first, .. }, count)] = (group.units)(unit)[..] else {
+            return false;
+        };
+        u64::from(first) == unit * u64::from(by) && count == by
     };
     let all = (0..region.blocks).all(|block| is_scaled(region.units.unit(block)));
     let units = Units::Run {
@@ -164,7 +188,9 @@ struct Inlined<'a> {
     schedule: &'a Schedule,
     group: &'a Group<'a>,
     reserved: &'a Reserved,
-    scratch: Vec<Blocks>,
+    scratch: Vec<Vec<Blocks>>,
+    /// Of the strand in which it stands.
+    channel: u16,
 }
 
 impl Inlined<'_> {
@@ -185,10 +211,23 @@ impl Inlined<'_> {
     fn kind(&self, kind: OpKind) -> OpKind {
         let mut kind = kind;
         match &mut kind {
-            OpKind::Send { to: rank, .. }
-            | OpKind::Recv { from: rank, .. }
-            | OpKind::RecvReduce { from: rank, .. }
-            | OpKind::Put { to: rank, .. }
+            OpKind::Send {
+                to: rank, channel, ..
+            }
+            | OpKind::Recv {
+                from: rank,
+                channel,
+                ..
+            }
+            | OpKind::RecvReduce {
+                from: rank,
+                channel,
+                ..
+            } => {
+                *rank = (self.group.rank)(*rank);
+                *channel = self.channel;
+            }
+            OpKind::Put { to: rank, .. }
             | OpKind::PutReduce { to: rank, .. }
             | OpKind::Get { from: rank, .. }
             | OpKind::GetReduce { from: rank, .. } => *rank = (self.group.rank)(*rank),
@@ -211,26 +250,34 @@ impl Inlined<'_> {
             let sets = self.schedule.list(list).iter();
             sets.flat_map(|set| set.each(0).map(|block| (*set, block)))
         };
-        let mut lengths = sized
-            .into_iter()
-            .flat_map(each)
-            .map(|(set, block)| self.block(set.space, block, 0).count());
+        let mut lengths = sized.into_iter().flat_map(each).map(|(set, block)| {
+            self.blocks(set.space, block, 0)
+                .iter()
+                .map(Blocks::count)
+                .sum()
+        });
         let mut all: Vec<Blocks> = Vec::new();
         for (set, block) in each(list) {
             let length = lengths.next().unwrap_or(0);
-            let blocks = self.block(set.space, block, length);
-            let advance = set.advance * blocks.count() as i32;
-            push_merged(b, &mut all, blocks.advancing(advance));
+            let blocks = self.blocks(set.space, block, length);
+            debug_assert!(
+                set.advance == 0 || blocks.len() == 1,
+                "what moves in a pipeline stands for one set"
+            );
+            for blocks in blocks {
+                let advance = set.advance * blocks.count() as i32;
+                push_merged(b, &mut all, blocks.advancing(advance));
+            }
         }
         all
     }
 
     /// What a block of the group's call stands for; `length` is for slots.
-    fn block(&self, space: Space, block: u32, length: u32) -> Blocks {
+    fn blocks(&self, space: Space, block: u32, length: u32) -> Vec<Blocks> {
         match space {
             Space::Input => (self.group.input)(block),
             Space::Output => (self.group.output)(block),
-            Space::Scratch => self.scratch[block as usize],
+            Space::Scratch => self.scratch[block as usize].clone(),
             Space::Window => {
                 let regions = &self.schedule.window;
                 let at = regions.partition_point(|r| r.first + r.blocks <= block);
@@ -238,10 +285,16 @@ impl Inlined<'_> {
                 let index = block - region.first;
                 if region.units == Units::Slots {
                     let first = base + index * self.reserved.longest;
-                    return Blocks::new(Space::Window, first, length);
+                    return vec![Blocks::new(Space::Window, first, length)];
                 }
-                let (units, count) = (self.group.units)(region.units.unit(index));
-                Blocks::new(Space::Window, base + units.unit(0) as u32, count)
+                let base = base.wrapping_sub(self.reserved.first_unit);
+                let parts = (self.group.units)(region.units.unit(index)).into_iter();
+                parts
+                    .map(|(units, count)| {
+                        let first = base.wrapping_add(units.unit(0) as u32);
+                        Blocks::new(Space::Window, first, count)
+                    })
+                    .collect()
             }
         }
     }

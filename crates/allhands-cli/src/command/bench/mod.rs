@@ -10,6 +10,7 @@ mod workload;
 
 use crate::ranks::Ranks;
 use crate::{names, output};
+use allhands::launch::Nodes;
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 use cell::{Cell, Record};
@@ -35,6 +36,7 @@ use std::time::{Duration, Instant};
 ///   allhands bench allreduce broadcast --ranks 2,4 --bytes 8,64K --json times.json
 ///   allhands bench alltoall --layout random:1
 ///   allhands bench --transport shm -n 64 --time 60
+///   allhands bench allreduce --transport shm -n 8 --nodes 2x4
 ///   allhands bench limit -n 2,8
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -66,6 +68,10 @@ pub struct Arguments {
     /// What ranks are: threads of this process, or processes that share memory (shm)
     #[arg(long, default_value = "threads")]
     transport: Transport,
+
+    /// Pretend nodes, with --transport shm: 2x4 is two of four ranks each
+    #[arg(long, value_name = "NODESxRANKS")]
+    nodes: Option<Nodes>,
 
     /// Every registered setting of each algorithm, not its default alone
     #[arg(long)]
@@ -149,7 +155,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return limit::run(&arguments.ranks.0);
     }
     match arguments.transport {
-        Transport::Threads => among_threads(arguments),
+        Transport::Threads => {
+            anyhow::ensure!(
+                arguments.nodes.is_none(),
+                "--nodes pretends nodes among processes: add --transport shm"
+            );
+            among_threads(arguments)
+        }
         Transport::Shm => processes::run(arguments),
     }
 }

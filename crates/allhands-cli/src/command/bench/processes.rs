@@ -21,17 +21,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let (start, budget) = (Instant::now(), budget(arguments));
     let mut out = table(arguments);
-    report::head(&mut out, &arguments.ranks.0, "processes")?;
+    let pretended = arguments.nodes.map(|nodes| format!(" (nodes {nodes})"));
+    let what = format!("processes{}", pretended.unwrap_or_default());
+    report::head(&mut out, &arguments.ranks.0, &what)?;
     let mut records = Vec::new();
     for (at, ranks) in arguments.ranks.0.iter().enumerate() {
         let left = budget.saturating_sub(start.elapsed()) / (arguments.ranks.0.len() - at) as u32;
-        collect(*ranks, left, &mut records, &mut out)?;
+        collect(arguments, *ranks, left, &mut records, &mut out)?;
     }
     finish(arguments, &mut out, &records, start)
 }
 
 /// Starts the ranks and reads what rank 0 says, row by row.
 fn collect(
+    arguments: &Arguments,
     ranks: u32,
     budget: Duration,
     records: &mut Vec<Record>,
@@ -39,7 +42,9 @@ fn collect(
 ) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut child = Command::new(&program)
-        .args(["run", "-n", &ranks.to_string(), "--"])
+        .args(["run", "-n", &ranks.to_string()])
+        .args(arguments.nodes.map(|nodes| format!("--nodes={nodes}")))
+        .arg("--")
         .arg(&program)
         .args(std::env::args_os().skip(1))
         .env(SECONDS, budget.as_secs_f64().to_string())

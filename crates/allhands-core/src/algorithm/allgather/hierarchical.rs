@@ -21,8 +21,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 5.2.1",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
-    settings: &["", "intra=tree,inter=ring"],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    settings: &["", "intra=tree,inter=ring", "leaders=2"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -41,7 +41,7 @@ const INTER: &[&str] = &[
 ];
 
 const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Gather),
+    (Among::Share, Collective::Gather),
     (Among::Leaders, Collective::Allgather),
     (Among::Node, Collective::Broadcast),
 ];
@@ -52,9 +52,13 @@ fn build(b: &mut Builder) {
     let own = node.blocks(output, node.own());
     let within: [&dyn Fn(u32) -> Blocks; 2] = [&|_| input, &|at| own.at(at)];
     nodes::block_phase(b, &node, PHASES[0], within, in_place);
-    let between: [&dyn Fn(u32) -> Blocks; 2] = [&|_| own, &|at| node.blocks(output, at)];
-    nodes::block_phase(b, &node, PHASES[1], between, true);
-    nodes::vector_phase(b, &node, PHASES[2], [output, output], true);
+    nodes::each_share(b, &node, |b, node| {
+        let own = node.blocks(output, node.own());
+        let between: [&dyn Fn(u32) -> Blocks; 2] = [&|_| own, &|at| node.blocks(output, at)];
+        nodes::block_phase(b, node, PHASES[1], between, true);
+        let runs = node.ranks_in_share();
+        nodes::vector_phase(b, node, PHASES[2], &runs, [output, output], true);
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {

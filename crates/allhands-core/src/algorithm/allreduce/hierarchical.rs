@@ -21,8 +21,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
-    settings: &["", "intra=tree,inter=rabenseifner", "inter=ring"],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    settings: &[
+        "",
+        "intra=tree,inter=rabenseifner",
+        "inter=ring",
+        "leaders=2",
+    ],
     in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
     parts: |shape| nodes::parts(shape, PHASES),
@@ -51,15 +56,18 @@ const PHASES: &[Phase] = &[
 fn build(b: &mut Builder) {
     let (node, in_place) = (Division::new(b), b.call().in_place);
     let (input, output) = (b.input(), b.output());
-    for (at, &phase) in PHASES.iter().enumerate() {
-        // After the first phase everything is where the result will be.
-        let (from, in_place) = if at == 0 {
-            (input, in_place)
-        } else {
-            (output, true)
-        };
-        nodes::vector_phase(b, &node, phase, [from, output], in_place);
-    }
+    nodes::each_share(b, &node, |b, node| {
+        let runs = node.part_in_share(b.parts());
+        for (at, &phase) in PHASES.iter().enumerate() {
+            // After the first phase everything is where the result will be.
+            let (from, in_place) = if at == 0 {
+                (input, in_place)
+            } else {
+                (output, true)
+            };
+            nodes::vector_phase(b, node, phase, &runs, [from, output], in_place);
+        }
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -12,6 +12,8 @@ use crate::algorithm::phase::nodes::{self, Among, Data, Division, Phase};
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
 use crate::call::{Collective, Unit};
 use crate::schedule::{Blocks, Builder, Shape, Units};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -24,8 +26,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
         Requirement::Window,
         Requirement::AllCounts,
     ],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
-    settings: &["", "intra=tree,inter=bruck"],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    settings: &["", "intra=tree,inter=bruck", "leaders=2"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -37,7 +39,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 const INTER: &[&str] = &["pairwise", "bruck", "scattered", "direct", "shared-memory"];
 
 const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Gather),
+    (Among::Share, Collective::Gather),
     (Among::Leaders, Collective::Alltoall),
     (Among::Node, Collective::Scatter),
 ];
@@ -45,43 +47,103 @@ const PHASES: &[Phase] = &[
 fn build(b: &mut Builder) {
     let (p, node) = (b.ranks(), Division::new(b));
     let (input, output) = (b.input(), b.output());
-    let (first, size) = (node.start(node.own()), node.size(node.own()));
-    // On a leader: the rows of its ranks, and their columns, source by source.
-    let (rows, columns) = if node.leads() {
-        let rows = pairs(p, (first, size), (0, p));
-        let columns = pairs(p, (0, p), (first, size));
-        (b.scratch(rows.0, rows.1), b.scratch(columns.0, columns.1))
-    } else {
-        (input, output)
-    };
+    let of = |at: u32| (node.start(at), node.size(at));
+    let (start, size) = of(node.own());
+    // On a leader: the rows of the ranks in its share, and the columns of its node from those ranks of all nodes.
+    let own = node.share_of(node.own());
+    let rows = scratch(b, &node, input, pairs(p, run(&own), (0, p)));
     let gather = Data {
-        input: &|_| input,
-        output: &|at| rows.slice(at * p, p),
-        units: &|source| pairs(p, (first + source as u32, 1), (0, p)),
+        input: &|_| vec![input],
+        output: &|at| vec![rows.slice(at * p, p)],
+        units: &|source| vec![pairs(p, (own.start + source as u32, 1), (0, p))],
         longest: p,
+        vector: 0..0,
         in_place: false,
     };
     nodes::phase(b, &node, PHASES[0], &gather);
-    let of = |at: u32| (node.start(at), node.size(at));
-    let exchange = Data {
-        input: &|to| Blocks::strided(rows.space, rows.first + of(to).0, of(to).1, p as i32, size),
-        output: &|from| columns.slice(of(from).0 * size, of(from).1 * size),
-        units: &|unit| {
-            let nodes = Unit::from(node.nodes());
-            pairs(p, of((unit / nodes) as u32), of((unit % nodes) as u32))
-        },
-        longest: node.largest() * node.largest(),
-        in_place: false,
-    };
-    nodes::phase(b, &node, PHASES[1], &exchange);
-    let scatter = Data {
-        input: &|to| Blocks::strided(columns.space, columns.first + to, 1, size as i32, p),
-        output: &|_| output,
-        units: &|to| pairs(p, (0, p), (first + to as u32, 1)),
-        longest: p,
-        in_place: false,
-    };
-    nodes::phase(b, &node, PHASES[2], &scatter);
+    nodes::each_share(b, &node, |b, node| {
+        let sources = node.ranks_in_share();
+        let mut columns = Vec::new();
+        for &sources in &sources {
+            columns.push(scratch(b, node, output, pairs(p, sources, (start, size))));
+        }
+        // The columns from the sources (first, how many), which lie in one run of them.
+        let from = |(first, count): (u32, u32)| {
+            let at = sources.partition_point(|run| run.0 + run.1 <= first);
+            columns[at].slice((first - sources[at].0) * size, count * size)
+        };
+        let share = |at: u32| run(&node.share_of(at));
+        let exchange = Data {
+            input: &|to| {
+                let (first, count) = of(to);
+                let sources = own.len() as u32;
+                vec![Blocks::strided(
+                    rows.space,
+                    rows.first + first,
+                    count,
+                    p as i32,
+                    sources,
+                )]
+            },
+            output: &|at| vec![from(share(at))],
+            units: &|unit| {
+                let nodes = Unit::from(node.nodes());
+                vec![pairs(
+                    p,
+                    share((unit / nodes) as u32),
+                    of((unit % nodes) as u32),
+                )]
+            },
+            longest: node.largest_share() * node.largest(),
+            vector: 0..0,
+            in_place: false,
+        };
+        nodes::phase(b, node, PHASES[1], &exchange);
+        let column = |to: u32, blocks: &Blocks| {
+            Blocks::strided(
+                blocks.space,
+                blocks.first + to,
+                1,
+                size as i32,
+                blocks.count() / size,
+            )
+        };
+        let scatter = Data {
+            input: &|to| columns.iter().map(|blocks| column(to, blocks)).collect(),
+            output: &|_| {
+                sources
+                    .iter()
+                    .map(|run| output.slice(run.0, run.1))
+                    .collect()
+            },
+            units: &|to| {
+                let to = (start + to as u32, 1);
+                sources.iter().map(|run| pairs(p, *run, to)).collect()
+            },
+            longest: nodes::total(&sources),
+            vector: 0..0,
+            in_place: false,
+        };
+        nodes::phase(b, node, PHASES[2], &scatter);
+    });
+}
+
+/// Scratch for some pairs on a leader; `instead`, which is never looked at, on others.
+fn scratch(
+    b: &mut Builder,
+    node: &Division,
+    instead: Blocks,
+    (units, count): (Units, u32),
+) -> Blocks {
+    if node.leads() {
+        b.scratch(units, count)
+    } else {
+        instead
+    }
+}
+
+fn run(range: &core::ops::Range<u32>) -> (u32, u32) {
+    (range.start, range.len() as u32)
 }
 
 /// The pairs of some sources and some destinations, each given as (first, how many), source by source.

@@ -49,7 +49,7 @@ const PHASES: &[Phase] = &[
 fn build(b: &mut Builder) {
     let (node, empty) = (Division::new(b), b.input());
     for &phase in PHASES {
-        nodes::vector_phase(b, &node, phase, [empty; 2], false);
+        nodes::vector_phase(b, &node, phase, &[], [empty; 2], false);
     }
 }
 

@@ -20,11 +20,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "the root to the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &[
         "",
         "intra=tree,inter=scatter-allgather",
         "inter=pipelined-chain",
+        "leaders=2",
     ],
     in_place: InPlace::Natural,
     ordered: keeps_order,
@@ -52,15 +53,18 @@ const PHASES: &[Phase] = &[
 fn build(b: &mut Builder) {
     let (node, in_place) = (Division::new(b), b.call().in_place);
     let (input, output) = (b.input(), b.output());
-    for (at, &phase) in PHASES.iter().enumerate() {
-        // Whoever broadcasts in the second phase has got the vector in the first.
-        let (from, in_place) = if at == 0 {
-            (input, in_place)
-        } else {
-            (output, true)
-        };
-        nodes::vector_phase(b, &node, phase, [from, output], in_place);
-    }
+    nodes::each_share(b, &node, |b, node| {
+        let runs = node.part_in_share(b.parts());
+        for (at, &phase) in PHASES.iter().enumerate() {
+            // Whoever broadcasts in the second phase has got the vector in the first.
+            let (from, in_place) = if at == 0 {
+                (input, in_place)
+            } else {
+                (output, true)
+            };
+            nodes::vector_phase(b, node, phase, &runs, [from, output], in_place);
+        }
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -20,8 +20,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders to the root",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
-    settings: &["", "intra=tree,inter=rabenseifner"],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    settings: &["", "intra=tree,inter=rabenseifner", "leaders=2"],
     in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
     parts: |shape| nodes::parts(shape, PHASES),
@@ -54,8 +54,11 @@ fn build(b: &mut Builder) {
         (false, false) => input,
     };
     let in_place = b.call().in_place && node.own() == node.node_of(b.root());
-    nodes::vector_phase(b, &node, PHASES[0], [input, sum], in_place);
-    nodes::vector_phase(b, &node, PHASES[1], [sum, output], true);
+    nodes::each_share(b, &node, |b, node| {
+        let runs = node.part_in_share(b.parts());
+        nodes::vector_phase(b, node, PHASES[0], &runs, [input, sum], in_place);
+        nodes::vector_phase(b, node, PHASES[1], &runs, [sum, output], true);
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {

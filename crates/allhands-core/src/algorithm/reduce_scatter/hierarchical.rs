@@ -20,8 +20,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER)],
-    settings: &["", "intra=tree,inter=recursive-doubling"],
+    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    settings: &["", "intra=tree,inter=recursive-doubling", "leaders=2"],
     in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
     parts: block_per_rank,
@@ -41,7 +41,7 @@ const INTER: &[&str] = &[
 const PHASES: &[Phase] = &[
     (Among::Node, Collective::Reduce),
     (Among::Leaders, Collective::ReduceScatter),
-    (Among::Node, Collective::Scatter),
+    (Among::Share, Collective::Scatter),
 ];
 
 fn build(b: &mut Builder) {
@@ -52,9 +52,12 @@ fn build(b: &mut Builder) {
     } else {
         (input, output)
     };
-    nodes::vector_phase(b, &node, PHASES[0], [input, sum], false);
-    let blocks: [&dyn Fn(u32) -> Blocks; 2] = [&|at| node.blocks(sum, at), &|_| own];
-    nodes::block_phase(b, &node, PHASES[1], blocks, false);
+    nodes::each_share(b, &node, |b, node| {
+        let runs = node.ranks_in_share();
+        nodes::vector_phase(b, node, PHASES[0], &runs, [input, sum], false);
+        let blocks: [&dyn Fn(u32) -> Blocks; 2] = [&|at| node.blocks(sum, at), &|_| own];
+        nodes::block_phase(b, node, PHASES[1], blocks, false);
+    });
     let blocks: [&dyn Fn(u32) -> Blocks; 2] = [&|at| own.at(at), &|_| output];
     nodes::block_phase(b, &node, PHASES[2], blocks, false);
 }
