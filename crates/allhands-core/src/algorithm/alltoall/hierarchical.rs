@@ -10,7 +10,7 @@
 
 use crate::algorithm::phase::nodes::{self, Among, Data, Division, Phase};
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
-use crate::call::{Collective, Unit};
+use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,87 +45,93 @@ const PHASES: &[Phase] = &[
 ];
 
 fn build(b: &mut Builder) {
-    let (p, node) = (b.ranks(), Division::new(b));
-    let (input, output) = (b.input(), b.output());
-    let of = |at: u32| (node.start(at), node.size(at));
-    let (start, size) = of(node.own());
-    // On a leader: the rows of the ranks in its share, and the columns of its node from those ranks of all nodes.
-    let own = node.share_of(node.own());
-    let rows = scratch(b, &node, input, pairs(p, run(&own), (0, p)));
-    let gather = Data {
+    let node = Division::new(b);
+    let rows = gather(b, &node);
+    nodes::each_share(b, &node, |b, node| {
+        let columns = exchange(b, node, rows);
+        scatter(b, node, &columns);
+    });
+}
+
+/// The rows of the ranks in a share to their leader, where they come to lie one after another.
+fn gather(b: &mut Builder, node: &Division) -> Blocks {
+    let (p, input, share) = (b.ranks(), b.input(), node.share_of(node.own()));
+    let rows = scratch(b, node, input, pairs(p, run(&share), (0, p)));
+    let data = Data {
         input: &|_| vec![input],
         output: &|at| vec![rows.slice(at * p, p)],
-        units: &|source| vec![pairs(p, (own.start + source as u32, 1), (0, p))],
+        units: &|source| vec![pairs(p, (share.start + source as u32, 1), (0, p))],
         longest: p,
         vector: 0..0,
         in_place: false,
     };
-    nodes::phase(b, &node, PHASES[0], &gather);
-    nodes::each_share(b, &node, |b, node| {
-        let sources = node.ranks_in_share();
-        let mut columns = Vec::new();
-        for &sources in &sources {
-            columns.push(scratch(b, node, output, pairs(p, sources, (start, size))));
-        }
-        // The columns from the sources (first, how many), which lie in one run of them.
-        let from = |(first, count): (u32, u32)| {
-            let at = sources.partition_point(|run| run.0 + run.1 <= first);
-            columns[at].slice((first - sources[at].0) * size, count * size)
-        };
-        let share = |at: u32| run(&node.share_of(at));
-        let exchange = Data {
-            input: &|to| {
-                let (first, count) = of(to);
-                let sources = own.len() as u32;
-                vec![Blocks::strided(
-                    rows.space,
-                    rows.first + first,
-                    count,
-                    p as i32,
-                    sources,
-                )]
-            },
-            output: &|at| vec![from(share(at))],
-            units: &|unit| {
-                let nodes = Unit::from(node.nodes());
-                vec![pairs(
-                    p,
-                    share((unit / nodes) as u32),
-                    of((unit % nodes) as u32),
-                )]
-            },
-            longest: node.largest_share() * node.largest(),
-            vector: 0..0,
-            in_place: false,
-        };
-        nodes::phase(b, node, PHASES[1], &exchange);
-        let column = |to: u32, blocks: &Blocks| {
-            Blocks::strided(
-                blocks.space,
-                blocks.first + to,
-                1,
-                size as i32,
-                blocks.count() / size,
-            )
-        };
-        let scatter = Data {
-            input: &|to| columns.iter().map(|blocks| column(to, blocks)).collect(),
-            output: &|_| {
-                sources
-                    .iter()
-                    .map(|run| output.slice(run.0, run.1))
-                    .collect()
-            },
-            units: &|to| {
-                let to = (start + to as u32, 1);
-                sources.iter().map(|run| pairs(p, *run, to)).collect()
-            },
-            longest: nodes::total(&sources),
-            vector: 0..0,
-            in_place: false,
-        };
-        nodes::phase(b, node, PHASES[2], &scatter);
-    });
+    nodes::phase(b, node, PHASES[0], &data);
+    rows
+}
+
+/// Some sources (first, how many), and what they have for a node.
+type Columns = ((u32, u32), Blocks);
+
+/// What the ranks of a share have for the ranks of every node to that node's leader.
+fn exchange(b: &mut Builder, node: &Division, rows: Blocks) -> Vec<Columns> {
+    let (p, output) = (b.ranks(), b.output());
+    let of = |at: u32| (node.start(at), node.size(at));
+    let share = |at: u32| run(&node.share_of(at));
+    let (own, size) = (of(node.own()), node.size(node.own()));
+    let mut columns: Vec<Columns> = Vec::new();
+    for sources in node.ranks_in_share() {
+        columns.push((sources, scratch(b, node, output, pairs(p, sources, own))));
+    }
+    let from = |(first, count): (u32, u32)| {
+        let at = columns.partition_point(|(run, _)| run.0 + run.1 <= first);
+        let (run, blocks) = columns[at];
+        blocks.slice((first - run.0) * size, count * size)
+    };
+    let sources = share(node.own()).1;
+    let data = Data {
+        input: &|to| {
+            let (first, count) = of(to);
+            let first = rows.first + first;
+            vec![Blocks::strided(rows.space, first, count, p as i32, sources)]
+        },
+        output: &|at| vec![from(share(at))],
+        units: &|unit| {
+            let [source, to] = [
+                unit / u64::from(node.nodes()),
+                unit % u64::from(node.nodes()),
+            ];
+            vec![pairs(p, share(source as u32), of(to as u32))]
+        },
+        longest: node.largest_share() * node.largest(),
+        vector: 0..0,
+        in_place: false,
+    };
+    nodes::phase(b, node, PHASES[1], &data);
+    columns
+}
+
+/// Each rank's column from the leader to the rank.
+fn scatter(b: &mut Builder, node: &Division, columns: &[Columns]) {
+    let (p, output) = (b.ranks(), b.output());
+    let (start, size) = (node.start(node.own()), node.size(node.own()));
+    let sources = || columns.iter().map(|(sources, _)| *sources);
+    let data = Data {
+        input: &|to| {
+            let column = |((_, sources), from): &Columns| {
+                Blocks::strided(from.space, from.first + to, 1, size as i32, *sources)
+            };
+            columns.iter().map(column).collect()
+        },
+        output: &|_| sources().map(|run| output.slice(run.0, run.1)).collect(),
+        units: &|to| {
+            let to = (start + to as u32, 1);
+            sources().map(|run| pairs(p, run, to)).collect()
+        },
+        longest: sources().map(|run| run.1).sum(),
+        vector: 0..0,
+        in_place: false,
+    };
+    nodes::phase(b, node, PHASES[2], &data);
 }
 
 /// Scratch for some pairs on a leader; `instead`, which is never looked at, on others.

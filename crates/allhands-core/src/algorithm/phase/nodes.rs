@@ -183,7 +183,10 @@ pub fn vector_phase(
         Among::Leaders => nodes.nodes(),
     };
     let (found, shape) = part(b.shape(), (among, collective), ranks, 0);
-    let (all, cuts) = (total(runs), (found.parts)(&shape));
+    let (all, cuts) = (
+        runs.iter().map(|run| run.1).sum::<u32>(),
+        (found.parts)(&shape),
+    );
     let cut = |cut: u32| (u64::from(all) * u64::from(cut) / u64::from(cuts)) as u32;
     let piece = |at: u32| within(runs, cut(at)..cut(at + 1));
     let blocks = |of: Blocks, at: u32| {
@@ -204,12 +207,6 @@ pub fn vector_phase(
         in_place,
     };
     phase(b, nodes, (among, collective), &data);
-}
-
-/// How long some runs are together.
-#[must_use]
-pub fn total(runs: &[(u32, u32)]) -> u32 {
-    runs.iter().map(|run| run.1).sum()
 }
 
 /// What of some runs, which follow one another, lies in `range`.
