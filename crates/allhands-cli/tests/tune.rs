@@ -96,6 +96,20 @@ fn what_was_tuned_is_what_is_chosen() {
     is_explained(&cache, &table);
 }
 
+#[test]
+fn ranks_that_are_tuned_are_processes_or_threads_and_no_ranks_of_others() {
+    let cache = Cache::new("ranks");
+    let (table, program) = (cache.0.join("t.toml"), env!("CARGO_BIN_EXE_allhands"));
+    let tune = ["tune", "barrier", "-n", "2,3", "--time", "1", "-o"];
+    let tune = [&tune[..], &[table.to_str().unwrap()]].concat();
+    for transport in ["threads", "shm"] {
+        let text = cache.printed(&[&tune[..], &["--transport", transport]].concat());
+        assert!(text.contains("2 places measured"), "{text}");
+    }
+    let said = cache.said(&["run", "-n", "2", "--", program, "tune", "barrier"]);
+    assert!(said.contains("tune starts its own ranks"), "{said}");
+}
+
 /// A table decides by itself, and what is chosen says where it is from.
 fn is_explained(cache: &Cache, table: &Table) {
     let best = &table.rows()[1].cells()[1].ranking[0];

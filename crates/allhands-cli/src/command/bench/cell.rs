@@ -5,7 +5,7 @@ use super::workload::Workload;
 use allhands::{Communicator, Error, Max, Min, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -37,8 +37,12 @@ pub struct Record {
     pub total_bytes: usize,
     pub root: u32,
     pub iterations: usize,
+    /// As the other times not a number, which is null in JSON, if nothing was measured.
+    #[serde(deserialize_with = "number_or_null")]
     pub min_us: f64,
+    #[serde(deserialize_with = "number_or_null")]
     pub median_us: f64,
+    #[serde(deserialize_with = "number_or_null")]
     pub p99_us: f64,
     pub correct: bool,
     /// The transport, if it is not threads.
@@ -49,6 +53,10 @@ pub struct Record {
     pub layout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Option::<f64>::deserialize(deserializer).map(|number| number.unwrap_or(f64::NAN))
 }
 
 /// Iterations that are run but not timed.
@@ -214,5 +222,37 @@ fn wait_until(start_ns: u64, crowded: bool) {
         } else {
             std::hint::spin_loop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use allhands_core::algorithm;
+
+    #[test]
+    fn a_record_of_a_failure_can_be_handed_on() {
+        let cell = Cell {
+            algorithm: algorithm::find(Collective::Barrier, "dissemination").expect("it is there"),
+            parameters: String::new(),
+            ranks: 2,
+            root: 0,
+            bytes: 8,
+            spread: Spread::Regular,
+            fresh: false,
+        };
+        let failure = Some("rank 1 got a wrong result".to_string());
+        let failed = record(
+            &cell,
+            Samples {
+                ns: Vec::new(),
+                failure,
+            },
+            None,
+        );
+        let text = serde_json::to_string(&failed).expect("it is written");
+        let read: Record = serde_json::from_str(&text).expect("it is read");
+        assert!(read.median_us.is_nan() && !read.correct);
+        assert_eq!(read.failure, failed.failure);
     }
 }

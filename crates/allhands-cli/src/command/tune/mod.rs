@@ -2,11 +2,10 @@
 
 mod race;
 mod store;
+mod team;
 
 use super::bench::bytes;
-use super::bench::cell;
 use super::bench::report::size;
-use super::bench::spread::Spread;
 use crate::names;
 use crate::ranks::Ranks;
 use allhands::policy::{self, predict};
@@ -21,13 +20,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::Store;
+use team::{Request, Team, Transport};
 
 /// Measure what is fastest on this machine, and choose by it from then on
 ///
 /// Every setting of every algorithm that serves a call runs, and the better half again for longer, until
 /// the winner is clear or the time for this size is up. What the built-in table chooses stays where nothing
-/// else is measurably faster (by 5 %). Ranks are threads of this process; the table serves processes of
-/// this machine, too.
+/// else is measurably faster (by 5 %). Ranks are processes that share memory or, with --transport threads,
+/// threads of this process; the table serves both.
 ///
 /// The table goes to the user's cache ($XDG_CACHE_HOME or ~/.cache)/allhands/tuned-MACHINE-VERSION.toml,
 /// where every program that uses Allhands finds it; `allhands explain` says what is chosen from it. Remove the
@@ -53,6 +53,10 @@ pub struct Arguments {
     /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = bytes, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
     bytes: Vec<usize>,
+
+    /// What ranks are: processes that share memory (shm), or threads of this process
+    #[arg(long, default_value = "shm")]
+    transport: Transport,
 
     /// Seconds for everything
     #[arg(long, value_name = "S", default_value_t = 300.0)]
@@ -101,6 +105,9 @@ const RANKED: usize = 4;
 
 /// Measures and writes the table; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if team::is_member()? {
+        return team::serve();
+    }
     // Every measurement would fail on a broken table.
     policy::installed()?;
     anyhow::ensure!(
@@ -120,7 +127,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     contests.retain(|contest| !known(contest));
     let mut out = std::io::stdout().lock();
     let budget = Duration::from_secs_f64(arguments.time);
-    let (done, wrong) = contend_all(&contests, budget, &mut store, &mut out)?;
+    let mut team = Team::new(arguments.transport);
+    let (done, wrong) = contend_all(&contests, budget, (&mut team, &mut store), &mut out)?;
     store.finish()?;
     let file = store.file().display();
     writeln!(out, "\n{done} places measured; wrote {file}")?;
@@ -141,7 +149,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn contend_all(
     contests: &[Contest],
     budget: Duration,
-    store: &mut Store,
+    (team, store): (&mut Team, &mut Store),
     out: &mut dyn Write,
 ) -> anyhow::Result<(usize, Vec<String>)> {
     writeln!(
@@ -159,7 +167,7 @@ fn contend_all(
             return Ok((at, wrong));
         }
         // What one does not need is for those that are left.
-        let outcome = contend(contest, left / (contests.len() - at) as u32);
+        let outcome = contend(contest, team, left / (contests.len() - at) as u32);
         let line = line(contest, &outcome);
         bar.suspend(|| writeln!(out, "{line}").and_then(|()| out.flush()))?;
         let Contest {
@@ -217,10 +225,7 @@ fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
     let policy = Policy::shared_memory();
     let mut contests = Vec::new();
     for ranks in ranks {
-        anyhow::ensure!(
-            ranks <= 256,
-            "ranks are threads here: at most 256, not {ranks}"
-        );
+        anyhow::ensure!(ranks <= 256, "at most 256 ranks, not {ranks}");
         for &collective in collectives {
             let sizes = match collective {
                 Collective::Barrier => &[0],
@@ -318,29 +323,17 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
 }
 
 /// Lets the candidates of a place race.
-fn contend(contest: &Contest, budget: Duration) -> race::Outcome {
+fn contend(contest: &Contest, team: &mut Team, budget: Duration) -> race::Outcome {
     let mut measure = |candidate: usize, budget: Duration| {
-        let Candidate {
-            algorithm,
-            parameters,
-            ..
-        } = &contest.candidates[candidate];
-        let record = cell::measure(
-            &cell::Cell {
-                algorithm,
-                parameters: parameters.clone(),
-                ranks: contest.ranks,
-                root: 0,
-                bytes: contest.bytes,
-                spread: Spread::Regular,
-                fresh: false,
-            },
-            budget,
-        );
-        match record.failure {
-            Some(why) => Err(why),
-            None => Ok(record.median_us),
-        }
+        let candidate = &contest.candidates[candidate];
+        team.measure(&Request {
+            collective: contest.collective.name().into(),
+            algorithm: candidate.algorithm.name.into(),
+            parameters: candidate.parameters.clone(),
+            ranks: contest.ranks,
+            bytes: contest.bytes,
+            seconds: budget.as_secs_f64(),
+        })
     };
     let favourite = Some(contest.favourite);
     race::race(contest.candidates.len(), favourite, budget, &mut measure)
