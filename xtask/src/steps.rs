@@ -41,12 +41,15 @@ pub enum Skips {
     Fail,
 }
 
+/// The suite of random calls runs in full in the release build alone; others try fewer of them.
+const FEW: (&str, &str) = ("ALLHANDS_SUITE", "few");
+
 /// Everything that `cargo xtask test` runs.
 pub const STEPS: &[Step] = &[
     Step {
         name: "unit, integration and documentation tests",
         cargo: &["test", "--workspace", "--locked"],
-        environment: &[],
+        environment: &[FEW],
         needs: &[],
         when: When::Always,
     },
@@ -159,6 +162,7 @@ pub const STEPS: &[Step] = &[
             ("RUSTFLAGS", "-Zsanitizer=address"),
             ("ASAN_OPTIONS", "detect_leaks=0"),
             ("CARGO_TARGET_DIR", "target/asan"),
+            FEW,
         ],
         needs: &[],
         when: When::On("linux", "x86_64"),

@@ -9,6 +9,12 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use proptest::prelude::{Strategy, any};
 
+/// Whether a few cases are enough, as the whole suite runs elsewhere: in every build but one of `cargo xtask test`, which
+/// says so by `ALLHANDS_SUITE=few`.
+pub fn few_are_enough() -> bool {
+    std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few")
+}
+
 /// One call to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
