@@ -1,5 +1,6 @@
 //! Ranks that are killed, exit or abort: every other rank hears which one it was, within a second.
 
+use crate::property::few_are_enough;
 use crate::world::{Telling, World, this_test, unless_told};
 use allhands::launch;
 use allhands::{Communicator, Error, Sum, operation};
@@ -220,8 +221,9 @@ fn between_calls() {
 
 #[test]
 fn at_any_moment() {
-    let moments = [40, 300, 1000, 4000, 20_000].map(When::AfterMicroseconds);
-    lose_in_all_calls(this_test!(), &moments);
+    let moments = [300, 40, 1000, 4000, 20_000].map(When::AfterMicroseconds);
+    let tried = if few_are_enough() { 1 } else { moments.len() };
+    lose_in_all_calls(this_test!(), &moments[..tried]);
 }
 
 #[test]
