@@ -1,4 +1,4 @@
-//! The program `allhands`: list, verify, draw, explain and measure collective communication algorithms, run programs.
+//! The program `allhands`: list, verify, draw, explain, simulate and measure collective communication algorithms, run programs.
 
 mod command;
 mod names;
@@ -8,7 +8,7 @@ mod ranks;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Collective communication: every published algorithm, proved, drawn, explained, measured and run.
+/// Collective communication: every published algorithm, proved, drawn, explained, simulated, measured and run.
 ///
 /// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
 /// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64.
@@ -26,6 +26,7 @@ enum Command {
     Verify(command::verify::Arguments),
     Draw(command::draw::Arguments),
     Explain(command::explain::Arguments),
+    Simulate(command::simulate::Arguments),
     Bench(command::bench::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => command::verify::run(&arguments),
         Command::Draw(arguments) => command::draw::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
+        Command::Simulate(arguments) => command::simulate::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -35,6 +35,7 @@ fn every_command_has_help_that_explains() {
         "verify",
         "draw",
         "explain",
+        "simulate",
         "bench",
         "tune",
         "run",
@@ -124,6 +125,14 @@ fn mistakes_are_named_with_what_would_be_right() {
             "the root must be a rank, 0 to 3",
         ),
         (&["bench", "--bytes", "3"], "multiples of 8"),
+        (
+            &["simulate", "scan", "--machine", "hokney"],
+            "there are hockney, loggp",
+        ),
+        (
+            &["simulate", "scatter", "--machine", "loggp", "--root", "8"],
+            "one of 0..8",
+        ),
         (&["bench", "--nodes", "2x4"], "add --transport shm"),
         (&["explain", "allreduce", "--policy", "none"], "mpich-2005"),
     ] {
@@ -194,6 +203,39 @@ fn a_short_benchmark_checks_its_results_and_writes_records() {
     }
     assert!(folder.join("allreduce-3.svg").exists());
     std::fs::remove_dir_all(&folder).expect("the plots can be removed");
+}
+
+#[test]
+fn what_is_simulated_is_the_same_every_time() {
+    let run = ["simulate", "allreduce", "--machine", "hockney", "-n", "4,8"];
+    let run = || printed(&[&run[..], &["--bytes", "8", "--json", "-"]].concat());
+    let read =
+        |text: &str| -> Vec<serde_json::Value> { serde_json::from_str(text).expect("it is JSON") };
+    let (first, second) = (read(&run()), read(&run()));
+    assert!(first.len() > 10, "only {} records", first.len());
+    for (one, other) in first.iter().zip(&second) {
+        for key in [
+            "collective",
+            "algorithm",
+            "machine",
+            "ranks",
+            "bytes",
+            "completion_us",
+            "messages",
+            "events",
+        ] {
+            assert!(
+                !one[key].is_null() && one[key] == other[key],
+                "{key}: {one} {other}"
+            );
+        }
+        assert!(!one["wall_s"].is_null());
+    }
+    // Three steps of 5 us and 8 bytes of 10 ns each, and of 2 ns for their sum.
+    let doubling =
+        |r: &&serde_json::Value| r["algorithm"] == "recursive-doubling" && r["ranks"] == 8;
+    let record = first.iter().find(doubling).expect("it is there");
+    assert_eq!(record["completion_us"], 3.0 * (5.0 + 0.08 + 0.016));
 }
 
 #[test]

@@ -17,5 +17,6 @@ pub mod parameters;
 pub mod pattern;
 pub mod progress;
 pub mod schedule;
+pub mod simulate;
 pub mod symbolic;
 pub mod verify;

@@ -7,5 +7,6 @@ pub mod explain;
 pub mod list;
 #[cfg(target_os = "linux")]
 pub mod run;
+pub mod simulate;
 pub mod tune;
 pub mod verify;

@@ -1,0 +1,146 @@
+//! Machines as files: built in, or the user's own.
+
+use allhands_core::simulate::{Flat, Linear, Processor};
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+/// A machine, as its file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a line.
+    pub about: String,
+    network: Network,
+    processor: Times,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
+enum Network {
+    /// Every pair of ranks equally far.
+    Flat {
+        latency_us: f64,
+        message_us: f64,
+        byte_ns: f64,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Times {
+    send_us: f64,
+    receive_us: f64,
+    copy_byte_ns: f64,
+    reduce_byte_ns: f64,
+}
+
+/// The files of the machines that are built in.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("hockney", include_str!("../../../machines/hockney.toml")),
+    ("loggp", include_str!("../../../machines/loggp.toml")),
+];
+
+/// The most that a time may be, in the unit of its name: an hour, in microseconds.
+const MOST: f64 = 3.6e9;
+
+impl Machine {
+    /// Reads a machine that is built in, by its name, or a file, by its path.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the file, and where.
+    pub fn find(name: &str) -> anyhow::Result<Machine> {
+        let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
+        if let Some((_, text)) = built_in {
+            return Machine::parse(text).with_context(|| format!("the machine {name}"));
+        }
+        let names = || BUILT_IN.map(|(name, _)| name).join(", ");
+        ensure!(
+            name.ends_with(".toml"),
+            "there is no machine '{name}'; there are {}, or the path of a file that ends in .toml",
+            names()
+        );
+        let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
+        Machine::parse(&text).with_context(|| name.to_string())
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Machine> {
+        let machine: Machine = toml::from_str(text)?;
+        let Network::Flat {
+            latency_us,
+            message_us,
+            byte_ns,
+        } = machine.network;
+        let times = &machine.processor;
+        for (name, value) in [
+            ("latency_us", latency_us),
+            ("message_us", message_us),
+            ("byte_ns", byte_ns),
+            ("send_us", times.send_us),
+            ("receive_us", times.receive_us),
+            ("copy_byte_ns", times.copy_byte_ns),
+            ("reduce_byte_ns", times.reduce_byte_ns),
+        ] {
+            ensure!(
+                (0.0..=MOST).contains(&value),
+                "{name} = {value}: a time, from 0 to {MOST}"
+            );
+        }
+        Ok(machine)
+    }
+
+    /// Its network between so many ranks, with nothing under way.
+    pub fn network(&self, ranks: u32) -> Flat {
+        let Network::Flat {
+            latency_us,
+            message_us,
+            byte_ns,
+        } = self.network;
+        Flat::new(ranks, picoseconds(latency_us), linear(message_us, byte_ns))
+    }
+
+    /// What a rank's processor takes.
+    pub fn processor(&self) -> Processor {
+        let times = &self.processor;
+        Processor {
+            send: linear(times.send_us, 0.0),
+            receive: linear(times.receive_us, 0.0),
+            copy: linear(0.0, times.copy_byte_ns),
+            reduce: linear(0.0, times.reduce_byte_ns),
+        }
+    }
+}
+
+fn picoseconds(us: f64) -> u64 {
+    (us * 1e6).round() as u64
+}
+
+fn linear(fixed_us: f64, byte_ns: f64) -> Linear {
+    Linear {
+        fixed_ps: picoseconds(fixed_us),
+        per_byte_fs: picoseconds(byte_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_is_read() {
+        for (name, _) in BUILT_IN {
+            assert_eq!(Machine::find(name).expect("it is right").name, name);
+        }
+    }
+
+    #[test]
+    fn mistakes_in_a_file_are_named() {
+        let said = |text: &str| format!("{:#}", Machine::parse(text).unwrap_err());
+        let (_, right) = BUILT_IN[0];
+        assert!(said(&right.replace("latency_us", "latncy_us")).contains("latncy_us"));
+        assert!(said(&right.replace("\"flat\"", "\"round\"")).contains("flat"));
+        assert!(said(&right.replace("byte_ns = 10.0", "byte_ns = -1.0")).contains("from 0 to"));
+        assert!(said("name = 3").contains("line 1"));
+    }
+}

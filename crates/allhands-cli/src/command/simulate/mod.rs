@@ -1,0 +1,214 @@
+//! `allhands simulate`: calls run in virtual time on the model of a machine.
+
+mod machine;
+
+use crate::ranks::Ranks;
+use crate::{names, output};
+use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Nodes;
+use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::simulate::{self, Outcome};
+use anyhow::{Context, ensure};
+use machine::Machine;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Run calls in virtual time, on the model of a machine
+///
+/// The same interpreter that takes calls further on real transports does so here; how long everything takes,
+/// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
+/// Now there are flat machines: hockney and loggp, or a file of your own like theirs.
+///
+/// Exit status 2 when the arguments are wrong.
+///
+/// Examples:
+///   allhands simulate allreduce --machine hockney --ranks 64 --bytes 8,64K
+///   allhands simulate alltoall --machine loggp --algorithm pairwise -n 1024 --bytes 8 --json times.json
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The collective
+    #[arg(value_parser = names::collective)]
+    collective: Collective,
+
+    /// The machine: hockney, loggp, or FILE.toml
+    #[arg(long)]
+    machine: String,
+
+    /// The algorithm, NAME or NAME:key=value,…, or all
+    #[arg(long, default_value = "all")]
+    algorithm: String,
+
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
+    #[arg(long, short = 'n', default_value = "8")]
+    ranks: Ranks,
+
+    /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = super::bench::bytes, default_values = ["8", "1K", "64K"])]
+    bytes: Vec<usize>,
+
+    /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
+    #[arg(long, default_value_t)]
+    nodes: Nodes,
+
+    /// The root
+    #[arg(long, default_value_t = 0)]
+    root: u32,
+
+    /// Write a JSON array of {collective, algorithm, machine, ranks, bytes, completion_us, messages, events, wall_s, peak_bytes} ('-': standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Record {
+    collective: &'static str,
+    algorithm: String,
+    machine: String,
+    ranks: u32,
+    bytes: usize,
+    completion_us: f64,
+    messages: u64,
+    events: u64,
+    wall_s: f64,
+    /// The most memory that the program has had so far, if the system says.
+    peak_bytes: Option<u64>,
+}
+
+/// Simulates everything and prints it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let machine = Machine::find(&arguments.machine)?;
+    let mut out: Box<dyn Write> = match &arguments.json {
+        Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
+        _ => Box::new(std::io::stdout().lock()),
+    };
+    writeln!(out, "{}: {}\n", machine.name, machine.about)?;
+    writeln!(
+        out,
+        "{:<32}{:>8}{:>10}{:>15}{:>12}{:>12}{:>9}",
+        arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
+    )?;
+    let mut records = Vec::new();
+    for &ranks in &arguments.ranks.0 {
+        let call = call(arguments, ranks)?;
+        let candidates = candidates(arguments, call)?;
+        for &bytes in &arguments.bytes {
+            for (algorithm, shape, name) in &candidates {
+                let record = simulated(&machine, algorithm, shape, name, bytes)?;
+                writeln!(
+                    out,
+                    "{:<32}{:>8}{:>10}{:>15.2}{:>12}{:>12}{:>9.3}",
+                    record.algorithm,
+                    ranks,
+                    super::bench::report::size(bytes),
+                    record.completion_us,
+                    record.messages,
+                    record.events,
+                    record.wall_s
+                )?;
+                records.push(record);
+            }
+        }
+    }
+    if let Some(file) = &arguments.json {
+        output::write_json(file, &records)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn call(arguments: &Arguments, ranks: u32) -> anyhow::Result<Call> {
+    let root = arguments.root;
+    ensure!(
+        root < ranks,
+        "the root is {root}; with {ranks} ranks it is one of 0..{ranks}"
+    );
+    let root = if arguments.collective.rooted() {
+        root
+    } else {
+        0
+    };
+    Ok(Call {
+        root,
+        ..Call::new(arguments.collective, ranks)
+    })
+}
+
+/// An algorithm with a shape, as it is typed.
+type Candidate = (&'static Algorithm, Shape, String);
+
+/// The algorithm that is named, or all in their default setting that fit.
+fn candidates(arguments: &Arguments, call: Call) -> anyhow::Result<Vec<Candidate>> {
+    if arguments.algorithm != "all" {
+        let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
+        let shape = names::shape(algorithm, call, parameters)?.on(arguments.nodes.clone());
+        algorithm.admits(&shape)?;
+        return Ok(vec![(algorithm, shape, arguments.algorithm.clone())]);
+    }
+    let mut all = Vec::new();
+    for algorithm in algorithm::of(call.collective) {
+        let shape = names::shape(algorithm, call, "")?.on(arguments.nodes.clone());
+        if algorithm.admits(&shape).is_ok() {
+            all.push((algorithm, shape, algorithm.name.to_string()));
+        }
+    }
+    ensure!(!all.is_empty(), "no algorithm fits");
+    Ok(all)
+}
+
+/// The length of an element.
+const ELEMENT_BYTES: usize = 8;
+
+fn simulated(
+    machine: &Machine,
+    algorithm: &Algorithm,
+    shape: &Shape,
+    name: &str,
+    bytes: usize,
+) -> anyhow::Result<Record> {
+    let (start, call) = (Instant::now(), shape.call);
+    let count = bytes / ELEMENT_BYTES;
+    let layout = match call.collective {
+        Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {
+            Layout::Regular(count)
+        }
+        _ => Layout::Even(count),
+    };
+    let lower = |rank| {
+        Plan::lower(
+            &algorithm.schedule(shape, rank),
+            &call,
+            &layout,
+            ELEMENT_BYTES,
+        )
+    };
+    let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
+    let plans = plans.with_context(|| format!("{} {name}", call.collective))?;
+    let mut network = machine.network(call.ranks);
+    let outcome: Outcome = simulate::simulate(&plans, machine.processor(), &mut network)?;
+    Ok(Record {
+        collective: call.collective.name(),
+        algorithm: name.to_string(),
+        machine: machine.name.clone(),
+        ranks: call.ranks,
+        bytes,
+        completion_us: outcome.completion_ps() as f64 / 1e6,
+        messages: outcome.messages,
+        events: outcome.events,
+        wall_s: start.elapsed().as_secs_f64(),
+        peak_bytes: peak_bytes(),
+    })
+}
+
+/// The most memory that this program has had, where the system says.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}

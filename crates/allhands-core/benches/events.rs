@@ -1,0 +1,86 @@
+//! The simulator's cost per event on a flat network, from ten thousand events to ten million.
+//!
+//! Run: `cargo bench -p allhands-core --bench events`. The plans are built beforehand and are no part of the time.
+
+use allhands_core::algorithm;
+use allhands_core::call::{Call, Collective};
+use allhands_core::schedule::{Layout, Plan};
+use allhands_core::simulate::{Flat, Linear, Processor, simulate};
+use std::time::Instant;
+
+const CASES: [(Collective, &str, u32); 7] = [
+    (Collective::Alltoall, "pairwise", 50),
+    (Collective::Alltoall, "pairwise", 160),
+    (Collective::Alltoall, "pairwise", 500),
+    (Collective::Alltoall, "pairwise", 1600),
+    (Collective::Allreduce, "recursive-doubling", 1 << 8),
+    (Collective::Allreduce, "recursive-doubling", 1 << 12),
+    (Collective::Allreduce, "recursive-doubling", 1 << 16),
+];
+
+fn plans(collective: Collective, name: &str, ranks: u32) -> Vec<Plan> {
+    let algorithm = algorithm::find(collective, name).expect("it is there");
+    let call = Call::new(collective, ranks);
+    let shape = algorithm.shape(call, "").expect("the default is right");
+    let layout = match collective {
+        Collective::Alltoall => Layout::Regular(1),
+        _ => Layout::Even(1),
+    };
+    let lower = |rank| Plan::lower(&algorithm.schedule(&shape, rank), &call, &layout, 8);
+    let plans: Result<_, _> = (0..ranks).map(lower).collect();
+    plans.expect("they can be lowered")
+}
+
+/// Events, and the median nanoseconds of one.
+fn measured(plans: &[Plan]) -> (u64, f64) {
+    let gap = Linear {
+        fixed_ps: 50_000,
+        per_byte_fs: 8_000,
+    };
+    let overhead = Linear {
+        fixed_ps: 300_000,
+        per_byte_fs: 0,
+    };
+    let processor = Processor {
+        send: overhead,
+        receive: overhead,
+        ..Processor::default()
+    };
+    let mut events = 0;
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let mut network = Flat::new(plans.len() as u32, 1_000_000, gap);
+            let start = Instant::now();
+            let outcome = simulate(plans, processor, &mut network).expect("it ends");
+            events = outcome.events;
+            start.elapsed().as_secs_f64() * 1e9 / events as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (events, times[2])
+}
+
+fn main() {
+    println!(
+        "{:<12}{:<22}{:>8}{:>12}{:>10}{:>14}",
+        "collective", "algorithm", "ranks", "events", "ns each", "million a s"
+    );
+    let mut costs = Vec::new();
+    for (collective, name, ranks) in CASES {
+        let (events, ns) = measured(&plans(collective, name, ranks));
+        println!(
+            "{:<12}{name:<22}{ranks:>8}{events:>12}{ns:>10.1}{:>14.1}",
+            collective.name(),
+            1e3 / ns
+        );
+        costs.push(ns);
+    }
+    let (least, most) = (
+        costs.iter().copied().fold(f64::INFINITY, f64::min),
+        costs.iter().copied().fold(0.0, f64::max),
+    );
+    println!(
+        "\nthe dearest event costs {:.2} times the cheapest",
+        most / least
+    );
+}

@@ -1,0 +1,99 @@
+//! The simulator: the plans of all ranks run in virtual time, on the model of a machine.
+//!
+//! ```text
+//! plans ─▶ world ── sends ──▶ network ─┐
+//!            ▲                         │  both put events into the queue
+//!            └──── events by time ◀────┘
+//! ```
+//!
+//! The same interpreter as on real transports ([`progress`](crate::progress)) takes each rank further; what an operation costs,
+//! the rank's [`Processor`] and a [`Network`] say. The same input gives the same result, to the picosecond: events of one
+//! moment happen in the order in which they were caused.
+
+mod flags;
+mod flat;
+mod lanes;
+mod network;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod time;
+mod world;
+
+use crate::schedule::Plan;
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use flat::{Flat, Head};
+pub use network::{Envelope, Event, Network};
+pub use queue::{Moment, Queue};
+pub use time::Linear;
+pub use world::Processor;
+
+/// What a simulation gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// When each rank was done, in picoseconds.
+    pub ends_ps: Vec<Moment>,
+    /// Messages sent, notifications and the requests of gets among them.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events that happened.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// When the last rank was done, in picoseconds.
+    #[must_use]
+    pub fn completion_ps(&self) -> Moment {
+        self.ends_ps.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Why plans do not end; those of verified schedules always do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// A rank waits for what never comes.
+    Waits {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank is sent what it never receives.
+    Unexpected {
+        /// The sender.
+        from: u32,
+        /// The receiver.
+        to: u32,
+    },
+}
+
+impl fmt::Display for SimulateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimulateError::Waits { rank } => write!(
+                f,
+                "rank {rank} waits for what never comes; allhands verify says what is wrong with the schedule"
+            ),
+            SimulateError::Unexpected { from, to } => write!(
+                f,
+                "rank {from} sends to rank {to}, which never receives from there; allhands verify says more"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for SimulateError {}
+
+/// Runs the plans of all ranks, in order of their ranks, from the same moment on.
+///
+/// # Errors
+/// What keeps a rank from its end.
+pub fn simulate<N: Network>(
+    plans: &[Plan],
+    processor: Processor,
+    network: &mut N,
+) -> Result<Outcome, SimulateError> {
+    world::run(plans, processor, network)
+}
