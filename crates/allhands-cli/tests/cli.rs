@@ -126,6 +126,19 @@ fn mistakes_are_named_with_what_would_be_right() {
         ),
         (&["bench", "--bytes", "3"], "multiples of 8"),
         (
+            &[
+                "simulate",
+                "alltoall",
+                "--machine",
+                "loggp",
+                "--algorithm",
+                "pairwise",
+                "-n",
+                "65536",
+            ],
+            "take fewer ranks",
+        ),
+        (
             &["simulate", "scan", "--machine", "hokney"],
             "there are hockney, loggp",
         ),

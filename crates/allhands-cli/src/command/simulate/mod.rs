@@ -2,12 +2,13 @@
 
 mod machine;
 
+use super::bench::report;
 use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
-use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
 use allhands_core::simulate::{self, Outcome};
 use anyhow::{Context, ensure};
 use machine::Machine;
@@ -98,13 +99,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let candidates = candidates(arguments, call)?;
         for &bytes in &arguments.bytes {
             for (algorithm, shape, name) in &candidates {
-                let record = simulated(&machine, algorithm, shape, name, bytes)?;
+                let record = match simulated(&machine, algorithm, shape, name, bytes) {
+                    // Among all, one that is too large is no reason to leave out the others.
+                    Err(error) if arguments.algorithm == "all" && error.is::<TooLarge>() => {
+                        writeln!(
+                            out,
+                            "{name:<32}{ranks:>8}{:>10}  left out: {error}",
+                            report::size(bytes)
+                        )?;
+                        continue;
+                    }
+                    done => done?,
+                };
                 writeln!(
                     out,
                     "{:<32}{:>8}{:>10}{:>15.2}{:>12}{:>12}{:>9.3}",
                     record.algorithm,
                     ranks,
-                    super::bench::report::size(bytes),
+                    report::size(bytes),
                     record.completion_us,
                     record.messages,
                     record.events,
@@ -159,6 +171,42 @@ fn candidates(arguments: &Arguments, call: Call) -> anyhow::Result<Vec<Candidate
     Ok(all)
 }
 
+/// The plans of all ranks are too large to be simulated.
+#[derive(Debug)]
+struct TooLarge {
+    /// The bytes that they would take.
+    needed: u64,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the plans of all ranks take about {} GiB, and {} are the most: take fewer ranks, or an algorithm that does less on each",
+            self.needed >> 30,
+            MOST_BYTES >> 30
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// What the plans of all ranks may take together.
+const MOST_BYTES: u64 = 12 << 30;
+
+/// About what a plan takes, with what the simulator keeps beside it.
+fn held(plan: &Plan) -> u64 {
+    /// Of an operation: itself, its lane, and when it is done.
+    const OPERATION_BYTES: usize = size_of::<PlanOp>() + 48;
+    let bytes = 512
+        + plan.ops.len() * OPERATION_BYTES
+        + plan.items.len() * size_of::<PlanItem>()
+        + plan.extents.len() * size_of::<Extent>()
+        // The rule, and where it stands.
+        + plan.moving.len() * (size_of::<Moving>() + size_of::<Extent>());
+    bytes as u64
+}
+
 /// The length of an element.
 const ELEMENT_BYTES: usize = 8;
 
@@ -185,8 +233,13 @@ fn simulated(
             ELEMENT_BYTES,
         )
     };
+    let what = || format!("{} {name}", call.collective);
+    let needed = held(&lower(call.root).with_context(what)?) * u64::from(call.ranks);
+    if needed > MOST_BYTES {
+        return Err(TooLarge { needed }.into());
+    }
     let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
-    let plans = plans.with_context(|| format!("{} {name}", call.collective))?;
+    let plans = plans.with_context(what)?;
     let mut network = machine.network(call.ranks);
     let outcome: Outcome = simulate::simulate(&plans, machine.processor(), &mut network)?;
     Ok(Record {
