@@ -36,6 +36,20 @@ impl Cache {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
+    /// How many processes with this cache folder are ranks now.
+    fn ranks(&self) -> usize {
+        let cache = format!("XDG_CACHE_HOME={}", self.0.display());
+        let is_rank = |environment: &Vec<u8>| {
+            let set: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
+            set.contains(&cache.as_bytes()) && set.iter().any(|v| v.starts_with(b"ALLHANDS_RANK="))
+        };
+        let processes = std::fs::read_dir("/proc")
+            .expect("processes are listed")
+            .flatten();
+        let environments = processes.map(|p| std::fs::read(p.path().join("environ")));
+        environments.flatten().filter(is_rank).count()
+    }
+
     /// Where this machine's table is.
     fn table(&self) -> PathBuf {
         let name = allhands::policy::file().expect("there is a home");
@@ -105,6 +119,22 @@ fn ranks_that_are_tuned_are_processes_or_threads_and_no_ranks_of_others() {
     for transport in ["threads", "shm"] {
         let text = cache.printed(&[&tune[..], &["--transport", transport]].concat());
         assert!(text.contains("2 places measured"), "{text}");
+    }
+    for (transport, processes) in [("threads", 0), ("shm", 3)] {
+        let long = ["tune", "barrier", "-n", "3", "--time", "2", "-o"];
+        let long = [&long[..], &[table.to_str().unwrap()]].concat();
+        let mut tune = Command::new(program)
+            .args([&long[..], &["--transport", transport]].concat())
+            .env("XDG_CACHE_HOME", &cache.0)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("the program runs");
+        let mut most = 0;
+        while tune.try_wait().expect("it can be asked").is_none() {
+            most = most.max(cache.ranks());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(most, processes, "ranks as processes, with {transport}");
     }
     let said = cache.said(&["run", "-n", "2", "--", program, "tune", "barrier"]);
     assert!(said.contains("tune starts its own ranks"), "{said}");

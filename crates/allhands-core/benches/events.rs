@@ -22,10 +22,7 @@ fn plans(collective: Collective, name: &str, ranks: u32) -> Vec<Plan> {
     let algorithm = algorithm::find(collective, name).expect("it is there");
     let call = Call::new(collective, ranks);
     let shape = algorithm.shape(call, "").expect("the default is right");
-    let layout = match collective {
-        Collective::Alltoall => Layout::Regular(1),
-        _ => Layout::Even(1),
-    };
+    let layout = Layout::regular(collective, 1);
     let lower = |rank| Plan::lower(&algorithm.schedule(&shape, rank), &call, &layout, 8);
     let plans: Result<_, _> = (0..ranks).map(lower).collect();
     plans.expect("they can be lowered")

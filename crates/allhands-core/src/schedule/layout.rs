@@ -1,6 +1,6 @@
 //! The layout of a call's data: how many elements each unit has.
 
-use crate::call::Unit;
+use crate::call::{Collective, Unit};
 use alloc::vec::Vec;
 
 /// How many elements each unit has; what turns blocks into bytes.
@@ -33,6 +33,25 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// The layout of a regular call: `elements` are those of a block where blocks go between ranks, and those of the whole
+    /// vector otherwise.
+    #[must_use]
+    pub fn regular(collective: Collective, elements: usize) -> Layout {
+        match collective {
+            Collective::Scatter
+            | Collective::Gather
+            | Collective::Allgather
+            | Collective::Alltoall => Layout::Regular(elements),
+            Collective::Barrier
+            | Collective::Broadcast
+            | Collective::ReduceScatter
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => Layout::Even(elements),
+        }
+    }
+
     /// The elements of `unit` when vectors are cut in `parts`; `None` if this rank cannot know.
     #[must_use]
     pub fn elements(&self, unit: Unit, parts: u32) -> Option<usize> {

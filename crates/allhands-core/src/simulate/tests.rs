@@ -12,12 +12,7 @@ const GAMMA_FS: u64 = 3_000;
 
 /// The plans of all ranks for `count` elements of 8 bytes: in each block, or in the vector.
 fn plans(algorithm: &Algorithm, shape: &Shape, count: usize) -> Vec<Plan> {
-    let layout = match shape.call.collective {
-        Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {
-            Layout::Regular(count)
-        }
-        _ => Layout::Even(count),
-    };
+    let layout = Layout::regular(shape.call.collective, count);
     let schedules = algorithm.world(shape);
     let lower = |s| Plan::lower(s, &shape.call, &layout, 8).expect("it can be lowered");
     schedules.iter().map(lower).collect()

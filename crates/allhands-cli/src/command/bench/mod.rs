@@ -100,7 +100,7 @@ pub struct Arguments {
 
 /// What ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Transport {
+pub enum Transport {
     /// Threads of this process.
     Threads,
     /// Processes that share memory.

@@ -218,13 +218,7 @@ fn simulated(
     bytes: usize,
 ) -> anyhow::Result<Record> {
     let (start, call) = (Instant::now(), shape.call);
-    let count = bytes / ELEMENT_BYTES;
-    let layout = match call.collective {
-        Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {
-            Layout::Regular(count)
-        }
-        _ => Layout::Even(count),
-    };
+    let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
     let lower = |rank| {
         Plan::lower(
             &algorithm.schedule(shape, rank),

@@ -4,8 +4,8 @@ mod race;
 mod store;
 mod team;
 
-use super::bench::bytes;
 use super::bench::report::size;
+use super::bench::{Transport, bytes};
 use crate::names;
 use crate::ranks::Ranks;
 use allhands::policy::{self, predict};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::Store;
-use team::{Request, Team, Transport};
+use team::{Request, Team};
 
 /// Measure what is fastest on this machine, and choose by it from then on
 ///

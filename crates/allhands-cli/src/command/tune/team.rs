@@ -5,6 +5,7 @@
 //! tune ◀── the record, as a line ── rank 0       all of them measure
 //! ```
 
+use crate::command::bench::Transport;
 use crate::command::bench::cell::{self, Cell, Record};
 use crate::command::bench::spread::Spread;
 use crate::names;
@@ -17,15 +18,6 @@ use std::time::Duration;
 
 /// Tells a process that it is a rank of a team.
 const MEMBER: &str = "ALLHANDS_TUNE_MEMBER";
-
-/// What ranks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Transport {
-    /// Threads of this process.
-    Threads,
-    /// Processes that share memory.
-    Shm,
-}
 
 /// What is to be measured.
 #[derive(Debug, Serialize, Deserialize)]

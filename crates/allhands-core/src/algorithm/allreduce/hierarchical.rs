@@ -9,7 +9,7 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
-use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
+use crate::algorithm::phase::nodes::{self, Among, Phase};
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
@@ -54,20 +54,7 @@ const PHASES: &[Phase] = &[
 ];
 
 fn build(b: &mut Builder) {
-    let (node, in_place) = (Division::new(b), b.call().in_place);
-    let (input, output) = (b.input(), b.output());
-    nodes::each_share(b, &node, |b, node| {
-        let runs = node.part_in_share(b.parts());
-        for (at, &phase) in PHASES.iter().enumerate() {
-            // After the first phase everything is where the result will be.
-            let (from, in_place) = if at == 0 {
-                (input, in_place)
-            } else {
-                (output, true)
-            };
-            nodes::vector_phase(b, node, phase, &runs, [from, output], in_place);
-        }
-    });
+    nodes::vector_phases(b, PHASES);
 }
 
 fn claims(shape: &Shape) -> Claims {

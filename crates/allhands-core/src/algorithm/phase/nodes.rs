@@ -209,6 +209,21 @@ pub fn vector_phase(
     phase(b, nodes, (among, collective), &data);
 }
 
+/// A whole vector through phases, each share of it by itself: the first has the input, and leaves in the output what the
+/// others go on with.
+pub fn vector_phases(b: &mut Builder, phases: &[Phase]) {
+    let (node, in_place) = (Division::new(b), b.call().in_place);
+    let (input, output) = (b.input(), b.output());
+    each_share(b, &node, |b, node| {
+        let runs = node.part_in_share(b.parts());
+        let mut from = (input, in_place);
+        for &phase in phases {
+            vector_phase(b, node, phase, &runs, [from.0, output], from.1);
+            from = (output, true);
+        }
+    });
+}
+
 /// What of some runs, which follow one another, lies in `range`.
 fn within(
     runs: &[(u32, u32)],
