@@ -5,6 +5,7 @@ pub mod completions;
 pub mod draw;
 pub mod explain;
 pub mod list;
+mod memory;
 #[cfg(target_os = "linux")]
 pub mod run;
 pub mod simulate;

@@ -27,6 +27,16 @@ pub struct Cell {
     pub fresh: bool,
 }
 
+impl Cell {
+    /// The algorithm as the user types it, with its parameters.
+    pub fn name(&self) -> String {
+        match self.parameters.as_str() {
+            "" => self.algorithm.name.to_string(),
+            parameters => format!("{}:{parameters}", self.algorithm.name),
+        }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
@@ -102,13 +112,9 @@ fn record(cell: &Cell, samples: Samples, transport: Option<&'static str>) -> Rec
             .copied()
             .unwrap_or(f64::NAN)
     };
-    let name = match cell.parameters.as_str() {
-        "" => cell.algorithm.name.to_string(),
-        parameters => format!("{}:{parameters}", cell.algorithm.name),
-    };
     Record {
         collective: cell.algorithm.collective.name().into(),
-        algorithm: name,
+        algorithm: cell.name(),
         ranks: cell.ranks,
         bytes: cell.bytes,
         total_bytes: total_bytes(cell),

@@ -8,6 +8,7 @@ pub(super) mod report;
 pub(super) mod spread;
 mod workload;
 
+use super::memory;
 use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands::launch::Nodes;
@@ -170,10 +171,13 @@ fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(ranks) = arguments.ranks.0.iter().find(|ranks| **ranks > 256) {
         anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
     }
-    let rows = rows(arguments)?;
+    let Rows {
+        cells: rows,
+        left_out,
+    } = rows(arguments)?;
     let cells: usize = rows.iter().map(Vec::len).sum();
     anyhow::ensure!(
-        cells > 0,
+        cells > 0 || !left_out.is_empty(),
         "no algorithm fits; allhands list prints what each requires"
     );
     let (start, budget) = (Instant::now(), budget(arguments));
@@ -193,7 +197,7 @@ fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bar.suspend(|| report::row(&mut out, row).and_then(|()| out.flush()))?;
     }
     bar.finish_and_clear();
-    finish(arguments, &mut out, &records, start)
+    finish(arguments, &mut out, &records, &left_out, start)
 }
 
 /// The time for everything.
@@ -215,6 +219,7 @@ fn finish(
     arguments: &Arguments,
     out: &mut dyn Write,
     records: &[Record],
+    left_out: &[String],
     start: Instant,
 ) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.json {
@@ -222,6 +227,7 @@ fn finish(
     }
     let plots = plot::all(&arguments.plots, records)?;
     let wrong = records.iter().filter(|r| !r.correct).count();
+    report::all_left_out(out, left_out)?;
     report::tail(out, records, plots, &arguments.plots, start.elapsed())?;
     Ok(if wrong == 0 {
         ExitCode::SUCCESS
@@ -265,15 +271,24 @@ fn collectives(arguments: &Arguments) -> anyhow::Result<Vec<Collective>> {
     Ok(collectives)
 }
 
-/// The cells to measure: a row for each collective, number of ranks and size.
-fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
+/// What is to be measured, and what is not.
+struct Rows {
+    /// The cells: a row for each collective, number of ranks and size.
+    cells: Vec<Vec<Cell>>,
+    /// What would need more memory than the machine lends, in words.
+    left_out: Vec<String>,
+}
+
+/// The cells to measure, those that the machine's memory holds.
+fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
     let collectives = collectives(arguments)?;
     let sizes = if arguments.quick {
         vec![8, 4 << 10, 256 << 10]
     } else {
         arguments.bytes.clone()
     };
-    let mut rows = Vec::new();
+    let most_bytes = memory::most();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for &ranks in &arguments.ranks.0 {
         anyhow::ensure!(
             arguments.root < ranks,
@@ -300,16 +315,23 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
                 let mut row = Vec::new();
                 for (algorithm, parameters) in candidates(arguments, collective)? {
                     let shape = names::shape(algorithm, call, &parameters)?;
-                    if algorithm.admits(&shape).is_ok() {
-                        row.push(Cell {
-                            algorithm,
-                            parameters,
-                            ranks,
-                            root,
-                            bytes,
-                            spread: arguments.layout,
-                            fresh: arguments.fresh,
-                        });
+                    if algorithm.admits(&shape).is_err() {
+                        continue;
+                    }
+                    let cell = Cell {
+                        algorithm,
+                        parameters,
+                        ranks,
+                        root,
+                        bytes,
+                        spread: arguments.layout,
+                        fresh: arguments.fresh,
+                    };
+                    let held = memory::of_call(algorithm, &shape, bytes);
+                    if held <= most_bytes {
+                        row.push(cell);
+                    } else {
+                        left_out.push(report::left_out(&cell, held, most_bytes));
                     }
                 }
                 rows.push(row);
@@ -317,7 +339,10 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Vec<Vec<Cell>>> {
         }
     }
     rows.retain(|row| !row.is_empty());
-    Ok(rows)
+    Ok(Rows {
+        cells: rows,
+        left_out,
+    })
 }
 
 fn candidates(

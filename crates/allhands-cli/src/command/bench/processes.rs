@@ -4,7 +4,7 @@
 //! measures with the others; rank 0 prints what came out, or hands it to the command that started it.
 
 use super::cell::Record;
-use super::{Arguments, budget, cell, finish, report, rows, table};
+use super::{Arguments, Rows, budget, cell, finish, report, rows, table};
 use allhands::launch;
 use anyhow::Context;
 use std::io::Write;
@@ -24,12 +24,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pretended = arguments.nodes.map(|nodes| format!(" (nodes {nodes})"));
     let what = format!("processes{}", pretended.unwrap_or_default());
     report::head(&mut out, &arguments.ranks.0, &what)?;
+    let left_out = rows(arguments)?.left_out;
     let mut records = Vec::new();
     for (at, ranks) in arguments.ranks.0.iter().enumerate() {
         let left = budget.saturating_sub(start.elapsed()) / (arguments.ranks.0.len() - at) as u32;
         collect(arguments, *ranks, left, &mut records, &mut out)?;
     }
-    finish(arguments, &mut out, &records, start)
+    finish(arguments, &mut out, &records, &left_out, start)
 }
 
 /// Starts the ranks and reads what rank 0 says, row by row.
@@ -78,11 +79,14 @@ fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .and_then(|text| text.parse().ok());
     let start = Instant::now();
     let budget = collected.map_or_else(|| budget(arguments), Duration::from_secs_f64);
-    let mut rows = rows(arguments)?;
+    let Rows {
+        cells: mut rows,
+        left_out,
+    } = rows(arguments)?;
     rows.retain(|row| row.iter().all(|cell| cell.ranks as usize == comm.size()));
     let cells: usize = rows.iter().map(Vec::len).sum();
     anyhow::ensure!(
-        cells > 0,
+        cells > 0 || !left_out.is_empty(),
         "nothing to measure among {} ranks: start as many as -n says",
         comm.size()
     );
@@ -109,7 +113,7 @@ fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if first && collected.is_none() {
-        return finish(arguments, &mut out, &records, start);
+        return finish(arguments, &mut out, &records, &left_out, start);
     }
     Ok(ExitCode::SUCCESS)
 }

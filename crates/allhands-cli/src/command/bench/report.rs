@@ -1,6 +1,6 @@
 //! The report of a benchmark: a row as soon as it is measured, failures loudly, a summary.
 
-use super::cell::Record;
+use super::cell::{Cell, Record};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -61,6 +61,25 @@ pub fn row(out: &mut dyn Write, row: &[Record]) -> std::io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Says of a cell that the machine's memory does not hold it.
+pub fn left_out(cell: &Cell, held: usize, most: usize) -> String {
+    let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+    format!(
+        "left out {} {}, {} ranks, {} bytes: all ranks would hold {:.1} GiB, and {:.1} (a quarter of the memory) are the most",
+        cell.algorithm.collective,
+        cell.name(),
+        cell.ranks,
+        size(cell.bytes),
+        gib(held),
+        gib(most)
+    )
+}
+
+/// The cells that were left out.
+pub fn all_left_out(out: &mut dyn Write, cells: &[String]) -> std::io::Result<()> {
+    cells.iter().try_for_each(|cell| writeln!(out, "{cell}"))
 }
 
 /// A number of bytes as a person writes it.

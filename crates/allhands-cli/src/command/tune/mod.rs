@@ -6,6 +6,7 @@ mod team;
 
 use super::bench::report::size;
 use super::bench::{Transport, bytes};
+use super::memory;
 use crate::names;
 use crate::ranks::Ranks;
 use allhands::policy::{self, predict};
@@ -232,7 +233,7 @@ fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
                 _ => arguments.bytes.as_slice(),
             };
             for &bytes in sizes {
-                if held(collective, ranks as usize, bytes) <= MOST_BYTES {
+                if memory::of_data(collective, ranks as usize, bytes) <= MOST_BYTES {
                     let crowded = ranks as usize > cores;
                     contests.push(contest(&policy, collective, ranks, crowded, bytes)?);
                 }
@@ -240,23 +241,6 @@ fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
         }
     }
     Ok(contests)
-}
-
-/// The bytes of input and output that all ranks hold together.
-fn held(collective: Collective, ranks: usize, bytes: usize) -> usize {
-    let blocks = match collective {
-        Collective::Barrier => 0,
-        Collective::Scatter | Collective::Gather => 2 * ranks,
-        Collective::Allgather => (1 + ranks) * ranks,
-        Collective::Alltoall => 2 * ranks * ranks,
-        Collective::Broadcast
-        | Collective::ReduceScatter
-        | Collective::Reduce
-        | Collective::Allreduce
-        | Collective::Scan
-        | Collective::Exscan => 2 * ranks,
-    };
-    blocks.saturating_mul(bytes)
 }
 
 fn contest(
