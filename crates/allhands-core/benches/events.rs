@@ -46,9 +46,9 @@ fn measured(plans: &[Plan]) -> (u64, f64) {
     let mut events = 0;
     let mut times: Vec<f64> = (0..5)
         .map(|_| {
-            let mut network = Flat::new(plans.len() as u32, 1_000_000, gap);
+            let mut network = Flat::new(plans.len() as u32, 1_000_000, gap, processor);
             let start = Instant::now();
-            let outcome = simulate(plans, processor, &mut network).expect("it ends");
+            let outcome = simulate(plans, &mut network).expect("it ends");
             events = outcome.events;
             start.elapsed().as_secs_f64() * 1e9 / events as f64
         })

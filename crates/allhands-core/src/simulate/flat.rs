@@ -3,7 +3,7 @@
 //! LogGP's (C 3.1): a message occupies its sender's port for `gap`, travels for `latency_ps`, and occupies its receiver's port
 //! for as long; with no latency and the gap α + nβ it is Hockney's (T 3), single-ported and full duplex.
 
-use super::network::{Envelope, Event, Network};
+use super::network::{Envelope, Event, Network, Processor, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use alloc::vec;
@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 pub struct Flat {
     latency_ps: u64,
     gap: Linear,
+    processor: Processor,
     /// When the ports of each rank, out and in, are free again.
     ports: Vec<[Moment; 2]>,
     /// How long each message that is under way occupies a port, by its number.
@@ -23,10 +24,11 @@ pub struct Flat {
 impl Flat {
     /// A network in which nothing is under way.
     #[must_use]
-    pub fn new(ranks: u32, latency_ps: u64, gap: Linear) -> Flat {
+    pub fn new(ranks: u32, latency_ps: u64, gap: Linear, processor: Processor) -> Flat {
         Flat {
             latency_ps,
             gap,
+            processor,
             ports: vec![[0; 2]; ranks as usize],
             occupied_ps: Vec::new(),
         }
@@ -42,6 +44,11 @@ pub struct Head {
 
 impl Network for Flat {
     type Event = Head;
+
+    #[inline]
+    fn takes_ps(&self, _: u32, work: Work) -> u64 {
+        self.processor.takes_ps(work)
+    }
 
     #[inline]
     fn send(

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The same interpreter as on real transports ([`progress`](crate::progress)) takes each rank further; what an operation costs,
-//! the rank's [`Processor`] and a [`Network`] say. The same input gives the same result, to the picosecond: events of one
+//! a [`Network`] says: of its processors and of what lies between. The same input gives the same result, to the picosecond: events of one
 //! moment happen in the order in which they were caused.
 
 mod flags;
@@ -25,10 +25,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use flat::{Flat, Head};
-pub use network::{Envelope, Event, Network};
+pub use network::{Envelope, Event, Network, Processor, Work};
 pub use queue::{Moment, Queue};
 pub use time::Linear;
-pub use world::Processor;
 
 /// What a simulation gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +89,6 @@ impl core::error::Error for SimulateError {}
 ///
 /// # Errors
 /// What keeps a rank from its end.
-pub fn simulate<N: Network>(
-    plans: &[Plan],
-    processor: Processor,
-    network: &mut N,
-) -> Result<Outcome, SimulateError> {
-    world::run(plans, processor, network)
+pub fn simulate<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome, SimulateError> {
+    world::run(plans, network)
 }

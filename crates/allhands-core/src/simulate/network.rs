@@ -1,6 +1,7 @@
-//! Networks: who carries messages, and when they arrive.
+//! Networks: who carries messages, when they arrive, and what processors have to do for it.
 
 use super::queue::{Moment, Queue};
+use super::time::Linear;
 
 /// A message as a network sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,84 @@ pub struct Envelope {
     pub to: u32,
     /// Its length in bytes.
     pub bytes: u64,
+}
+
+/// What a rank's processor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Sends a message.
+    Send {
+        /// The receiver.
+        to: u32,
+        /// Its length.
+        bytes: u64,
+    },
+    /// Starts a put, of a plain or a combining one.
+    Put {
+        /// The rank whose window it is.
+        to: u32,
+        /// Its length.
+        bytes: u64,
+    },
+    /// Starts a get, of a plain or a combining one.
+    Get {
+        /// The rank whose window it is.
+        from: u32,
+        /// Its length.
+        bytes: u64,
+    },
+    /// Raises a flag of another rank.
+    Notify {
+        /// That rank.
+        to: u32,
+    },
+    /// Takes in a message that is there.
+    Receive {
+        /// The sender.
+        from: u32,
+        /// Its length.
+        bytes: u64,
+    },
+    /// Copies.
+    Copy {
+        /// So much.
+        bytes: u64,
+    },
+    /// Combines two operands.
+    Reduce {
+        /// The length of one.
+        bytes: u64,
+    },
+}
+
+/// What a rank's processor takes for what it does, one thing after another, wherever the peer is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Processor {
+    /// To send a message, to start a put or a get, or to notify: LogP's o on the sender.
+    pub send: Linear,
+    /// To receive one.
+    pub receive: Linear,
+    /// To copy.
+    pub copy: Linear,
+    /// To combine two operands, by the length of one.
+    pub reduce: Linear,
+}
+
+impl Processor {
+    /// How long it is busy with `work`, in picoseconds.
+    #[inline]
+    #[must_use]
+    pub fn takes_ps(&self, work: Work) -> u64 {
+        match work {
+            Work::Send { bytes, .. } | Work::Put { bytes, .. } | Work::Get { bytes, .. } => {
+                self.send.of(bytes)
+            }
+            Work::Notify { .. } => self.send.of(0),
+            Work::Receive { bytes, .. } => self.receive.of(bytes),
+            Work::Copy { bytes } => self.copy.of(bytes),
+            Work::Reduce { bytes } => self.reduce.of(bytes),
+        }
+    }
 }
 
 /// Something that happens.
@@ -28,10 +107,13 @@ pub enum Event<E> {
     Inside(E),
 }
 
-/// What carries messages: a model of a machine's network.
+/// A model of a machine: what carries messages, and what processors take for their part.
 pub trait Network {
     /// What happens inside.
     type Event: Copy;
+
+    /// How long the processor of `rank` is busy with `work`, in picoseconds.
+    fn takes_ps(&self, rank: u32, work: Work) -> u64;
 
     /// Takes on a message that its sender has ready at `at_ps`, which may be later than now; says when the sender may use its
     /// memory again, if that is known, and otherwise puts [`Event::Sent`] into the queue for that.

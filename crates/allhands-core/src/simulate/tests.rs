@@ -31,8 +31,8 @@ fn hockney(plans: &[Plan]) -> Outcome {
         },
         ..Processor::default()
     };
-    let mut network = Flat::new(plans.len() as u32, 0, gap);
-    simulate(plans, processor, &mut network).expect("it ends")
+    let mut network = Flat::new(plans.len() as u32, 0, gap, processor);
+    simulate(plans, &mut network).expect("it ends")
 }
 
 fn named(collective: Collective, name: &str, ranks: u32, count: usize) -> Vec<Plan> {
@@ -75,8 +75,8 @@ fn a_message_pays_overhead_latency_and_gap() {
         receive: linear(70, 0),
         ..Processor::default()
     };
-    let mut network = Flat::new(2, 1000, linear(10, 1000));
-    let outcome = simulate(&plans, processor, &mut network).expect("it ends");
+    let mut network = Flat::new(2, 1000, linear(10, 1000), processor);
+    let outcome = simulate(&plans, &mut network).expect("it ends");
     assert_eq!(outcome.ends_ps, [100 + 90, 100 + 1000 + 90 + 70]);
     assert_eq!((outcome.messages, outcome.bytes), (1, 80));
 }
@@ -114,7 +114,7 @@ fn a_message_that_nobody_receives_is_named() {
         .strands
         .iter_mut()
         .for_each(|strand| *strand = (0, 0));
-    let mut network = Flat::new(2, 0, Linear::default());
-    let error = simulate(&plans, Processor::default(), &mut network).unwrap_err();
+    let mut network = Flat::new(2, 0, Linear::default(), Processor::default());
+    let error = simulate(&plans, &mut network).unwrap_err();
     assert_eq!(error, SimulateError::Unexpected { from: 0, to: 1 });
 }

@@ -2,27 +2,13 @@
 
 use super::flags::Flags;
 use super::lanes::Lanes;
-use super::network::{Envelope, Event, Network};
+use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
-use super::time::Linear;
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{OpKind, Plan};
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// What a rank's processor takes for what it does, one thing after another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Processor {
-    /// To send a message: LogP's o on the sender.
-    pub send: Linear,
-    /// To receive one.
-    pub receive: Linear,
-    /// To copy.
-    pub copy: Linear,
-    /// To combine two operands, by the length of one.
-    pub reduce: Linear,
-}
 
 /// Not done before this is known.
 const NEVER: Moment = Moment::MAX;
@@ -78,7 +64,6 @@ struct Rank {
 /// Ranks, their processors, and everything between them.
 struct World<'a, N: Network> {
     plans: &'a [Plan],
-    processor: Processor,
     network: &'a mut N,
     queue: Queue<Event<N::Event>>,
     ranks: Vec<Rank>,
@@ -96,12 +81,8 @@ struct World<'a, N: Network> {
 ///
 /// # Errors
 /// What keeps a rank from its end.
-pub(super) fn run<N: Network>(
-    plans: &[Plan],
-    processor: Processor,
-    network: &mut N,
-) -> Result<Outcome, SimulateError> {
-    let mut world = World::new(plans, processor, network);
+pub(super) fn run<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome, SimulateError> {
+    let mut world = World::new(plans, network);
     let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
     for rank in 0..plans.len() as u32 {
         world.queue.push(0, Event::Wake(rank));
@@ -128,7 +109,7 @@ pub(super) fn run<N: Network>(
 }
 
 impl<'a, N: Network> World<'a, N> {
-    fn new(plans: &'a [Plan], processor: Processor, network: &'a mut N) -> World<'a, N> {
+    fn new(plans: &'a [Plan], network: &'a mut N) -> World<'a, N> {
         let mut ops = 0;
         let rank = |plan: &Plan| {
             let first_op = ops;
@@ -145,7 +126,6 @@ impl<'a, N: Network> World<'a, N> {
         let ranks = plans.iter().map(rank).collect();
         World {
             plans,
-            processor,
             network,
             queue: Queue::default(),
             ranks,
@@ -190,8 +170,9 @@ impl<'a, N: Network> World<'a, N> {
         }
     }
 
-    /// Occupies a rank's processor, as soon as it is free, for `time_ps`; gives when that is over.
-    fn occupy(&mut self, rank: u32, time_ps: u64) -> Moment {
+    /// Has a rank's processor do something as soon as it is free; gives when that is over.
+    fn occupy(&mut self, rank: u32, work: Work) -> Moment {
+        let time_ps = self.network.takes_ps(rank, work);
         let free_ps = &mut self.ranks[rank as usize].free_ps;
         *free_ps = self.queue.now_ps().max(*free_ps) + time_ps;
         *free_ps
@@ -248,7 +229,10 @@ impl<'a, N: Network> World<'a, N> {
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
             Load::Answer | Load::Sight(_) => self.queue.now_ps(),
-            _ => self.occupy(from, self.processor.send.of(bytes)),
+            Load::Lane(_) => self.occupy(from, Work::Send { to, bytes }),
+            Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
+            Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
+            Load::Notice(_) => self.occupy(from, Work::Notify { to }),
         };
         let message = Message {
             from,
@@ -324,7 +308,7 @@ impl<'a, N: Network> World<'a, N> {
             }
             Load::Put => None,
             Load::PutReduce => {
-                let end_ps = self.occupy(to, self.processor.reduce.of(bytes));
+                let end_ps = self.occupy(to, Work::Reduce { bytes });
                 self.known(from, ticket, end_ps)
             }
             Load::Request => {
@@ -351,14 +335,17 @@ impl<'a, N: Network> World<'a, N> {
     /// The data of a receive or a get are there: the processor takes them in, and combines them if it has to; gives when that
     /// is done.
     fn take_in(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
-        let (receive, reduce) = (self.processor.receive, self.processor.reduce);
-        let time_ps = match self.plans[rank as usize].ops[ticket as usize].kind {
-            OpKind::RecvReduce { .. } => receive.of(bytes) + reduce.of(bytes),
-            OpKind::GetReduce { .. } => reduce.of(bytes),
-            OpKind::Get { .. } => 0,
-            _ => receive.of(bytes),
-        };
-        self.occupy(rank, time_ps)
+        let kind = self.plans[rank as usize].ops[ticket as usize].kind;
+        match kind {
+            OpKind::Recv { from, .. } => self.occupy(rank, Work::Receive { from, bytes }),
+            OpKind::RecvReduce { from, .. } => {
+                self.occupy(rank, Work::Receive { from, bytes });
+                self.occupy(rank, Work::Reduce { bytes })
+            }
+            OpKind::GetReduce { .. } => self.occupy(rank, Work::Reduce { bytes }),
+            // A get is the network's alone, and nothing else is taken in.
+            _ => self.queue.now_ps(),
+        }
     }
 
     /// A rank sees a flag raised; if it waits for that, it may go on.
@@ -411,8 +398,8 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
                 let over = world.flags.wait(rank, (at, flag), count, ticket);
                 over.then(|| world.queue.now_ps())
             }
-            OpKind::Copy => Some(world.occupy(rank, world.processor.copy.of(bytes))),
-            OpKind::Reduce => Some(world.occupy(rank, world.processor.reduce.of(bytes))),
+            OpKind::Copy => Some(world.occupy(rank, Work::Copy { bytes })),
+            OpKind::Reduce => Some(world.occupy(rank, Work::Reduce { bytes })),
             // The interpreter's own matter.
             OpKind::Await { .. } => return Ok(Status::Done),
         };

@@ -1,6 +1,7 @@
 //! Machines as files: built in, or the user's own.
 
-use allhands_core::simulate::{Flat, Linear, Processor};
+use allhands_core::schedule::Plan;
+use allhands_core::simulate::{Flat, Linear, Outcome, Processor, SimulateError, simulate};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
@@ -90,18 +91,27 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Its network between so many ranks, with nothing under way.
-    pub fn network(&self, ranks: u32) -> Flat {
-        let Network::Flat {
-            latency_us,
-            message_us,
-            byte_ns,
-        } = self.network;
-        Flat::new(ranks, picoseconds(latency_us), linear(message_us, byte_ns))
+    /// Runs the plans of all ranks on it.
+    ///
+    /// # Errors
+    /// What keeps a rank from its end.
+    pub fn simulate(&self, plans: &[Plan]) -> Result<Outcome, SimulateError> {
+        let ranks = plans.len() as u32;
+        match self.network {
+            Network::Flat {
+                latency_us,
+                message_us,
+                byte_ns,
+            } => {
+                let (latency_ps, gap) = (picoseconds(latency_us), linear(message_us, byte_ns));
+                let mut flat = Flat::new(ranks, latency_ps, gap, self.processor());
+                simulate(plans, &mut flat)
+            }
+        }
     }
 
     /// What a rank's processor takes.
-    pub fn processor(&self) -> Processor {
+    fn processor(&self) -> Processor {
         let times = &self.processor;
         Processor {
             send: linear(times.send_us, 0.0),

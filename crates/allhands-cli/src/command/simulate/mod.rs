@@ -1,6 +1,6 @@
 //! `allhands simulate`: calls run in virtual time on the model of a machine.
 
-mod machine;
+pub(super) mod machine;
 
 use super::bench::report;
 use crate::ranks::Ranks;
@@ -9,7 +9,6 @@ use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
-use allhands_core::simulate::{self, Outcome};
 use anyhow::{Context, ensure};
 use machine::Machine;
 use serde::Serialize;
@@ -234,8 +233,7 @@ fn simulated(
     }
     let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
     let plans = plans.with_context(what)?;
-    let mut network = machine.network(call.ranks);
-    let outcome: Outcome = simulate::simulate(&plans, machine.processor(), &mut network)?;
+    let outcome = machine.simulate(&plans)?;
     Ok(Record {
         collective: call.collective.name(),
         algorithm: name.to_string(),
