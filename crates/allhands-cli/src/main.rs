@@ -27,6 +27,7 @@ enum Command {
     Draw(command::draw::Arguments),
     Explain(command::explain::Arguments),
     Simulate(command::simulate::Arguments),
+    Reproduce(command::reproduce::Arguments),
     Bench(command::bench::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Draw(arguments) => command::draw::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Simulate(arguments) => command::simulate::run(&arguments),
+        Command::Reproduce(arguments) => command::reproduce::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -1,0 +1,80 @@
+//! `allhands reproduce`: a paper's experiments run again on the model of its machine, beside what the paper prints.
+
+use crate::output;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run a paper's experiments again, on the model of its machine
+///
+/// For every number that the paper prints: the paper's, ours, and the ratio of ours to the paper's. A number by which
+/// a constant of the machine was set is marked; its ratio says nothing of the model.
+///
+/// Exit status 2 when the arguments are wrong.
+///
+/// Examples:
+///   allhands reproduce bluegene --json bluegene.json
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The paper
+    #[arg(value_enum)]
+    paper: Paper,
+
+    /// Write a JSON array of {table, row, column, paper, ours, ratio, used_to_fit} ('-': standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// A paper whose experiments can be run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Paper {}
+
+/// A number that a paper prints, and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// The paper's table or figure.
+    pub table: &'static str,
+    /// The row.
+    pub row: String,
+    /// The column.
+    pub column: String,
+    /// What the paper prints.
+    pub paper: f64,
+    /// What the simulation gives.
+    pub ours: f64,
+    /// Ours by the paper's.
+    pub ratio: f64,
+    /// Whether a constant of the machine was set by it.
+    pub used_to_fit: bool,
+}
+
+/// Runs a paper's experiments and prints them.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out: Box<dyn Write> = match &arguments.json {
+        Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
+        _ => Box::new(std::io::stdout().lock()),
+    };
+    let entries: Vec<Entry> = match arguments.paper {};
+    writeln!(
+        out,
+        "{:<10}{:<28}{:<20}{:>12}{:>12}{:>8}",
+        "table", "row", "column", "paper", "ours", "ratio"
+    )?;
+    for entry in &entries {
+        let Entry {
+            table, row, column, ..
+        } = entry;
+        let fitted = if entry.used_to_fit { "  fitted" } else { "" };
+        writeln!(
+            out,
+            "{table:<10}{row:<28}{column:<20}{:>12.2}{:>12.2}{:>8.2}{fitted}",
+            entry.paper, entry.ours, entry.ratio
+        )?;
+    }
+    if let Some(file) = &arguments.json {
+        output::write_json(file, &entries)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
