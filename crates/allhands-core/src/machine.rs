@@ -1,4 +1,4 @@
-//! The machine as far as algorithms see it: which ranks share a node.
+//! The machine as far as algorithms see it: which ranks share a node, and what hardware they share.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -22,6 +22,55 @@ enum Kind {
     /// At least two, outermost first.
     Levels(Vec<u32>),
     Sizes(Vec<u32>),
+}
+
+/// Hardware in which all ranks of a machine meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fabric {
+    /// A network that combines what comes up and sends down what is combined (B 2.1, 4).
+    Tree,
+    /// Wires that tell all when all have raised them, and carry no data (B 2.1, 4).
+    Interrupt,
+}
+
+impl Fabric {
+    /// All of them.
+    pub const ALL: [Fabric; 2] = [Fabric::Tree, Fabric::Interrupt];
+
+    /// Its name in a schedule's text.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fabric::Tree => "tree",
+            Fabric::Interrupt => "interrupt",
+        }
+    }
+}
+
+/// Which fabrics a machine has, for the ranks of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fabrics {
+    /// [`Fabric::Tree`].
+    pub tree: bool,
+    /// [`Fabric::Interrupt`].
+    pub interrupt: bool,
+}
+
+impl Fabrics {
+    /// Both.
+    pub const ALL: Fabrics = Fabrics {
+        tree: true,
+        interrupt: true,
+    };
+
+    /// Whether `fabric` is there.
+    #[must_use]
+    pub const fn has(self, fabric: Fabric) -> bool {
+        match fabric {
+            Fabric::Tree => self.tree,
+            Fabric::Interrupt => self.interrupt,
+        }
+    }
 }
 
 /// Why a text says no nodes, or nodes are not those of a call.

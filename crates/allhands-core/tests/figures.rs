@@ -77,7 +77,8 @@ fn every_algorithm_can_be_drawn_in_every_style() {
             for setting in algorithm.settings {
                 let shape = algorithm
                     .shape(Call::new(algorithm.collective, ranks), setting)
-                    .unwrap();
+                    .unwrap()
+                    .with(algorithm.fabrics());
                 if algorithm.admits(&shape).is_err() {
                     continue;
                 }

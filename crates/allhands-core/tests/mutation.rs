@@ -77,7 +77,8 @@ impl Subject {
         };
         let shape = algorithm
             .shape(call, setting)
-            .expect("a registered setting");
+            .expect("a registered setting")
+            .with(algorithm.fabrics());
         // The strictest operator that it admits, as in `verify`.
         let commutative = !(algorithm.ordered)(&shape);
         let call = Call {
@@ -175,7 +176,7 @@ fn peer_of(op: &mut Op) -> Option<&mut u32> {
         | OpKind::GetReduce { from: peer, .. }
         | OpKind::Notify { to: peer, .. }
         | OpKind::Wait { at: peer, .. } => Some(peer),
-        OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
+        OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
     }
 }
 
@@ -191,6 +192,7 @@ fn kind_name(op: &Op) -> &'static str {
         OpKind::Send { .. } => "send",
         OpKind::Recv { .. } => "recv",
         OpKind::RecvReduce { .. } => "recv-reduce",
+        OpKind::Combine { .. } => "combine",
         OpKind::Copy => "copy",
         OpKind::Reduce => "reduce",
         OpKind::Put { .. } => "put",

@@ -42,7 +42,8 @@ fn named_algorithm(document: &Document) -> Option<(&'static Algorithm, Shape)> {
         .unwrap_or_else(|e| panic!("{e}"));
     let nodes = words.iter().find_map(|word| word.strip_prefix("nodes="));
     let nodes = nodes.map_or(Ok(Nodes::one()), str::parse);
-    Some((algorithm, shape.on(nodes.unwrap_or_else(|e| panic!("{e}")))))
+    let shape = shape.on(nodes.unwrap_or_else(|e| panic!("{e}")));
+    Some((algorithm, shape.with(algorithm.fabrics())))
 }
 
 /// The parameters that a document's header names.
@@ -143,7 +144,8 @@ fn update(path: &Path) {
         let shape = algorithm
             .shape(call, "")
             .expect("the default setting is right");
-        (algorithm, shape.on(nodes), String::new())
+        let shape = shape.on(nodes).with(algorithm.fabrics());
+        (algorithm, shape, String::new())
     } else {
         // What the file says may be outdated; its header is not.
         let document = parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -2,6 +2,7 @@
 
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Fabric;
 use allhands_core::parameters::Parameters;
 use allhands_core::schedule::text::{Directive, Document, ParseError, parse, print};
 use allhands_core::schedule::{Blocks, Builder, Schedule, Shape, Side, Space, Units};
@@ -38,7 +39,8 @@ fn every_algorithm_round_trips() {
                         };
                         let shape = algorithm
                             .shape(call, setting)
-                            .expect("a registered setting");
+                            .expect("a registered setting")
+                            .with(algorithm.fabrics());
                         if algorithm.admits(&shape).is_err() {
                             continue;
                         }
@@ -116,6 +118,16 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
     b.get_from(peer, window.at(3), vector.at(11));
     b.reduce(vector.at(0), vector.at(1), output.at(2));
     b.strand(|_| ());
+    b.step();
+    b.send(peer, vector.at(8));
+    b.send_deposited(peer, vector.at(8));
+    b.send_token(peer);
+    b.send_token_deposited(peer);
+    b.meet(Fabric::Interrupt);
+    b.combine(Fabric::Tree, vector.at(8), vector.at(9));
+    b.combine_converted(Fabric::Tree, vector.at(8), vector.at(10));
+    b.combine_others(Fabric::Tree, vector.at(11));
+    b.combine_for_others(Fabric::Tree, vector.at(0));
     b.finish()
 }
 
@@ -127,6 +139,7 @@ fn everything() -> Document {
     };
     let shape = Shape {
         nodes: Default::default(),
+        fabrics: Default::default(),
         call,
         parameters: Parameters::new(),
     };
@@ -154,6 +167,12 @@ fn everything_round_trips() {
         "channel 1",
         "out[0 advance 1]",
         "strand 2 { }",
+        "send to 1 port 0 deposited scratch[8]",
+        "send to 1 port 0 deposited token",
+        "combine interrupt token",
+        "combine tree scratch[8] into scratch[9]",
+        "combine tree converted scratch[8] into scratch[10]",
+        "combine tree others into scratch[11]",
         "call allreduce ranks 2 ordered in-place",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
@@ -196,7 +215,7 @@ fn misspelt_words_are_named_at_their_places() {
         ),
         (
             one("strand 0 { step { sned to 0 } }"),
-            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'",
+            "line 3, column 28: unexpected 'sned'; right would be an operation (send, recv, recv-reduce, combine, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'",
         ),
     ]);
 }

@@ -89,7 +89,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
         parameters,
     )?
-    .on(arguments.nodes.clone());
+    .on(arguments.nodes.clone())
+    .with(algorithm.fabrics());
     algorithm
         .admits(&shape)
         .map_err(|why| anyhow!("{collective} {}: {why}", algorithm.name))?;

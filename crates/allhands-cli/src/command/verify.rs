@@ -171,7 +171,7 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
                 let shape = names::shape(algorithm, call, parameters)?;
                 let printed = print_parameters(algorithm.keys, &shape.parameters);
                 for nodes in nodes(algorithm, parameters, &call, arguments) {
-                    let shape = shape.clone().on(nodes);
+                    let shape = shape.clone().on(nodes).with(algorithm.fabrics());
                     if algorithm.admits(&shape).is_ok() {
                         cases.push(Case {
                             algorithm,

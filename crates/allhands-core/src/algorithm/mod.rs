@@ -23,7 +23,7 @@ pub mod scatter;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 
 use crate::call::{Call, Collective};
-use crate::machine::{Nodes, NodesError};
+use crate::machine::{Fabric, Fabrics, Nodes, NodesError};
 use crate::schedule::{Builder, Schedule, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -49,6 +49,8 @@ pub enum Requirement {
     AllCounts,
     /// That it is said which ranks share a node; where nothing is said, all share one.
     Nodes,
+    /// Hardware in which all ranks meet.
+    Fabric(Fabric),
 }
 
 impl Requirement {
@@ -60,6 +62,8 @@ impl Requirement {
             Requirement::Window => "window",
             Requirement::AllCounts => "all-counts",
             Requirement::Nodes => "nodes",
+            Requirement::Fabric(Fabric::Tree) => "combining-tree",
+            Requirement::Fabric(Fabric::Interrupt) => "global-interrupt",
         }
     }
 }
@@ -86,6 +90,8 @@ pub enum Unsuitable {
     NoRanks,
     /// The nodes are not those of this number of ranks.
     OtherNodes(NodesError),
+    /// The machine does not have the hardware, for these ranks.
+    NoFabric(Fabric),
 }
 
 impl fmt::Display for Unsuitable {
@@ -106,6 +112,11 @@ impl fmt::Display for Unsuitable {
             }
             Unsuitable::OtherNodes(error) => error.fmt(f),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
+            Unsuitable::NoFabric(fabric) => write!(
+                f,
+                "needs a machine with a {}, such as bluegene-l",
+                Requirement::Fabric(*fabric).name()
+            ),
         }
     }
 }
@@ -183,6 +194,7 @@ impl Algorithm {
             call,
             parameters: parse_parameters(self.keys, text)?,
             nodes: Nodes::one(),
+            fabrics: Fabrics::default(),
         })
     }
 
@@ -193,6 +205,16 @@ impl Algorithm {
             Nodes::samples(ranks)
         } else {
             vec![Nodes::one()]
+        }
+    }
+
+    /// The hardware that it requires: what a machine has on which it is proved.
+    #[must_use]
+    pub fn fabrics(&self) -> Fabrics {
+        let needs = |fabric| self.requires.contains(&Requirement::Fabric(fabric));
+        Fabrics {
+            tree: needs(Fabric::Tree),
+            interrupt: needs(Fabric::Interrupt),
         }
     }
 
@@ -216,6 +238,12 @@ impl Algorithm {
         shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
+        }
+        let missing = |fabric: &Fabric| {
+            self.requires.contains(&Requirement::Fabric(*fabric)) && !shape.fabrics.has(*fabric)
+        };
+        if let Some(fabric) = Fabric::ALL.into_iter().find(missing) {
+            return Err(Unsuitable::NoFabric(fabric));
         }
         if !commutative && self.collective.reduces() && !(self.ordered)(shape) {
             return Err(Unsuitable::NonCommutative);

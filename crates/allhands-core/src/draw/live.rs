@@ -20,6 +20,7 @@ fn writes(op: &Op) -> Option<List> {
     match op.kind {
         OpKind::Recv { .. }
         | OpKind::RecvReduce { .. }
+        | OpKind::Combine { .. }
         | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Get { .. }
@@ -41,6 +42,7 @@ fn reads(op: &Op) -> Vec<List> {
         | OpKind::PutReduce { .. }
         | OpKind::RecvReduce { .. }
         | OpKind::GetReduce { .. }
+        | OpKind::Combine { .. }
         | OpKind::Copy => [op.from].into(),
         OpKind::Reduce => [op.from, op.other].into(),
         OpKind::Recv { .. }

@@ -20,7 +20,7 @@ pub struct Builder {
     step_start: usize,
     /// In the body of a repeat: where its steps end so far.
     repeated_steps: Option<Vec<u32>>,
-    port: u8,
+    pub(super) port: u8,
     pub(super) channel: u16,
     staged: Option<Blocks>,
     views: bool,
@@ -200,6 +200,7 @@ impl Builder {
             to,
             channel: self.channel,
             port: self.port,
+            deposited: false,
         };
         self.push(kind, from.sets(), &[], &[]);
     }
@@ -237,6 +238,7 @@ impl Builder {
             to,
             channel: self.channel,
             port: self.port,
+            deposited: false,
         };
         self.push_always(kind, [List::default(); 3]);
     }

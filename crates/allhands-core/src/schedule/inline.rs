@@ -235,7 +235,8 @@ impl Inlined<'_> {
                 *rank = (self.group.rank)(*rank);
                 *flag += self.reserved.first_flag;
             }
-            OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
+            // All ranks of the machine meet in a fabric, so nothing that uses one is a group's.
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
         }
         kind
     }

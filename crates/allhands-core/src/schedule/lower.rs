@@ -130,6 +130,7 @@ fn send_first(step: &mut [PlanOp]) {
         | OpKind::GetReduce { .. }
         | OpKind::Notify { .. }
         | OpKind::Wait { .. }
+        | OpKind::Combine { .. }
         | OpKind::Await { .. } => None,
     };
     if step.iter().all(|op| place(op).is_some()) {

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod builder;
+mod hardware;
 mod inline;
 mod layout;
 mod lower;

@@ -1,6 +1,7 @@
 //! Operations and the schedule that holds them.
 
 use super::{Blocks, List, Region, Space, Units, repeat};
+use crate::machine::Fabric;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -38,6 +39,10 @@ pub enum OpKind {
         channel: u16,
         /// The port (rail) that carries it.
         port: u8,
+        /// Whether it is the copy that packets leave behind at a node that they pass (B 3.1's deposit bit): those of the
+        /// nearest send before it in its step that is no such copy, and has the same data. Where packets leave no
+        /// copies it is a message like any other.
+        deposited: bool,
     },
     /// Receives from rank `from` into `into`.
     Recv {
@@ -58,6 +63,17 @@ pub enum OpKind {
         port: u8,
         /// The side on which the received operand stands.
         side: Side,
+    },
+    /// Meets all other ranks in the machine's own hardware: gives `from`, if this rank gives anything, and gets into
+    /// `into` what all that gave have given, combined. A rank's n-th meeting in a fabric is every other rank's n-th.
+    Combine {
+        /// Where they meet.
+        fabric: Fabric,
+        /// Whether this rank gives; who does not waits only for those that do.
+        gives: bool,
+        /// Whether the processor first turns what it gives into the fixed-point numbers that the hardware combines, and
+        /// what it gets back (B 4).
+        converted: bool,
     },
     /// Copies `from` into `into`.
     Copy,

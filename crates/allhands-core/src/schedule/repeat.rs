@@ -137,6 +137,7 @@ fn one_sided(op: &Op) -> bool {
             | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Wait { .. }
+            | OpKind::Combine { .. }
             | OpKind::Await { .. }
     )
 }
@@ -149,9 +150,10 @@ fn touched(schedule: &Schedule, op: &Op) -> [Vec<Blocks>; 2] {
             [list(op.from), Vec::new()]
         }
         OpKind::Recv { .. } | OpKind::Get { .. } => [Vec::new(), list(op.into)],
-        OpKind::RecvReduce { .. } | OpKind::GetReduce { .. } | OpKind::Copy => {
-            [list(op.from), list(op.into)]
-        }
+        OpKind::RecvReduce { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Combine { .. }
+        | OpKind::Copy => [list(op.from), list(op.into)],
         OpKind::Reduce => {
             let mut reads = list(op.from);
             reads.extend(list(op.other));

@@ -1,7 +1,7 @@
 //! The shape: a call with an algorithm's parameters.
 
 use crate::call::Call;
-use crate::machine::Nodes;
+use crate::machine::{Fabrics, Nodes};
 use crate::parameters::Parameters;
 
 /// A call together with the parameters of the algorithm that serves it: all that a schedule depends
@@ -14,6 +14,8 @@ pub struct Shape {
     pub parameters: Parameters,
     /// Which ranks share a node; the same on every rank.
     pub nodes: Nodes,
+    /// The hardware in which all ranks can meet; the same on every rank.
+    pub fabrics: Fabrics,
 }
 
 impl Shape {
@@ -21,6 +23,12 @@ impl Shape {
     #[must_use]
     pub fn on(self, nodes: Nodes) -> Shape {
         Shape { nodes, ..self }
+    }
+
+    /// The same call on a machine with these fabrics.
+    #[must_use]
+    pub fn with(self, fabrics: Fabrics) -> Shape {
+        Shape { fabrics, ..self }
     }
 
     /// The value of `key`, or 0 where the algorithm does not have it.

@@ -13,6 +13,7 @@
 mod flags;
 mod flat;
 mod lanes;
+mod meetings;
 mod network;
 mod queue;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod tests;
 mod time;
 mod world;
 
+use crate::machine::Fabric;
 use crate::schedule::Plan;
 use alloc::vec::Vec;
 use core::fmt;
@@ -59,6 +61,11 @@ pub enum SimulateError {
         /// The rank.
         rank: u32,
     },
+    /// The machine has no such hardware for ranks to meet in.
+    NoFabric {
+        /// The hardware.
+        fabric: Fabric,
+    },
     /// A rank is sent what it never receives.
     Unexpected {
         /// The sender.
@@ -74,6 +81,11 @@ impl fmt::Display for SimulateError {
             SimulateError::Waits { rank } => write!(
                 f,
                 "rank {rank} waits for what never comes; allhands verify says what is wrong with the schedule"
+            ),
+            SimulateError::NoFabric { fabric } => write!(
+                f,
+                "the machine has no {} for all ranks to meet in; bluegene-l has",
+                fabric.name()
             ),
             SimulateError::Unexpected { from, to } => write!(
                 f,

@@ -2,6 +2,7 @@
 
 use super::queue::{Moment, Queue};
 use super::time::Linear;
+use crate::machine::Fabric;
 
 /// A message as a network sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Envelope {
     pub to: u32,
     /// Its length in bytes.
     pub bytes: u64,
+    /// The number of the message whose packets leave this one behind where they pass, if it is such a copy.
+    pub carrier: Option<u32>,
 }
 
 /// What a rank's processor does.
@@ -114,6 +117,20 @@ pub trait Network {
 
     /// How long the processor of `rank` is busy with `work`, in picoseconds.
     fn takes_ps(&self, rank: u32, work: Work) -> u64;
+
+    /// Whether packets can leave copies at the nodes that they pass (B 3.1's deposit bit). Where they cannot, such copies are
+    /// messages like others, and [`Envelope::carrier`] is never said.
+    fn deposits(&self) -> bool {
+        false
+    }
+
+    /// How long a meeting of all ranks in `fabric` takes, with `bytes` bytes of data from each, which are `converted` to
+    /// fixed point and back or not, from the moment at which the last that gives has come, in picoseconds; `None` where
+    /// there is no such hardware. The processors are busy with it.
+    fn meeting_ps(&self, fabric: Fabric, bytes: u64, converted: bool) -> Option<u64> {
+        let _ = (fabric, bytes, converted);
+        None
+    }
 
     /// Takes on a message that its sender has ready at `at_ps`, which may be later than now; says when the sender may use its
     /// memory again, if that is known, and otherwise puts [`Event::Sent`] into the queue for that.

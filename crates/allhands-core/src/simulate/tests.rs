@@ -3,8 +3,9 @@
 use super::*;
 use crate::algorithm::{self, Algorithm};
 use crate::call::{Call, Collective};
-use crate::machine::Nodes;
+use crate::machine::{Fabric, Nodes};
 use crate::schedule::{Layout, Shape};
+use alloc::vec;
 
 const ALPHA_PS: u64 = 5_000_000;
 const BETA_FS: u64 = 8_000;
@@ -103,6 +104,50 @@ fn every_algorithm_ends_and_always_alike() {
             }
         }
     }
+}
+
+/// A machine whose ranks meet in a fabric in 1000 ps and so much a byte; its processors send in 10.
+struct Meeting;
+
+impl Network for Meeting {
+    type Event = ();
+
+    fn takes_ps(&self, _: u32, _: Work) -> u64 {
+        10
+    }
+
+    fn meeting_ps(&self, fabric: Fabric, bytes: u64, converted: bool) -> Option<u64> {
+        (fabric == Fabric::Tree).then_some(1000 + bytes + 5000 * u64::from(converted))
+    }
+
+    fn send(&mut self, at_ps: u64, message: Envelope, queue: &mut Queue<Event<()>>) -> Option<u64> {
+        queue.push(at_ps, Event::Arrived(message.number));
+        Some(at_ps)
+    }
+
+    fn happen(&mut self, (): (), _: &mut Queue<Event<()>>) {}
+}
+
+/// All wait for the last that gives, who gives nothing is not waited for, and a machine without wires says so.
+#[test]
+fn ranks_meet_in_hardware() {
+    let shape = |collective, name, setting: &str| {
+        let algorithm = algorithm::find(collective, name).expect("it is there");
+        let shape = algorithm.shape(Call::new(collective, 3), setting);
+        let shape = shape.expect("it is right").with(algorithm.fabrics());
+        plans(algorithm, &shape, 4)
+    };
+    let ends = |plans: &[Plan]| simulate(plans, &mut Meeting).map(|outcome| outcome.ends_ps);
+    let barrier = shape(Collective::Barrier, "combining-tree", "");
+    assert_eq!(ends(&barrier), Ok(vec![1000; 3]));
+    let twice = shape(Collective::Allreduce, "combining-tree", "passes=2");
+    assert_eq!(ends(&twice), Ok(vec![2 * (6000 + 32); 3]));
+    // The root copies its input first, which takes 10.
+    let broadcast = shape(Collective::Broadcast, "combining-tree", "");
+    assert_eq!(ends(&broadcast), Ok(vec![1000 + 32 + 10; 3]));
+    let wires = shape(Collective::Barrier, "global-interrupt", "");
+    let fabric = Fabric::Interrupt;
+    assert_eq!(ends(&wires), Err(SimulateError::NoFabric { fabric }));
 }
 
 #[test]

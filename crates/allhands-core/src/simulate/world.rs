@@ -1,10 +1,14 @@
 //! A world in virtual time: the interpreter takes a rank's plan further whenever something has happened to the rank.
 
+mod meet;
+
 use super::flags::Flags;
 use super::lanes::Lanes;
+use super::meetings::Meetings;
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
+use crate::machine::Fabric;
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{OpKind, Plan};
 use alloc::vec;
@@ -18,6 +22,8 @@ const NEVER: Moment = Moment::MAX;
 enum Load {
     /// A receive in this lane.
     Lane(u32),
+    /// Another, left behind by the packets of the sender's last message that is none such.
+    Deposit(u32),
     /// A window.
     Put,
     /// A window, where it is combined with what is there.
@@ -71,6 +77,9 @@ struct World<'a, N: Network> {
     done_ps: Vec<Moment>,
     lanes: Lanes,
     flags: Flags,
+    meetings: Meetings,
+    /// By rank, the last message that it sent which packets of its own carry.
+    carriers: Vec<u32>,
     messages: Vec<Message>,
     /// Numbers of messages that are over.
     over: Vec<u32>,
@@ -132,6 +141,8 @@ impl<'a, N: Network> World<'a, N> {
             done_ps: vec![NEVER; ops],
             lanes: Lanes::new(plans),
             flags: Flags::new(plans),
+            meetings: Meetings::new(plans),
+            carriers: vec![0; plans.len()],
             messages: Vec::new(),
             over: Vec::new(),
             outcome: Outcome {
@@ -228,7 +239,7 @@ impl<'a, N: Network> World<'a, N> {
     ) -> Option<Moment> {
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
-            Load::Answer | Load::Sight(_) => self.queue.now_ps(),
+            Load::Answer | Load::Sight(_) | Load::Deposit(_) => self.queue.now_ps(),
             Load::Lane(_) => self.occupy(from, Work::Send { to, bytes }),
             Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
             Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
@@ -252,11 +263,19 @@ impl<'a, N: Network> World<'a, N> {
         let bytes = if let Load::Request = load { 0 } else { bytes };
         self.outcome.messages += 1;
         self.outcome.bytes += bytes;
+        let carrier = match load {
+            Load::Deposit(_) => Some(self.carriers[from as usize]),
+            _ => None,
+        };
+        if let Load::Lane(_) = load {
+            self.carriers[from as usize] = number;
+        }
         let envelope = Envelope {
             number,
             from,
             to,
             bytes,
+            carrier,
         };
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
         if sent_ps.is_some() {
@@ -279,7 +298,7 @@ impl<'a, N: Network> World<'a, N> {
     fn sent(&mut self, number: u32) -> Option<u32> {
         let message = self.end_of(number);
         match message.load {
-            Load::Lane(_) | Load::Put => {
+            Load::Lane(_) | Load::Deposit(_) | Load::Put => {
                 let now_ps = self.queue.now_ps();
                 self.known(message.from, message.ticket, now_ps)
             }
@@ -301,7 +320,7 @@ impl<'a, N: Network> World<'a, N> {
             ..
         } = self.end_of(number);
         match load {
-            Load::Lane(lane) => {
+            Load::Lane(lane) | Load::Deposit(lane) => {
                 let ticket = self.lanes.arrive(lane, bytes)?;
                 let end_ps = self.take_in(to, ticket, bytes);
                 self.known(to, ticket, end_ps)
@@ -371,10 +390,28 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
         let (rank, ticket, bytes) = (self.rank, post.ticket, post.bytes as u64);
         let world = &mut *self.world;
         let end_ps = match post.kind() {
-            OpKind::Send { to, channel, .. } => {
+            OpKind::Send {
+                to,
+                channel,
+                deposited,
+                ..
+            } => {
                 let lane = world.lanes.find(to, rank, channel);
                 let lane = lane.ok_or(SimulateError::Unexpected { from: rank, to })?;
-                world.send((rank, to), bytes, ticket, Load::Lane(lane))
+                let load = match deposited && world.network.deposits() {
+                    true => Load::Deposit(lane),
+                    false => Load::Lane(lane),
+                };
+                world.send((rank, to), bytes, ticket, load)
+            }
+            OpKind::Combine {
+                fabric,
+                gives,
+                converted,
+            } => {
+                let takes_ps = world.network.meeting_ps(fabric, bytes, converted);
+                let takes_ps = takes_ps.ok_or(SimulateError::NoFabric { fabric })?;
+                world.meet((rank, ticket), (fabric, gives), takes_ps)
             }
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 let lane = world.lanes.find(rank, from, channel);

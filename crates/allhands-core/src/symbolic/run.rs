@@ -121,6 +121,7 @@ struct Runner<'a, 'o> {
     /// For each receiver, by sender and channel.
     channels: Vec<BTreeMap<(u32, u16), Waiting>>,
     one_sided: OneSided,
+    meetings: meetings::Meetings,
     windows: bool,
     counters: Vec<u32>,
     ready: Vec<(u32, u16)>,
@@ -166,6 +167,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             channels: vec![BTreeMap::new(); ranks.len()],
             ranks,
             one_sided,
+            meetings: meetings::Meetings::default(),
             windows,
             counters,
             ready: Vec::new(),
@@ -408,7 +410,9 @@ fn ports(schedule: &Schedule) -> u32 {
                 .any(|op| matches!(op.kind, OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } if to == rank))
         };
         let sends = |op: &&Op| match op.kind {
-            OpKind::Send { .. } => true,
+            // A copy that packets leave on their way is no message of its own.
+            OpKind::Send { deposited, .. } => !deposited,
+            OpKind::Combine { gives, .. } => gives,
             OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => to != schedule.rank,
             OpKind::Notify { to, .. } => to != schedule.rank && !put_to(to),
             _ => false,
@@ -417,7 +421,7 @@ fn ports(schedule: &Schedule) -> u32 {
     });
     let receives = most(&|ops| {
         let receives = |op: &&Op| match op.kind {
-            OpKind::Recv { .. } | OpKind::RecvReduce { .. } => true,
+            OpKind::Recv { .. } | OpKind::RecvReduce { .. } | OpKind::Combine { .. } => true,
             OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => from != schedule.rank,
             _ => false,
         };
@@ -428,6 +432,7 @@ fn ports(schedule: &Schedule) -> u32 {
 
 mod blocks;
 mod lanes;
+mod meetings;
 mod one_sided;
 mod result;
 mod start;

@@ -4,6 +4,8 @@
 //! or doubled contribution, or one out of order shows in the result. With a seed, ranks go on in
 //! random order and data move at random moments between an operation's start and its end.
 
+mod meetings;
+
 use crate::call::{Alias, Call, Collective, Unit};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{Extent, Layout, OpKind, Plan, Schedule, Side, Space};
@@ -128,6 +130,7 @@ struct Sent {
 }
 
 struct InMemory {
+    meetings: meetings::Meetings,
     spaces: Vec<[Vec<Element>; 4]>,
     channels: BTreeMap<(u32, u32, u16), VecDeque<Sent>>,
     done: BTreeSet<(usize, u32)>,
@@ -173,6 +176,7 @@ impl InMemory {
             spaces.push(memory);
         }
         InMemory {
+            meetings: meetings::Meetings::default(),
             spaces,
             channels: BTreeMap::new(),
             done: BTreeSet::new(),
@@ -424,6 +428,9 @@ impl RankEngine<'_> {
                 if !self.receive(post, (from, rank, channel))? {
                     return Ok(Status::Pending);
                 }
+            }
+            OpKind::Combine { fabric, gives, .. } => {
+                return self.meet(post, (fabric, gives), started);
             }
             OpKind::Copy | OpKind::Reduce => {
                 if !self.may_move() {

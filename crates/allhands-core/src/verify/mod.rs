@@ -18,7 +18,8 @@ pub mod lowered;
 mod staged;
 
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
-use crate::call::{Alias, Call};
+use crate::call::{Alias, Call, Collective};
+use crate::machine::Fabrics;
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
@@ -180,13 +181,23 @@ fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome, claims: &Clai
         shape.ranks(),
     );
     let ports = claims.ports.max(1);
+    let (bound_steps, bound_volume) = if algorithm.fabrics() == Fabrics::default() {
+        (
+            bound::steps(algorithm.collective, shape.ranks(), ports),
+            bound::volume(algorithm.collective, shape.ranks()),
+        )
+    } else {
+        // Hardware in which all meet needs one step, in which everyone gives and gets all of it.
+        let data = algorithm.collective != Collective::Barrier;
+        (1, f64::from(u8::from(data)))
+    };
     Report {
         ports: counted.ports,
         steps: counted.steps,
         volume: counted.volume as f64 / f64::from(blocks),
         work: counted.work as f64 / f64::from(blocks),
-        bound_steps: bound::steps(algorithm.collective, shape.ranks(), ports),
-        bound_volume: bound::volume(algorithm.collective, shape.ranks()),
+        bound_steps,
+        bound_volume,
     }
 }
 
@@ -231,7 +242,7 @@ mod tests {
             let shape = algorithm.shape(call, setting);
             let shape = shape.expect("registered settings are right");
             for nodes in algorithm.nodes(ranks) {
-                let shape = shape.clone().on(nodes.clone());
+                let shape = shape.clone().on(nodes.clone()).with(algorithm.fabrics());
                 if algorithm.admits(&shape).is_err() {
                     continue;
                 }

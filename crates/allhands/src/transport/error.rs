@@ -52,6 +52,12 @@ pub enum TransportError {
         /// How it ended, as far as it is known.
         how: String,
     },
+    /// The schedule needs hardware in which all ranks meet, which no transport has.
+    #[error("the algorithm needs a machine's own {fabric}, which no transport has")]
+    NoFabric {
+        /// The hardware.
+        fabric: &'static str,
+    },
     /// The system gives no more memory that ranks share.
     #[error("no memory for ranks to share: {why}")]
     NoMemory {

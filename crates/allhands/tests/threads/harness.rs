@@ -85,6 +85,7 @@ pub fn lower(schedule: &Schedule, call: Call, name: &str, elements: usize) -> Pr
 
 pub fn shape(call: Call) -> Shape {
     Shape {
+        fabrics: Default::default(),
         nodes: Default::default(),
         call,
         parameters: Default::default(),

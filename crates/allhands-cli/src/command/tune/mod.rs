@@ -300,7 +300,10 @@ fn contest(
 
 fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     let narrow = |r: &Requirement| match r {
-        Requirement::PowerOfTwo | Requirement::AllCounts | Requirement::Nodes => true,
+        Requirement::PowerOfTwo
+        | Requirement::AllCounts
+        | Requirement::Nodes
+        | Requirement::Fabric(_) => true,
         Requirement::Window => false,
     };
     (algorithm.ordered)(shape) && !algorithm.requires.iter().any(narrow)

@@ -2,6 +2,7 @@
 
 pub mod binary_blocks;
 pub mod circulant;
+pub mod combining_tree;
 pub mod direct;
 pub mod double_tree;
 pub mod hierarchical;
@@ -31,4 +32,5 @@ pub const ALL: &[&Algorithm] = &[
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &combining_tree::ALGORITHM,
 ];

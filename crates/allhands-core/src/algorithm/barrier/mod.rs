@@ -1,8 +1,10 @@
 //! Barrier: no rank leaves before every rank has entered.
 
+pub mod combining_tree;
 pub mod direct;
 pub mod dissemination;
 pub mod gather_broadcast;
+pub mod global_interrupt;
 pub mod hierarchical;
 pub mod one_to_all;
 pub mod recursive_doubling;
@@ -19,4 +21,6 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &combining_tree::ALGORITHM,
+    &global_interrupt::ALGORITHM,
 ];

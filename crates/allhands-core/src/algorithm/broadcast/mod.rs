@@ -2,6 +2,7 @@
 
 pub mod binomial;
 pub mod circulant;
+pub mod combining_tree;
 pub mod double_tree;
 pub mod hierarchical;
 pub mod k_nomial;
@@ -25,4 +26,5 @@ pub const ALL: &[&Algorithm] = &[
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &combining_tree::ALGORITHM,
 ];

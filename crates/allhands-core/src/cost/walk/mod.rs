@@ -43,6 +43,8 @@ pub enum WalkError {
     },
     /// A machine needs a port at least.
     NoPorts,
+    /// The model has no hardware in which ranks meet.
+    NoFabric,
 }
 
 impl fmt::Display for WalkError {
@@ -55,6 +57,10 @@ impl fmt::Display for WalkError {
             WalkError::Stuck { rank } => {
                 write!(f, "rank {rank} waits for ever; verify the schedule first")
             }
+            WalkError::NoFabric => write!(
+                f,
+                "the model has no hardware in which all ranks meet; simulate the algorithm on a machine that has"
+            ),
             WalkError::NoPorts => write!(f, "a machine has at least one port, not 0"),
         }
     }

@@ -184,6 +184,7 @@ impl Walker<'_> {
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 self.meet((from, rank, channel), end, false, path);
             }
+            OpKind::Combine { .. } => return Err(WalkError::NoFabric),
             OpKind::Copy => self.compute(instance, path, |from| from.with_copied(units)),
             OpKind::Reduce => self.compute(instance, path, |from| from.with_reduced(units)),
             OpKind::Put { to, .. } if to == rank => {
@@ -223,6 +224,7 @@ impl Walker<'_> {
             OpKind::Recv { .. }
             | OpKind::RecvReduce { .. }
             | OpKind::Reduce
+            | OpKind::Combine { .. }
             | OpKind::Get { .. }
             | OpKind::GetReduce { .. } => op.into,
             OpKind::Notify { .. } | OpKind::Wait { .. } | OpKind::Await { .. } => return Ok(0),
@@ -274,6 +276,7 @@ fn sends(kind: &OpKind) -> bool {
         | OpKind::Get { .. }
         | OpKind::GetReduce { .. }
         | OpKind::Wait { .. }
+        | OpKind::Combine { .. }
         | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Await { .. } => false,
@@ -291,6 +294,7 @@ fn receives(kind: &OpKind) -> bool {
         | OpKind::Put { .. }
         | OpKind::PutReduce { .. }
         | OpKind::Notify { .. }
+        | OpKind::Combine { .. }
         | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Await { .. } => false,
@@ -306,7 +310,8 @@ fn port(kind: &OpKind) -> u8 {
         | OpKind::PutReduce { port, .. }
         | OpKind::Get { port, .. }
         | OpKind::GetReduce { port, .. } => port,
-        OpKind::Copy
+        OpKind::Combine { .. }
+        | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Notify { .. }
         | OpKind::Wait { .. }

@@ -54,7 +54,7 @@ fn op(
         | OpKind::RecvReduce { from: rank, .. } => {
             peer(rank)?;
         }
-        OpKind::Copy | OpKind::Reduce => {}
+        OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce => {}
         OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => into_of = peer(to)?,
         OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => other_of = peer(from)?,
         OpKind::Notify { to, flag } => has_flag(peer(to)?, flag)?,

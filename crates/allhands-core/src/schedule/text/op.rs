@@ -3,6 +3,7 @@
 use super::lex::Lexer;
 use super::print::space_name;
 use super::{MOST_BLOCKS, ParseError};
+use crate::machine::Fabric;
 use crate::schedule::{Blocks, List, Op, OpKind, Schedule, Side, Space};
 use alloc::format;
 use alloc::string::ToString;
@@ -11,24 +12,19 @@ use alloc::vec::Vec;
 /// The sets of one list of an operation.
 type Sets = Vec<Blocks>;
 
-const OPERATION: &str = "an operation (send, recv, recv-reduce, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'";
+const OPERATION: &str = "an operation (send, recv, recv-reduce, combine, copy, reduce, put, put-reduce, get, get-reduce, notify, wait, await) or '}'";
 
 /// Reads one operation and adds it to the schedule's table.
 pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<(), ParseError> {
     let word = lexer.next();
     let (mut from, mut into, mut other) = (Sets::new(), Sets::new(), Sets::new());
     let kind = match word.text {
-        "send" => {
+        "send" | "recv" => {
             let kind = parse_message_kind(lexer, word.text)?;
-            if !lexer.take("token") {
-                from = parse_sets(lexer)?;
-            }
-            kind
-        }
-        "recv" => {
-            let kind = parse_message_kind(lexer, word.text)?;
-            if !lexer.take("token") {
-                into = parse_into(lexer)?;
+            match word.text {
+                _ if lexer.take("token") => {}
+                "send" => from = parse_sets(lexer)?,
+                _ => into = parse_into(lexer)?,
             }
             kind
         }
@@ -37,6 +33,11 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
             lexer.expect("own")?;
             from = parse_sets(lexer)?;
             into = parse_into(lexer)?;
+            kind
+        }
+        "combine" => {
+            let (kind, lists) = parse_meeting(lexer)?;
+            [from, into, other] = lists;
             kind
         }
         "copy" => {
@@ -74,6 +75,26 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, schedule: &mut Schedule) -> Result<()
     };
     push(schedule, kind, [from, into, other]);
     Ok(())
+}
+
+/// A meeting of all ranks, with its blocks: from, into and other.
+fn parse_meeting(lexer: &mut Lexer<'_>) -> Result<(OpKind, [Sets; 3]), ParseError> {
+    let fabric = parse_fabric(lexer)?;
+    let converted = lexer.take("converted");
+    let gives = !lexer.take("others");
+    let (mut from, mut into) = (Sets::new(), Sets::new());
+    if gives && !lexer.take("token") {
+        from = parse_sets(lexer)?;
+    }
+    if lexer.peek().text == "into" {
+        into = parse_into(lexer)?;
+    }
+    let kind = OpKind::Combine {
+        fabric,
+        gives,
+        converted,
+    };
+    Ok((kind, [from, into, Sets::new()]))
 }
 
 /// What a put or get, or one that reduces, does, with its blocks: from, into and other.
@@ -136,6 +157,7 @@ fn parse_message_kind(lexer: &mut Lexer<'_>, word: &str) -> Result<OpKind, Parse
             to: peer,
             channel,
             port,
+            deposited: lexer.take("deposited"),
         },
         "recv" => OpKind::Recv {
             from: peer,
@@ -157,6 +179,12 @@ fn parse_port(lexer: &mut Lexer<'_>) -> Result<u8, ParseError> {
 
 fn parse_small(lexer: &mut Lexer<'_>, word: &str) -> Result<u16, ParseError> {
     Ok(lexer.named(word, u32::from(u16::MAX))? as u16)
+}
+
+fn parse_fabric(lexer: &mut Lexer<'_>) -> Result<Fabric, ParseError> {
+    let name = lexer.next();
+    let fabric = Fabric::ALL.into_iter().find(|f| f.name() == name.text);
+    fabric.ok_or_else(|| lexer.unexpected(name, "where ranks meet: tree or interrupt"))
 }
 
 fn parse_side(lexer: &mut Lexer<'_>) -> Result<Side, ParseError> {

@@ -135,10 +135,17 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
         [op.from, op.into, op.other].map(|list| Sets(schedule.list(list), "nothing"));
     let message = |list: List| Sets(schedule.list(list), "token");
     match op.kind {
-        OpKind::Send { to, channel, port } => {
+        OpKind::Send {
+            to,
+            channel,
+            port,
+            deposited,
+        } => {
             let on = Via(port, channel);
-            write!(f, "send to {to} {on} {}", message(op.from))
+            let how = if deposited { "deposited " } else { "" };
+            write!(f, "send to {to} {on} {how}{}", message(op.from))
         }
+        OpKind::Combine { .. } => print_meeting(op, &message(op.from), &into, f),
         OpKind::Recv {
             from: peer,
             channel,
@@ -188,6 +195,27 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
         OpKind::Notify { to, flag } => write!(f, "notify {to} flag {flag}"),
         OpKind::Wait { at, flag, count } => write!(f, "wait at {at} flag {flag} count {count}"),
         OpKind::Await { strand, items } => write!(f, "await strand {strand} items {items}"),
+    }
+}
+
+fn print_meeting(op: &Op, from: &Sets<'_>, into: &Sets<'_>, f: &mut Formatter<'_>) -> fmt::Result {
+    let OpKind::Combine {
+        fabric,
+        gives,
+        converted,
+    } = op.kind
+    else {
+        return Ok(());
+    };
+    let how = if converted { "converted " } else { "" };
+    write!(f, "combine {} {how}", fabric.name())?;
+    match gives {
+        true => from.fmt(f)?,
+        false => f.write_str("others")?,
+    }
+    match op.into.len {
+        0 => Ok(()),
+        _ => write!(f, " into {into}"),
     }
 }
 

@@ -20,9 +20,18 @@ impl<'a> Runner<'a, '_> {
         let from = named(schedule, op.from, instance.iteration);
         let into = named(schedule, op.into, instance.iteration);
         match op.kind {
-            OpKind::Send { to, channel, .. } => {
+            OpKind::Send {
+                to,
+                channel,
+                deposited,
+                ..
+            } => {
                 instance.values = self.read_all(&instance, &from, clock)?;
-                self.ranks[rank as usize].sent += from.len() as u64;
+                if deposited {
+                    self.is_carried(&instance)?;
+                } else {
+                    self.ranks[rank as usize].sent += from.len() as u64;
+                }
                 self.meet((rank, to, channel), instance, true)
             }
             OpKind::Recv {
@@ -46,6 +55,9 @@ impl<'a> Runner<'a, '_> {
                 self.ranks[rank as usize].work += into.len() as u64;
                 self.meet((peer, rank, channel), instance, false)
             }
+            OpKind::Combine { fabric, gives, .. } => {
+                self.start_combine(instance, (fabric, gives), clock)
+            }
             OpKind::Copy => {
                 let values = self.read_all(&instance, &from, clock)?;
                 self.claim_all(&instance, &into, clock, &[&from])?;
@@ -65,7 +77,7 @@ impl<'a> Runner<'a, '_> {
         }
     }
 
-    /// Flags and windows are ordered item by item, so what touches them stands in a step.
+    /// Flags, windows and meetings are ordered item by item, so what touches them stands in a step.
     fn stands_in_step(&self, instance: &Instance, op: &Op) -> Result<(), Failure> {
         let one_sided = match op.kind {
             OpKind::Send { .. }
@@ -79,13 +91,14 @@ impl<'a> Runner<'a, '_> {
             | OpKind::GetReduce { .. }
             | OpKind::Notify { .. }
             | OpKind::Wait { .. }
+            | OpKind::Combine { .. }
             | OpKind::Await { .. } => true,
         };
         if instance.lane.is_none() || !one_sided {
             return Ok(());
         }
         let what = format!(
-            "op {}: one-sided operations stand in steps, not in repeats",
+            "op {}: one-sided operations and meetings stand in steps, not in repeats",
             instance.op
         );
         self.fail(Law::Window, instance.rank, what)

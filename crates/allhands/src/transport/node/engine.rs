@@ -67,7 +67,7 @@ impl Engine for NodeEngine<'_> {
                 self.port.fabric().ring_all();
                 Ok(Status::Done)
             }
-            OpKind::Wait { .. } | OpKind::Await { .. } => self.poll(post),
+            OpKind::Wait { .. } | OpKind::Combine { .. } | OpKind::Await { .. } => self.poll(post),
         }
     }
 
@@ -91,6 +91,10 @@ impl Engine for NodeEngine<'_> {
             OpKind::Wait { at, flag, count } => {
                 Ok(status(self.flight.take(post.ticket, at, flag, count)))
             }
+            // No algorithm that needs it is admitted here.
+            OpKind::Combine { fabric, .. } => Err(TransportError::NoFabric {
+                fabric: fabric.name(),
+            }),
             OpKind::Copy => Ok(status(self.flight.advance_deferred(post.ticket))),
             // These are done when they start; the interpreter answers for an await itself.
             OpKind::Reduce

@@ -431,7 +431,8 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
             of_message((false, from, channel))
         }
         OpKind::Wait { at, flag, .. } => watches.partition_point(|w| *w < (at, flag)),
-        OpKind::Copy
+        OpKind::Combine { .. }
+        | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Put { .. }
         | OpKind::PutReduce { .. }

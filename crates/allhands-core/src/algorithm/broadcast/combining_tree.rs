@@ -1,0 +1,49 @@
+//! Combining-tree broadcast: the root's vector goes up the tree and down to all, and nothing is combined with it.
+//!
+//! The tree's arithmetic is idle; packets follow one another, so the vector moves at the tree's bandwidth.
+//!
+//! ```text
+//!  root ──▶ tree ──▶ all ranks
+//! ```
+//!
+//! Source: B 4.
+
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
+use crate::call::Collective;
+use crate::machine::Fabric;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "combining-tree",
+    citation: "B 4",
+    summary: "up the machine's tree and down to all",
+    requires: &[Requirement::Fabric(Fabric::Tree)],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output) = (b.input(), b.output());
+    if b.rank() == b.root() {
+        b.copy(input, output);
+        b.combine_for_others(Fabric::Tree, input);
+    } else {
+        b.combine_others(Fabric::Tree, output);
+    }
+}
+
+fn claims(_: &Shape) -> Claims {
+    Claims {
+        ports: 1,
+        steps: 1,
+        volume: 1,
+        work: 0,
+    }
+}
