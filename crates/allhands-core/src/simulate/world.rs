@@ -8,7 +8,6 @@ use super::meetings::Meetings;
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
-use crate::machine::Fabric;
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{OpKind, Plan};
 use alloc::vec;
