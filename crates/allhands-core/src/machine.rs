@@ -1,4 +1,8 @@
-//! The machine as far as algorithms see it: which ranks share a node.
+//! The machine as far as algorithms see it: which ranks share a node, and which are neighbours on a torus.
+
+mod torus;
+
+pub use torus::{Direction, Link, Torus, TorusError};
 
 use alloc::string::{String, ToString};
 use alloc::vec;

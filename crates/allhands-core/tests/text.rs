@@ -127,6 +127,7 @@ fn everything() -> Document {
     };
     let shape = Shape {
         nodes: Default::default(),
+        torus: None,
         call,
         parameters: Parameters::new(),
     };

@@ -1,7 +1,7 @@
 //! The shape: a call with an algorithm's parameters.
 
 use crate::call::Call;
-use crate::machine::Nodes;
+use crate::machine::{Nodes, Torus};
 use crate::parameters::Parameters;
 
 /// A call together with the parameters of the algorithm that serves it: all that a schedule depends
@@ -14,6 +14,8 @@ pub struct Shape {
     pub parameters: Parameters,
     /// Which ranks share a node; the same on every rank.
     pub nodes: Nodes,
+    /// Where the ranks are on a mesh or torus, if that is said; the same on every rank.
+    pub torus: Option<Torus>,
 }
 
 impl Shape {
@@ -21,6 +23,12 @@ impl Shape {
     #[must_use]
     pub fn on(self, nodes: Nodes) -> Shape {
         Shape { nodes, ..self }
+    }
+
+    /// The same call on this torus.
+    #[must_use]
+    pub fn on_torus(self, torus: Option<Torus>) -> Shape {
+        Shape { torus, ..self }
     }
 
     /// The value of `key`, or 0 where the algorithm does not have it.

@@ -86,6 +86,7 @@ pub fn lower(schedule: &Schedule, call: Call, name: &str, elements: usize) -> Pr
 pub fn shape(call: Call) -> Shape {
     Shape {
         nodes: Default::default(),
+        torus: None,
         call,
         parameters: Default::default(),
     }

@@ -13,6 +13,7 @@ fn machine() -> Hockney {
 fn world(call: Call, parts: u32, build: impl Fn(&mut Builder)) -> Vec<Schedule> {
     let shape = Shape {
         nodes: Default::default(),
+        torus: None,
         call,
         parameters: Parameters::new(),
     };
