@@ -1,4 +1,8 @@
-//! The machine as far as algorithms see it: which ranks share a node, and what hardware they share.
+//! The machine as far as algorithms see it: which ranks share a node, which are neighbours on a torus, and what hardware all share.
+
+mod torus;
+
+pub use torus::{Direction, Link, Torus, TorusError};
 
 use alloc::string::{String, ToString};
 use alloc::vec;

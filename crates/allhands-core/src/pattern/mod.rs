@@ -17,3 +17,5 @@ pub mod fold;
 pub mod knomial;
 pub mod math;
 pub mod multiplying;
+pub mod permutation;
+pub mod spanning_trees;

@@ -303,6 +303,8 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
         Requirement::PowerOfTwo
         | Requirement::AllCounts
         | Requirement::Nodes
+        | Requirement::Torus
+        | Requirement::DisjointStreams
         | Requirement::Fabric(_) => true,
         Requirement::Window => false,
     };
