@@ -5,6 +5,7 @@ pub mod circulant;
 pub mod combining_tree;
 pub mod double_tree;
 pub mod hierarchical;
+pub mod hybrid_segmented_binomial;
 pub mod k_nomial;
 pub mod one_to_all;
 pub mod pipelined_chain;
@@ -20,6 +21,7 @@ pub const ALL: &[&Algorithm] = &[
     &one_to_all::ALGORITHM,
     &scatter_allgather::ALGORITHM,
     &segmented_binomial::ALGORITHM,
+    &hybrid_segmented_binomial::ALGORITHM,
     &k_nomial::ALGORITHM,
     &pipelined_chain::ALGORITHM,
     &double_tree::ALGORITHM,

@@ -11,14 +11,12 @@
 //!
 //! Source: Ali, Midkiff, Pai 2010, C 5.2, figure 5, table 2.
 
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::segmented::{self, Halves};
 use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
 use crate::call::Collective;
 use crate::pattern::fold::{Fold, Folding, Role};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::{absolute, floor_log2, relative};
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -48,46 +46,17 @@ fn build(b: &mut Builder) {
     match folding.role(me) {
         Role::Leaves { host } => b.recv(absolute(host, root, p), output),
         Role::Stays { guests, .. } => {
-            if p > 1 {
-                halves(b, folding.kept(), me);
-            }
+            let halves = Halves {
+                size: folding.kept(),
+                position: me,
+                rank_at: &|position| absolute(position, root, p),
+            };
+            segmented::broadcast(b, &halves, vector);
             if let Some(guest) = guests.first() {
                 b.send(absolute(guest, root, p), vector);
             }
         }
     }
-}
-
-/// The broadcast among the relative ranks below `kept`, a power of two.
-fn halves(b: &mut Builder, kept: u32, me: u32) {
-    let (p, root, half) = (b.ranks(), b.root(), kept / 2);
-    let vector = if me == 0 { b.input() } else { b.output() };
-    let (side, position) = (me / half, me % half);
-    let (own, other) = (vector.at(side), vector.at(1 - side));
-    let opposite = absolute(position + (1 - side) * half, root, p);
-    if position == 0 && side == 0 {
-        b.send(opposite, other);
-        b.step();
-    } else if position == 0 {
-        b.recv(opposite, own);
-        b.step();
-    }
-    let rank_at = |position| absolute(position + side * half, root, p);
-    let group = Group {
-        tree: KnomialTree::new(half, 2),
-        position,
-        rank_at: &rank_at,
-        ports: 1,
-    };
-    tree::down(b, &group, &[own], &|_| vec![own]);
-    // The root has both halves already.
-    if me != half {
-        b.send(opposite, own);
-    }
-    if me != 0 {
-        b.recv(opposite, other);
-    }
-    b.step();
 }
 
 fn claims(shape: &Shape) -> Claims {
