@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod direct;
 pub mod hierarchical;
 pub mod pairwise;
+pub mod permission_to_send;
 pub mod scattered;
 pub mod shared_memory;
 pub mod standard_exchange;
@@ -15,6 +16,7 @@ pub const ALL: &[&Algorithm] = &[
     &bruck::ALGORITHM,
     &scattered::ALGORITHM,
     &pairwise::ALGORITHM,
+    &permission_to_send::ALGORITHM,
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
     &shared_memory::ALGORITHM,

@@ -12,6 +12,7 @@ pub mod fold;
 pub mod halving;
 pub mod hybrid;
 pub mod nodes;
+pub mod smp;
 pub mod tree;
 pub mod view;
 pub mod window;
