@@ -201,8 +201,9 @@ impl Nodes {
         })
     }
 
-    /// The sizes of the innermost nodes of `ranks` ranks.
-    fn innermost(&self, ranks: u32) -> Vec<u32> {
+    /// The sizes of the innermost nodes of `ranks` ranks: of those whose ranks share memory.
+    #[must_use]
+    pub fn innermost(&self, ranks: u32) -> Vec<u32> {
         match &self.kind {
             Kind::Levels(levels) => {
                 let (each, nodes) = levels.split_last().unwrap_or((&ranks, &[]));

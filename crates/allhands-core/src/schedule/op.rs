@@ -14,6 +14,10 @@ pub enum Side {
     Right,
 }
 
+/// The port of hardware broadcast: of the messages of a step that have this port, and the same data, a machine that can
+/// makes one, which reaches all their receivers; any other sends them one by one.
+pub const BROADCAST_PORT: u8 = u8::MAX;
+
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {

@@ -9,6 +9,9 @@ pub mod hybrid;
 pub mod recursive_doubling;
 pub mod ring;
 pub mod shared_memory;
+pub mod smp_bruck;
+pub mod smp_direct;
+pub mod smp_gather_broadcast;
 pub mod standard_exchange;
 
 use super::Algorithm;
@@ -25,4 +28,7 @@ pub const ALL: &[&Algorithm] = &[
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &smp_gather_broadcast::ALGORITHM,
+    &smp_direct::ALGORITHM,
+    &smp_bruck::ALGORITHM,
 ];

@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod direct;
 pub mod hierarchical;
 pub mod pairwise;
+pub mod permission_to_send;
 pub mod permuted;
 pub mod scattered;
 pub mod shared_memory;
@@ -17,6 +18,7 @@ pub const ALL: &[&Algorithm] = &[
     &scattered::ALGORITHM,
     &permuted::ALGORITHM,
     &pairwise::ALGORITHM,
+    &permission_to_send::ALGORITHM,
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
     &shared_memory::ALGORITHM,

@@ -13,6 +13,7 @@ pub mod halving;
 pub mod hybrid;
 pub mod nodes;
 pub mod segmented;
+pub mod smp;
 pub mod tree;
 pub mod view;
 pub mod window;

@@ -24,16 +24,10 @@ impl Division {
     #[must_use]
     pub fn new(b: &Builder) -> Division {
         let (shape, rank) = (b.shape(), b.rank());
-        let mut starts = alloc::vec![0];
-        for size in sizes(shape) {
-            starts.push(starts[starts.len() - 1] + size);
-        }
         let mut division = Division {
-            starts,
             root: shape.call.collective.rooted().then_some(shape.call.root),
-            rank,
-            share: 0,
             shares: shares(shape),
+            ..Division::of_sizes(rank, &sizes(shape))
         };
         let is_in = |share: &u32| {
             division
@@ -43,6 +37,22 @@ impl Division {
         };
         division.share = (0..division.shares).find(is_in).unwrap_or(0);
         division
+    }
+
+    /// Nodes of these sizes, with one share, as `rank` sees them.
+    #[must_use]
+    pub fn of_sizes(rank: u32, sizes: &[u32]) -> Division {
+        let mut starts = alloc::vec![0];
+        for size in sizes {
+            starts.push(starts[starts.len() - 1] + size);
+        }
+        Division {
+            starts,
+            root: None,
+            rank,
+            share: 0,
+            shares: 1,
+        }
     }
 
     /// The same nodes, for another share.

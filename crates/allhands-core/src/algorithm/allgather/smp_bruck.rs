@@ -1,0 +1,55 @@
+//! SMP-aware Bruck allgather: each node gathers in its leader's window, the leaders go through Bruck's steps from window to
+//! window, and all copy out.
+//!
+//! ⌈log_r n⌉ steps among n nodes, with radix r = k + 1 on k ports. While the first is under way each rank copies out what
+//! its own node has gathered. Every rank copies a block from the window to its right place, so nothing is shifted.
+//!
+//! ```text
+//! 3 nodes of 2, 1 port      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      2 ─▶ 0, 4 ─▶ 2, 0 ─▶ 4      4 ─▶ 0, 0 ─▶ 2, 2 ─▶ 4      all: copy out
+//! ```
+//!
+//! Source: Q 5.2.2; Q 5.1.2, figure 5.
+
+use crate::algorithm::phase::smp::{self, Passage, Steps};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::pattern::digits::{self, gathered_by, moves};
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "smp-bruck",
+    citation: "Q 5.2.2",
+    summary: "gather in node windows, Bruck's steps among the leaders' windows, copy out",
+    requires: &[Requirement::Nodes, Requirement::Window],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &["", "ports=2", "ports=2,radix=5"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+/// Bruck's steps with `radix`: as many messages at once as there are digits.
+fn steps(nodes: u32, radix: u32) -> Steps {
+    let passages = |step| {
+        let all = moves(nodes, radix, step);
+        let passage = |this: digits::Move| Passage {
+            distance: this.distance,
+            nodes: gathered_by(nodes, radix, this),
+        };
+        all.map(passage).collect()
+    };
+    (0..digits::steps(nodes, radix)).map(passages).collect()
+}
+
+fn build(b: &mut Builder) {
+    let (radix, ports) = (b.shape().radix(), b.shape().ports());
+    smp::allgather(b, |nodes| steps(nodes, radix), ports);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    smp::claims(shape, |nodes| steps(nodes, shape.radix()))
+}

@@ -1,0 +1,50 @@
+//! SMP-aware direct allgather: each node gathers in its leader's window, every leader writes that into every other leader's
+//! window, and all copy out.
+//!
+//! One step among the nodes. While it is under way each rank copies out what its own node has gathered.
+//!
+//! ```text
+//! 3 nodes of 2      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      0 ─▶ 4, 2   2 ─▶ 0, 4   4 ─▶ 2, 0: 2 blocks each      all: copy out
+//! ```
+//!
+//! Source: Q 5.2.2, figure 8.
+
+use crate::algorithm::phase::smp::{self, Passage, Steps};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "smp-direct",
+    citation: "Q 5.2.2",
+    summary: "gather in node windows, each leader to every other's window, copy out",
+    requires: &[Requirement::Nodes, Requirement::Window],
+    keys: &[Key::PORTS],
+    settings: &["", "ports=2"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+/// All in one step: nothing that a leader writes waits for what it is written.
+fn steps(nodes: u32) -> Steps {
+    let passage = |distance| Passage { distance, nodes: 1 };
+    match nodes {
+        1 => vec![],
+        _ => vec![(1..nodes).map(passage).collect()],
+    }
+}
+
+fn build(b: &mut Builder) {
+    let ports = b.shape().ports();
+    smp::allgather(b, steps, ports);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    smp::claims(shape, steps)
+}
