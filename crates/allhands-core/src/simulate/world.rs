@@ -3,6 +3,7 @@
 use super::flags::Flags;
 use super::lanes::Lanes;
 use super::network::{Envelope, Event, Network, Work};
+use super::observer::{Observer, Purpose};
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
@@ -16,8 +17,8 @@ const NEVER: Moment = Moment::MAX;
 /// What a message is for.
 #[derive(Clone, Copy, Debug)]
 enum Load {
-    /// A receive in this lane.
-    Lane(u32),
+    /// A receive in this lane, which is on this channel.
+    Lane(u32, u16),
     /// A window.
     Put,
     /// A window, where it is combined with what is there.
@@ -30,6 +31,20 @@ enum Load {
     Notice(u16),
     /// A look at a flag that its sender has raised on itself.
     Sight(u16),
+}
+
+impl Load {
+    fn purpose(self) -> Purpose {
+        match self {
+            Load::Lane(_, channel) => Purpose::Message { channel },
+            Load::Put => Purpose::Put,
+            Load::PutReduce => Purpose::PutReduce,
+            Load::Request => Purpose::Request,
+            Load::Answer => Purpose::Answer,
+            Load::Notice(_) => Purpose::Notice,
+            Load::Sight(_) => Purpose::Sight,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +77,10 @@ struct Rank {
 }
 
 /// Ranks, their processors, and everything between them.
-struct World<'a, N: Network> {
+struct World<'a, N: Network, O: Observer> {
     plans: &'a [Plan],
     network: &'a mut N,
+    observer: &'a mut O,
     queue: Queue<Event<N::Event>>,
     ranks: Vec<Rank>,
     /// When each operation is done.
@@ -81,8 +97,12 @@ struct World<'a, N: Network> {
 ///
 /// # Errors
 /// What keeps a rank from its end.
-pub(super) fn run<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome, SimulateError> {
-    let mut world = World::new(plans, network);
+pub(super) fn run<N: Network, O: Observer>(
+    plans: &[Plan],
+    network: &mut N,
+    observer: &mut O,
+) -> Result<Outcome, SimulateError> {
+    let mut world = World::new(plans, network, observer);
     let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
     for rank in 0..plans.len() as u32 {
         world.queue.push(0, Event::Wake(rank));
@@ -108,8 +128,8 @@ pub(super) fn run<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome
     }
 }
 
-impl<'a, N: Network> World<'a, N> {
-    fn new(plans: &'a [Plan], network: &'a mut N) -> World<'a, N> {
+impl<'a, N: Network, O: Observer> World<'a, N, O> {
+    fn new(plans: &'a [Plan], network: &'a mut N, observer: &'a mut O) -> World<'a, N, O> {
         let mut ops = 0;
         let rank = |plan: &Plan| {
             let first_op = ops;
@@ -127,6 +147,7 @@ impl<'a, N: Network> World<'a, N> {
         World {
             plans,
             network,
+            observer,
             queue: Queue::default(),
             ranks,
             done_ps: vec![NEVER; ops],
@@ -174,7 +195,9 @@ impl<'a, N: Network> World<'a, N> {
     fn occupy(&mut self, rank: u32, work: Work) -> Moment {
         let time_ps = self.network.takes_ps(rank, work);
         let free_ps = &mut self.ranks[rank as usize].free_ps;
-        *free_ps = self.queue.now_ps().max(*free_ps) + time_ps;
+        let from_ps = self.queue.now_ps().max(*free_ps);
+        *free_ps = from_ps + time_ps;
+        self.observer.works(rank, work, from_ps, *free_ps);
         *free_ps
     }
 
@@ -185,6 +208,9 @@ impl<'a, N: Network> World<'a, N> {
     /// An operation that starts ends at `at_ps`, or nobody knows when.
     fn ends(&mut self, number: u32, ticket: u32, at_ps: Option<Moment>) -> Status {
         *self.done_ps(number, ticket) = at_ps.unwrap_or(NEVER);
+        if let Some(at_ps) = at_ps {
+            self.observer.ends(number, ticket, at_ps);
+        }
         let rank = &mut self.ranks[number as usize];
         match at_ps {
             None => rank.unknown += 1,
@@ -202,6 +228,7 @@ impl<'a, N: Network> World<'a, N> {
     /// Now it is known when an operation ends; gives its rank, if that may go on now, and otherwise has it woken in time.
     fn known(&mut self, number: u32, ticket: u32, at_ps: Moment) -> Option<u32> {
         *self.done_ps(number, ticket) = at_ps;
+        self.observer.ends(number, ticket, at_ps);
         let rank = &mut self.ranks[number as usize];
         rank.unknown -= 1;
         rank.latest_ps = rank.latest_ps.max(at_ps);
@@ -229,7 +256,7 @@ impl<'a, N: Network> World<'a, N> {
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
             Load::Answer | Load::Sight(_) => self.queue.now_ps(),
-            Load::Lane(_) => self.occupy(from, Work::Send { to, bytes }),
+            Load::Lane(..) => self.occupy(from, Work::Send { to, bytes }),
             Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
             Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
             Load::Notice(_) => self.occupy(from, Work::Notify { to }),
@@ -258,6 +285,7 @@ impl<'a, N: Network> World<'a, N> {
             to,
             bytes,
         };
+        self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
         if sent_ps.is_some() {
             self.messages[number as usize].open_ends = 1;
@@ -279,7 +307,7 @@ impl<'a, N: Network> World<'a, N> {
     fn sent(&mut self, number: u32) -> Option<u32> {
         let message = self.end_of(number);
         match message.load {
-            Load::Lane(_) | Load::Put => {
+            Load::Lane(..) | Load::Put => {
                 let now_ps = self.queue.now_ps();
                 self.known(message.from, message.ticket, now_ps)
             }
@@ -300,8 +328,9 @@ impl<'a, N: Network> World<'a, N> {
             load,
             ..
         } = self.end_of(number);
+        self.observer.arrives(number, self.queue.now_ps());
         match load {
-            Load::Lane(lane) => {
+            Load::Lane(lane, _) => {
                 let ticket = self.lanes.arrive(lane, bytes)?;
                 let end_ps = self.take_in(to, ticket, bytes);
                 self.known(to, ticket, end_ps)
@@ -335,6 +364,7 @@ impl<'a, N: Network> World<'a, N> {
     /// The data of a receive or a get are there: the processor takes them in, and combines them if it has to; gives when that
     /// is done.
     fn take_in(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
+        self.observer.takes_in(rank, ticket);
         let kind = self.plans[rank as usize].ops[ticket as usize].kind;
         match kind {
             OpKind::Recv { from, .. } => self.occupy(rank, Work::Receive { from, bytes }),
@@ -359,22 +389,23 @@ impl<'a, N: Network> World<'a, N> {
 }
 
 /// A rank as the interpreter's engine.
-struct RankEngine<'w, 'a, N: Network> {
-    world: &'w mut World<'a, N>,
+struct RankEngine<'w, 'a, N: Network, O: Observer> {
+    world: &'w mut World<'a, N, O>,
     rank: u32,
 }
 
-impl<N: Network> Engine for RankEngine<'_, '_, N> {
+impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
     type Error = SimulateError;
 
     fn start(&mut self, post: &Post<'_>) -> Result<Status, SimulateError> {
         let (rank, ticket, bytes) = (self.rank, post.ticket, post.bytes as u64);
         let world = &mut *self.world;
+        world.observer.starts(rank, post, world.queue.now_ps());
         let end_ps = match post.kind() {
             OpKind::Send { to, channel, .. } => {
                 let lane = world.lanes.find(to, rank, channel);
                 let lane = lane.ok_or(SimulateError::Unexpected { from: rank, to })?;
-                world.send((rank, to), bytes, ticket, Load::Lane(lane))
+                world.send((rank, to), bytes, ticket, Load::Lane(lane, channel))
             }
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 let lane = world.lanes.find(rank, from, channel);
@@ -392,6 +423,8 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
             }
             OpKind::Notify { to, flag } => {
                 self.notify(to, flag, ticket);
+                let world = &mut *self.world;
+                world.observer.ends(rank, ticket, world.queue.now_ps());
                 return Ok(Status::Done);
             }
             OpKind::Wait { at, flag, count } => {
@@ -413,7 +446,7 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
     }
 }
 
-impl<N: Network> RankEngine<'_, '_, N> {
+impl<N: Network, O: Observer> RankEngine<'_, '_, N, O> {
     /// Raises a flag; the notifier does not wait, as a notification has no source that it might want to use again.
     fn notify(&mut self, to: u32, flag: u16, ticket: u32) {
         let (world, rank) = (&mut *self.world, self.rank);
