@@ -12,6 +12,7 @@ pub mod call;
 pub mod choose;
 pub mod cost;
 pub mod draw;
+pub mod elements;
 pub mod machine;
 pub mod parameters;
 pub mod pattern;

@@ -33,6 +33,8 @@ const RIVER: &[Bank] = &[
     bank("pattern", FROM_ALGORITHM_ON),
     bank("schedule", FROM_ALGORITHM_ON),
     bank("algorithm", DOWNSTREAM),
+    // What both the verifier and the simulator move, to see whether results are right.
+    bank("elements", DOWNSTREAM),
     bank(
         "progress",
         &["choose", "cost", "verify", "draw", "simulate"],

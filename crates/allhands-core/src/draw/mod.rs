@@ -2,9 +2,10 @@
 //!
 //! [`story`] runs a world symbolically and tells it as data; [`text`] and [`svg`] render the story.
 //! The three styles are those of the papers: tables of blocks (T 2, T 7, Q 5, Q 6), circles and arcs (T 1, T 9, Q 4),
-//! and boxes of partial results (T 12, T 13).
+//! and boxes of partial results (T 12, T 13). [`time_chart`] and [`heat_map`] draw what somebody else measured or simulated.
 
 mod align;
+pub mod chart;
 mod label;
 mod live;
 mod runs;
@@ -15,7 +16,7 @@ mod text;
 mod timeline;
 
 pub use story::{Cell, Message, State, Step, Story, Table};
-pub use svg::svg;
+pub use svg::{heat_map, svg, time_chart};
 pub use tell::story;
 pub use text::text;
 

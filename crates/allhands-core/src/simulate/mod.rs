@@ -10,12 +10,20 @@
 //! a [`Network`] says: of its processors and of what lies between. The same input gives the same result, to the picosecond: events of one
 //! moment happen in the order in which they were caused.
 
+mod check;
+mod dragonfly;
+mod fat_tree;
 mod flags;
 mod flat;
 mod lanes;
+mod links;
 mod meetings;
 mod network;
+mod observer;
+mod plogp;
 mod queue;
+mod record;
+mod routed;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -26,9 +34,17 @@ use crate::schedule::Plan;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use flat::{Flat, Head};
+pub use check::Checker;
+pub use dragonfly::{Dragonfly, DragonflyRoutes};
+pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
+pub use flat::{Flat, Head, LogGp, Times};
+pub use links::{Gauges, Link, LinkLoad, Place, Use, Watch};
 pub use network::{Envelope, Event, Network, Processor, Work};
+pub use observer::{Observer, Purpose};
+pub use plogp::{Curve, CurveError, PLogP};
 pub use queue::{Moment, Queue};
+pub use record::{Carried, Recorder, Span};
+pub use routed::{AtLink, Hop, Routed, Routes};
 pub use time::Linear;
 
 /// What a simulation gave.
@@ -102,5 +118,17 @@ impl core::error::Error for SimulateError {}
 /// # Errors
 /// What keeps a rank from its end.
 pub fn simulate<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome, SimulateError> {
-    world::run(plans, network)
+    world::run(plans, network, &mut ())
+}
+
+/// The same, while somebody looks on.
+///
+/// # Errors
+/// What keeps a rank from its end.
+pub fn simulate_observed<N: Network, O: Observer>(
+    plans: &[Plan],
+    network: &mut N,
+    observer: &mut O,
+) -> Result<Outcome, SimulateError> {
+    world::run(plans, network, observer)
 }

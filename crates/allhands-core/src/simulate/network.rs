@@ -1,8 +1,10 @@
 //! Networks: who carries messages, when they arrive, and what processors have to do for it.
 
+use super::links::{Link, Watch};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use crate::machine::Fabric;
+use alloc::vec::Vec;
 
 /// A message as a network sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,4 +147,14 @@ pub trait Network {
 
     /// Something that the network has put into the queue happens.
     fn happen(&mut self, event: Self::Event, queue: &mut Queue<Event<Self::Event>>);
+
+    /// Has the network note what its links do from now on; does nothing where there is nothing to note.
+    fn watch(&mut self, watch: Watch) {
+        let _ = watch;
+    }
+
+    /// What its links did since it was watched, in an order of its own.
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
 }

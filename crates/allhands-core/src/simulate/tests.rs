@@ -1,5 +1,8 @@
 //! What is simulated against what the papers' formulas say, and every algorithm to its end.
 
+mod networks;
+mod observers;
+
 use super::*;
 use crate::algorithm::{self, Algorithm};
 use crate::call::{Call, Collective};
@@ -12,7 +15,7 @@ const BETA_FS: u64 = 8_000;
 const GAMMA_FS: u64 = 3_000;
 
 /// The plans of all ranks for `count` elements of 8 bytes: in each block, or in the vector.
-fn plans(algorithm: &Algorithm, shape: &Shape, count: usize) -> Vec<Plan> {
+pub(super) fn plans(algorithm: &Algorithm, shape: &Shape, count: usize) -> Vec<Plan> {
     let layout = Layout::regular(shape.call.collective, count);
     let schedules = algorithm.world(shape);
     let lower = |s| Plan::lower(s, &shape.call, &layout, 8).expect("it can be lowered");
@@ -21,6 +24,10 @@ fn plans(algorithm: &Algorithm, shape: &Shape, count: usize) -> Vec<Plan> {
 
 /// T 3's machine: α + nβ for a message, γ for each byte that is combined, one port out and one in.
 fn hockney(plans: &[Plan]) -> Outcome {
+    simulate(plans, &mut hockneys(plans.len() as u32)).expect("it ends")
+}
+
+fn hockneys(ranks: u32) -> Flat {
     let gap = Linear {
         fixed_ps: ALPHA_PS,
         per_byte_fs: BETA_FS,
@@ -32,11 +39,10 @@ fn hockney(plans: &[Plan]) -> Outcome {
         },
         ..Processor::default()
     };
-    let mut network = Flat::new(plans.len() as u32, 0, gap, processor);
-    simulate(plans, &mut network).expect("it ends")
+    Flat::new(ranks, 0, gap, processor)
 }
 
-fn named(collective: Collective, name: &str, ranks: u32, count: usize) -> Vec<Plan> {
+pub(super) fn named(collective: Collective, name: &str, ranks: u32, count: usize) -> Vec<Plan> {
     let algorithm = algorithm::find(collective, name).expect("it is there");
     let shape = algorithm.shape(Call::new(collective, ranks), "");
     plans(algorithm, &shape.expect("the default is right"), count)

@@ -1,41 +1,23 @@
 //! A world in virtual time: the interpreter takes a rank's plan further whenever something has happened to the rank.
 
+mod load;
 mod meet;
 
 use super::flags::Flags;
 use super::lanes::Lanes;
 use super::meetings::Meetings;
 use super::network::{Envelope, Event, Network, Work};
+use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{OpKind, Plan};
 use alloc::vec;
 use alloc::vec::Vec;
+use load::Load;
 
 /// Not done before this is known.
 const NEVER: Moment = Moment::MAX;
-
-/// What a message is for.
-#[derive(Clone, Copy, Debug)]
-enum Load {
-    /// A receive in this lane.
-    Lane(u32),
-    /// Another, left behind by the packets of the sender's last message that is none such.
-    Deposit(u32),
-    /// A window.
-    Put,
-    /// A window, where it is combined with what is there.
-    PutReduce,
-    /// A get, which the owner of the window answers.
-    Request,
-    /// The answer to a get.
-    Answer,
-    /// A flag of its receiver.
-    Notice(u16),
-    /// A look at a flag that its sender has raised on itself.
-    Sight(u16),
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Message {
@@ -67,9 +49,10 @@ struct Rank {
 }
 
 /// Ranks, their processors, and everything between them.
-struct World<'a, N: Network> {
+struct World<'a, N: Network, O: Observer> {
     plans: &'a [Plan],
     network: &'a mut N,
+    observer: &'a mut O,
     queue: Queue<Event<N::Event>>,
     ranks: Vec<Rank>,
     /// When each operation is done.
@@ -89,8 +72,12 @@ struct World<'a, N: Network> {
 ///
 /// # Errors
 /// What keeps a rank from its end.
-pub(super) fn run<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome, SimulateError> {
-    let mut world = World::new(plans, network);
+pub(super) fn run<N: Network, O: Observer>(
+    plans: &[Plan],
+    network: &mut N,
+    observer: &mut O,
+) -> Result<Outcome, SimulateError> {
+    let mut world = World::new(plans, network, observer);
     let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
     for rank in 0..plans.len() as u32 {
         world.queue.push(0, Event::Wake(rank));
@@ -116,8 +103,8 @@ pub(super) fn run<N: Network>(plans: &[Plan], network: &mut N) -> Result<Outcome
     }
 }
 
-impl<'a, N: Network> World<'a, N> {
-    fn new(plans: &'a [Plan], network: &'a mut N) -> World<'a, N> {
+impl<'a, N: Network, O: Observer> World<'a, N, O> {
+    fn new(plans: &'a [Plan], network: &'a mut N, observer: &'a mut O) -> World<'a, N, O> {
         let mut ops = 0;
         let rank = |plan: &Plan| {
             let first_op = ops;
@@ -135,6 +122,7 @@ impl<'a, N: Network> World<'a, N> {
         World {
             plans,
             network,
+            observer,
             queue: Queue::default(),
             ranks,
             done_ps: vec![NEVER; ops],
@@ -184,7 +172,9 @@ impl<'a, N: Network> World<'a, N> {
     fn occupy(&mut self, rank: u32, work: Work) -> Moment {
         let time_ps = self.network.takes_ps(rank, work);
         let free_ps = &mut self.ranks[rank as usize].free_ps;
-        *free_ps = self.queue.now_ps().max(*free_ps) + time_ps;
+        let from_ps = self.queue.now_ps().max(*free_ps);
+        *free_ps = from_ps + time_ps;
+        self.observer.works(rank, work, from_ps, *free_ps);
         *free_ps
     }
 
@@ -195,6 +185,9 @@ impl<'a, N: Network> World<'a, N> {
     /// An operation that starts ends at `at_ps`, or nobody knows when.
     fn ends(&mut self, number: u32, ticket: u32, at_ps: Option<Moment>) -> Status {
         *self.done_ps(number, ticket) = at_ps.unwrap_or(NEVER);
+        if let Some(at_ps) = at_ps {
+            self.observer.ends(number, ticket, at_ps);
+        }
         let rank = &mut self.ranks[number as usize];
         match at_ps {
             None => rank.unknown += 1,
@@ -212,6 +205,7 @@ impl<'a, N: Network> World<'a, N> {
     /// Now it is known when an operation ends; gives its rank, if that may go on now, and otherwise has it woken in time.
     fn known(&mut self, number: u32, ticket: u32, at_ps: Moment) -> Option<u32> {
         *self.done_ps(number, ticket) = at_ps;
+        self.observer.ends(number, ticket, at_ps);
         let rank = &mut self.ranks[number as usize];
         rank.unknown -= 1;
         rank.latest_ps = rank.latest_ps.max(at_ps);
@@ -238,8 +232,8 @@ impl<'a, N: Network> World<'a, N> {
     ) -> Option<Moment> {
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
-            Load::Answer | Load::Sight(_) | Load::Deposit(_) => self.queue.now_ps(),
-            Load::Lane(_) => self.occupy(from, Work::Send { to, bytes }),
+            Load::Answer | Load::Sight(_) | Load::Deposit(..) => self.queue.now_ps(),
+            Load::Lane(..) => self.occupy(from, Work::Send { to, bytes }),
             Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
             Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
             Load::Notice(_) => self.occupy(from, Work::Notify { to }),
@@ -263,10 +257,10 @@ impl<'a, N: Network> World<'a, N> {
         self.outcome.messages += 1;
         self.outcome.bytes += bytes;
         let carrier = match load {
-            Load::Deposit(_) => Some(self.carriers[from as usize]),
+            Load::Deposit(..) => Some(self.carriers[from as usize]),
             _ => None,
         };
-        if let Load::Lane(_) = load {
+        if let Load::Lane(..) = load {
             self.carriers[from as usize] = number;
         }
         let envelope = Envelope {
@@ -276,6 +270,7 @@ impl<'a, N: Network> World<'a, N> {
             bytes,
             carrier,
         };
+        self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
         if sent_ps.is_some() {
             self.messages[number as usize].open_ends = 1;
@@ -297,7 +292,7 @@ impl<'a, N: Network> World<'a, N> {
     fn sent(&mut self, number: u32) -> Option<u32> {
         let message = self.end_of(number);
         match message.load {
-            Load::Lane(_) | Load::Deposit(_) | Load::Put => {
+            Load::Lane(..) | Load::Deposit(..) | Load::Put => {
                 let now_ps = self.queue.now_ps();
                 self.known(message.from, message.ticket, now_ps)
             }
@@ -318,8 +313,9 @@ impl<'a, N: Network> World<'a, N> {
             load,
             ..
         } = self.end_of(number);
+        self.observer.arrives(number, self.queue.now_ps());
         match load {
-            Load::Lane(lane) | Load::Deposit(lane) => {
+            Load::Lane(lane, _) | Load::Deposit(lane, _) => {
                 let ticket = self.lanes.arrive(lane, bytes)?;
                 let end_ps = self.take_in(to, ticket, bytes);
                 self.known(to, ticket, end_ps)
@@ -353,6 +349,7 @@ impl<'a, N: Network> World<'a, N> {
     /// The data of a receive or a get are there: the processor takes them in, and combines them if it has to; gives when that
     /// is done.
     fn take_in(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
+        self.observer.takes_in(rank, ticket);
         let kind = self.plans[rank as usize].ops[ticket as usize].kind;
         match kind {
             OpKind::Recv { from, .. } => self.occupy(rank, Work::Receive { from, bytes }),
@@ -377,17 +374,18 @@ impl<'a, N: Network> World<'a, N> {
 }
 
 /// A rank as the interpreter's engine.
-struct RankEngine<'w, 'a, N: Network> {
-    world: &'w mut World<'a, N>,
+struct RankEngine<'w, 'a, N: Network, O: Observer> {
+    world: &'w mut World<'a, N, O>,
     rank: u32,
 }
 
-impl<N: Network> Engine for RankEngine<'_, '_, N> {
+impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
     type Error = SimulateError;
 
     fn start(&mut self, post: &Post<'_>) -> Result<Status, SimulateError> {
         let (rank, ticket, bytes) = (self.rank, post.ticket, post.bytes as u64);
         let world = &mut *self.world;
+        world.observer.starts(rank, post, world.queue.now_ps());
         let end_ps = match post.kind() {
             OpKind::Send {
                 to,
@@ -398,8 +396,8 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
                 let lane = world.lanes.find(to, rank, channel);
                 let lane = lane.ok_or(SimulateError::Unexpected { from: rank, to })?;
                 let load = match deposited && world.network.deposits() {
-                    true => Load::Deposit(lane),
-                    false => Load::Lane(lane),
+                    true => Load::Deposit(lane, channel),
+                    false => Load::Lane(lane, channel),
                 };
                 world.send((rank, to), bytes, ticket, load)
             }
@@ -428,6 +426,8 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
             }
             OpKind::Notify { to, flag } => {
                 self.notify(to, flag, ticket);
+                let world = &mut *self.world;
+                world.observer.ends(rank, ticket, world.queue.now_ps());
                 return Ok(Status::Done);
             }
             OpKind::Wait { at, flag, count } => {
@@ -449,7 +449,7 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
     }
 }
 
-impl<N: Network> RankEngine<'_, '_, N> {
+impl<N: Network, O: Observer> RankEngine<'_, '_, N, O> {
     /// Raises a flag; the notifier does not wait, as a notification has no source that it might want to use again.
     fn notify(&mut self, to: u32, flag: u16, ticket: u32) {
         let (world, rank) = (&mut *self.world, self.rank);

@@ -83,7 +83,7 @@ pub(super) fn draw(story: &Story) -> String {
         canvas.line((MARGIN, y), (right, y), RULE);
         y += 4.0;
     }
-    canvas.finish(story, (right + MARGIN, y + 12.0))
+    canvas.finish((&story.title, &story.subtitle), (right + MARGIN, y + 12.0))
 }
 
 /// Draws a step from `y` on down; returns where it ends.

@@ -75,7 +75,7 @@ pub(super) fn draw(story: &Story) -> String {
     let width = x - GAP + MARGIN;
     let width = width.max(at);
     canvas.finish(
-        story,
+        (&story.title, &story.subtitle),
         (width, top + f64::from(story.ranks) * PITCH + MARGIN),
     )
 }

@@ -1,6 +1,6 @@
 //! The canvas: shapes and words in pixels, the palette, the title and the legend.
 
-use crate::draw::{Cell, State, Story};
+use crate::draw::{Cell, State};
 use alloc::format;
 use alloc::string::String;
 
@@ -88,6 +88,21 @@ impl Canvas {
     ) {
         self.push(&format!(
             r#"<rect x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}" fill="{fill}" stroke="{stroke}" stroke-width="{width}"/>"#
+        ));
+    }
+
+    /// A rectangle that says something when it is pointed at.
+    pub(super) fn titled(
+        &mut self,
+        (x, y): (f64, f64),
+        (w, h): (f64, f64),
+        fill: &str,
+        (stroke, width): (&str, f64),
+        words: &str,
+    ) {
+        let words = escaped(words);
+        self.push(&format!(
+            r#"<rect x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}" fill="{fill}" stroke="{stroke}" stroke-width="{width}"><title>{words}</title></rect>"#
         ));
     }
 
@@ -213,10 +228,13 @@ impl Canvas {
         x + 24.0 + text_width(words, 12.0) + 20.0
     }
 
-    /// The document, with the story's title.
-    pub(super) fn finish(self, story: &Story, (width, height): (f64, f64)) -> String {
-        let least =
-            text_width(&story.title, 19.0).max(text_width(&story.subtitle, 12.5)) + 2.0 * MARGIN;
+    /// The document, with its title and subtitle.
+    pub(super) fn finish(
+        self,
+        (title, subtitle): (&str, &str),
+        (width, height): (f64, f64),
+    ) -> String {
+        let least = text_width(title, 19.0).max(text_width(subtitle, 12.5)) + 2.0 * MARGIN;
         let width = width.max(least);
         let mut heads = String::new();
         for (number, colour) in PORTS.iter().enumerate() {
@@ -225,9 +243,9 @@ impl Canvas {
             ));
         }
         let mut top = Canvas::default();
-        top.text((MARGIN, 34.0), 19.0, Anchor::Start, INK, &story.title);
-        top.text((MARGIN, 53.0), 12.5, Anchor::Start, GREY, &story.subtitle);
-        let (title, top, body) = (escaped(&story.title), top.body, self.body);
+        top.text((MARGIN, 34.0), 19.0, Anchor::Start, INK, title);
+        top.text((MARGIN, 53.0), 12.5, Anchor::Start, GREY, subtitle);
+        let (title, top, body) = (escaped(title), top.body, self.body);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n<title>{title}</title>\n<defs>{heads}</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>\n{top}{body}</svg>\n"
         )

@@ -1,9 +1,14 @@
-//! Stories as SVG: tables of blocks, circles and arcs, boxes of partial results.
+//! Stories as SVG, as tables of blocks, circles and arcs or boxes of partial results; and charts.
 
 mod arcs;
 mod boxes;
 mod canvas;
+mod heat;
 mod tables;
+mod time;
+
+pub use heat::heat_map;
+pub use time::time_chart;
 
 use super::{Story, Style};
 use alloc::string::String;

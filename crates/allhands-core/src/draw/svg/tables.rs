@@ -74,7 +74,10 @@ pub(super) fn draw(story: &Story) -> String {
     let lines = lines as f64;
     let width = MARGIN * 2.0 + size.0 * in_line as f64 - GAP;
     let width = width.max(at);
-    canvas.finish(story, (width, HEAD + 34.0 + lines * size.1))
+    canvas.finish(
+        (&story.title, &story.subtitle),
+        (width, HEAD + 34.0 + lines * size.1),
+    )
 }
 
 fn draw_panel(canvas: &mut Canvas, (x, y): (f64, f64), column: f64, panel: &Panel<'_>) {

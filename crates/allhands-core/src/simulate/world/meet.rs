@@ -3,8 +3,9 @@
 use super::{Moment, Network, World};
 use crate::machine::Fabric;
 use crate::simulate::meetings::Comes;
+use crate::simulate::observer::Observer;
 
-impl<N: Network> World<'_, N> {
+impl<N: Network, O: Observer> World<'_, N, O> {
     /// A rank comes to a meeting of all; gives when that ends, if it is known.
     pub(super) fn meet(
         &mut self,
