@@ -19,6 +19,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 mod time;
+mod torus;
 mod world;
 
 use crate::machine::Fabric;
@@ -30,6 +31,7 @@ pub use flat::{Flat, Head};
 pub use network::{Envelope, Event, Network, Processor, Work};
 pub use queue::{Moment, Queue};
 pub use time::Linear;
+pub use torus::{Step, Torus, TorusError, TorusSettings};
 
 /// What a simulation gave.
 #[derive(Clone, Debug, PartialEq, Eq)]

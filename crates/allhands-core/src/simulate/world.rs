@@ -183,9 +183,16 @@ impl<'a, N: Network> World<'a, N> {
     /// Has a rank's processor do something as soon as it is free; gives when that is over.
     fn occupy(&mut self, rank: u32, work: Work) -> Moment {
         let time_ps = self.network.takes_ps(rank, work);
-        let free_ps = &mut self.ranks[rank as usize].free_ps;
-        *free_ps = self.queue.now_ps().max(*free_ps) + time_ps;
+        let now_ps = self.queue.now_ps();
+        let free_ps = self.free_ps(rank);
+        *free_ps = now_ps.max(*free_ps) + time_ps;
         *free_ps
+    }
+
+    /// When a rank's processor is free.
+    fn free_ps(&mut self, rank: u32) -> &mut Moment {
+        let own = &mut self.ranks[rank as usize].free_ps;
+        self.network.free_ps(rank).unwrap_or(own)
     }
 
     fn done_ps(&mut self, rank: u32, ticket: u32) -> &mut Moment {

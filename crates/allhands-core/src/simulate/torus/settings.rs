@@ -1,0 +1,196 @@
+//! What a torus is made of: its shape, its links and buffers, and what its processors take.
+
+use crate::simulate::time::Linear;
+use core::fmt;
+
+/// The bytes of which packets have a multiple.
+pub(super) const CHUNK_BYTES: u32 = 32;
+
+/// The most chunks of a packet.
+pub(super) const MOST_CHUNKS: u32 = 8;
+
+/// The longest dimension.
+const LONGEST: u32 = 64;
+
+/// The most nodes.
+const MOST_NODES: u64 = 65_536;
+
+/// A mesh or torus, and what its processors take (B 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TorusSettings {
+    /// Nodes along each dimension, the fastest running first.
+    pub sizes: [u32; 3],
+    /// Which dimensions are rings.
+    pub wraps: [bool; 3],
+    /// Ranks of a node, one after another.
+    pub ranks_per_node: u32,
+    /// How long 32 bytes of a packet occupy a link.
+    pub chunk_ps: u64,
+    /// From the start of a packet on a link to the moment when it can leave its next node.
+    pub hop_ps: u64,
+    /// The most bytes of a packet: 32 to 256, in steps of 32.
+    pub packet_bytes: u32,
+    /// How many of a packet's bytes are no payload.
+    pub header_bytes: u32,
+    /// What a buffer holds, of one virtual channel at one incoming link.
+    pub buffer_bytes: u32,
+    /// The number of queues into which a node's processors put packets, 1 to 6.
+    pub injection_queues: u32,
+    /// What each of them holds.
+    pub injection_bytes: u32,
+    /// What a node holds of packets that came over one link until a processor takes them in.
+    pub reception_bytes: u32,
+    /// Whether packets choose among the shortest ways; otherwise they go along x, then y, then z.
+    pub adaptive: bool,
+    /// How many packets of a message a rank injects before it turns to its next message.
+    pub packets_a_turn: u32,
+    /// What a processor takes to put a packet into the network, by its length.
+    pub inject: Linear,
+    /// To take one in.
+    pub take: Linear,
+    /// To begin to send a message, by its length up to `first_bytes`.
+    pub send: Linear,
+    /// To begin to receive a message, by its length up to `first_bytes`.
+    pub receive: Linear,
+    /// So much of a message counts for `send` and `receive`.
+    pub first_bytes: u64,
+    /// To copy.
+    pub copy: Linear,
+    /// To combine two operands, by the length of one.
+    pub reduce: Linear,
+    /// When the processors are ready for a call's first message.
+    pub start_ps: u64,
+}
+
+/// What is wrong with a torus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TorusError {
+    /// A dimension is too short or too long.
+    Size {
+        /// Nodes along each dimension.
+        sizes: [u32; 3],
+    },
+    /// The ranks of a call are not as many as the machine has.
+    Ranks {
+        /// Those of the machine.
+        there: u64,
+        /// Those of the call.
+        asked: u32,
+    },
+    /// A number is outside what it can be.
+    Setting {
+        /// Its name.
+        name: &'static str,
+        /// What it is.
+        value: u32,
+        /// What would be right.
+        right: &'static str,
+    },
+}
+
+impl fmt::Display for TorusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TorusError::Size { sizes: [x, y, z] } => write!(
+                f,
+                "there is no torus of {x}x{y}x{z} nodes; each dimension has 1 to {LONGEST}, and together they have at most {MOST_NODES}"
+            ),
+            TorusError::Ranks { there, asked } => write!(
+                f,
+                "the machine has {there} ranks and the call has {asked}; they must be as many"
+            ),
+            TorusError::Setting { name, value, right } => {
+                write!(f, "{name} = {value}; right would be {right}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for TorusError {}
+
+impl TorusSettings {
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u64 {
+        let nodes: u64 = self.sizes.iter().map(|size| u64::from(*size)).product();
+        nodes * u64::from(self.ranks_per_node)
+    }
+
+    /// Whether there is such a torus.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), TorusError> {
+        let sizes = self.sizes;
+        let nodes: u64 = sizes.iter().map(|size| u64::from(*size)).product();
+        if sizes.iter().any(|size| !(1..=LONGEST).contains(size)) || nodes > MOST_NODES {
+            return Err(TorusError::Size { sizes });
+        }
+        let packet = self.packet_bytes;
+        // A packet enters a ring's escape channel only where another one fits behind it.
+        let least_packets = if self.wraps.contains(&true) { 2 } else { 1 };
+        let chunked = |bytes: u32| bytes.is_multiple_of(CHUNK_BYTES);
+        let buffer =
+            |bytes: u32, least: u32| bytes >= least * packet && chunked(bytes) && bytes <= 1 << 20;
+        let wrong = [
+            (
+                "ranks_per_node",
+                self.ranks_per_node,
+                (1..=2).contains(&self.ranks_per_node),
+                "1 or 2",
+            ),
+            (
+                "packet_bytes",
+                packet,
+                chunked(packet) && (1..=MOST_CHUNKS).contains(&(packet / CHUNK_BYTES)),
+                "32 to 256 in steps of 32",
+            ),
+            (
+                "header_bytes",
+                self.header_bytes,
+                self.header_bytes < CHUNK_BYTES,
+                "0 to 31",
+            ),
+            (
+                "buffer_bytes",
+                self.buffer_bytes,
+                buffer(self.buffer_bytes, least_packets),
+                "a multiple of 32 for one packet at least, for two where a dimension is a ring, and at most 1 MB",
+            ),
+            (
+                "injection_queues",
+                self.injection_queues,
+                (1..=6).contains(&self.injection_queues),
+                "1 to 6",
+            ),
+            (
+                "injection_bytes",
+                self.injection_bytes,
+                buffer(self.injection_bytes, 1),
+                "a multiple of 32 for one packet at least, and at most 1 MB",
+            ),
+            (
+                "reception_bytes",
+                self.reception_bytes,
+                buffer(self.reception_bytes, 1),
+                "a multiple of 32 for one packet at least, and at most 1 MB",
+            ),
+            (
+                "packets_a_turn",
+                self.packets_a_turn,
+                self.packets_a_turn > 0,
+                "1 or more",
+            ),
+        ];
+        match wrong.into_iter().find(|(_, _, right, _)| !right) {
+            Some((name, value, _, right)) => Err(TorusError::Setting { name, value, right }),
+            None => Ok(()),
+        }
+    }
+
+    /// The payload of a full packet.
+    pub(super) fn payload(&self) -> u64 {
+        u64::from(self.packet_bytes - self.header_bytes)
+    }
+}
