@@ -5,7 +5,7 @@
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::{Layout, Plan};
-use allhands_core::simulate::{Linear, Torus, TorusSettings, simulate};
+use allhands_core::simulate::{Beginning, Linear, Torus, TorusSettings, simulate};
 use std::time::Instant;
 
 /// Shapes, and the bytes for each pair.
@@ -33,6 +33,10 @@ fn settings(sizes: [u32; 3]) -> TorusSettings {
         fixed_ps,
         per_byte_fs,
     };
+    let beginning = Beginning {
+        fixed_ps: 500_000,
+        ..Beginning::default()
+    };
     TorusSettings {
         sizes,
         wraps: [true; 3],
@@ -49,9 +53,8 @@ fn settings(sizes: [u32; 3]) -> TorusSettings {
         packets_a_turn: 2,
         inject: linear(0, 560_000),
         take: linear(0, 1_140_000),
-        send: linear(500_000, 0),
-        receive: linear(500_000, 0),
-        first_bytes: 0,
+        send: beginning,
+        receive: beginning,
         copy: linear(0, 332_000),
         reduce: linear(0, 332_000),
         start_ps: 0,

@@ -21,7 +21,7 @@ use super::queue::{Moment, Queue};
 use order::Order;
 use processors::{Doing, Processors};
 use router::{Left, Router};
-pub use settings::{TorusError, TorusSettings};
+pub use settings::{Beginning, TorusError, TorusSettings};
 
 /// What happens inside a torus.
 #[derive(Clone, Copy, Debug)]

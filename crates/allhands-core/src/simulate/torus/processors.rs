@@ -36,8 +36,7 @@ struct Message {
     packets: u32,
     /// Behind it in its sender's ring.
     next: u32,
-    /// Its length as far as it counts for what begins it.
-    first_bytes: u32,
+    bytes: u64,
     way: Way,
     /// Whether its first packet was put in, and taken in.
     begun: [bool; 2],
@@ -106,7 +105,7 @@ impl Processors {
             left: bytes,
             packets: bytes.div_ceil(self.settings.payload()).max(1) as u32,
             next: NONE,
-            first_bytes: bytes.min(self.settings.first_bytes) as u32,
+            bytes,
             way,
             begun: [false; 2],
         };
@@ -209,7 +208,7 @@ impl Processors {
         let message = &mut self.messages[router.packet(packet).message as usize];
         let mut time_ps = self.settings.take.of(packet_bytes);
         if !core::mem::replace(&mut message.begun[1], true) {
-            time_ps += self.settings.receive.of(u64::from(message.first_bytes));
+            time_ps += self.settings.receive.of(message.bytes);
         }
         Some((Doing::Takes(packet), time_ps))
     }
@@ -233,7 +232,7 @@ impl Processors {
         let last_of = (message.left == 0).then_some(number);
         let mut time_ps = settings.inject.of(chunks * u64::from(CHUNK_BYTES));
         if !core::mem::replace(&mut message.begun[0], true) {
-            time_ps += settings.send.of(u64::from(message.first_bytes));
+            time_ps += settings.send.of(message.bytes);
         }
         self.turn(rank, last_of.is_some());
         Some((Doing::Puts { packet, last_of }, time_ps))

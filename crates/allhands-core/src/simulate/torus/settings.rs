@@ -48,18 +48,43 @@ pub struct TorusSettings {
     pub inject: Linear,
     /// To take one in.
     pub take: Linear,
-    /// To begin to send a message, by its length up to `first_bytes`.
-    pub send: Linear,
-    /// To begin to receive a message, by its length up to `first_bytes`.
-    pub receive: Linear,
-    /// So much of a message counts for `send` and `receive`.
-    pub first_bytes: u64,
+    /// To begin to send a message.
+    pub send: Beginning,
+    /// To begin to receive a message.
+    pub receive: Beginning,
     /// To copy.
     pub copy: Linear,
     /// To combine two operands, by the length of one.
     pub reduce: Linear,
     /// When the processors are ready for a call's first message.
     pub start_ps: u64,
+}
+
+/// What a processor takes to begin with a message, beside what its packets take: so much, and so much a byte of its first ones,
+/// which are not where a processor expects them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beginning {
+    /// For any message, in picoseconds.
+    pub fixed_ps: u64,
+    /// The first bytes, …
+    pub short_bytes: u64,
+    /// … and what each of them takes, in femtoseconds.
+    pub short_byte_fs: u64,
+    /// The bytes from the start of the message that count at all.
+    pub first_bytes: u64,
+    /// For each of them behind the short ones, in femtoseconds.
+    pub byte_fs: u64,
+}
+
+impl Beginning {
+    /// The time for a message of `bytes` bytes, in picoseconds.
+    #[must_use]
+    pub fn of(&self, bytes: u64) -> u64 {
+        let first = bytes.min(self.first_bytes);
+        let short = first.min(self.short_bytes);
+        let fs = short * self.short_byte_fs + (first - short) * self.byte_fs;
+        self.fixed_ps + fs.div_ceil(1000)
+    }
 }
 
 /// What is wrong with a torus.

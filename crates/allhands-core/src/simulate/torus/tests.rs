@@ -33,9 +33,8 @@ fn settings(sizes: [u32; 3], wraps: bool) -> TorusSettings {
         packets_a_turn: 2,
         inject: fixed(INJECT_PS),
         take: fixed(TAKE_PS),
-        send: fixed(0),
-        receive: fixed(0),
-        first_bytes: 0,
+        send: Beginning::default(),
+        receive: Beginning::default(),
         copy: fixed(0),
         reduce: fixed(0),
         start_ps: 0,
@@ -160,6 +159,27 @@ fn loaded_small_tori_do_not_lock() {
             }
         }
     }
+}
+
+#[test]
+fn what_begins_a_message_is_paid_once() {
+    let begins = |fixed_ps| Beginning {
+        fixed_ps,
+        short_bytes: 64,
+        short_byte_fs: 30_000,
+        first_bytes: 480,
+        byte_fs: 10_000,
+    };
+    let of = |bytes| begins(1000).of(bytes);
+    assert_eq!(
+        [0, 64, 480, 10_000].map(of),
+        [1000, 2920, 2920 + 4160, 2920 + 4160]
+    );
+    let mut machine = settings([4, 1, 1], false);
+    (machine.send, machine.receive) = (begins(1000), begins(7000));
+    let without = run(settings([4, 1, 1], false), &[(0, 3, 240)])[0].1;
+    let with = run(machine, &[(0, 3, 240)])[0].1;
+    assert_eq!(with - without, 2 * (1920 + 1760) + 8000);
 }
 
 #[test]
