@@ -4,17 +4,18 @@
 
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Torus;
 use allhands_core::schedule::{Layout, Plan};
-use allhands_core::simulate::{Beginning, Linear, Torus, TorusSettings, simulate};
+use allhands_core::simulate::{Beginning, Linear, TorusNetwork, TorusSettings, simulate};
 use std::time::Instant;
 
 /// Shapes, and the bytes for each pair.
-const CASES: [([u32; 3], usize); 5] = [
-    ([4, 4, 4], 64),
-    ([4, 4, 4], 1024),
-    ([8, 8, 8], 64),
-    ([8, 8, 8], 1024),
-    ([16, 8, 8], 240),
+const CASES: [(&str, usize); 5] = [
+    ("4x4x4:torus", 64),
+    ("4x4x4:torus", 1024),
+    ("8x8x8:torus", 64),
+    ("8x8x8:torus", 1024),
+    ("16x8x8:torus", 240),
 ];
 
 fn plans(ranks: u32, bytes: usize) -> Vec<Plan> {
@@ -28,7 +29,7 @@ fn plans(ranks: u32, bytes: usize) -> Vec<Plan> {
 }
 
 /// About BlueGene/L's (B 2.1).
-fn settings(sizes: [u32; 3]) -> TorusSettings {
+fn settings(torus: Torus) -> TorusSettings {
     let linear = |fixed_ps, per_byte_fs| Linear {
         fixed_ps,
         per_byte_fs,
@@ -38,8 +39,7 @@ fn settings(sizes: [u32; 3]) -> TorusSettings {
         ..Beginning::default()
     };
     TorusSettings {
-        sizes,
-        wraps: [true; 3],
+        torus,
         ranks_per_node: 1,
         chunk_ps: 194_805,
         hop_ps: 85_000,
@@ -58,29 +58,32 @@ fn settings(sizes: [u32; 3]) -> TorusSettings {
         copy: linear(0, 332_000),
         reduce: linear(0, 332_000),
         start_ps: 0,
+        tree: None,
+        interrupt_ps: None,
     }
 }
 
 fn main() {
     println!(
-        "{:<12}{:>8}{:>12}{:>12}{:>10}{:>16}{:>16}",
+        "{:<14}{:>8}{:>12}{:>12}{:>10}{:>16}{:>16}",
         "torus", "bytes", "events", "hops", "seconds", "million events/s", "million hops/s"
     );
-    for (sizes, bytes) in CASES {
-        let plans = plans(sizes.iter().product(), bytes);
+    for (shape, bytes) in CASES {
+        let torus: Torus = shape.parse().expect("it is a torus");
+        let plans = plans(torus.ranks(), bytes);
         let ranks = plans.len() as u32;
         let (mut events, mut hops, mut least_s) = (0, 0, f64::INFINITY);
         for _ in 0..3 {
             let start = Instant::now();
-            let mut torus = Torus::new(settings(sizes), ranks).expect("there is such a torus");
-            let outcome = simulate(&plans, &mut torus).expect("it ends");
+            let mut network =
+                TorusNetwork::new(settings(torus), ranks).expect("there is such a torus");
+            let outcome = simulate(&plans, &mut network).expect("it ends");
             least_s = least_s.min(start.elapsed().as_secs_f64());
-            (events, hops) = (outcome.events, torus.hops());
+            (events, hops) = (outcome.events, network.hops());
         }
-        let [x, y, z] = sizes;
         println!(
-            "{:<12}{bytes:>8}{events:>12}{hops:>12}{least_s:>10.3}{:>16.1}{:>16.1}",
-            format!("{x}x{y}x{z}"),
+            "{:<14}{bytes:>8}{events:>12}{hops:>12}{least_s:>10.3}{:>16.1}{:>16.1}",
+            shape,
             events as f64 / least_s / 1e6,
             hops as f64 / least_s / 1e6
         );

@@ -31,7 +31,7 @@ pub use flat::{Flat, Head};
 pub use network::{Envelope, Event, Network, Processor, Work};
 pub use queue::{Moment, Queue};
 pub use time::Linear;
-pub use torus::{Beginning, Step, Torus, TorusError, TorusSettings};
+pub use torus::{Beginning, NetworkError, Step, TorusNetwork, TorusSettings, Tree};
 
 /// What a simulation gave.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The grid of nodes: where they stand, who is beside whom, and how far apart they are.
 
+use crate::machine::{Direction, Torus};
 use alloc::vec::Vec;
 
 /// No node is there: the edge of a mesh.
@@ -8,11 +9,10 @@ pub(super) const NOBODY: u32 = u32::MAX;
 /// Directions: x up, x down, y up, y down, z up, z down.
 pub(super) const DIRECTIONS: usize = 6;
 
-/// Nodes in up to three dimensions, x running fastest; each dimension is a line or a ring.
+/// A torus as routers use it: every node's neighbours at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    pub(super) sizes: [u32; 3],
-    pub(super) wraps: [bool; 3],
+    torus: Torus,
     /// By node and direction.
     neighbours: Vec<u32>,
 }
@@ -26,51 +26,24 @@ pub(super) struct Way {
 }
 
 impl Grid {
-    pub(super) fn new(sizes: [u32; 3], wraps: [bool; 3]) -> Grid {
-        let mut grid = Grid {
-            sizes,
-            wraps,
-            neighbours: Vec::new(),
+    pub(super) fn new(torus: Torus) -> Grid {
+        let beside = |node: u32| {
+            Direction::all().map(|direction| torus.neighbour(node, direction).unwrap_or(NOBODY))
         };
-        for node in 0..grid.nodes() {
-            for direction in 0..DIRECTIONS {
-                let neighbour = grid.beside(node, direction);
-                grid.neighbours.push(neighbour);
-            }
+        Grid {
+            torus,
+            neighbours: (0..torus.ranks()).flat_map(beside).collect(),
         }
-        grid
     }
 
     pub(super) fn nodes(&self) -> u32 {
-        self.sizes.iter().product()
+        self.torus.ranks()
     }
 
-    fn place(&self, node: u32) -> [u32; 3] {
-        let [x, y, _] = self.sizes;
-        [node % x, node / x % y, node / (x * y)]
-    }
-
-    fn node(&self, place: [u32; 3]) -> u32 {
-        let [x, y, _] = self.sizes;
-        place[0] + x * (place[1] + y * place[2])
-    }
-
-    fn beside(&self, node: u32, direction: usize) -> u32 {
-        let (dimension, down) = (direction / 2, direction % 2 == 1);
-        let (size, wraps) = (self.sizes[dimension], self.wraps[dimension]);
-        let mut place = self.place(node);
-        let at = &mut place[dimension];
-        let edge = if down { 0 } else { size - 1 };
-        if size == 1 || (*at == edge && !wraps) {
-            return NOBODY;
-        }
-        *at = match (down, *at == edge) {
-            (true, true) => size - 1,
-            (true, false) => *at - 1,
-            (false, true) => 0,
-            (false, false) => *at + 1,
-        };
-        self.node(place)
+    /// Whether a dimension is a ring.
+    #[inline]
+    pub(super) fn wraps(&self, dimension: usize) -> bool {
+        self.torus.wraps(dimension)
     }
 
     /// The node beside `node`, or [`NOBODY`].
@@ -81,17 +54,16 @@ impl Grid {
 
     /// The shortest way.
     pub(super) fn way(&self, from: u32, to: u32) -> Way {
-        let (from, to) = (self.place(from), self.place(to));
         let mut way = Way::default();
         for dimension in 0..3 {
-            let size = self.sizes[dimension] as i32;
-            let mut hops = to[dimension] as i32 - from[dimension] as i32;
-            if self.wraps[dimension] {
-                hops = if 2 * hops > size { hops - size } else { hops };
-                hops = if 2 * hops <= -size { hops + size } else { hops };
-                way.either |= u8::from(2 * hops == size) << dimension;
-            }
-            way.hops[dimension] = hops as i8;
+            let (direction, hops) = self.torus.way(from, to, dimension);
+            let half = 2 * hops == self.torus.extents()[dimension];
+            way.either |= u8::from(half && self.wraps(dimension)) << dimension;
+            way.hops[dimension] = if direction.up {
+                hops as i8
+            } else {
+                -(hops as i8)
+            };
         }
         way
     }
@@ -101,36 +73,22 @@ impl Grid {
 mod tests {
     use super::*;
 
-    #[test]
-    fn neighbours_are_neighbours_of_each_other() {
-        for (sizes, wraps) in [
-            ([4, 3, 2], [false; 3]),
-            ([4, 3, 2], [true; 3]),
-            ([5, 1, 1], [true, false, false]),
-        ] {
-            let grid = Grid::new(sizes, wraps);
-            for node in 0..grid.nodes() {
-                for direction in 0..DIRECTIONS {
-                    let other = grid.neighbour(node, direction);
-                    if other != NOBODY {
-                        assert_eq!(grid.neighbour(other, direction ^ 1), node);
-                    }
-                }
-            }
-        }
+    fn torus(text: &str) -> Torus {
+        text.parse().expect("it is a torus")
     }
 
     #[test]
     fn a_way_ends_where_it_should_and_is_short() {
-        for (sizes, wraps) in [([4, 3, 2], [false; 3]), ([5, 4, 2], [true, true, false])] {
-            let grid = Grid::new(sizes, wraps);
+        for torus in ["4x3x2:mesh", "5x4x3:torus", "8x1x3:x"].map(torus) {
+            let grid = Grid::new(torus);
             for from in 0..grid.nodes() {
                 for to in 0..grid.nodes() {
                     let way = grid.way(from, to);
                     let mut at = from;
                     for dimension in 0..3 {
                         let hops = way.hops[dimension];
-                        let most = sizes[dimension] as i8 / if wraps[dimension] { 2 } else { 1 };
+                        let ways = if torus.wraps(dimension) { 2 } else { 1 };
+                        let most = (torus.extents()[dimension] / ways) as i8;
                         assert!(hops.abs() <= most, "{from} to {to}: {way:?}");
                         let direction = 2 * dimension + usize::from(hops < 0);
                         for _ in 0..hops.abs() {
@@ -145,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_way_round_half_a_ring_is_either() {
-        let grid = Grid::new([4, 5, 2], [true; 3]);
+        let grid = Grid::new(torus("4x5x4:torus"));
         assert_eq!(
             grid.way(0, 2),
             Way {
@@ -160,6 +118,6 @@ mod tests {
                 either: 1
             }
         );
-        assert_eq!(grid.way(0, 20).either, 4);
+        assert_eq!(grid.way(0, 40).either, 4);
     }
 }

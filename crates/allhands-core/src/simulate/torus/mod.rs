@@ -18,10 +18,11 @@ mod tests;
 
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
+use crate::machine::Fabric;
 use order::Order;
 use processors::{Doing, Processors};
 use router::{Left, Router};
-pub use settings::{Beginning, TorusError, TorusSettings};
+pub use settings::{Beginning, NetworkError, TorusSettings, Tree};
 
 /// What happens inside a torus.
 #[derive(Clone, Copy, Debug)]
@@ -39,28 +40,28 @@ type Signal = Event<Step>;
 
 /// A mesh or torus.
 #[derive(Clone, Debug)]
-pub struct Torus {
+pub struct TorusNetwork {
     settings: TorusSettings,
     router: Router,
     processors: Processors,
     order: Order,
 }
 
-impl Torus {
+impl TorusNetwork {
     /// A torus for a call of `ranks` ranks, in which nothing is under way.
     ///
     /// # Errors
-    /// [`TorusError`] when there is no such torus, or it has another number of ranks.
-    pub fn new(settings: TorusSettings, ranks: u32) -> Result<Torus, TorusError> {
+    /// [`NetworkError`] when a setting is wrong or the torus has another number of ranks.
+    pub fn new(settings: TorusSettings, ranks: u32) -> Result<TorusNetwork, NetworkError> {
         settings.check()?;
         let there = settings.ranks();
         if there != u64::from(ranks) {
-            return Err(TorusError::Ranks {
+            return Err(NetworkError::Ranks {
                 there,
                 asked: ranks,
             });
         }
-        Ok(Torus {
+        Ok(TorusNetwork {
             settings,
             router: Router::new(&settings),
             processors: Processors::new(&settings),
@@ -107,7 +108,7 @@ impl Torus {
     }
 }
 
-impl Network for Torus {
+impl Network for TorusNetwork {
     type Event = Step;
 
     #[inline]

@@ -101,7 +101,7 @@ pub(super) struct Router {
 impl Router {
     pub(super) fn new(settings: &TorusSettings) -> Router {
         let chunks = |bytes: u32| (bytes / CHUNK_BYTES) as u16;
-        let grid = Grid::new(settings.sizes, settings.wraps);
+        let grid = Grid::new(settings.torus);
         let nodes = grid.nodes() as usize;
         let slot = chunks(settings.packet_bytes);
         let buffer = |at: usize| Buffer {
@@ -343,7 +343,7 @@ impl Router {
         if packet.wants.trailing_zeros() as usize != link {
             return None;
         }
-        let stays = own == link * CHANNELS + ESCAPE || !self.grid.wraps[link / 2];
+        let stays = own == link * CHANNELS + ESCAPE || !self.grid.wraps(link / 2);
         let least = if stays { self.slot } else { 2 * self.slot };
         (room(ESCAPE) >= least).then_some((ESCAPE, room(ESCAPE)))
     }

@@ -1,5 +1,6 @@
 //! What a torus is made of: its shape, its links and buffers, and what its processors take.
 
+use crate::machine::Torus;
 use crate::simulate::time::Linear;
 use core::fmt;
 
@@ -13,15 +14,13 @@ pub(super) const MOST_CHUNKS: u32 = 8;
 const LONGEST: u32 = 64;
 
 /// The most nodes.
-const MOST_NODES: u64 = 65_536;
+const MOST_NODES: u32 = 65_536;
 
 /// A mesh or torus, and what its processors take (B 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TorusSettings {
-    /// Nodes along each dimension, the fastest running first.
-    pub sizes: [u32; 3],
-    /// Which dimensions are rings.
-    pub wraps: [bool; 3],
+    /// Its nodes.
+    pub torus: Torus,
     /// Ranks of a node, one after another.
     pub ranks_per_node: u32,
     /// How long 32 bytes of a packet occupy a link.
@@ -58,6 +57,40 @@ pub struct TorusSettings {
     pub reduce: Linear,
     /// When the processors are ready for a call's first message.
     pub start_ps: u64,
+    /// The network that combines, if there is one.
+    pub tree: Option<Tree>,
+    /// How long the wires take that tell all when all have raised them, if there are any.
+    pub interrupt_ps: Option<u64>,
+}
+
+/// A network that combines packets of 256 bytes on their way up and sends them down again (B 2.1, 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Up and down, with what the processors take for a call, in picoseconds.
+    pub latency_ps: u64,
+    /// From a packet to the next, in picoseconds.
+    pub packet_ps: u64,
+    /// What the processors take for each byte of the first packet, in femtoseconds; those of the others overlap.
+    pub first_byte_fs: u64,
+    /// What they take to turn numbers into those that the tree combines, and back.
+    pub convert: Linear,
+}
+
+/// What a packet of the tree carries.
+const TREE_PACKET_BYTES: u64 = 256;
+
+impl Tree {
+    /// How long a meeting takes, in picoseconds.
+    #[must_use]
+    pub fn meeting_ps(&self, bytes: u64, converted: bool) -> u64 {
+        let packets = bytes.div_ceil(TREE_PACKET_BYTES).max(1);
+        let first = bytes.min(TREE_PACKET_BYTES);
+        let converts_ps = if converted { self.convert.of(bytes) } else { 0 };
+        self.latency_ps
+            + packets * self.packet_ps
+            + (first * self.first_byte_fs).div_ceil(1000)
+            + converts_ps
+    }
 }
 
 /// What a processor takes to begin with a message, beside what its packets take: so much, and so much a byte of its first ones,
@@ -90,11 +123,11 @@ impl Beginning {
 /// What is wrong with a torus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TorusError {
-    /// A dimension is too short or too long.
+pub enum NetworkError {
+    /// A dimension is too long.
     Size {
-        /// Nodes along each dimension.
-        sizes: [u32; 3],
+        /// Its nodes.
+        torus: Torus,
     },
     /// The ranks of a call are not as many as the machine has.
     Ranks {
@@ -114,47 +147,49 @@ pub enum TorusError {
     },
 }
 
-impl fmt::Display for TorusError {
+impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TorusError::Size { sizes: [x, y, z] } => write!(
+            NetworkError::Size { torus } => write!(
                 f,
-                "there is no torus of {x}x{y}x{z} nodes; each dimension has 1 to {LONGEST}, and together they have at most {MOST_NODES}"
+                "the torus {torus} is too large; each dimension has 1 to {LONGEST}, and together they have at most {MOST_NODES}"
             ),
-            TorusError::Ranks { there, asked } => write!(
+            NetworkError::Ranks { there, asked } => write!(
                 f,
                 "the machine has {there} ranks and the call has {asked}; they must be as many"
             ),
-            TorusError::Setting { name, value, right } => {
+            NetworkError::Setting { name, value, right } => {
                 write!(f, "{name} = {value}; right would be {right}")
             }
         }
     }
 }
 
-impl core::error::Error for TorusError {}
+impl core::error::Error for NetworkError {}
 
 impl TorusSettings {
     /// The number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u64 {
-        let nodes: u64 = self.sizes.iter().map(|size| u64::from(*size)).product();
-        nodes * u64::from(self.ranks_per_node)
+        u64::from(self.torus.ranks()) * u64::from(self.ranks_per_node)
     }
 
     /// Whether there is such a torus.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self) -> Result<(), TorusError> {
-        let sizes = self.sizes;
-        let nodes: u64 = sizes.iter().map(|size| u64::from(*size)).product();
-        if sizes.iter().any(|size| !(1..=LONGEST).contains(size)) || nodes > MOST_NODES {
-            return Err(TorusError::Size { sizes });
+    pub fn check(&self) -> Result<(), NetworkError> {
+        let torus = self.torus;
+        if torus.extents().iter().any(|size| *size > LONGEST) || torus.ranks() > MOST_NODES {
+            return Err(NetworkError::Size { torus });
         }
         let packet = self.packet_bytes;
         // A packet enters a ring's escape channel only where another one fits behind it.
-        let least_packets = if self.wraps.contains(&true) { 2 } else { 1 };
+        let least_packets = if (0..3).any(|dimension| torus.wraps(dimension)) {
+            2
+        } else {
+            1
+        };
         let chunked = |bytes: u32| bytes.is_multiple_of(CHUNK_BYTES);
         let buffer =
             |bytes: u32, least: u32| bytes >= least * packet && chunked(bytes) && bytes <= 1 << 20;
@@ -209,7 +244,7 @@ impl TorusSettings {
             ),
         ];
         match wrong.into_iter().find(|(_, _, right, _)| !right) {
-            Some((name, value, _, right)) => Err(TorusError::Setting { name, value, right }),
+            Some((name, value, _, right)) => Err(NetworkError::Setting { name, value, right }),
             None => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! The torus: times to the picosecond, bandwidths, and that everything arrives.
 
 use super::*;
+use crate::machine::Torus;
 use crate::simulate::Linear;
 use alloc::vec::Vec;
 
@@ -18,8 +19,7 @@ fn fixed(fixed_ps: u64) -> Linear {
 
 fn settings(sizes: [u32; 3], wraps: bool) -> TorusSettings {
     TorusSettings {
-        sizes,
-        wraps: sizes.map(|size| wraps && size > 1),
+        torus: Torus::new(sizes, [wraps; 3]).expect("it is small enough"),
         ranks_per_node: 1,
         chunk_ps: CHUNK_PS,
         hop_ps: HOP_PS,
@@ -38,12 +38,15 @@ fn settings(sizes: [u32; 3], wraps: bool) -> TorusSettings {
         copy: fixed(0),
         reduce: fixed(0),
         start_ps: 0,
+        tree: None,
+        interrupt_ps: None,
     }
 }
 
 /// Sends all messages, (from, to, bytes), at once; gives when each arrived, in the order in which they arrived.
 fn run(settings: TorusSettings, messages: &[(u32, u32, u64)]) -> Vec<(usize, Moment)> {
-    let mut torus = Torus::new(settings, settings.ranks() as u32).expect("there is such a torus");
+    let mut torus =
+        TorusNetwork::new(settings, settings.ranks() as u32).expect("there is such a torus");
     let mut queue: Queue<Signal> = Queue::default();
     let mut sent = 0;
     for (number, &(from, to, bytes)) in (0..).zip(messages) {
@@ -208,14 +211,31 @@ fn what_is_no_torus_is_named() {
     let said = |change: &dyn Fn(&mut TorusSettings), ranks| {
         let mut settings = settings([4, 4, 1], true);
         change(&mut settings);
-        let error = Torus::new(settings, ranks).map(|_| ()).unwrap_err();
+        let error = TorusNetwork::new(settings, ranks).map(|_| ()).unwrap_err();
         alloc::string::ToString::to_string(&error)
     };
     assert!(said(&|_| {}, 15).contains("16 ranks and the call has 15"));
-    assert!(said(&|s| s.sizes = [65, 1, 1], 65).contains("1 to 64"));
+    assert!(said(&|s| s.torus = "65".parse().expect("it is a torus"), 65).contains("1 to 64"));
     assert!(said(&|s| s.buffer_bytes = 256, 16).contains("buffer_bytes = 256"));
     assert!(said(&|s| s.packet_bytes = 100, 16).contains("in steps of 32"));
     for wrong in [0, 3] {
         assert!(said(&|s| s.ranks_per_node = wrong, 16).contains("1 or 2"));
     }
+}
+
+/// B 2.1: packets of fixed length; only the first one's bytes are seen.
+#[test]
+fn the_tree_takes_whole_packets() {
+    let tree = Tree {
+        latency_ps: 1000,
+        packet_ps: 760,
+        first_byte_fs: 2000,
+        convert: fixed(50),
+    };
+    let bytes = [0, 16, 256, 257];
+    assert_eq!(
+        bytes.map(|bytes| tree.meeting_ps(bytes, false)),
+        [1760, 1792, 2272, 3032]
+    );
+    assert_eq!(tree.meeting_ps(16, true), 1842);
 }
