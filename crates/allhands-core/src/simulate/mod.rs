@@ -27,6 +27,7 @@ mod routed;
 #[cfg(test)]
 mod tests;
 mod time;
+mod torus;
 mod world;
 
 use crate::machine::Fabric;
@@ -46,6 +47,7 @@ pub use queue::{Moment, Queue};
 pub use record::{Carried, Recorder, Span};
 pub use routed::{AtLink, Hop, Routed, Routes};
 pub use time::Linear;
+pub use torus::{Beginning, NetworkError, Step, TorusNetwork, TorusSettings, Tree};
 
 /// What a simulation gave.
 #[derive(Clone, Debug, PartialEq, Eq)]

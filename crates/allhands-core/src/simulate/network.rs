@@ -134,6 +134,12 @@ pub trait Network {
         None
     }
 
+    /// When the processor of `rank` is free, if the network keeps that itself, since packets take of its time too.
+    #[inline]
+    fn free_ps(&mut self, _rank: u32) -> Option<&mut Moment> {
+        None
+    }
+
     /// Takes on a message that its sender has ready at `at_ps`, which may be later than now; says when the sender may use its
     /// memory again, if that is known, and otherwise puts [`Event::Sent`] into the queue for that.
     ///

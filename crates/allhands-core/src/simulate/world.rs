@@ -171,11 +171,19 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
     /// Has a rank's processor do something as soon as it is free; gives when that is over.
     fn occupy(&mut self, rank: u32, work: Work) -> Moment {
         let time_ps = self.network.takes_ps(rank, work);
-        let free_ps = &mut self.ranks[rank as usize].free_ps;
-        let from_ps = self.queue.now_ps().max(*free_ps);
+        let now_ps = self.queue.now_ps();
+        let free_ps = self.free_ps(rank);
+        let from_ps = now_ps.max(*free_ps);
         *free_ps = from_ps + time_ps;
-        self.observer.works(rank, work, from_ps, *free_ps);
-        *free_ps
+        let to_ps = *free_ps;
+        self.observer.works(rank, work, from_ps, to_ps);
+        to_ps
+    }
+
+    /// When a rank's processor is free.
+    fn free_ps(&mut self, rank: u32) -> &mut Moment {
+        let own = &mut self.ranks[rank as usize].free_ps;
+        self.network.free_ps(rank).unwrap_or(own)
     }
 
     fn done_ps(&mut self, rank: u32, ticket: u32) -> &mut Moment {

@@ -13,7 +13,7 @@ impl<N: Network, O: Observer> World<'_, N, O> {
         (fabric, gives): (Fabric, bool),
         takes_ps: u64,
     ) -> Option<Moment> {
-        let start_ps = self.queue.now_ps().max(self.ranks[rank as usize].free_ps);
+        let start_ps = self.queue.now_ps().max(*self.free_ps(rank));
         match self.meetings.come(fabric, (rank, ticket), gives, start_ps) {
             Comes::Waits => None,
             Comes::Then(last_ps) => Some(self.met(rank, last_ps.max(start_ps) + takes_ps)),
@@ -21,7 +21,7 @@ impl<N: Network, O: Observer> World<'_, N, O> {
                 let last_ps = self.meetings.last_ps(fabric, rank);
                 let mut own_ps = None;
                 for (other, ticket) in waiting {
-                    let free_ps = self.ranks[other as usize].free_ps;
+                    let free_ps = *self.free_ps(other);
                     let end_ps = self.met(other, last_ps.max(free_ps) + takes_ps);
                     if other == rank {
                         own_ps = Some(end_ps);
@@ -36,7 +36,7 @@ impl<N: Network, O: Observer> World<'_, N, O> {
 
     /// A rank's processor is busy with a meeting until that ends.
     fn met(&mut self, rank: u32, end_ps: Moment) -> Moment {
-        self.ranks[rank as usize].free_ps = end_ps;
+        *self.free_ps(rank) = end_ps;
         end_ps
     }
 }

@@ -1,0 +1,91 @@
+//! The torus's cost per event and per hop of a packet: all-to-all, scattered, every message cut into packets.
+//!
+//! Run: `cargo bench -p allhands-core --bench torus`. The plans are built beforehand and are no part of the time.
+
+use allhands_core::algorithm;
+use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Torus;
+use allhands_core::schedule::{Layout, Plan};
+use allhands_core::simulate::{Beginning, Linear, TorusNetwork, TorusSettings, simulate};
+use std::time::Instant;
+
+/// Shapes, and the bytes for each pair.
+const CASES: [(&str, usize); 5] = [
+    ("4x4x4:torus", 64),
+    ("4x4x4:torus", 1024),
+    ("8x8x8:torus", 64),
+    ("8x8x8:torus", 1024),
+    ("16x8x8:torus", 240),
+];
+
+fn plans(ranks: u32, bytes: usize) -> Vec<Plan> {
+    let algorithm = algorithm::find(Collective::Alltoall, "scattered").expect("it is there");
+    let call = Call::new(Collective::Alltoall, ranks);
+    let shape = algorithm.shape(call, "").expect("the default is right");
+    let layout = Layout::regular(Collective::Alltoall, bytes / 8);
+    let lower = |rank| Plan::lower(&algorithm.schedule(&shape, rank), &call, &layout, 8);
+    let plans: Result<_, _> = (0..ranks).map(lower).collect();
+    plans.expect("they can be lowered")
+}
+
+/// About BlueGene/L's (B 2.1).
+fn settings(torus: Torus) -> TorusSettings {
+    let linear = |fixed_ps, per_byte_fs| Linear {
+        fixed_ps,
+        per_byte_fs,
+    };
+    let beginning = Beginning {
+        fixed_ps: 500_000,
+        ..Beginning::default()
+    };
+    TorusSettings {
+        torus,
+        ranks_per_node: 1,
+        chunk_ps: 194_805,
+        hop_ps: 85_000,
+        packet_bytes: 256,
+        header_bytes: 16,
+        buffer_bytes: 1024,
+        injection_queues: 6,
+        injection_bytes: 1024,
+        reception_bytes: 1024,
+        adaptive: true,
+        packets_a_turn: 2,
+        inject: linear(0, 560_000),
+        take: linear(0, 1_140_000),
+        send: beginning,
+        receive: beginning,
+        copy: linear(0, 332_000),
+        reduce: linear(0, 332_000),
+        start_ps: 0,
+        tree: None,
+        interrupt_ps: None,
+    }
+}
+
+fn main() {
+    println!(
+        "{:<14}{:>8}{:>12}{:>12}{:>10}{:>16}{:>16}",
+        "torus", "bytes", "events", "hops", "seconds", "million events/s", "million hops/s"
+    );
+    for (shape, bytes) in CASES {
+        let torus: Torus = shape.parse().expect("it is a torus");
+        let plans = plans(torus.ranks(), bytes);
+        let ranks = plans.len() as u32;
+        let (mut events, mut hops, mut least_s) = (0, 0, f64::INFINITY);
+        for _ in 0..3 {
+            let start = Instant::now();
+            let mut network =
+                TorusNetwork::new(settings(torus), ranks).expect("there is such a torus");
+            let outcome = simulate(&plans, &mut network).expect("it ends");
+            least_s = least_s.min(start.elapsed().as_secs_f64());
+            (events, hops) = (outcome.events, network.hops());
+        }
+        println!(
+            "{:<14}{bytes:>8}{events:>12}{hops:>12}{least_s:>10.3}{:>16.1}{:>16.1}",
+            shape,
+            events as f64 / least_s / 1e6,
+            hops as f64 / least_s / 1e6
+        );
+    }
+}
