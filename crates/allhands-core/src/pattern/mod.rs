@@ -17,3 +17,4 @@ pub mod fold;
 pub mod knomial;
 pub mod math;
 pub mod multiplying;
+pub mod permutation;

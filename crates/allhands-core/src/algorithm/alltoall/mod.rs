@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod direct;
 pub mod hierarchical;
 pub mod pairwise;
+pub mod permuted;
 pub mod scattered;
 pub mod shared_memory;
 pub mod standard_exchange;
@@ -14,6 +15,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &bruck::ALGORITHM,
     &scattered::ALGORITHM,
+    &permuted::ALGORITHM,
     &pairwise::ALGORITHM,
     &direct::ALGORITHM,
     &standard_exchange::ALGORITHM,
