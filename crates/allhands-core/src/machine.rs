@@ -1,4 +1,9 @@
-//! The machine as far as algorithms see it: which ranks share a node, and what hardware they share.
+//! The machine as far as algorithms see it: which ranks share a node, which are neighbours on a torus, and what hardware they
+//! share.
+
+mod torus;
+
+pub use torus::{Direction, Link, Torus, TorusError};
 
 use alloc::string::{String, ToString};
 use alloc::vec;

@@ -140,6 +140,7 @@ fn everything() -> Document {
     let shape = Shape {
         nodes: Default::default(),
         fabrics: Default::default(),
+        torus: None,
         call,
         parameters: Parameters::new(),
     };

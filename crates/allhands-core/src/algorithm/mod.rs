@@ -23,7 +23,7 @@ pub mod scatter;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 
 use crate::call::{Call, Collective};
-use crate::machine::{Fabric, Fabrics, Nodes, NodesError};
+use crate::machine::{Fabric, Fabrics, Nodes, NodesError, Torus, TorusError};
 use crate::schedule::{Builder, Schedule, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -51,6 +51,10 @@ pub enum Requirement {
     Nodes,
     /// Hardware in which all ranks meet.
     Fabric(Fabric),
+    /// That it is said where the ranks are on a mesh or torus.
+    Torus,
+    /// That no link of the torus carries two of its streams; the verifier proves it.
+    DisjointStreams,
 }
 
 impl Requirement {
@@ -64,6 +68,8 @@ impl Requirement {
             Requirement::Nodes => "nodes",
             Requirement::Fabric(Fabric::Tree) => "combining-tree",
             Requirement::Fabric(Fabric::Interrupt) => "global-interrupt",
+            Requirement::Torus => "torus",
+            Requirement::DisjointStreams => "disjoint-streams",
         }
     }
 }
@@ -92,6 +98,10 @@ pub enum Unsuitable {
     OtherNodes(NodesError),
     /// The machine does not have the hardware, for these ranks.
     NoFabric(Fabric),
+    /// It is not said where the ranks are on a torus.
+    NoTorus,
+    /// The torus is not that of this number of ranks.
+    OtherTorus(TorusError),
 }
 
 impl fmt::Display for Unsuitable {
@@ -111,6 +121,11 @@ impl fmt::Display for Unsuitable {
                 write!(f, "the root must be a rank, 0 to {}, not {root}", ranks - 1)
             }
             Unsuitable::OtherNodes(error) => error.fmt(f),
+            Unsuitable::NoTorus => write!(
+                f,
+                "needs to know where the ranks are on a mesh or torus, such as 4x4x2"
+            ),
+            Unsuitable::OtherTorus(error) => error.fmt(f),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
             Unsuitable::NoFabric(fabric) => write!(
                 f,
@@ -185,7 +200,7 @@ impl fmt::Debug for Algorithm {
 
 impl Algorithm {
     /// The call with the parameters that `text` gives (`key=value,…`), the others at their defaults, all ranks on one
-    /// node ([`Shape::on`] says otherwise).
+    /// node ([`Shape::on`] says otherwise) and on no torus ([`Shape::on_torus`] says on which).
     ///
     /// # Errors
     /// A [`ParameterError`] that names the key or value and what would be right.
@@ -195,6 +210,7 @@ impl Algorithm {
             parameters: parse_parameters(self.keys, text)?,
             nodes: Nodes::one(),
             fabrics: Fabrics::default(),
+            torus: None,
         })
     }
 
@@ -218,6 +234,31 @@ impl Algorithm {
         }
     }
 
+    /// The tori on which it is registered for `ranks` ranks: none, or several if it asks for one.
+    #[must_use]
+    pub fn tori(&self, ranks: u32) -> Vec<Option<Torus>> {
+        if self.requires.contains(&Requirement::Torus) {
+            Torus::samples(ranks).into_iter().map(Some).collect()
+        } else {
+            vec![None]
+        }
+    }
+
+    /// A call on all nodes and tori on which it is registered, with the fabrics that it requires, as far as it serves it there.
+    #[must_use]
+    pub fn everywhere(&self, shape: &Shape) -> Vec<Shape> {
+        let ranks = shape.ranks();
+        let mut shapes = Vec::new();
+        for nodes in self.nodes(ranks) {
+            for torus in self.tori(ranks) {
+                let shape = shape.clone().on(nodes.clone()).on_torus(torus);
+                let shape = shape.with(self.fabrics());
+                shapes.extend(self.admits(&shape).is_ok().then_some(shape));
+            }
+        }
+        shapes
+    }
+
     /// Whether the algorithm serves the call.
     ///
     /// # Errors
@@ -236,6 +277,11 @@ impl Algorithm {
             return Err(Unsuitable::NoSuchRoot { root, ranks });
         }
         shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
+        match shape.torus {
+            Some(torus) => torus.check(ranks).map_err(Unsuitable::OtherTorus)?,
+            None if self.requires.contains(&Requirement::Torus) => return Err(Unsuitable::NoTorus),
+            None => {}
+        }
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
         }

@@ -18,3 +18,4 @@ pub mod knomial;
 pub mod math;
 pub mod multiplying;
 pub mod permutation;
+pub mod spanning_trees;

@@ -1,7 +1,7 @@
 //! The shape: a call with an algorithm's parameters.
 
 use crate::call::Call;
-use crate::machine::{Fabrics, Nodes};
+use crate::machine::{Fabrics, Nodes, Torus};
 use crate::parameters::Parameters;
 
 /// A call together with the parameters of the algorithm that serves it: all that a schedule depends
@@ -16,6 +16,8 @@ pub struct Shape {
     pub nodes: Nodes,
     /// The hardware in which all ranks can meet; the same on every rank.
     pub fabrics: Fabrics,
+    /// Where the ranks are on a mesh or torus, if that is said; the same on every rank.
+    pub torus: Option<Torus>,
 }
 
 impl Shape {
@@ -29,6 +31,12 @@ impl Shape {
     #[must_use]
     pub fn with(self, fabrics: Fabrics) -> Shape {
         Shape { fabrics, ..self }
+    }
+
+    /// The same call on this torus.
+    #[must_use]
+    pub fn on_torus(self, torus: Option<Torus>) -> Shape {
+        Shape { torus, ..self }
     }
 
     /// The value of `key`, or 0 where the algorithm does not have it.

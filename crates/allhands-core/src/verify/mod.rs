@@ -230,6 +230,7 @@ pub fn verify_two(
 mod tests {
     use super::*;
     use crate::algorithm;
+    use alloc::string::String;
 
     /// Proves a setting for every root and on all nodes.
     fn prove(algorithm: &Algorithm, setting: &str, ranks: u32) {
@@ -241,12 +242,12 @@ mod tests {
             };
             let shape = algorithm.shape(call, setting);
             let shape = shape.expect("registered settings are right");
-            for nodes in algorithm.nodes(ranks) {
-                let shape = shape.clone().on(nodes.clone()).with(algorithm.fabrics());
-                if algorithm.admits(&shape).is_err() {
-                    continue;
-                }
-                let what = || format!("{algorithm:?}:{setting} p={ranks} root={root} on {nodes}");
+            for shape in algorithm.everywhere(&shape) {
+                let (nodes, torus) = (&shape.nodes, shape.torus);
+                let what = || {
+                    let torus = torus.map_or_else(String::new, |t| format!(" torus {t}"));
+                    format!("{algorithm:?}:{setting} p={ranks} root={root} on {nodes}{torus}")
+                };
                 let proved = verify(algorithm, &shape);
                 let report = proved.unwrap_or_else(|f| panic!("{}: {f}", what()));
                 assert!(report.steps >= report.bound_steps, "{}: {report:?}", what());

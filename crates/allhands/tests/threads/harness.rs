@@ -87,6 +87,7 @@ pub fn shape(call: Call) -> Shape {
     Shape {
         fabrics: Default::default(),
         nodes: Default::default(),
+        torus: None,
         call,
         parameters: Default::default(),
     }

@@ -14,6 +14,7 @@ fn world(call: Call, parts: u32, build: impl Fn(&mut Builder)) -> Vec<Schedule> 
     let shape = Shape {
         nodes: Default::default(),
         fabrics: Default::default(),
+        torus: None,
         call,
         parameters: Parameters::new(),
     };
