@@ -3,7 +3,7 @@
 use crate::names;
 use allhands_core::call::{Call, Collective};
 use allhands_core::draw::{self, Style};
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Nodes, Torus};
 use anyhow::{Context, anyhow};
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ pub struct Arguments {
     #[arg(long)]
     algorithm: String,
 
-    /// The number of ranks
-    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    ranks: u32,
+    /// The number of ranks (those of the torus, or else 8)
+    #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
 
     /// The root
     #[arg(long, default_value_t = 0)]
@@ -41,6 +41,10 @@ pub struct Arguments {
     /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
     #[arg(long, default_value_t)]
     nodes: Nodes,
+
+    /// Where the ranks are on a mesh or torus: 4x4x2 (a torus from 512 nodes on), 4x4x4:torus, 8x8x8:mesh or 8x4x4:x; rank = x + X·(y + Y·z)
+    #[arg(long)]
+    torus: Option<Torus>,
 
     /// Write an SVG file instead of printing text
     #[arg(long, short, value_name = "FILE")]
@@ -75,11 +79,10 @@ impl From<StyleName> for Style {
 /// Draws.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments {
-        collective,
-        ranks,
-        root,
-        ..
+        collective, root, ..
     } = *arguments;
+    let on_torus = arguments.torus.map(|torus| torus.ranks());
+    let ranks = arguments.ranks.or(on_torus).unwrap_or(8);
     let (algorithm, parameters) = names::algorithm(collective, &arguments.algorithm)?;
     let shape = names::shape(
         algorithm,
@@ -90,6 +93,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         parameters,
     )?
     .on(arguments.nodes.clone())
+    .on_torus(arguments.torus)
     .with(algorithm.fabrics());
     algorithm
         .admits(&shape)

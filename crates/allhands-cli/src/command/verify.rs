@@ -1,13 +1,16 @@
 //! `allhands verify`: proofs for numbers of ranks and roots.
 
+mod machine;
+
 use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
 use allhands_core::call::{Call, Collective};
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Shape;
 use allhands_core::verify::{self, Report};
 use indicatif::{ProgressBar, ProgressStyle};
+use machine::Machine;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -26,6 +29,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Examples:
 ///   allhands verify --ranks 1..=64 --all-roots
 ///   allhands verify allreduce --algorithm hierarchical --ranks 16 --nodes 4x4
+///   allhands verify broadcast --torus 4x4x2:torus --all-roots
+///   allhands verify --machine bluegene-l:4x4x4:torus
 ///   allhands verify allgather --algorithm bruck:radix=4 --ranks 13 --json proofs.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -48,17 +53,48 @@ pub struct Arguments {
     #[arg(long)]
     nodes: Option<Nodes>,
 
+    /// Only algorithms that ask for a mesh or torus, on this one and its ranks: 4x4x2 (a torus from 512 nodes on), 4x4x4:torus,
+    /// 8x8x8:mesh or 8x4x4:x (only x wraps around); rank = x + X·(y + Y·z) (otherwise on several)
+    #[arg(long, conflicts_with = "ranks")]
+    torus: Option<Torus>,
+
+    /// Only algorithms that ask for what this machine has, on all its ranks, with every root: bluegene-l:4x4x2,
+    /// bluegene-l:8x8x8:mesh, bluegene-l:4x4x4:torus
+    #[arg(long, conflicts_with_all = ["ranks", "torus", "nodes"])]
+    machine: Option<Machine>,
+
     /// Every root (otherwise the first rank and one in the middle; beyond 64 ranks only that one)
     #[arg(long)]
     all_roots: bool,
 
-    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, nodes, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
+    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, nodes, torus, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
     /// Print only failures and the last line
     #[arg(long, short)]
     quiet: bool,
+}
+
+impl Arguments {
+    /// Whether an algorithm asks for the torus or the machine that is named, if one is.
+    fn asks_for_it(&self, algorithm: &Algorithm) -> bool {
+        let torus = algorithm.requires.contains(&Requirement::Torus);
+        match (&self.machine, self.torus) {
+            (Some(_), _) => torus || algorithm.fabrics() != Fabrics::default(),
+            (None, Some(_)) => torus,
+            (None, None) => true,
+        }
+    }
+
+    /// Those of the torus or the machine, or what is typed.
+    fn numbers_of_ranks(&self) -> Vec<u32> {
+        let machine = self.machine.as_ref().map(|machine| machine.torus);
+        match self.torus.or(machine) {
+            Some(torus) => vec![torus.ranks()],
+            None => self.ranks.0.clone(),
+        }
+    }
 }
 
 /// One proof to make.
@@ -76,6 +112,8 @@ struct Record {
     ranks: u32,
     root: u32,
     nodes: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torus: Option<String>,
     ports: u32,
     ok: bool,
     steps: u32,
@@ -111,13 +149,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ranks,
             root,
             nodes,
+            torus,
             failure,
             ..
         } = record;
         let failure = failure.as_deref().unwrap_or_default();
+        let torus = torus
+            .iter()
+            .map(|torus| format!(" torus {torus}"))
+            .collect::<String>();
         writeln!(
             out,
-            "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root} nodes {nodes}: {failure}"
+            "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root} nodes {nodes}{torus}: {failure}"
         )?;
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -155,33 +198,43 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
             chosen.extend(all.flat_map(|a| a.settings.iter().map(move |s| (a, (*s).to_string()))));
         }
     }
+    chosen.retain(|(algorithm, _)| arguments.asks_for_it(algorithm));
     let mut cases = Vec::new();
-    for &ranks in &arguments.ranks.0 {
+    for ranks in arguments.numbers_of_ranks() {
         for (algorithm, parameters) in &chosen {
             // No node has so many ranks that each of them reads every window: a sample will do.
             let windows = algorithm.requires.contains(&Requirement::Window);
             if windows && ranks > 64 && !ranks.is_multiple_of(8) && arguments.algorithm.is_none() {
                 continue;
             }
-            for root in roots(algorithm, ranks, arguments.all_roots) {
+            for root in roots(
+                algorithm,
+                ranks,
+                arguments.all_roots || arguments.machine.is_some(),
+            ) {
                 let call = Call {
                     root,
                     ..Call::new(algorithm.collective, ranks)
                 };
                 let shape = names::shape(algorithm, call, parameters)?;
                 let printed = print_parameters(algorithm.keys, &shape.parameters);
-                for nodes in nodes(algorithm, parameters, &call, arguments) {
-                    let shape = shape.clone().on(nodes).with(algorithm.fabrics());
-                    if algorithm.admits(&shape).is_ok() {
-                        cases.push(Case {
-                            algorithm,
-                            parameters: printed.clone(),
-                            shape,
-                        });
-                    }
+                for shape in everywhere(algorithm, parameters, &shape, arguments) {
+                    cases.push(Case {
+                        algorithm,
+                        parameters: printed.clone(),
+                        shape,
+                    });
                 }
             }
         }
+    }
+    let on = arguments
+        .torus
+        .or(arguments.machine.as_ref().map(|machine| machine.torus));
+    if let (true, Some(torus)) = (cases.is_empty(), on) {
+        anyhow::bail!(
+            "none of these algorithms asks for a torus and serves {torus}; allhands list says which do"
+        );
     }
     if cases.is_empty()
         && let Some(nodes) = &arguments.nodes
@@ -205,6 +258,53 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
         (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
         (true, false) => vec![0],
     }
+}
+
+/// A call everywhere where an algorithm is to be proved.
+fn everywhere(
+    algorithm: &Algorithm,
+    setting: &str,
+    shape: &Shape,
+    arguments: &Arguments,
+) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let fabrics = match &arguments.machine {
+        Some(machine) => machine.fabrics(),
+        None => algorithm.fabrics(),
+    };
+    for nodes in nodes(algorithm, setting, &shape.call, arguments) {
+        for torus in tori(algorithm, setting, &shape.call, arguments) {
+            let shape = shape
+                .clone()
+                .on(nodes.clone())
+                .on_torus(torus)
+                .with(fabrics);
+            shapes.extend(algorithm.admits(&shape).is_ok().then_some(shape));
+        }
+    }
+    shapes
+}
+
+/// The tori on which to prove an algorithm: as of the nodes.
+fn tori(
+    algorithm: &Algorithm,
+    setting: &str,
+    call: &Call,
+    arguments: &Arguments,
+) -> Vec<Option<Torus>> {
+    let machine = arguments.machine.as_ref().map(|machine| machine.torus);
+    if let Some(torus) = arguments.torus.or(machine) {
+        return vec![Some(torus)];
+    }
+    let mut all = algorithm.tori(call.ranks);
+    if all.len() == 1 || call.ranks <= 16 {
+        return all;
+    }
+    if call.ranks > 64 && !setting.is_empty() && arguments.algorithm.is_none() {
+        return Vec::new();
+    }
+    let at = (call.ranks + call.root) as usize % all.len();
+    vec![all.swap_remove(at)]
 }
 
 /// The nodes on which to prove an algorithm: all that it is registered for on up to 16 ranks, and on up to 64 where there is no
@@ -292,6 +392,7 @@ fn prove_one(case: &Case) -> Record {
         ranks: case.shape.ranks(),
         root: case.shape.call.root,
         nodes: case.shape.nodes.to_string(),
+        torus: case.shape.torus.map(|torus| torus.to_string()),
         ports,
         ok: failure.is_none(),
         steps,

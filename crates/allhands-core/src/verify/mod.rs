@@ -8,18 +8,20 @@
 //! 5. One-sided operations touch a window only between the notifications that grant it, also across
 //!    two consecutive calls, of the same root and of the next.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims
-//!    (of what is made of other algorithms, the steps at most).
+//!    (of what is made of other algorithms, the steps at most); where streams are claimed to share no link of the torus, they
+//!    [share none](links).
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved.
 
 pub mod bound;
+pub mod links;
 pub mod lowered;
 mod staged;
 
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
 use crate::call::{Alias, Call, Collective};
-use crate::machine::Fabrics;
+use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
@@ -92,6 +94,12 @@ fn verify_placed(
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
+    if let Some(torus) = &shape.torus {
+        links::deposits(torus, schedules)?;
+        if algorithm.requires.contains(&Requirement::DisjointStreams) {
+            links::check(torus, schedules)?;
+        }
+    }
     lowered::check(&shape.call, schedules)?;
     Ok((counted, claims))
 }
@@ -180,7 +188,9 @@ fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome, claims: &Clai
         (algorithm.parts)(shape),
         shape.ranks(),
     );
-    let ports = claims.ports.max(1);
+    // A packet may leave copies on a whole line of a torus.
+    let copies = |torus: Torus| torus.extents().into_iter().max().unwrap_or(1) - 1;
+    let ports = claims.ports.max(1) * shape.torus.map_or(1, copies).max(1);
     let (bound_steps, bound_volume) = if algorithm.fabrics() == Fabrics::default() {
         (
             bound::steps(algorithm.collective, shape.ranks(), ports),

@@ -7,7 +7,7 @@ use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
 use anyhow::{Context, ensure};
 use machine::Machine;
@@ -55,6 +55,10 @@ pub struct Arguments {
     #[arg(long, default_value_t)]
     nodes: Nodes,
 
+    /// Where the ranks are on a mesh or torus, for algorithms that ask for one: 4x4x2 (a torus from 512 nodes on), 4x4x4:torus, 8x8x8:mesh or 8x4x4:x
+    #[arg(long)]
+    torus: Option<Torus>,
+
     /// The root
     #[arg(long, default_value_t = 0)]
     root: u32,
@@ -93,6 +97,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
     )?;
     let mut records = Vec::new();
+    if let Some(torus) = arguments.torus {
+        arguments
+            .ranks
+            .0
+            .iter()
+            .try_for_each(|&ranks| torus.check(ranks))?;
+    }
     for &ranks in &arguments.ranks.0 {
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, call)?;
@@ -155,13 +166,17 @@ type Candidate = (&'static Algorithm, Shape, String);
 fn candidates(arguments: &Arguments, call: Call) -> anyhow::Result<Vec<Candidate>> {
     if arguments.algorithm != "all" {
         let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
-        let shape = names::shape(algorithm, call, parameters)?.on(arguments.nodes.clone());
+        let shape = names::shape(algorithm, call, parameters)?
+            .on(arguments.nodes.clone())
+            .on_torus(arguments.torus);
         algorithm.admits(&shape)?;
         return Ok(vec![(algorithm, shape, arguments.algorithm.clone())]);
     }
     let mut all = Vec::new();
     for algorithm in algorithm::of(call.collective) {
-        let shape = names::shape(algorithm, call, "")?.on(arguments.nodes.clone());
+        let shape = names::shape(algorithm, call, "")?
+            .on(arguments.nodes.clone())
+            .on_torus(arguments.torus);
         if algorithm.admits(&shape).is_ok() {
             all.push((algorithm, shape, algorithm.name.to_string()));
         }

@@ -304,9 +304,8 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
         | Requirement::AllCounts
         | Requirement::Nodes
         | Requirement::Torus
-        | Requirement::DisjointStreams
         | Requirement::Fabric(_) => true,
-        Requirement::Window => false,
+        Requirement::Window | Requirement::DisjointStreams => false,
     };
     (algorithm.ordered)(shape) && !algorithm.requires.iter().any(narrow)
 }

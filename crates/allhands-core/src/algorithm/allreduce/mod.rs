@@ -5,15 +5,18 @@ pub mod circulant;
 pub mod combining_tree;
 pub mod direct;
 pub mod double_tree;
+pub mod hamiltonian;
 pub mod hierarchical;
 pub mod hybrid_a;
 pub mod hybrid_b;
+pub mod line_broadcast;
 pub mod rabenseifner;
 pub mod recursive_doubling;
 pub mod reduce_broadcast;
 pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
 pub mod shared_memory;
+pub mod torus_trees;
 
 use super::Algorithm;
 
@@ -33,4 +36,7 @@ pub const ALL: &[&Algorithm] = &[
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &combining_tree::ALGORITHM,
+    &torus_trees::ALGORITHM,
+    &hamiltonian::ALGORITHM,
+    &line_broadcast::ALGORITHM,
 ];

@@ -1,0 +1,180 @@
+//! Links: that no link of a torus carries two streams, and that packets leave copies only where they pass.
+
+use crate::machine::Torus;
+use crate::schedule::{OpKind, Schedule};
+use crate::symbolic::{Failure, Law};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Proves that each link carries the messages of one strand from one rank to one other at most, on the deterministic route
+/// (along x, then y, then z).
+///
+/// A strand sends a rank the segments of its stream, so this says more than that streams share no link: no
+/// stream uses a link twice either. Copies that packets leave behind use no link; [`deposits`] says that packets pass there.
+///
+/// # Errors
+/// A [`Law::Claim`] that names the link and both messages.
+pub fn check(torus: &Torus, schedules: &[Schedule]) -> Result<(), Failure> {
+    let mut carries = vec![[None; 6]; schedules.len()];
+    for (strand, message) in messages(schedules).filter(|(_, message)| !message.deposited) {
+        let Message { from, to, .. } = message;
+        for link in torus.route(from, to) {
+            let direction = 2 * link.direction.dimension + usize::from(!link.direction.up);
+            let other = carries[link.from as usize][direction].replace((strand, from, to));
+            if let Some((other, a, b)) = other.filter(|other| *other != (strand, from, to)) {
+                let what = format!(
+                    "the link {} carries strand {other}'s messages from rank {a} to rank {b} and strand {strand}'s from rank {from} to rank {to}",
+                    link.direction
+                );
+                return fail(link.from, what);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Proves that packets pass every rank at which they are to leave a copy.
+///
+/// # Errors
+/// A [`Law::Claim`] that names the rank and the message.
+pub fn deposits(torus: &Torus, schedules: &[Schedule]) -> Result<(), Failure> {
+    let mut carrier = Message::default();
+    for (_, message) in messages(schedules) {
+        if !message.deposited {
+            carrier = message;
+            continue;
+        }
+        let mut route = torus.route(carrier.from, carrier.to).into_iter();
+        if !route.any(|link| link.from == message.to) || message.to == carrier.from {
+            let what = format!(
+                "a copy is to be left at rank {}, which the message to rank {} does not pass",
+                message.to, carrier.to
+            );
+            return fail(message.from, what);
+        }
+    }
+    Ok(())
+}
+
+fn fail(rank: u32, what: String) -> Result<(), Failure> {
+    Err(Failure {
+        law: Law::Claim,
+        rank,
+        what,
+    })
+}
+
+/// From whom to whom an operation's data goes.
+#[derive(Clone, Copy, Default)]
+struct Message {
+    from: u32,
+    to: u32,
+    deposited: bool,
+}
+
+/// All messages, with their strands.
+fn messages(schedules: &[Schedule]) -> impl Iterator<Item = (usize, Message)> {
+    let of_strand = |schedule: &'_ Schedule, number: usize| {
+        let items = schedule.strands[number].items.iter();
+        let ops: Vec<OpKind> = items
+            .flat_map(|item| &schedule.ops[item.ops()])
+            .map(|op| op.kind)
+            .collect();
+        let rank = schedule.rank;
+        ops.into_iter()
+            .filter_map(move |kind| Some((number, message(rank, kind)?)))
+    };
+    schedules.iter().flat_map(move |schedule| {
+        (0..schedule.strands.len()).flat_map(move |number| of_strand(schedule, number))
+    })
+}
+
+/// The message of an operation; it is its sender's.
+fn message(rank: u32, kind: OpKind) -> Option<Message> {
+    let (from, to, deposited) = match kind {
+        OpKind::Send { to, deposited, .. } => (rank, to, deposited),
+        OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => (rank, to, false),
+        OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => (from, rank, false),
+        OpKind::Recv { .. }
+        | OpKind::RecvReduce { .. }
+        | OpKind::Combine { .. }
+        | OpKind::Copy
+        | OpKind::Reduce
+        | OpKind::Notify { .. }
+        | OpKind::Wait { .. }
+        | OpKind::Await { .. } => return None,
+    };
+    Some(Message {
+        from,
+        to,
+        deposited,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::find;
+    use crate::call::{Call, Collective};
+    use alloc::string::ToString;
+
+    /// What the check says of an algorithm on a torus, whatever it claims.
+    fn say(collective: Collective, name: &str, torus: &str) -> Result<(), Failure> {
+        let torus: Torus = torus.parse().unwrap();
+        let algorithm = find(collective, name).unwrap();
+        let call = Call::new(collective, torus.ranks());
+        let shape = algorithm.shape(call, "").unwrap().on_torus(Some(torus));
+        check(&torus, &algorithm.world(&shape))
+    }
+
+    #[test]
+    fn trees_pass() {
+        assert_eq!(
+            say(Collective::Broadcast, "torus-trees", "4x3x2:torus"),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_shared_link_is_named() {
+        // 0 sends to 1 and to 2, each on its own, but all on the one link of the line.
+        let failure = say(Collective::Broadcast, "one-to-all", "3x1x1:mesh").unwrap_err();
+        assert_eq!((failure.law, failure.rank), (Law::Claim, 0));
+        assert_eq!(
+            failure.what,
+            "the link +x carries strand 0's messages from rank 0 to rank 1 and strand 0's from rank 0 to rank 2"
+        );
+        // Two trees that know nothing of the torus.
+        let failure = say(Collective::Broadcast, "double-tree", "4x4x1:mesh").unwrap_err();
+        assert!(failure.to_string().contains("strand 1's"), "{failure}");
+    }
+
+    #[test]
+    fn copies_are_left_where_packets_pass() {
+        let algorithm = find(Collective::Broadcast, "torus-trees").unwrap();
+        let [mesh, other]: [Torus; 2] = ["4x3x1:mesh", "3x4x1:mesh"].map(|t| t.parse().unwrap());
+        let call = Call::new(Collective::Broadcast, 12);
+        let shape = algorithm.shape(call, "").unwrap().on_torus(Some(mesh));
+        let world = algorithm.world(&shape);
+        assert_eq!(deposits(&mesh, &world), Ok(()));
+        let failure = deposits(&other, &world).unwrap_err();
+        assert!(
+            failure.what.starts_with("a copy is to be left at rank"),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn a_mesh_has_fewer_links_than_a_torus() {
+        // What shares no link on the torus does on the mesh: the second stream goes round the edge.
+        let torus: Torus = "4x1x1:torus".parse().unwrap();
+        let mesh: Torus = "4x1x1:mesh".parse().unwrap();
+        let algorithm = find(Collective::Broadcast, "torus-trees").unwrap();
+        let call = Call::new(Collective::Broadcast, 4);
+        let shape = algorithm.shape(call, "").unwrap().on_torus(Some(torus));
+        assert_eq!(check(&torus, &algorithm.world(&shape)), Ok(()));
+        assert!(check(&mesh, &algorithm.world(&shape)).is_err());
+    }
+}
