@@ -303,8 +303,9 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
         Requirement::PowerOfTwo
         | Requirement::AllCounts
         | Requirement::Nodes
+        | Requirement::Torus
         | Requirement::Fabric(_) => true,
-        Requirement::Window => false,
+        Requirement::Window | Requirement::DisjointStreams => false,
     };
     (algorithm.ordered)(shape) && !algorithm.requires.iter().any(narrow)
 }

@@ -130,6 +130,13 @@ impl Network for TorusNetwork {
         Some(self.processors.free_ps(rank))
     }
 
+    fn meeting_ps(&self, fabric: Fabric, bytes: u64, converted: bool) -> Option<u64> {
+        match fabric {
+            Fabric::Tree => Some(self.settings.tree?.meeting_ps(bytes, converted)),
+            Fabric::Interrupt => self.settings.interrupt_ps,
+        }
+    }
+
     fn send(&mut self, _: Moment, message: Envelope, queue: &mut Queue<Signal>) -> Option<Moment> {
         let (from, to) = (self.node(message.from), self.node(message.to));
         if from == to {
