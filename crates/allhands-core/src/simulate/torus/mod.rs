@@ -86,7 +86,11 @@ impl TorusNetwork {
             Doing::Puts { packet, last_of } => {
                 self.router.arrive(packet, queue);
                 if let Some(number) = last_of {
-                    queue.push(queue.now_ps(), Event::Sent(number));
+                    let now_ps = queue.now_ps();
+                    queue.push(now_ps, Event::Sent(number));
+                    for copy in self.processors.copies(number) {
+                        queue.push(now_ps, Event::Sent(copy));
+                    }
                 }
             }
             Doing::Takes(packet) => {
@@ -130,6 +134,10 @@ impl Network for TorusNetwork {
         Some(self.processors.free_ps(rank))
     }
 
+    fn deposits(&self) -> bool {
+        true
+    }
+
     fn meeting_ps(&self, fabric: Fabric, bytes: u64, converted: bool) -> Option<u64> {
         match fabric {
             Fabric::Tree => Some(self.settings.tree?.meeting_ps(bytes, converted)),
@@ -148,7 +156,12 @@ impl Network for TorusNetwork {
         }
         let way = self.router.grid.way(from, to);
         self.order.sent(message.number, message.from, message.to);
-        self.processors.send(message, way, queue);
+        let left_behind = message
+            .carrier
+            .is_some_and(|carrier| self.processors.leave_behind(message, carrier, way));
+        if !left_behind {
+            self.processors.send(message, way, queue);
+        }
         None
     }
 
