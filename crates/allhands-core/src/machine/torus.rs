@@ -67,6 +67,16 @@ pub struct Torus {
     wraps: [bool; 3],
 }
 
+impl Default for Torus {
+    /// A single node.
+    fn default() -> Torus {
+        Torus {
+            extents: [1; 3],
+            wraps: [false; 3],
+        }
+    }
+}
+
 /// Why a text says no torus, or a torus is not that of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

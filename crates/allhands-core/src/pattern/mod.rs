@@ -14,6 +14,7 @@ pub mod digits;
 pub mod double_tree;
 pub mod exchange;
 pub mod fold;
+pub mod hamiltonian;
 pub mod knomial;
 pub mod math;
 pub mod multiplying;

@@ -8,12 +8,14 @@
 //! 5. One-sided operations touch a window only between the notifications that grant it, also across
 //!    two consecutive calls, of the same root and of the next.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims
-//!    (of what is made of other algorithms, the steps at most).
+//!    (of what is made of other algorithms, the steps at most); where streams are claimed to share no link of the torus, they
+//!    [share none](links).
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved.
 
 pub mod bound;
+pub mod links;
 pub mod lowered;
 mod staged;
 
@@ -92,6 +94,11 @@ fn verify_placed(
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
+    if let Some(torus) = &shape.torus
+        && algorithm.requires.contains(&Requirement::DisjointStreams)
+    {
+        links::check(torus, schedules)?;
+    }
     lowered::check(&shape.call, schedules)?;
     Ok((counted, claims))
 }

@@ -5,6 +5,7 @@ pub mod circulant;
 pub mod combining_tree;
 pub mod direct;
 pub mod double_tree;
+pub mod hamiltonian;
 pub mod hierarchical;
 pub mod hybrid_a;
 pub mod hybrid_b;
@@ -14,6 +15,7 @@ pub mod reduce_broadcast;
 pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
 pub mod shared_memory;
+pub mod torus_trees;
 
 use super::Algorithm;
 
@@ -33,4 +35,6 @@ pub const ALL: &[&Algorithm] = &[
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &combining_tree::ALGORITHM,
+    &torus_trees::ALGORITHM,
+    &hamiltonian::ALGORITHM,
 ];

@@ -11,6 +11,7 @@ pub mod pipelined_chain;
 pub mod scatter_allgather;
 pub mod segmented_binomial;
 pub mod shared_memory;
+pub mod torus_trees;
 
 use super::Algorithm;
 
@@ -27,4 +28,5 @@ pub const ALL: &[&Algorithm] = &[
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &combining_tree::ALGORITHM,
+    &torus_trees::ALGORITHM,
 ];

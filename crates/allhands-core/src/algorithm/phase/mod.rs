@@ -12,6 +12,8 @@ pub mod fold;
 pub mod halving;
 pub mod hybrid;
 pub mod nodes;
+pub mod streams;
+pub mod torus;
 pub mod tree;
 pub mod view;
 pub mod window;

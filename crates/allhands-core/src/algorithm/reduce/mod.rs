@@ -3,11 +3,13 @@
 pub mod binary_blocks;
 pub mod binomial;
 pub mod circulant;
+pub mod hamiltonian;
 pub mod hierarchical;
 pub mod k_nomial;
 pub mod rabenseifner;
 pub mod ring;
 pub mod shared_memory;
+pub mod torus_trees;
 
 use super::Algorithm;
 
@@ -21,4 +23,6 @@ pub const ALL: &[&Algorithm] = &[
     &circulant::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &hamiltonian::ALGORITHM,
+    &torus_trees::ALGORITHM,
 ];

@@ -1,0 +1,55 @@
+//! Hamiltonian allreduce: sums go along a path through all nodes of a mesh or torus, and come back along it, pipelined.
+//!
+//! The way back is the same path backwards, on the links' other directions, so a segment that has come to the end goes back while
+//! later ones still come. The path ends at rank 0, where there always is one that does.
+//!
+//! ```text
+//! 3x3 mesh      2 ─▶ 5 ─▶ 8
+//!               ▲         ▼
+//!               1 ◀─ 4   7          the sums; the results go back from 0
+//!                    ▲    ▼
+//!               0 ◀─ 3 …  6         (which of the paths it is, the pattern says)
+//! ```
+//!
+//! Source: B 3.1.
+
+use crate::algorithm::phase::streams::{self, Carries, Ends};
+use crate::algorithm::phase::torus;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "hamiltonian",
+    citation: "B 3.1",
+    summary: "sums go along a path through all nodes of the torus, results come back along it",
+    requires: &[Requirement::Torus, Requirement::DisjointStreams],
+    keys: &[Key::SEGMENTS],
+    settings: &["", "segments=1", "segments=5"],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: |shape| streams::parts(shape, 1),
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    if b.ranks() == 1 {
+        b.copy(b.input(), b.output());
+        return;
+    }
+    let (places, _) = torus::paths(b.shape(), 0, b.rank(), false);
+    streams::up_and_down(b, &places);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let places = torus::of_all(shape, |rank| torus::paths(shape, 0, rank, false).0);
+    streams::claims(
+        shape.get("segments"),
+        &places,
+        Carries::UpAndDown,
+        Ends::AtRoot,
+    )
+}

@@ -1,0 +1,62 @@
+//! Torus-trees allreduce: sums go up a spanning tree of a mesh or torus, and results come down it, pipelined into one another.
+//!
+//! Two streams that share no link are needed, one to the root and one from it: the second is the first backwards, as links go both
+//! ways. It is the first of the broadcast's trees; with two of them up and down at once, some link would carry two streams.
+//! The root is rank 0, in a corner, so that no rank has children on both sides.
+//!
+//! ```text
+//! 3x3 mesh      0 ◀─ 1 ◀─ 2
+//!               ▲    ▲    ▲
+//!               .    4    5          the sums (3, in the root's column, is a child of 4); the results go back
+//!                    ▲    ▲
+//! ```
+//!
+//! Source: B 3.1, figure 2(a).
+
+use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
+use crate::algorithm::phase::torus;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+use alloc::vec::Vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "torus-trees",
+    citation: "B 3.1",
+    summary: "sums go up a spanning tree of the torus, results come down it at the same time",
+    requires: &[Requirement::Torus, Requirement::DisjointStreams],
+    keys: &[Key::SEGMENTS],
+    settings: &["", "segments=1", "segments=5"],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: |shape| streams::parts(shape, 1),
+    build,
+    claims,
+};
+
+fn places(shape: &Shape, rank: u32) -> Vec<Place> {
+    let mut trees = torus::trees(shape, 0, rank);
+    trees.truncate(1);
+    trees
+}
+
+fn build(b: &mut Builder) {
+    if b.ranks() == 1 {
+        b.copy(b.input(), b.output());
+        return;
+    }
+    let places = places(b.shape(), b.rank());
+    streams::up_and_down(b, &places);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let places = torus::of_all(shape, |rank| places(shape, rank));
+    streams::claims(
+        shape.get("segments"),
+        &places,
+        Carries::UpAndDown,
+        Ends::AtRoot,
+    )
+}

@@ -1,0 +1,54 @@
+//! Hamiltonian reduce: sums go along a path through all nodes of a mesh or torus, each next to the one before.
+//!
+//! Every rank combines what one other sends, so none has more to do than the others: good for the longest vectors, at the price of a
+//! path as long as there are ranks. Where a dimension is even there is a cycle: half of the vector goes round it each way. Where
+//! no path ends at the root, it ends as near as can be, and the last rank sends the sums on to the root.
+//!
+//! ```text
+//! 4x3 mesh, root 0      3 ─▶ 7 ─▶ 11          half of the vector this way, from 1 to 0;
+//!                       ▲         ▼           the other half backwards, from 4 to 0
+//!                       2 ◀─ 6   10
+//!                            ▲    ▼
+//!                       1 ─▶ 5    9
+//!                                 ▼
+//!                       0 ◀─ 4 ◀─ 8
+//! ```
+//!
+//! Source: B 3.1, figure 2(b).
+
+use crate::algorithm::phase::streams::{self, Carries, Ends};
+use crate::algorithm::phase::torus;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "hamiltonian",
+    citation: "B 3.1",
+    summary: "sums go along a path through all nodes of the torus, or both ways round a cycle",
+    requires: &[Requirement::Torus, Requirement::DisjointStreams],
+    keys: &[Key::SEGMENTS],
+    settings: &["", "segments=1", "segments=5"],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: |shape| streams::parts(shape, torus::paths(shape, shape.call.root, 0, true).0.len()),
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    if b.ranks() == 1 {
+        b.copy(b.input(), b.output());
+        return;
+    }
+    let (places, ends) = torus::paths(b.shape(), b.root(), b.rank(), true);
+    streams::up(b, &places, ends);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let of_rank = |rank| torus::paths(shape, shape.call.root, rank, true);
+    let places = torus::of_all(shape, |rank| of_rank(rank).0);
+    streams::claims(shape.get("segments"), &places, Carries::Up, of_rank(0).1)
+}

@@ -1,0 +1,48 @@
+//! Torus-trees reduce: the broadcast along the spanning trees of a mesh or torus, backwards.
+//!
+//! Every rank combines what its children in a tree send with its own part and sends it on to its parent. What comes differs from what
+//! goes on, so no packet can be left on the nodes that it passes; and a rank where lines meet has several to combine.
+//!
+//! ```text
+//! 3x3 mesh, root 0     stream x: 0 ◀─ 1 ◀─ 2
+//!                                    ▲    ▲
+//!                                3 ▶ 4    5       and below likewise
+//! ```
+//!
+//! Source: B 3.1, figure 2(a).
+
+use crate::algorithm::phase::streams::{self, Carries, Ends};
+use crate::algorithm::phase::torus;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "torus-trees",
+    citation: "B 3.1",
+    summary: "parts of the vector up spanning trees of the torus that share no link",
+    requires: &[Requirement::Torus, Requirement::DisjointStreams],
+    keys: &[Key::SEGMENTS],
+    settings: &["", "segments=1", "segments=5"],
+    in_place: InPlace::Natural,
+    ordered: any_order,
+    parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    if b.ranks() == 1 {
+        b.copy(b.input(), b.output());
+        return;
+    }
+    let places = torus::trees(b.shape(), b.root(), b.rank());
+    streams::up(b, &places, Ends::AtRoot);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let places = torus::of_all(shape, |rank| torus::trees(shape, shape.call.root, rank));
+    streams::claims(shape.get("segments"), &places, Carries::Up, Ends::AtRoot)
+}
