@@ -44,7 +44,7 @@ impl Sweep {
     }
 
     /// From the last row to the first.
-    fn from_below(self) -> Sweep {
+    fn starting_below(self) -> Sweep {
         let rows = self.along[0].unsigned_abs() * u64::from(self.length)
             + self.across[0].unsigned_abs() * u64::from(self.lines);
         let flip = |[row, column]: Cell| [-row, column];
@@ -57,7 +57,7 @@ impl Sweep {
     }
 
     /// From the last column to the first.
-    fn from_the_right(self) -> Sweep {
+    fn starting_right(self) -> Sweep {
         let columns = self.along[1].unsigned_abs() * u64::from(self.length)
             + self.across[1].unsigned_abs() * u64::from(self.lines);
         let flip = |[row, column]: Cell| [row, -column];
@@ -122,7 +122,7 @@ impl Hamiltonian {
     #[must_use]
     pub fn new(torus: Torus, root: u32) -> Hamiltonian {
         let extents = torus.extents();
-        let even = torus.dimensions().find(|d| extents[*d] % 2 == 0);
+        let even = torus.dimensions().find(|d| extents[*d].is_multiple_of(2));
         let longest = (0..3).max_by_key(|d| extents[*d]).unwrap_or(0);
         let rows = even.unwrap_or(longest);
         let mut path = Hamiltonian {
@@ -140,7 +140,7 @@ impl Hamiltonian {
             path.sweeps = vec![Sweep::new([0, 0], [n, 1], false)];
         } else if even.is_some() {
             path.cycle = true;
-            let back = Sweep::new([0, 0], [n, 1], false).from_below();
+            let back = Sweep::new([0, 0], [n, 1], false).starting_below();
             path.sweeps = vec![Sweep::new([0, 1], [n, m - 1], true), back];
         } else {
             let [row, column] = path.nearest_end(root);
@@ -267,15 +267,15 @@ fn to_cell([row, column]: [u32; 2], [rows, columns]: [u32; 2]) -> Vec<Sweep> {
         sweeps.push(Sweep::new([above, 0], [height, left], true));
         sweeps.push(Sweep::new([above + height - 1, left], [1, width], true));
         let rest = Sweep::new([above, left], [height - 1, width], false);
-        sweeps.push(rest.from_below().from_the_right());
+        sweeps.push(rest.starting_below().starting_right());
     } else {
         // By columns, the last of them down to the lowest row; back up by rows but for three, along the third, and by columns.
         sweeps.push(Sweep::new([above, 0], [height, left + 1], false));
         let lower = Sweep::new([above + 3, left + 1], [height - 3, width - 1], true);
-        sweeps.push(lower.from_below());
+        sweeps.push(lower.starting_below());
         sweeps.push(Sweep::new([above + 2, left + 1], [1, width - 1], true));
         let rest = Sweep::new([above, left + 1], [2, width - 1], false);
-        sweeps.push(rest.from_below().from_the_right());
+        sweeps.push(rest.starting_below().starting_right());
     }
     sweeps.retain(|sweep| sweep.cells() > 0);
     sweeps

@@ -102,6 +102,59 @@ impl SpanningTrees {
             .filter(move |(direction, child)| self.enters(tree, *child) == Some(*direction))
     }
 
+    /// The straight lines on which `node` sends a tree's packets on, each the nodes behind one another, where packets
+    /// leave copies at the nodes that they pass: all lines that turn here. A line that goes round is cut where going the other way round
+    /// would be as short, and goes on from there.
+    pub fn lines(&self, tree: usize, node: u32) -> impl Iterator<Item = Vec<u32>> + '_ {
+        let starts = move |&(direction, _): &(Direction, u32)| {
+            let before = self.straight(tree, node, direction);
+            before.is_multiple_of(self.most(direction))
+        };
+        let line = move |(direction, child)| {
+            let next = move |at: &u32| {
+                let next = self.torus.neighbour(*at, direction)?;
+                (self.enters(tree, next) == Some(direction)).then_some(next)
+            };
+            let line = core::iter::successors(Some(child), next);
+            line.take(self.most(direction) as usize).collect()
+        };
+        self.children(tree, node).filter(starts).map(line)
+    }
+
+    /// The node whose packets leave a copy at `node`, in the manner of [`SpanningTrees::lines`]; `None` at the root.
+    #[must_use]
+    pub fn source(&self, tree: usize, node: u32) -> Option<u32> {
+        let direction = self.enters(tree, node)?;
+        let most = self.most(direction);
+        let before = self.straight(tree, node, direction);
+        let (mut at, back) = (node, (before - 1) % most + 1);
+        for _ in 0..back {
+            at = self.torus.neighbour(at, direction.opposite())?;
+        }
+        Some(at)
+    }
+
+    /// The hops from where the tree turned in `direction` last before it came to a node.
+    fn straight(&self, tree: usize, node: u32, direction: Direction) -> u32 {
+        let (mut at, mut hops) = (node, 0);
+        while self.enters(tree, at) == Some(direction) {
+            let Some(before) = self.torus.neighbour(at, direction.opposite()) else {
+                break;
+            };
+            (at, hops) = (before, hops + 1);
+        }
+        hops
+    }
+
+    /// How many hops a packet goes in a direction before the other way round is as short.
+    fn most(&self, direction: Direction) -> u32 {
+        let d = direction.dimension;
+        match self.torus.wraps(d) {
+            true => (self.torus.extents()[d] - 1) / 2,
+            false => u32::MAX,
+        }
+    }
+
     /// In which dimensions a node is away from the root.
     fn away(&self, node: u32) -> [bool; 3] {
         let [at, root] = [node, self.root].map(|rank| self.torus.coordinates(rank));
@@ -191,6 +244,12 @@ mod tests {
                         let parent = trees.parent(tree, node).unwrap();
                         let child = |(_, child)| child == node;
                         assert!(trees.children(tree, parent).any(child), "{}", what());
+                        let source = trees.source(tree, node).unwrap();
+                        let mut lines = trees.lines(tree, source);
+                        assert!(lines.any(|line| line.contains(&node)), "{}", what());
+                        let lines = |from| trees.lines(tree, from).flatten();
+                        let times = (0..torus.ranks()).flat_map(lines).filter(|to| *to == node);
+                        assert_eq!(times.count(), 1, "{}", what());
                     }
                 }
             }

@@ -46,7 +46,11 @@ fn waits(
         for op in 0..ops.len() {
             // In the same iteration only what stands before counts; afterwards everything does.
             let nearest = if op < at { 0 } else { 1 };
-            let stepped = before[at].contains(&op).then_some(nearest);
+            // If the body is one step, the step before is the same one, an iteration earlier.
+            let alone = before[at].contains(&at);
+            let stepped = before[at]
+                .contains(&op)
+                .then_some(if alone { 1 } else { nearest });
             let both_one_sided = one_sided(&ops[op]) && one_sided(&ops[at]);
             let ordered = (op != at && both_one_sided).then_some(nearest);
             let data = (op != at)

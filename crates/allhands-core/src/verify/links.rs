@@ -1,65 +1,116 @@
-//! Links: that no link of a torus carries two streams.
+//! Links: that no link of a torus carries two streams, and that packets leave copies only where they pass.
 
 use crate::machine::Torus;
 use crate::schedule::{OpKind, Schedule};
 use crate::symbolic::{Failure, Law};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
+use alloc::vec::Vec;
 
-/// Proves that each link carries the messages of one operation at most, on the deterministic route (along x, then y, then z).
+/// Proves that each link carries the messages of one strand from one rank to one other at most, on the deterministic route
+/// (along x, then y, then z).
 ///
-/// An operation of a pipeline sends all segments of its stream, so this says more than that streams share no link: no
-/// stream uses a link twice either.
+/// A strand sends a rank the segments of its stream, so this says more than that streams share no link: no
+/// stream uses a link twice either. Copies that packets leave behind use no link; [`deposits`] says that packets pass there.
 ///
 /// # Errors
 /// A [`Law::Claim`] that names the link and both messages.
 pub fn check(torus: &Torus, schedules: &[Schedule]) -> Result<(), Failure> {
     let mut carries = vec![[None; 6]; schedules.len()];
-    for schedule in schedules {
-        for (strand, items) in schedule.strands.iter().enumerate() {
-            for op in items
-                .items
-                .iter()
-                .flat_map(|item| &schedule.ops[item.ops()])
-            {
-                let Some((from, to)) = message(schedule.rank, op.kind) else {
-                    continue;
-                };
-                for link in torus.route(from, to) {
-                    let direction = 2 * link.direction.dimension + usize::from(!link.direction.up);
-                    let other = carries[link.from as usize][direction].replace((strand, from, to));
-                    if let Some((other, a, b)) = other {
-                        return Err(Failure {
-                            law: Law::Claim,
-                            rank: link.from,
-                            what: format!(
-                                "the link {} carries strand {other}'s messages from rank {a} to rank {b} and strand {strand}'s from rank {from} to rank {to}",
-                                link.direction
-                            ),
-                        });
-                    }
-                }
+    for (strand, message) in messages(schedules).filter(|(_, message)| !message.deposited) {
+        let Message { from, to, .. } = message;
+        for link in torus.route(from, to) {
+            let direction = 2 * link.direction.dimension + usize::from(!link.direction.up);
+            let other = carries[link.from as usize][direction].replace((strand, from, to));
+            if let Some((other, a, b)) = other.filter(|other| *other != (strand, from, to)) {
+                let what = format!(
+                    "the link {} carries strand {other}'s messages from rank {a} to rank {b} and strand {strand}'s from rank {from} to rank {to}",
+                    link.direction
+                );
+                return fail(link.from, what);
             }
         }
     }
     Ok(())
 }
 
-/// From whom to whom an operation's data goes; a message is its sender's.
-fn message(rank: u32, kind: OpKind) -> Option<(u32, u32)> {
-    match kind {
-        OpKind::Send { to, .. } | OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => {
-            Some((rank, to))
+/// Proves that packets pass every rank at which they are to leave a copy.
+///
+/// # Errors
+/// A [`Law::Claim`] that names the rank and the message.
+pub fn deposits(torus: &Torus, schedules: &[Schedule]) -> Result<(), Failure> {
+    let mut carrier = Message::default();
+    for (_, message) in messages(schedules) {
+        if !message.deposited {
+            carrier = message;
+            continue;
         }
-        OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => Some((from, rank)),
+        let mut route = torus.route(carrier.from, carrier.to).into_iter();
+        if !route.any(|link| link.from == message.to) || message.to == carrier.from {
+            let what = format!(
+                "a copy is to be left at rank {}, which the message to rank {} does not pass",
+                message.to, carrier.to
+            );
+            return fail(message.from, what);
+        }
+    }
+    Ok(())
+}
+
+fn fail(rank: u32, what: String) -> Result<(), Failure> {
+    Err(Failure {
+        law: Law::Claim,
+        rank,
+        what,
+    })
+}
+
+/// From whom to whom an operation's data goes.
+#[derive(Clone, Copy, Default)]
+struct Message {
+    from: u32,
+    to: u32,
+    deposited: bool,
+}
+
+/// All messages, with their strands.
+fn messages(schedules: &[Schedule]) -> impl Iterator<Item = (usize, Message)> {
+    let of_strand = |schedule: &'_ Schedule, number: usize| {
+        let items = schedule.strands[number].items.iter();
+        let ops: Vec<OpKind> = items
+            .flat_map(|item| &schedule.ops[item.ops()])
+            .map(|op| op.kind)
+            .collect();
+        let rank = schedule.rank;
+        ops.into_iter()
+            .filter_map(move |kind| Some((number, message(rank, kind)?)))
+    };
+    schedules.iter().flat_map(move |schedule| {
+        (0..schedule.strands.len()).flat_map(move |number| of_strand(schedule, number))
+    })
+}
+
+/// The message of an operation; it is its sender's.
+fn message(rank: u32, kind: OpKind) -> Option<Message> {
+    let (from, to, deposited) = match kind {
+        OpKind::Send { to, deposited, .. } => (rank, to, deposited),
+        OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => (rank, to, false),
+        OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => (from, rank, false),
         OpKind::Recv { .. }
         | OpKind::RecvReduce { .. }
+        | OpKind::Combine { .. }
         | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Notify { .. }
         | OpKind::Wait { .. }
-        | OpKind::Await { .. } => None,
-    }
+        | OpKind::Await { .. } => return None,
+    };
+    Some(Message {
+        from,
+        to,
+        deposited,
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +149,21 @@ mod tests {
         // Two trees that know nothing of the torus.
         let failure = say(Collective::Broadcast, "double-tree", "4x4x1:mesh").unwrap_err();
         assert!(failure.to_string().contains("strand 1's"), "{failure}");
+    }
+
+    #[test]
+    fn copies_are_left_where_packets_pass() {
+        let algorithm = find(Collective::Broadcast, "torus-trees").unwrap();
+        let [mesh, other]: [Torus; 2] = ["4x3x1:mesh", "3x4x1:mesh"].map(|t| t.parse().unwrap());
+        let call = Call::new(Collective::Broadcast, 12);
+        let shape = algorithm.shape(call, "").unwrap().on_torus(Some(mesh));
+        let world = algorithm.world(&shape);
+        assert_eq!(deposits(&mesh, &world), Ok(()));
+        let failure = deposits(&other, &world).unwrap_err();
+        assert!(
+            failure.what.starts_with("a copy is to be left at rank"),
+            "{failure}"
+        );
     }
 
     #[test]

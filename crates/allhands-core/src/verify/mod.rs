@@ -21,7 +21,7 @@ mod staged;
 
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
 use crate::call::{Alias, Call, Collective};
-use crate::machine::Fabrics;
+use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
@@ -94,10 +94,11 @@ fn verify_placed(
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
-    if let Some(torus) = &shape.torus
-        && algorithm.requires.contains(&Requirement::DisjointStreams)
-    {
-        links::check(torus, schedules)?;
+    if let Some(torus) = &shape.torus {
+        links::deposits(torus, schedules)?;
+        if algorithm.requires.contains(&Requirement::DisjointStreams) {
+            links::check(torus, schedules)?;
+        }
     }
     lowered::check(&shape.call, schedules)?;
     Ok((counted, claims))
@@ -187,7 +188,9 @@ fn report(algorithm: &Algorithm, shape: &Shape, counted: &Outcome, claims: &Clai
         (algorithm.parts)(shape),
         shape.ranks(),
     );
-    let ports = claims.ports.max(1);
+    // A packet may leave copies on a whole line of a torus.
+    let copies = |torus: Torus| torus.extents().into_iter().max().unwrap_or(1) - 1;
+    let ports = claims.ports.max(1) * shape.torus.map_or(1, copies).max(1);
     let (bound_steps, bound_volume) = if algorithm.fabrics() == Fabrics::default() {
         (
             bound::steps(algorithm.collective, shape.ranks(), ports),

@@ -9,6 +9,7 @@ pub mod hamiltonian;
 pub mod hierarchical;
 pub mod hybrid_a;
 pub mod hybrid_b;
+pub mod line_broadcast;
 pub mod rabenseifner;
 pub mod recursive_doubling;
 pub mod reduce_broadcast;
@@ -37,4 +38,5 @@ pub const ALL: &[&Algorithm] = &[
     &combining_tree::ALGORITHM,
     &torus_trees::ALGORITHM,
     &hamiltonian::ALGORITHM,
+    &line_broadcast::ALGORITHM,
 ];

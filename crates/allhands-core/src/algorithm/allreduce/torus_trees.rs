@@ -37,7 +37,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn places(shape: &Shape, rank: u32) -> Vec<Place> {
-    let mut trees = torus::trees(shape, 0, rank);
+    let mut trees = torus::trees(shape, 0, rank, false);
     trees.truncate(1);
     trees
 }

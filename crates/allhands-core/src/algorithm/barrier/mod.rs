@@ -6,6 +6,7 @@ pub mod dissemination;
 pub mod gather_broadcast;
 pub mod global_interrupt;
 pub mod hierarchical;
+pub mod line_broadcast;
 pub mod one_to_all;
 pub mod recursive_doubling;
 pub mod shared_memory;
@@ -21,6 +22,7 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &line_broadcast::ALGORITHM,
     &combining_tree::ALGORITHM,
     &global_interrupt::ALGORITHM,
 ];

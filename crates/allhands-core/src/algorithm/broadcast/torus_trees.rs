@@ -2,7 +2,8 @@
 //! the same link.
 //!
 //! There is a tree for each dimension, and two where it is wrapped around, so up to six links' worth of bandwidth reach every
-//! rank. Trees follow straight lines: along one dimension first, then from all nodes of that line along the next.
+//! rank. Trees follow straight lines: along one dimension first, then from all nodes of that line along the next. With
+//! `deposit=on` a message goes to the last rank of a line and leaves copies on the way; only where it turns, a rank sends.
 //!
 //! ```text
 //! 3x3 mesh, root 0     stream x: 0 ─▶ 1 ─▶ 2          stream y: 0 ─▶ 3 ─▶ 6
@@ -12,11 +13,12 @@
 //!
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.
 
-use crate::algorithm::phase::streams::{self, Carries, Ends};
+use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
+use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -25,8 +27,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "parts of the vector along spanning trees of the torus that share no link",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    keys: &[Key::SEGMENTS, torus::DEPOSIT],
+    settings: &["", "segments=1", "deposit=off", "segments=5,deposit=off"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
@@ -34,12 +36,17 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
+fn places(shape: &Shape, rank: u32) -> Vec<Place> {
+    let deposit = shape.get("deposit") == 1;
+    torus::trees(shape, shape.call.root, rank, deposit)
+}
+
 fn build(b: &mut Builder) {
-    let places = torus::trees(b.shape(), b.root(), b.rank());
+    let places = places(b.shape(), b.rank());
     streams::down(b, &places);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let places = torus::of_all(shape, |rank| torus::trees(shape, shape.call.root, rank));
+    let places = torus::of_all(shape, |rank| places(shape, rank));
     streams::claims(shape.get("segments"), &places, Carries::Down, Ends::AtRoot)
 }

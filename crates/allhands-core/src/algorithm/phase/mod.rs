@@ -11,6 +11,7 @@ pub mod exchange;
 pub mod fold;
 pub mod halving;
 pub mod hybrid;
+pub mod lines;
 pub mod nodes;
 pub mod streams;
 pub mod torus;

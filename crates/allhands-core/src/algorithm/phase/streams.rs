@@ -13,8 +13,16 @@ use alloc::vec::Vec;
 pub struct Place {
     /// The rank nearer to the root; `None` at the root.
     pub parent: Option<u32>,
-    /// The ranks further away.
-    pub children: Vec<u32>,
+    /// The ranks further away to which this one sends, by the straight lines on which they are: all but the last of a line get
+    /// copies that the packets for the last leave behind.
+    pub lines: Vec<Vec<u32>>,
+}
+
+impl Place {
+    /// The ranks on all lines.
+    pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lines.iter().flatten().copied()
+    }
 }
 
 /// In how many parts the vector is cut: segments for each stream.
@@ -52,18 +60,49 @@ pub fn down(b: &mut Builder, places: &[Place]) {
         } else {
             output
         };
-        b.repeat(segments, 0, |b| {
-            if let Some(parent) = place.parent {
-                b.recv(parent, output);
-            }
-            send_to_all(b, &place.children, source);
-        });
+        let deposits = place.lines.iter().any(|line| line.len() > 1);
+        match place.parent {
+            Some(parent) if deposits => pass_on(b, parent, &place.lines, output),
+            parent => b.repeat(segments, 0, |b| {
+                if let Some(parent) = parent {
+                    b.recv(parent, output);
+                }
+                send_on(b, &place.lines, source);
+                if deposits {
+                    b.step();
+                }
+            }),
+        }
     });
 }
 
-fn send_to_all(b: &mut Builder, children: &[u32], source: Blocks) {
-    for (port, child) in children.iter().enumerate() {
-        b.port(port as u32).send(*child, source);
+/// Receives segments from `parent` and sends each on along lines while the next comes. A segment's messages start together, because
+/// copies belong to the message before them.
+fn pass_on(b: &mut Builder, parent: u32, lines: &[Vec<u32>], segment: Blocks) {
+    let segments = b.get("segments");
+    let at = |number: u32| Blocks {
+        first: segment.first + number,
+        ..segment
+    };
+    b.recv(parent, at(0).advancing(0));
+    b.repeat(segments - 1, 0, |b| {
+        b.recv(parent, at(1));
+        send_on(b, lines, at(0));
+        b.step();
+    });
+    send_on(b, lines, at(segments - 1).advancing(0));
+    b.step();
+}
+
+/// Sends to the last rank of each line, and copies on the way to the others.
+fn send_on(b: &mut Builder, lines: &[Vec<u32>], source: Blocks) {
+    for (port, line) in lines.iter().enumerate() {
+        let mut backwards = line.iter().rev();
+        b.port(port as u32);
+        if let Some(last) = backwards.next() {
+            b.send(*last, source);
+        }
+        backwards.for_each(|passed| b.send_deposited(*passed, source));
     }
 }
 
@@ -86,14 +125,14 @@ pub fn up(b: &mut Builder, places: &[Place], ends: Ends) {
     let (rank, root, input, segments) = (b.rank(), b.root(), b.input(), b.get("segments"));
     let sums = match ends {
         Ends::AtRoot if rank == root => b.output(),
-        _ if places.iter().any(|place| !place.children.is_empty()) => b.vector(),
+        _ if places.iter().any(|place| !place.lines.is_empty()) => b.vector(),
         _ => input,
     };
     let output = b.output();
     strands(b, places, &|b, place, first| {
         let own = input.at(first).advancing(1);
         b.repeat(segments, 0, |b| {
-            let sum = combine(b, &place.children, own, sums.at(first).advancing(1));
+            let sum = combine(b, place, own, sums.at(first).advancing(1));
             if let Some(parent) = place.parent {
                 b.send(parent, sum);
             }
@@ -109,11 +148,11 @@ pub fn up(b: &mut Builder, places: &[Place], ends: Ends) {
 }
 
 /// Combines what comes from the children with the own vector; says where the sum is.
-fn combine(b: &mut Builder, children: &[u32], own: Blocks, into: Blocks) -> Blocks {
+fn combine(b: &mut Builder, place: &Place, own: Blocks, into: Blocks) -> Blocks {
     let mut sum = own;
-    for (port, child) in children.iter().enumerate() {
+    for (port, child) in place.children().enumerate() {
         b.port(port as u32)
-            .recv_reduce(*child, Side::Right, sum, into);
+            .recv_reduce(child, Side::Right, sum, into);
         sum = into;
     }
     sum
@@ -126,12 +165,12 @@ pub fn up_and_down(b: &mut Builder, places: &[Place]) {
         let output = output.at(first).advancing(1);
         let own = input.at(first).advancing(1);
         b.repeat(segments, 0, |b| {
-            let sum = combine(b, &place.children, own, output);
+            let sum = combine(b, place, own, output);
             if let Some(parent) = place.parent {
                 b.send(parent, sum);
                 b.recv(parent, output);
             }
-            send_to_all(b, &place.children, output);
+            send_on(b, &place.lines, output);
         });
     });
 }
@@ -163,7 +202,11 @@ pub fn claims(segments: u32, places: &[Vec<Place>], carries: Carries, ends: Ends
     }
     let (goes_up, goes_down) = (carries != Carries::Down, carries != Carries::Up);
     for (rank, places) in places.iter().enumerate() {
-        let children: u32 = places.iter().map(|place| place.children.len() as u32).sum();
+        let lines: u32 = places.iter().map(|place| place.lines.len() as u32).sum();
+        let children: u32 = places
+            .iter()
+            .map(|place| place.children().count() as u32)
+            .sum();
         let parents = places.iter().filter(|place| place.parent.is_some()).count() as u32;
         let (on, last) = match ends {
             Ends::AtRoot => (0, 0),
@@ -172,7 +215,7 @@ pub fn claims(segments: u32, places: &[Vec<Place>], carries: Carries, ends: Ends
                 (is(end), is(root))
             }
         };
-        let sent = children * u32::from(goes_down) + parents * u32::from(goes_up) + on;
+        let sent = lines * u32::from(goes_down) + parents * u32::from(goes_up) + on;
         let received = parents * u32::from(goes_down) + children * u32::from(goes_up) + last;
         claims.ports = claims.ports.max(sent.max(received));
         let most = u64::from(sent.max(received) * segments);
@@ -194,7 +237,7 @@ fn rounds(places: &[Vec<Place>], stream: usize, carries: Carries) -> u32 {
     let mut depth = vec![0; places.len()];
     let mut next = 0;
     while let Some(&node) = order.get(next) {
-        for &child in &places[node][stream].children {
+        for child in places[node][stream].children() {
             depth[child as usize] = depth[node] + 1;
             order.push(child as usize);
         }
@@ -203,8 +246,8 @@ fn rounds(places: &[Vec<Place>], stream: usize, carries: Carries) -> u32 {
     // A rank combines what its children send one by one.
     let mut ready = vec![0u32; places.len()];
     for &node in order.iter().rev() {
-        let children = places[node][stream].children.iter();
-        ready[node] = children.fold(0, |t, child| t.max(ready[*child as usize]) + 1);
+        let children = places[node][stream].children();
+        ready[node] = children.fold(0, |t, child| t.max(ready[child as usize]) + 1);
     }
     let deepest = depth.into_iter().max().unwrap_or(0);
     match carries {

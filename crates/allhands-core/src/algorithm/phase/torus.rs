@@ -1,11 +1,21 @@
 //! Torus phases: where a rank stands in the streams of a mesh or torus.
 
 use super::streams::{Ends, Place};
+use crate::algorithm::{Key, Values};
 use crate::machine::Torus;
 use crate::pattern::hamiltonian::Hamiltonian;
 use crate::pattern::spanning_trees::SpanningTrees;
 use crate::schedule::Shape;
+use alloc::vec;
 use alloc::vec::Vec;
+
+/// `deposit`: whether packets leave copies at the nodes that they pass.
+pub const DEPOSIT: Key = Key {
+    name: "deposit",
+    values: Values::Names(&["off", "on"]),
+    default: 1,
+    about: "on: all ranks of a line get copies of one message to the last; off: each passes it on",
+};
 
 /// The torus of a call; a call without one, which no algorithm that asks for it serves, is on a line.
 #[must_use]
@@ -14,13 +24,23 @@ pub fn torus(shape: &Shape) -> Torus {
     shape.torus.or_else(line).unwrap_or_default()
 }
 
-/// A rank's places in the spanning trees of `root` (B 3.1, figure 1).
+/// A rank's places in the spanning trees of `root` (B 3.1, figure 1): each rank gets from its neighbour, or, with `deposit`, copies
+/// of what passes on the line.
 #[must_use]
-pub fn trees(shape: &Shape, root: u32, rank: u32) -> Vec<Place> {
+pub fn trees(shape: &Shape, root: u32, rank: u32, deposit: bool) -> Vec<Place> {
     let trees = SpanningTrees::new(torus(shape), root);
-    let place = |tree| Place {
-        parent: trees.parent(tree, rank),
-        children: trees.children(tree, rank).map(|(_, child)| child).collect(),
+    let place = |tree| match deposit {
+        true => Place {
+            parent: trees.source(tree, rank),
+            lines: trees.lines(tree, rank).collect(),
+        },
+        false => Place {
+            parent: trees.parent(tree, rank),
+            lines: trees
+                .children(tree, rank)
+                .map(|(_, child)| vec![child])
+                .collect(),
+        },
     };
     (0..trees.count()).map(place).collect()
 }
@@ -52,7 +72,10 @@ pub fn paths(shape: &Shape, root: u32, rank: u32, both: bool) -> (Vec<Place>, En
     };
     let place = |left: u32, at: &dyn Fn(u32) -> u32| Place {
         parent: (left > 0).then(|| at(left - 1)),
-        children: (left + 1 < p).then(|| at(left + 1)).into_iter().collect(),
+        lines: (left + 1 < p)
+            .then(|| vec![at(left + 1)])
+            .into_iter()
+            .collect(),
     };
     let mut places = Vec::new();
     if p > 1 {

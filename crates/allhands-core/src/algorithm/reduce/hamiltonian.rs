@@ -16,7 +16,7 @@
 //!
 //! Source: B 3.1, figure 2(b).
 
-use crate::algorithm::phase::streams::{self, Carries, Ends};
+use crate::algorithm::phase::streams::{self, Carries};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
 use crate::call::Collective;

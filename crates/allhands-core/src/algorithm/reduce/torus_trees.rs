@@ -38,11 +38,13 @@ fn build(b: &mut Builder) {
         b.copy(b.input(), b.output());
         return;
     }
-    let places = torus::trees(b.shape(), b.root(), b.rank());
+    let places = torus::trees(b.shape(), b.root(), b.rank(), false);
     streams::up(b, &places, Ends::AtRoot);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let places = torus::of_all(shape, |rank| torus::trees(shape, shape.call.root, rank));
+    let places = torus::of_all(shape, |rank| {
+        torus::trees(shape, shape.call.root, rank, false)
+    });
     streams::claims(shape.get("segments"), &places, Carries::Up, Ends::AtRoot)
 }

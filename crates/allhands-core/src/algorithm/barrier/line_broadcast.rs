@@ -1,0 +1,49 @@
+//! Line-broadcast barrier: on each line of a torus all tell all, one dimension after the other.
+//!
+//! A packet goes to the end of its line and leaves a copy at every node on the way, so nobody passes anything on. When all of a
+//! rank's line have told it, it tells all on its line along the next dimension.
+//!
+//! ```text
+//! 3x2 mesh      along x: 0 ⇄ 1 ⇄ 2, 0 ⇄ 2      3 ⇄ 4 ⇄ 5, 3 ⇄ 5      along y: 0 ⇄ 3   1 ⇄ 4   2 ⇄ 5
+//! ```
+//!
+//! Source: B 3.2, figures 3 and 4.
+
+use crate::algorithm::phase::{lines, torus};
+use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "line-broadcast",
+    citation: "B 3.2",
+    summary: "on each line of the torus all tell all, one dimension after the other",
+    requires: &[Requirement::Torus],
+    keys: &[lines::GROUP, torus::DEPOSIT],
+    settings: &["", "deposit=off", "group=2", "group=3,deposit=off"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let rank = b.rank();
+    for turn in lines::turns(b.shape(), rank) {
+        lines::send_to_targets(b, &turn, |b, to, copied| match copied {
+            true => b.send_token_deposited(to),
+            false => b.send_token(to),
+        });
+        for &from in turn.sources.iter().filter(|from| **from != rank) {
+            b.recv_token(from);
+        }
+        b.step();
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    lines::claims(shape, false)
+}
