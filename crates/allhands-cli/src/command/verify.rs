@@ -177,7 +177,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
+/// The algorithms that are asked for, each with a setting.
+fn chosen(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Algorithm, String)>> {
     let mut chosen: Vec<(&'static Algorithm, String)> = Vec::new();
     match (arguments.collective, &arguments.algorithm) {
         (Some(collective), Some(text)) => {
@@ -199,6 +200,11 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
         }
     }
     chosen.retain(|(algorithm, _)| arguments.asks_for_it(algorithm));
+    Ok(chosen)
+}
+
+fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
+    let chosen = chosen(arguments)?;
     let mut cases = Vec::new();
     for ranks in arguments.numbers_of_ranks() {
         for (algorithm, parameters) in &chosen {

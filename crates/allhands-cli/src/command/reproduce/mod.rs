@@ -1,5 +1,7 @@
 //! `allhands reproduce`: a paper's experiments run again on the model of its machine, beside what the paper prints.
 
+mod bluegene;
+
 use crate::output;
 use serde::Serialize;
 use std::io::Write;
@@ -29,7 +31,10 @@ pub struct Arguments {
 
 /// A paper whose experiments can be run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Paper {}
+enum Paper {
+    /// Almási et al., MPI collectives on BlueGene/L
+    Bluegene,
+}
 
 /// A number that a paper prints, and ours.
 #[derive(Clone, Debug, Serialize)]
@@ -50,13 +55,35 @@ pub struct Entry {
     pub used_to_fit: bool,
 }
 
+impl Entry {
+    /// An entry of a table, by its row and column, with the paper's number and ours.
+    fn new(
+        table: &'static str,
+        (row, column): (impl ToString, impl ToString),
+        (paper, ours): (f64, f64),
+        used_to_fit: bool,
+    ) -> Entry {
+        Entry {
+            table,
+            row: row.to_string(),
+            column: column.to_string(),
+            paper,
+            ours,
+            ratio: ours / paper,
+            used_to_fit,
+        }
+    }
+}
+
 /// Runs a paper's experiments and prints them.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out: Box<dyn Write> = match &arguments.json {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
     };
-    let entries: Vec<Entry> = match arguments.paper {};
+    let entries: Vec<Entry> = match arguments.paper {
+        Paper::Bluegene => bluegene::run(&mut out)?,
+    };
     writeln!(
         out,
         "{:<10}{:<28}{:<20}{:>12}{:>12}{:>8}",

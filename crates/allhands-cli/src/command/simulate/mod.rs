@@ -21,7 +21,8 @@ use std::time::Instant;
 ///
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
-/// Now there are flat machines: hockney and loggp, or a file of your own like theirs.
+/// There are flat machines, hockney and loggp, and a torus of packets, bluegene-l, whose shape follows its name; or a file of your
+/// own like theirs.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
@@ -35,7 +36,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, or FILE.toml
+    /// The machine: hockney, loggp, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
     #[arg(long)]
     machine: String,
 
@@ -44,8 +45,9 @@ pub struct Arguments {
     algorithm: String,
 
     /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
-    #[arg(long, short = 'n', default_value = "8")]
-    ranks: Ranks,
+    /// [default: as many as the machine has, or 8]
+    #[arg(long, short = 'n')]
+    ranks: Option<Ranks>,
 
     /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = super::bench::bytes, default_values = ["8", "1K", "64K"])]
@@ -97,16 +99,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
     )?;
     let mut records = Vec::new();
+    let ranks = match &arguments.ranks {
+        Some(ranks) => ranks.0.clone(),
+        None => vec![machine.ranks().unwrap_or(8)],
+    };
     if let Some(torus) = arguments.torus {
-        arguments
-            .ranks
-            .0
-            .iter()
-            .try_for_each(|&ranks| torus.check(ranks))?;
+        ranks.iter().try_for_each(|&ranks| torus.check(ranks))?;
     }
-    for &ranks in &arguments.ranks.0 {
+    for ranks in ranks {
         let call = call(arguments, ranks)?;
-        let candidates = candidates(arguments, call)?;
+        let candidates = candidates(arguments, &machine, call)?;
         for &bytes in &arguments.bytes {
             for (algorithm, shape, name) in &candidates {
                 let record = match simulated(&machine, algorithm, shape, name, bytes) {
@@ -163,20 +165,31 @@ fn call(arguments: &Arguments, ranks: u32) -> anyhow::Result<Call> {
 type Candidate = (&'static Algorithm, Shape, String);
 
 /// The algorithm that is named, or all in their default setting that fit.
-fn candidates(arguments: &Arguments, call: Call) -> anyhow::Result<Vec<Candidate>> {
+fn candidates(
+    arguments: &Arguments,
+    machine: &Machine,
+    call: Call,
+) -> anyhow::Result<Vec<Candidate>> {
+    let (torus, fabrics) = machine.place(call.ranks)?;
+    ensure!(
+        torus.is_none() || arguments.torus.is_none(),
+        "the machine {} says itself where its ranks are: leave out --torus",
+        machine.name
+    );
+    let torus = torus.or(arguments.torus);
+    let placed = |shape: Shape| {
+        let nodes = arguments.nodes.clone();
+        shape.on(nodes).on_torus(torus).with(fabrics)
+    };
     if arguments.algorithm != "all" {
         let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
-        let shape = names::shape(algorithm, call, parameters)?
-            .on(arguments.nodes.clone())
-            .on_torus(arguments.torus);
+        let shape = placed(names::shape(algorithm, call, parameters)?);
         algorithm.admits(&shape)?;
         return Ok(vec![(algorithm, shape, arguments.algorithm.clone())]);
     }
     let mut all = Vec::new();
     for algorithm in algorithm::of(call.collective) {
-        let shape = names::shape(algorithm, call, "")?
-            .on(arguments.nodes.clone())
-            .on_torus(arguments.torus);
+        let shape = placed(names::shape(algorithm, call, "")?);
         if algorithm.admits(&shape).is_ok() {
             all.push((algorithm, shape, algorithm.name.to_string()));
         }
@@ -248,7 +261,7 @@ fn simulated(
     }
     let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
     let plans = plans.with_context(what)?;
-    let outcome = machine.simulate(&plans)?;
+    let (outcome, _) = machine.simulate(algorithm.name, &plans)?;
     Ok(Record {
         collective: call.collective.name(),
         algorithm: name.to_string(),

@@ -18,6 +18,7 @@ mod tests;
 
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
+use crate::machine::Fabric;
 use order::Order;
 use processors::{Doing, Processors};
 use router::{Left, Router};
@@ -85,7 +86,11 @@ impl TorusNetwork {
             Doing::Puts { packet, last_of } => {
                 self.router.arrive(packet, queue);
                 if let Some(number) = last_of {
-                    queue.push(queue.now_ps(), Event::Sent(number));
+                    let now_ps = queue.now_ps();
+                    queue.push(now_ps, Event::Sent(number));
+                    for copy in self.processors.copies(number) {
+                        queue.push(now_ps, Event::Sent(copy));
+                    }
                 }
             }
             Doing::Takes(packet) => {
@@ -129,6 +134,17 @@ impl Network for TorusNetwork {
         Some(self.processors.free_ps(rank))
     }
 
+    fn deposits(&self) -> bool {
+        true
+    }
+
+    fn meeting_ps(&self, fabric: Fabric, bytes: u64, converted: bool) -> Option<u64> {
+        match fabric {
+            Fabric::Tree => Some(self.settings.tree?.meeting_ps(bytes, converted)),
+            Fabric::Interrupt => self.settings.interrupt_ps,
+        }
+    }
+
     fn send(&mut self, _: Moment, message: Envelope, queue: &mut Queue<Signal>) -> Option<Moment> {
         let (from, to) = (self.node(message.from), self.node(message.to));
         if from == to {
@@ -140,7 +156,12 @@ impl Network for TorusNetwork {
         }
         let way = self.router.grid.way(from, to);
         self.order.sent(message.number, message.from, message.to);
-        self.processors.send(message, way, queue);
+        let left_behind = message
+            .carrier
+            .is_some_and(|carrier| self.processors.leave_behind(message, carrier, way));
+        if !left_behind {
+            self.processors.send(message, way, queue);
+        }
         None
     }
 

@@ -34,8 +34,10 @@ struct Message {
     left: u64,
     /// Packets that are yet to be taken in.
     packets: u32,
-    /// Behind it in its sender's ring.
+    /// Behind it in its sender's ring, or among those that the same packets leave behind.
     next: u32,
+    /// The first of those that its packets leave behind.
+    copies: u32,
     bytes: u64,
     way: Way,
     /// Whether its first packet was put in, and taken in.
@@ -92,30 +94,69 @@ impl Processors {
 
     /// A message is to be sent.
     pub(super) fn send(&mut self, message: Envelope, way: Way, queue: &mut Queue<Signal>) {
-        let Envelope {
-            number,
-            from,
-            to,
-            bytes,
-            ..
-        } = message;
+        let number = message.number;
+        let message = self.keep(message, way);
+        self.line_up(message.from, number);
+        self.wake(message.from, queue);
+    }
+
+    fn keep(&mut self, message: Envelope, way: Way) -> Message {
+        let bytes = message.bytes;
+        let at = message.number as usize;
         let message = Message {
-            from,
-            to,
+            from: message.from,
+            to: message.to,
             left: bytes,
             packets: bytes.div_ceil(self.settings.payload()).max(1) as u32,
             next: NONE,
+            copies: NONE,
             bytes,
             way,
-            begun: [false; 2],
+            // What is not sent yet has no place for copies.
+            begun: [true; 2],
         };
-        let at = number as usize;
         if at >= self.messages.len() {
             self.messages.resize(at + 1, message);
         }
         self.messages[at] = message;
-        self.line_up(from, number);
-        self.wake(from, queue);
+        self.messages[at].begun = [false; 2];
+        message
+    }
+
+    /// A message is to be left behind by the packets of `carrier`; whether that can be: these pass there on one line.
+    pub(super) fn leave_behind(&mut self, message: Envelope, carrier: u32, way: Way) -> bool {
+        let nodes = self.settings.ranks_per_node;
+        let Some(of) = self.messages.get(carrier as usize).copied() else {
+            return false;
+        };
+        let passes = |(far, near): (&i8, &i8)| match near {
+            0 => *far == 0,
+            _ => near.signum() == far.signum() && near.abs() < far.abs(),
+        };
+        let mut both = of.way.hops.iter().zip(&way.hops);
+        let mut other = of.copies;
+        while other != NONE && self.messages[other as usize].to / nodes != message.to / nodes {
+            other = self.messages[other as usize].next;
+        }
+        let new = of.from == message.from && of.bytes == message.bytes && !of.begun[0];
+        if !new || other != NONE || !both.all(passes) {
+            return false;
+        }
+        self.keep(message, way);
+        self.messages[message.number as usize].next = of.copies;
+        let of = &mut self.messages[carrier as usize];
+        of.copies = message.number;
+        of.way.either = 0;
+        true
+    }
+
+    /// The messages that the packets of `number` leave behind.
+    pub(super) fn copies(&self, number: u32) -> impl Iterator<Item = u32> {
+        let number_of = |next: u32| (next != NONE).then_some(next);
+        let first = number_of(self.messages[number as usize].copies);
+        core::iter::successors(first, move |number| {
+            number_of(self.messages[*number as usize].next)
+        })
     }
 
     fn line_up(&mut self, rank: u32, number: u32) {
@@ -138,16 +179,28 @@ impl Processors {
         }
     }
 
-    /// A packet waits for its processor.
+    /// A packet waits for its processor, or is a copy for nobody.
     pub(super) fn there(&mut self, packet: u32, router: &mut Router, queue: &mut Queue<Signal>) {
-        let rank = self.messages[router.packet(packet).message as usize].to;
+        let (number, node) = (router.packet(packet).message, router.node(packet));
+        let is_here = |number: &u32| {
+            self.messages[*number as usize].to / self.settings.ranks_per_node == node
+        };
+        let here = core::iter::once(number)
+            .chain(self.copies(number))
+            .find(is_here);
+        let Some(here) = here else {
+            router.take(packet, queue);
+            return;
+        };
+        router.packet_mut(packet).message = here;
+        let rank = self.messages[here as usize].to;
         let there = &mut self.ranks[rank as usize].there;
         match there[0] {
             NONE => there[0] = packet,
-            _ => *router.behind(there[1]) = packet,
+            _ => router.packet_mut(there[1]).next = packet,
         }
         there[1] = packet;
-        *router.behind(packet) = NONE;
+        router.packet_mut(packet).next = NONE;
         self.wake(rank, queue);
     }
 
@@ -203,7 +256,7 @@ impl Processors {
         if packet == NONE {
             return None;
         }
-        there[0] = *router.behind(packet);
+        there[0] = router.packet(packet).next;
         let packet_bytes = u64::from(router.packet(packet).chunks) * u64::from(CHUNK_BYTES);
         let message = &mut self.messages[router.packet(packet).message as usize];
         let mut time_ps = self.settings.take.of(packet_bytes);
@@ -227,7 +280,7 @@ impl Processors {
             .max(1);
         let node = rank / settings.ranks_per_node;
         let way = one_of(message.way, number, message.left);
-        let packet = router.make(node, number, chunks as u8, way)?;
+        let packet = router.make(node, number, chunks as u8, (way, message.copies != NONE))?;
         message.left -= payload;
         let last_of = (message.left == 0).then_some(number);
         let mut time_ps = settings.inject.of(chunks * u64::from(CHUNK_BYTES));

@@ -37,8 +37,8 @@ const LINKS: usize = 16;
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
-    /// Behind it in its buffer.
-    next: u32,
+    /// Behind it in its buffer, or among those that wait for a processor.
+    pub(super) next: u32,
     /// What it is a part of.
     pub(super) message: u32,
     /// The buffer to which it goes, or where it lies.
@@ -47,6 +47,8 @@ pub(super) struct Packet {
     pub(super) chunks: u8,
     /// The links that bring it nearer, as bits; none where it is to be taken out.
     wants: u8,
+    /// Whether it leaves copies at the nodes that it passes.
+    copies: bool,
 }
 
 /// A queue of packets with a bounded length, first in, first out.
@@ -60,6 +62,8 @@ struct Buffer {
     leaving: u8,
     /// The link on which it leaves.
     link: u8,
+    /// The copy that it leaves here.
+    copy: u32,
 }
 
 /// What became of a packet that has left a buffer.
@@ -115,6 +119,7 @@ impl Router {
             },
             leaving: 0,
             link: 0,
+            copy: NONE,
         };
         let of_node: Vec<Buffer> = (0..BUFFERS).map(buffer).collect();
         Router {
@@ -139,13 +144,14 @@ impl Router {
         &self.packets[packet as usize]
     }
 
-    /// What is behind a packet, in the buffer where it lies or among those that wait for a processor.
-    pub(super) fn behind(&mut self, packet: u32) -> &mut u32 {
-        &mut self.packets[packet as usize].next
-    }
-
     /// Makes a packet that `node` is about to put in, and takes room for it; nothing if there is none.
-    pub(super) fn make(&mut self, node: u32, message: u32, chunks: u8, way: Way) -> Option<u32> {
+    pub(super) fn make(
+        &mut self,
+        node: u32,
+        message: u32,
+        chunks: u8,
+        (way, copies): (Way, bool),
+    ) -> Option<u32> {
         let first = node as usize * BUFFERS + OWN;
         let queues = &self.buffers[first..first + self.queues];
         let (at, queue) = queues
@@ -157,22 +163,27 @@ impl Router {
         }
         let buffer = first + at;
         self.buffers[buffer].room -= u16::from(chunks);
-        let packet = Packet {
+        Some(self.keep(Packet {
             next: NONE,
             message,
             buffer: buffer as u32,
             hops: way.hops,
             chunks,
             wants: wants(way.hops),
-        };
+            copies,
+        }))
+    }
+
+    /// Gives a packet a number.
+    fn keep(&mut self, packet: Packet) -> u32 {
         if self.over == NONE {
             self.packets.push(packet);
-            return Some(self.packets.len() as u32 - 1);
+            return self.packets.len() as u32 - 1;
         }
         let number = self.over;
         self.over = self.packets[number as usize].next;
         self.packets[number as usize] = packet;
-        Some(number)
+        number
     }
 
     /// A packet is at the end of the buffer to which it went.
@@ -202,7 +213,10 @@ impl Router {
             ..OWN if own % CHANNELS == ESCAPE => self.slot,
             _ => chunks,
         };
-        let mut left = Left::Further;
+        let mut left = match core::mem::replace(&mut buffer.copy, NONE) {
+            NONE => Left::Further,
+            copy => Left::There(copy),
+        };
         if link >= DIRECTIONS {
             buffer.first = self.packets[packet as usize].next;
             left = Left::There(packet);
@@ -230,6 +244,8 @@ impl Router {
         let direction = own / CHANNELS;
         self.room[node][direction] += u16::from(chunks);
         self.give(node as u32, DIRECTIONS + direction, queue);
+        // A packet that leaves a copy may have waited for this, too; it goes straight on.
+        self.give(node as u32, direction, queue);
     }
 
     /// The first packet of a buffer goes, or waits for all links that bring it nearer.
@@ -331,6 +347,9 @@ impl Router {
             let room = self.room[node as usize][link - DIRECTIONS];
             return (room >= chunks).then_some((0, room));
         }
+        if packet.copies && own < OWN && self.room[node as usize][own / CHANNELS] < chunks {
+            return None;
+        }
         let next = self.grid.neighbour(node, link) as usize * BUFFERS + link * CHANNELS;
         let room = |channel: usize| self.buffers[next + channel].room;
         if self.adaptive {
@@ -352,34 +371,58 @@ impl Router {
     fn go(&mut self, at: usize, link: usize, channel: usize, queue: &mut Queue<Signal>) {
         let (node, now_ps) = (at / BUFFERS, queue.now_ps());
         let number = self.buffers[at].first;
-        let packet = &mut self.packets[number as usize];
+        let packet = self.packets[number as usize];
         let chunks = packet.chunks;
-        let buffer = &mut self.buffers[at];
-        (buffer.leaving, buffer.link) = (chunks, link as u8);
+        (self.buffers[at].leaving, self.buffers[at].link) = (chunks, link as u8);
         self.busy[node] |= 1 << link;
         if link >= DIRECTIONS {
             self.room[node][link - DIRECTIONS] -= u16::from(chunks);
         } else {
-            buffer.first = packet.next;
+            self.buffers[at].first = packet.next;
+            if packet.copies && at % BUFFERS < OWN {
+                self.copy(at, packet);
+            }
+            let next = self.grid.neighbour(node as u32, link);
+            debug_assert_ne!(next, NOBODY);
+            let next = next as usize * BUFFERS + link * CHANNELS + channel;
+            let packet = &mut self.packets[number as usize];
             let hops = &mut packet.hops[link / 2];
             *hops -= hops.signum();
             if *hops == 0 {
                 packet.wants &= !(1 << link);
             }
-            let next = self.grid.neighbour(node as u32, link) as usize * BUFFERS
-                + link * CHANNELS
-                + channel;
-            debug_assert_ne!(self.grid.neighbour(node as u32, link), NOBODY);
             packet.buffer = next as u32;
             self.buffers[next].room -= match channel {
                 ESCAPE => self.slot,
                 _ => u16::from(chunks),
             };
             self.hops += 1;
-            queue.push(now_ps + self.hop_ps, Signal::Inside(Step::Arrive(number)));
+            let arrives_ps = now_ps + self.hop_ps;
+            queue.push(arrives_ps, Signal::Inside(Step::Arrive(number)));
         }
         let occupied_ps = u64::from(chunks) * self.chunk_ps;
         queue.push(now_ps + occupied_ps, Signal::Inside(Step::Leave(at as u32)));
+    }
+
+    /// A packet that leaves buffer `at` leaves a copy at its node.
+    fn copy(&mut self, at: usize, packet: Packet) {
+        let (node, direction) = (at / BUFFERS, at % BUFFERS / CHANNELS);
+        self.room[node][direction] -= u16::from(packet.chunks);
+        self.buffers[at].copy = self.keep(Packet {
+            next: NONE,
+            buffer: at as u32,
+            ..packet
+        });
+    }
+
+    /// The node at which a packet lies.
+    pub(super) fn node(&self, packet: u32) -> u32 {
+        self.packets[packet as usize].buffer / BUFFERS as u32
+    }
+
+    /// A packet, for a change.
+    pub(super) fn packet_mut(&mut self, packet: u32) -> &mut Packet {
+        &mut self.packets[packet as usize]
     }
 }
 

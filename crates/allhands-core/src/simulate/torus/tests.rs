@@ -3,6 +3,7 @@
 use super::*;
 use crate::machine::Torus;
 use crate::simulate::Linear;
+use alloc::vec;
 use alloc::vec::Vec;
 
 const CHUNK_PS: u64 = 194_805;
@@ -45,6 +46,15 @@ fn settings(sizes: [u32; 3], wraps: bool) -> TorusSettings {
 
 /// Sends all messages, (from, to, bytes), at once; gives when each arrived, in the order in which they arrived.
 fn run(settings: TorusSettings, messages: &[(u32, u32, u64)]) -> Vec<(usize, Moment)> {
+    run_carried(settings, messages, |_| None)
+}
+
+/// The same; some are left behind by the packets of others.
+fn run_carried(
+    settings: TorusSettings,
+    messages: &[(u32, u32, u64)],
+    carrier: impl Fn(u32) -> Option<u32>,
+) -> Vec<(usize, Moment)> {
     let mut torus =
         TorusNetwork::new(settings, settings.ranks() as u32).expect("there is such a torus");
     let mut queue: Queue<Signal> = Queue::default();
@@ -55,7 +65,7 @@ fn run(settings: TorusSettings, messages: &[(u32, u32, u64)]) -> Vec<(usize, Mom
             from,
             to,
             bytes,
-            carrier: None,
+            carrier: carrier(number),
         };
         sent += usize::from(torus.send(0, message, &mut queue).is_some());
     }
@@ -238,4 +248,44 @@ fn the_tree_takes_whole_packets() {
         [1760, 1792, 2272, 3032]
     );
     assert_eq!(tree.meeting_ps(16, true), 1842);
+}
+
+/// B 3.1: the packets to the end of a line leave copies on their way, at no cost to their sender.
+#[test]
+fn copies_are_left_on_the_way() {
+    for (wraps, last) in [(false, 7), (true, 4)] {
+        let line = settings([8, 1, 1], wraps);
+        let packets = 3;
+        let mut messages = vec![(0, last, 240 * packets)];
+        messages.extend((1..last).map(|to| (0, to, 240 * packets)));
+        let arrived = run_carried(line, &messages, |number| (number > 0).then_some(0));
+        all_in_order(&messages, &arrived);
+        for (number, at_ps) in arrived {
+            let hops = u64::from(messages[number].1);
+            let time_ps = INJECT_PS + hops * HOP_PS + packets * 8 * CHUNK_PS + TAKE_PS;
+            assert_eq!(at_ps, time_ps);
+        }
+    }
+}
+
+/// All of a line to all others, with little room and slow processors; and copies where packets do not pass are messages.
+#[test]
+fn copies_do_not_lock() {
+    let mut line = settings([8, 1, 1], true);
+    (
+        line.buffer_bytes,
+        line.reception_bytes,
+        line.injection_bytes,
+    ) = (512, 256, 256);
+    line.take = fixed(4_000_000);
+    let (mut messages, mut carriers) = (Vec::new(), Vec::new());
+    for from in 0..8 {
+        for side in [[4, 3, 2, 1], [5, 6, 7, 7]] {
+            let carrier = messages.len() as u32;
+            messages.extend(side.map(|far| (from, (from + far) % 8, 1000)));
+            carriers.extend([None, Some(carrier), Some(carrier), Some(carrier)]);
+        }
+    }
+    let arrived = run_carried(line, &messages, |number| carriers[number as usize]);
+    all_in_order(&messages, &arrived);
 }
