@@ -13,6 +13,7 @@ cargo xtask COMMAND
   tidy               check the repository's own rules
   instructions       count the interpreter's own instructions (needs valgrind)
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
+  compare --simgrid  the simulator beside SimGrid's SMPI
   help               print this
 ";
 

@@ -25,6 +25,8 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
   --same-input           do not write new input before every call, as applications do
   --launcher 'WORDS'     what starts our ranks; {worker}, {ranks}, {allhands} and {bind} are replaced
   --json FILE            where the records go (default target/compare/compare.json)
+  --simgrid              instead of all this: the simulator beside SimGrid's SMPI, which as root on Debian it installs;
+                         the table and records go to target/compare/simgrid
   --help                 print this
 
 Exit status 1 when a result is wrong or one of our cells fails, 2 when the arguments are.

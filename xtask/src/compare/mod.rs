@@ -27,6 +27,7 @@ mod processes;
 mod quiet;
 pub mod record;
 mod report;
+mod simgrid;
 pub mod statistics;
 
 /// The least and the most time of a turn.
@@ -46,6 +47,8 @@ enum Error {
     },
     #[error("{group} did not start: {failure}")]
     Start { group: String, failure: Failure },
+    #[error("{0}")]
+    SimGrid(String),
     #[error("interrupted")]
     Interrupted,
 }
@@ -55,6 +58,9 @@ pub fn command(root: &Path, words: &[&str]) -> ExitCode {
     if words.iter().any(|word| ["--help", "-h"].contains(word)) {
         print!("{}", arguments::HELP);
         return ExitCode::SUCCESS;
+    }
+    if words.contains(&"--simgrid") {
+        return with_simgrid(root, words);
     }
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
@@ -69,6 +75,22 @@ pub fn command(root: &Path, words: &[&str]) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(Error::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("cargo xtask compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `cargo xtask compare --simgrid`, which takes nothing else.
+fn with_simgrid(root: &Path, words: &[&str]) -> ExitCode {
+    if words.len() > 1 {
+        eprintln!("cargo xtask compare: --simgrid stands alone");
+        return ExitCode::from(2);
+    }
+    match simgrid::compare(root) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("cargo xtask compare: {error}");
             ExitCode::FAILURE

@@ -6,6 +6,7 @@ pub mod draw;
 pub mod explain;
 pub mod list;
 mod memory;
+mod plot;
 pub mod reproduce;
 #[cfg(target_os = "linux")]
 pub mod run;

@@ -109,7 +109,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 }
 
 /// Looks on, if it is there.
-impl<O: Observer> Observer for Option<O> {
+impl<O: Observer> Observer for Option<&mut O> {
     fn starts(&mut self, rank: u32, post: &Post<'_>, at_ps: Moment) {
         if let Some(observer) = self {
             observer.starts(rank, post, at_ps);

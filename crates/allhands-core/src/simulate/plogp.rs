@@ -10,9 +10,9 @@ use super::time::Linear;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A time for every length: some are given, and between two of them it grows evenly.
+/// A time for every length: some are given, and between two of them it changes evenly.
 ///
-/// Below the first it is that of the first, beyond the last it grows as between the last two.
+/// Below the first it is that of the first, beyond the last it grows as between the last two, or stays if it fell there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
     /// Lengths in bytes, rising, and their times in picoseconds.
@@ -30,11 +30,6 @@ pub enum CurveError {
         /// The length.
         bytes: u64,
     },
-    /// A time that is less than that of a shorter message.
-    Falling {
-        /// The length.
-        bytes: u64,
-    },
     /// A gap that is less than an overhead, which it covers.
     GapTooShort {
         /// The length.
@@ -49,10 +44,6 @@ impl fmt::Display for CurveError {
             CurveError::NotRising { bytes } => write!(
                 f,
                 "the length {bytes} is not more than the one before it; lengths rise"
-            ),
-            CurveError::Falling { bytes } => write!(
-                f,
-                "{bytes} bytes take less than fewer bytes do; times do not fall"
             ),
             CurveError::GapTooShort { bytes } => write!(
                 f,
@@ -74,18 +65,15 @@ impl Curve {
             return Err(CurveError::Empty);
         }
         for pair in points.windows(2) {
-            let (bytes, time_ps) = pair[1];
+            let (bytes, _) = pair[1];
             if bytes <= pair[0].0 {
                 return Err(CurveError::NotRising { bytes });
-            }
-            if time_ps < pair[0].1 {
-                return Err(CurveError::Falling { bytes });
             }
         }
         Ok(Curve { points })
     }
 
-    /// The time for `bytes` bytes, in picoseconds, rounded up.
+    /// The time for `bytes` bytes, in picoseconds, rounded to whole ones: up where it rises.
     #[must_use]
     pub fn of(&self, bytes: u64) -> u64 {
         let after = self.points.partition_point(|(length, _)| *length < bytes);
@@ -96,8 +84,15 @@ impl Curve {
                 (self.points[right - 1], self.points[right])
             }
         };
-        let rise = u128::from(right.1 - left.1) * u128::from(bytes - left.0);
-        left.1 + rise.div_ceil(u128::from(right.0 - left.0)) as u64
+        let part = |change: u64| {
+            let part = u128::from(change) * u128::from(bytes - left.0);
+            part.div_ceil(u128::from(right.0 - left.0)) as u64
+        };
+        match right.1.checked_sub(left.1) {
+            Some(rise) => left.1 + part(rise),
+            None if bytes > right.0 => right.1,
+            None => left.1 - part(left.1 - right.1),
+        }
     }
 
     /// The lengths that are given.
@@ -183,6 +178,10 @@ mod tests {
         let of = |bytes| times.of(bytes);
         assert_eq!([of(0), of(8), of(9), of(12)], [100, 100, 113, 150]);
         assert_eq!([of(16), of(18), of(116), of(136)], [200, 201, 250, 260]);
+        // Where a protocol ends that costs more.
+        let falls = curve(&[(0, 10), (10, 60), (20, 30)]);
+        let of = |bytes| falls.of(bytes);
+        assert_eq!([of(10), of(11), of(20), of(21)], [60, 57, 30, 30]);
         let one = curve(&[(8, 100)]);
         assert_eq!([one.of(0), one.of(1 << 30)], [100, 100]);
     }
@@ -193,8 +192,6 @@ mod tests {
         let bytes = 4;
         let equal = Curve::new(vec![(4, 1), (4, 2)]);
         assert_eq!(equal, Err(CurveError::NotRising { bytes }));
-        let falling = Curve::new(vec![(1, 2), (4, 1)]);
-        assert_eq!(falling, Err(CurveError::Falling { bytes }));
         let [send, gap] = [curve(&[(0, 5), (4, 9)]), curve(&[(0, 6), (8, 10)])];
         let none = Linear::default();
         let error = PLogP::new([send.clone(), send, gap], none, none).unwrap_err();

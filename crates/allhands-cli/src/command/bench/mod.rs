@@ -2,13 +2,12 @@
 
 pub(super) mod cell;
 mod limit;
-mod plot;
 mod processes;
 pub(super) mod report;
 pub(super) mod spread;
 mod workload;
 
-use super::memory;
+use super::{memory, plot};
 use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands::launch::Nodes;
@@ -225,7 +224,15 @@ fn finish(
     if let Some(path) = &arguments.json {
         output::write_json(path, records)?;
     }
-    let plots = plot::all(&arguments.plots, records)?;
+    let right = records.iter().filter(|record| record.correct);
+    let points = right.map(|record| plot::Point {
+        collective: &record.collective,
+        ranks: record.ranks,
+        algorithm: &record.algorithm,
+        bytes: record.bytes,
+        us: record.median_us,
+    });
+    let plots = plot::all(&arguments.plots, "median µs", points)?;
     let wrong = records.iter().filter(|r| !r.correct).count();
     report::all_left_out(out, left_out)?;
     report::tail(out, records, plots, &arguments.plots, start.elapsed())?;

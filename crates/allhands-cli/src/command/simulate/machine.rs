@@ -1,10 +1,15 @@
 //! Machines as files: built in, or the user's own.
 
+mod shape;
+mod table;
 mod torus;
 
 use allhands_core::machine::{Fabrics, Torus};
 use allhands_core::schedule::Plan;
-use allhands_core::simulate::{Flat, Linear, Outcome, Processor, TorusNetwork, simulate};
+use allhands_core::simulate::{
+    Dragonfly, FatTree, Flat, Linear, Link, Network as Model, Observer, Outcome, PLogP, Processor,
+    Routes, TorusNetwork, Watch, simulate_observed,
+};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use torus::TorusFile;
@@ -35,29 +40,50 @@ enum Network {
     },
     /// Nodes that pass packets on to their neighbours.
     Torus(Box<TorusFile>),
+    /// The same, with overheads and gap as tables over sizes.
+    Plogp(table::Table),
+    /// A tree with several parents for each switch.
+    FatTree(shape::Tree),
+    /// Groups of routers, with a link between every two groups.
+    Dragonfly(shape::Groups),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Times {
-    send_us: f64,
-    receive_us: f64,
+    send_us: Option<f64>,
+    receive_us: Option<f64>,
     copy_byte_ns: f64,
     reduce_byte_ns: f64,
 }
 
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 6] = [
     (
         "bluegene-l",
         include_str!("../../../machines/bluegene-l.toml"),
     ),
     ("hockney", include_str!("../../../machines/hockney.toml")),
     ("loggp", include_str!("../../../machines/loggp.toml")),
+    ("plogp", include_str!("../../../machines/plogp.toml")),
+    ("fat-tree", include_str!("../../../machines/fat-tree.toml")),
+    (
+        "dragonfly",
+        include_str!("../../../machines/dragonfly.toml"),
+    ),
 ];
 
 /// The most that a time may be, in the unit of its name: an hour, in microseconds.
 const MOST: f64 = 3.6e9;
+
+/// What a simulation gave.
+#[derive(Debug)]
+pub struct Run {
+    /// When ranks were done, and how much there was to do.
+    pub outcome: Outcome,
+    /// What the network's links did, if they were watched.
+    pub links: Vec<Link>,
+}
 
 impl Machine {
     /// Reads a machine that is built in, by its name, or a file, by its path; a shape may follow, as in `bluegene-l:8x8x8:mesh`.
@@ -99,24 +125,30 @@ impl Machine {
 
     fn parse(text: &str) -> anyhow::Result<Machine> {
         let machine: Machine = toml::from_str(text)?;
-        let times = &machine.processor;
-        all_times(&[
-            ("send_us", times.send_us),
-            ("receive_us", times.receive_us),
-            ("copy_byte_ns", times.copy_byte_ns),
-            ("reduce_byte_ns", times.reduce_byte_ns),
-        ])?;
+        machine.processor.check()?;
         match &machine.network {
             Network::Flat {
                 latency_us,
                 message_us,
                 byte_ns,
-            } => all_times(&[
-                ("latency_us", *latency_us),
-                ("message_us", *message_us),
-                ("byte_ns", *byte_ns),
-            ])?,
+            } => {
+                check_times(&[
+                    ("latency_us", *latency_us),
+                    ("message_us", *message_us),
+                    ("byte_ns", *byte_ns),
+                ])?;
+                machine.processor()?;
+            }
             Network::Torus(file) => file.check()?,
+            Network::Plogp(table) => drop(table.times(&machine.processor)?),
+            Network::FatTree(tree) => {
+                tree.routes()?;
+                machine.processor()?;
+            }
+            Network::Dragonfly(groups) => {
+                groups.routes()?;
+                machine.processor()?;
+            }
         }
         Ok(machine)
     }
@@ -159,11 +191,18 @@ impl Machine {
         Ok((Some(torus), file.fabrics(torus)))
     }
 
-    /// Runs the plans of all ranks on it, which are of this algorithm; gives how often packets went over links, too.
+    /// Runs the plans of all ranks on it, which are of this algorithm, while somebody looks on; what its links do is noted if
+    /// it is watched.
     ///
     /// # Errors
-    /// What keeps a rank from its end.
-    pub fn simulate(&self, algorithm: &str, plans: &[Plan]) -> anyhow::Result<(Outcome, u64)> {
+    /// What keeps a rank from its end, or that the machine has fewer hosts than there are ranks.
+    pub fn simulate<O: Observer>(
+        &self,
+        algorithm: &str,
+        plans: &[Plan],
+        observer: &mut O,
+        watch: Option<Watch>,
+    ) -> anyhow::Result<Run> {
         let ranks = plans.len() as u32;
         match &self.network {
             Network::Flat {
@@ -171,35 +210,89 @@ impl Machine {
                 message_us,
                 byte_ns,
             } => {
-                let (latency_ps, gap) = (picoseconds(*latency_us), linear(*message_us, *byte_ns));
-                let mut flat = Flat::new(ranks, latency_ps, gap, self.processor());
-                Ok((simulate(plans, &mut flat)?, 0))
+                let gap = linear(*message_us, *byte_ns);
+                let flat = Flat::new(ranks, picoseconds(*latency_us), gap, self.processor()?);
+                run(flat, plans, observer, watch)
             }
             Network::Torus(file) => {
                 let (torus, _) = self.place(ranks)?;
                 let torus = torus.context("a torus has a shape")?;
                 let settings = file.settings(torus, algorithm, &self.processor);
-                let mut network = TorusNetwork::new(settings, ranks)?;
-                let outcome = simulate(plans, &mut network)?;
-                Ok((outcome, network.hops()))
+                run(TorusNetwork::new(settings, ranks)?, plans, observer, watch)
+            }
+            Network::Plogp(table) => {
+                let (latency_ps, times) = table.times(&self.processor)?;
+                let flat: Flat<PLogP> = Flat::with_times(ranks, latency_ps, times);
+                run(flat, plans, observer, watch)
+            }
+            Network::FatTree(tree) => {
+                let routes = tree.routes()?;
+                fits(ranks, &routes)?;
+                let network = FatTree::new(routes, self.processor()?);
+                run(network, plans, observer, watch)
+            }
+            Network::Dragonfly(groups) => {
+                let routes = groups.routes()?;
+                fits(ranks, &routes)?;
+                let network = Dragonfly::new(routes, self.processor()?);
+                run(network, plans, observer, watch)
             }
         }
     }
 
     /// What a rank's processor takes.
-    fn processor(&self) -> Processor {
+    fn processor(&self) -> anyhow::Result<Processor> {
         let times = &self.processor;
-        Processor {
-            send: linear(times.send_us, 0.0),
-            receive: linear(times.receive_us, 0.0),
+        let overhead = |name: &str, time: Option<f64>| {
+            let time = time.with_context(|| {
+                format!("{name} is missing in [processor]: what a message takes there, perhaps 0.0")
+            });
+            Ok::<Linear, anyhow::Error>(linear(time?, 0.0))
+        };
+        Ok(Processor {
+            send: overhead("send_us", times.send_us)?,
+            receive: overhead("receive_us", times.receive_us)?,
             copy: linear(0.0, times.copy_byte_ns),
             reduce: linear(0.0, times.reduce_byte_ns),
-        }
+        })
     }
 }
 
-/// Whether all are times.
-fn all_times(times: &[(&str, f64)]) -> anyhow::Result<()> {
+impl Times {
+    fn check(&self) -> anyhow::Result<()> {
+        check_times(&[
+            ("send_us", self.send_us.unwrap_or(0.0)),
+            ("receive_us", self.receive_us.unwrap_or(0.0)),
+            ("copy_byte_ns", self.copy_byte_ns),
+            ("reduce_byte_ns", self.reduce_byte_ns),
+        ])
+    }
+}
+
+fn run<N: Model, O: Observer>(
+    mut network: N,
+    plans: &[Plan],
+    observer: &mut O,
+    watch: Option<Watch>,
+) -> anyhow::Result<Run> {
+    if let Some(watch) = watch {
+        network.watch(watch);
+    }
+    let outcome = simulate_observed(plans, &mut network, observer)?;
+    let links = network.links();
+    Ok(Run { outcome, links })
+}
+
+fn fits(ranks: u32, routes: &impl Routes) -> anyhow::Result<()> {
+    let hosts = routes.hosts();
+    ensure!(
+        ranks <= hosts,
+        "the machine has {hosts} hosts, and there are {ranks} ranks: take no more ranks than hosts, or a larger machine"
+    );
+    Ok(())
+}
+
+fn check_times(times: &[(&str, f64)]) -> anyhow::Result<()> {
     for (name, value) in times {
         ensure!(
             (0.0..=MOST).contains(value),
@@ -231,13 +324,51 @@ mod tests {
         }
     }
 
+    fn said(text: &str) -> String {
+        format!("{:#}", Machine::parse(text).unwrap_err())
+    }
+
     #[test]
     fn mistakes_in_a_file_are_named() {
-        let said = |text: &str| format!("{:#}", Machine::parse(text).unwrap_err());
         let (_, right) = BUILT_IN[1];
         assert!(said(&right.replace("latency_us", "latncy_us")).contains("latncy_us"));
         assert!(said(&right.replace("\"flat\"", "\"round\"")).contains("flat"));
         assert!(said(&right.replace("byte_ns = 10.0", "byte_ns = -1.0")).contains("from 0 to"));
+        assert!(said(&right.replace("send_us", "#")).contains("send_us is missing"));
         assert!(said("name = 3").contains("line 1"));
+    }
+
+    #[test]
+    fn mistakes_of_the_other_kinds_are_named() {
+        let text = |name: &str| BUILT_IN.iter().find(|own| own.0 == name).expect("it is").1;
+        let plogp = text("plogp");
+        assert!(said(&plogp.replace("bytes      = [0,", "bytes      = [2000,")).contains("rise"));
+        assert!(said(&plogp.replace("bytes      = [0,", "bytes      = [")).contains("as many"));
+        assert!(
+            said(&plogp.replace("copy_byte_ns", "send_us = 1.0\ncopy_byte_ns")).contains("table")
+        );
+        let tree = text("fat-tree");
+        assert!(said(&tree.replace("down = 18", "down = 0")).contains("at least one"));
+        assert!(said(&tree.replace("down = 18", "down = 4000000000")).contains("links"));
+        let groups = text("dragonfly");
+        assert!(said(&groups.replace("groups = 545", "groups = 546")).contains("545 are the most"));
+    }
+
+    /// Every example in the page on machine files is one that can be read, and every kind has one.
+    #[test]
+    fn the_page_on_machine_files_has_right_examples_of_every_kind() {
+        let page = include_str!("../../../../../docs/machines.md");
+        let examples = page.split("```toml\n").skip(1);
+        let examples: Vec<&str> = examples
+            .map(|rest| rest.split("```").next().expect("an end"))
+            .collect();
+        for example in &examples {
+            let right = Machine::parse(example);
+            right.unwrap_or_else(|error| panic!("{error:#}\n{example}"));
+        }
+        for kind in ["flat", "plogp", "fat-tree", "dragonfly"] {
+            let line = format!("kind = \"{kind}\"");
+            assert!(examples.iter().any(|text| text.contains(&line)), "{kind}");
+        }
     }
 }

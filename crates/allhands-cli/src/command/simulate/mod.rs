@@ -1,16 +1,22 @@
 //! `allhands simulate`: calls run in virtual time on the model of a machine.
 
+mod heat;
 pub(super) mod machine;
+mod outputs;
+mod trace;
 
 use super::bench::report;
+use super::plot;
 use crate::ranks::Ranks;
 use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
-use anyhow::{Context, ensure};
-use machine::Machine;
+use allhands_core::simulate::{Checker, Recorder};
+use anyhow::{Context, bail, ensure};
+use machine::{Machine, Run};
+use outputs::{LinkRecord, Outputs};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,14 +27,17 @@ use std::time::Instant;
 ///
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
-/// There are flat machines, hockney and loggp, and a torus of packets, bluegene-l, whose shape follows its name; or a file of your
-/// own like theirs.
+/// Machines are files; docs/machines.md says how to write one. Built in are flat ones (hockney, loggp, plogp), a fat tree
+/// (fat-tree), a dragonfly (dragonfly), and a torus of packets (bluegene-l), whose shape follows its name.
 ///
-/// Exit status 2 when the arguments are wrong.
+/// Exit status 2 when the arguments are wrong, 1 when --check finds a wrong result.
 ///
 /// Examples:
 ///   allhands simulate allreduce --machine hockney --ranks 64 --bytes 8,64K
 ///   allhands simulate alltoall --machine loggp --algorithm pairwise -n 1024 --bytes 8 --json times.json
+///   allhands simulate allgather --machine fat-tree -n 64 --bytes 8,1K,64K --check --plot plots
+///   allhands simulate alltoall --machine dragonfly --algorithm bruck -n 64 --bytes 1K --links
+///   allhands simulate allreduce --machine plogp --algorithm ring --bytes 64K --trace ring.json --picture ring.svg
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -36,7 +45,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
+    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
     #[arg(long)]
     machine: String,
 
@@ -68,6 +77,9 @@ pub struct Arguments {
     /// Write a JSON array of {collective, algorithm, machine, ranks, bytes, completion_us, messages, events, wall_s, peak_bytes} ('-': standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 #[derive(Serialize)]
@@ -83,6 +95,12 @@ struct Record {
     wall_s: f64,
     /// The most memory that the program has had so far, if the system says.
     peak_bytes: Option<u64>,
+    /// When each rank was done, if that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_us: Option<Vec<f64>>,
+    /// The links that were used, if that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Vec<LinkRecord>>,
 }
 
 /// Simulates everything and prints it.
@@ -98,50 +116,104 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "{:<32}{:>8}{:>10}{:>15}{:>12}{:>12}{:>9}",
         arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
     )?;
-    let mut records = Vec::new();
-    let ranks = match &arguments.ranks {
+    let (mut records, mut is_right) = (Vec::new(), true);
+    let numbers = match &arguments.ranks {
         Some(ranks) => ranks.0.clone(),
         None => vec![machine.ranks().unwrap_or(8)],
     };
     if let Some(torus) = arguments.torus {
-        ranks.iter().try_for_each(|&ranks| torus.check(ranks))?;
+        numbers.iter().try_for_each(|&ranks| torus.check(ranks))?;
     }
-    for ranks in ranks {
+    for &ranks in &numbers {
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, &machine, call)?;
+        shows_one_run(arguments, &numbers, &candidates)?;
         for &bytes in &arguments.bytes {
-            for (algorithm, shape, name) in &candidates {
-                let record = match simulated(&machine, algorithm, shape, name, bytes) {
+            for candidate in &candidates {
+                match simulated(&machine, candidate, bytes, &arguments.outputs) {
                     // Among all, one that is too large is no reason to leave out the others.
                     Err(error) if arguments.algorithm == "all" && error.is::<TooLarge>() => {
-                        writeln!(
-                            out,
-                            "{name:<32}{ranks:>8}{:>10}  left out: {error}",
-                            report::size(bytes)
-                        )?;
-                        continue;
+                        let (name, bytes) = (&candidate.2, report::size(bytes));
+                        writeln!(out, "{name:<32}{ranks:>8}{bytes:>10}  left out: {error}")?;
                     }
-                    done => done?,
-                };
-                writeln!(
-                    out,
-                    "{:<32}{:>8}{:>10}{:>15.2}{:>12}{:>12}{:>9.3}",
-                    record.algorithm,
-                    ranks,
-                    report::size(bytes),
-                    record.completion_us,
-                    record.messages,
-                    record.events,
-                    record.wall_s
-                )?;
-                records.push(record);
+                    Err(error) if error.is::<Wrong>() => {
+                        is_right = false;
+                        writeln!(out, "WRONG {error}")?;
+                    }
+                    Err(error) => return Err(error),
+                    Ok((record, run)) => {
+                        print(&mut out, &record, &run, &arguments.outputs)?;
+                        records.push(record);
+                    }
+                }
             }
         }
+    }
+    if let Some(folder) = &arguments.outputs.plot {
+        let plots = plot::all(folder, "completion µs", records.iter().map(point))?;
+        writeln!(out, "\n{plots} plots in {}", folder.display())?;
     }
     if let Some(file) = &arguments.json {
         output::write_json(file, &records)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_right {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// What shows one run alone is asked for one run alone.
+fn shows_one_run(
+    arguments: &Arguments,
+    ranks: &[u32],
+    candidates: &[Candidate],
+) -> anyhow::Result<()> {
+    let runs = ranks.len() * arguments.bytes.len() * candidates.len();
+    match arguments.outputs.shows_one_run() {
+        Some(name) if runs > 1 => bail!(
+            "{name} shows one run, and this is more than one: give one --algorithm, one number of --ranks and one size of --bytes"
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn point(record: &Record) -> plot::Point<'_> {
+    plot::Point {
+        collective: record.collective,
+        ranks: record.ranks,
+        algorithm: &record.algorithm,
+        bytes: record.bytes,
+        us: record.completion_us,
+    }
+}
+
+fn print(
+    out: &mut dyn Write,
+    record: &Record,
+    run: &Run,
+    outputs: &Outputs,
+) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "{:<32}{:>8}{:>10}{:>15.2}{:>12}{:>12}{:>9.3}",
+        record.algorithm,
+        record.ranks,
+        report::size(record.bytes),
+        record.completion_us,
+        record.messages,
+        record.events,
+        record.wall_s
+    )?;
+    if outputs.per_rank {
+        for (rank, end_ps) in run.outcome.ends_ps.iter().enumerate() {
+            writeln!(out, "    rank {rank:<27}{:>33.2}", *end_ps as f64 / 1e6)?;
+        }
+    }
+    if outputs.links {
+        outputs::print_links(out, run)?;
+    }
+    Ok(())
 }
 
 fn call(arguments: &Arguments, ranks: u32) -> anyhow::Result<Call> {
@@ -218,6 +290,18 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
+/// A result is not what the collective promises.
+#[derive(Debug)]
+struct Wrong(String);
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
 /// What the plans of all ranks may take together.
 const MOST_BYTES: u64 = 12 << 30;
 
@@ -239,41 +323,73 @@ const ELEMENT_BYTES: usize = 8;
 
 fn simulated(
     machine: &Machine,
-    algorithm: &Algorithm,
-    shape: &Shape,
-    name: &str,
+    (algorithm, shape, name): &Candidate,
     bytes: usize,
-) -> anyhow::Result<Record> {
+    outputs: &Outputs,
+) -> anyhow::Result<(Record, Run)> {
     let (start, call) = (Instant::now(), shape.call);
     let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
-    let lower = |rank| {
-        Plan::lower(
-            &algorithm.schedule(shape, rank),
-            &call,
-            &layout,
-            ELEMENT_BYTES,
-        )
-    };
     let what = || format!("{} {name}", call.collective);
-    let needed = held(&lower(call.root).with_context(what)?) * u64::from(call.ranks);
+    let lower = |rank| {
+        let schedule = algorithm.schedule(shape, rank);
+        let plan = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES);
+        plan.map(|plan| (plan, schedule.parts)).with_context(what)
+    };
+    let (first, _) = lower(call.root)?;
+    // Checked elements are twice as long as real ones.
+    let spaces: usize = first.space_bytes.iter().sum();
+    let checked = if outputs.checks() {
+        2 * spaces as u64
+    } else {
+        0
+    };
+    let needed = (held(&first) + checked) * u64::from(call.ranks);
     if needed > MOST_BYTES {
         return Err(TooLarge { needed }.into());
     }
-    let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
-    let plans = plans.with_context(what)?;
-    let (outcome, _) = machine.simulate(algorithm.name, &plans)?;
-    Ok(Record {
+    let plans: anyhow::Result<Vec<(Plan, u32)>> = (0..call.ranks).map(lower).collect();
+    let (plans, parts): (Vec<Plan>, Vec<u32>) = plans?.into_iter().unzip();
+    let mut checker = outputs
+        .checks()
+        .then(|| Checker::new(&call, &parts, &plans, &layout));
+    let mut recorder: Option<Recorder> = outputs.recorder();
+    let watch = outputs.watch();
+    let run = match (&mut checker, &mut recorder) {
+        // Nobody looks on, and that costs nothing.
+        (None, None) => machine.simulate(algorithm.name, &plans, &mut (), watch)?,
+        (checker, recorder) => {
+            let mut both = (checker.as_mut(), recorder.as_mut());
+            machine.simulate(algorithm.name, &plans, &mut both, watch)?
+        }
+    };
+    if let Some(checker) = checker {
+        let right = checker.finish(&call, &parts, &layout);
+        right.map_err(|failure| Wrong(format!("{}: {failure}", what())))?;
+    }
+    let title = format!(
+        "{}, {} ranks, {} bytes, {}",
+        what(),
+        call.ranks,
+        report::size(bytes),
+        machine.name
+    );
+    outputs.write(&title, &run, recorder.as_ref())?;
+    let ends = run.outcome.ends_ps.iter().map(|ps| *ps as f64 / 1e6);
+    let record = Record {
         collective: call.collective.name(),
-        algorithm: name.to_string(),
+        algorithm: name.clone(),
         machine: machine.name.clone(),
         ranks: call.ranks,
         bytes,
-        completion_us: outcome.completion_ps() as f64 / 1e6,
-        messages: outcome.messages,
-        events: outcome.events,
+        completion_us: run.outcome.completion_ps() as f64 / 1e6,
+        messages: run.outcome.messages,
+        events: run.outcome.events,
         wall_s: start.elapsed().as_secs_f64(),
         peak_bytes: peak_bytes(),
-    })
+        ends_us: outputs.per_rank.then(|| ends.collect()),
+        links: outputs.links.then(|| outputs::link_records(&run)),
+    };
+    Ok((record, run))
 }
 
 /// The most memory that this program has had, where the system says.

@@ -75,10 +75,10 @@ impl Laboratory {
             })
         };
         let plans: anyhow::Result<Vec<Plan>> = (0..ranks).map(lower).collect();
-        let (outcome, _) = machine
-            .simulate(algorithm.name, &plans?)
+        let run = machine
+            .simulate(algorithm.name, &plans?, &mut (), None)
             .with_context(|| format!("{collective} {} on {torus}", experiment.algorithm))?;
-        Ok(outcome.completion_ps() as f64 / 1e6)
+        Ok(run.outcome.completion_ps() as f64 / 1e6)
     }
 
     /// How long the permuted all-to-all of `bytes` bytes a pair takes, in microseconds, and whether that was simulated as a whole.

@@ -111,7 +111,7 @@ impl TorusFile {
                 ("interrupt.halving_us", wires.halving_us),
             ]);
         }
-        super::all_times(&times)?;
+        super::check_times(&times)?;
         for (name, value) in rates {
             ensure!(
                 value > 0.0 && value <= MOST,
@@ -168,7 +168,9 @@ impl TorusFile {
         let direct = self.direct.algorithms.iter().any(|own| own == algorithm);
         let (send, receive) = match direct {
             true => [self.beginning(torus); 2].into(),
-            false => [times.send_us, times.receive_us].map(fixed).into(),
+            false => [times.send_us, times.receive_us]
+                .map(|us| fixed(us.unwrap_or(0.0)))
+                .into(),
         };
         let call_us = if direct { self.direct.call_us } else { 0.0 };
         let fabrics = self.fabrics(torus);

@@ -1,7 +1,6 @@
-//! Plots of a benchmark, an SVG for each collective: time over size, a line for each algorithm; bars where there is one size.
+//! Plots, an SVG for each collective and number of ranks: time over size, a line for each algorithm; bars where there is one size.
 
-use super::cell::Record;
-use super::report::size;
+use super::bench::report::size;
 use anyhow::{Context, anyhow};
 use plotters::prelude::{
     BLACK, ChartBuilder, Color, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor,
@@ -28,17 +27,34 @@ const COLOURS: [RGBColor; 12] = [
 
 type Lines<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 
-/// Draws every collective; returns how many plots were made.
-pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
+/// A point of a line: how long a call takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// The collective.
+    pub collective: &'a str,
+    /// The number of ranks.
+    pub ranks: u32,
+    /// The algorithm, which has a line of its own.
+    pub algorithm: &'a str,
+    /// The size.
+    pub bytes: usize,
+    /// The time, in microseconds.
+    pub us: f64,
+}
+
+/// Draws every collective, with `what` beside the axis of times; returns how many plots were made.
+pub fn all<'a>(
+    folder: &Path,
+    what: &str,
+    points: impl Iterator<Item = Point<'a>>,
+) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
-    for record in records.iter().filter(|r| r.correct) {
-        let lines = groups
-            .entry((&record.collective, record.ranks))
-            .or_default();
+    for point in points {
+        let lines = groups.entry((point.collective, point.ranks)).or_default();
         lines
-            .entry(record.algorithm.as_str())
+            .entry(point.algorithm)
             .or_default()
-            .push((record.bytes as f64, record.median_us));
+            .push((point.bytes as f64, point.us));
     }
     if !groups.is_empty() {
         std::fs::create_dir_all(folder)
@@ -49,7 +65,7 @@ pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
         let title = format!("{collective}, {ranks} ranks");
         let sizes = lines.values().map(Vec::len).max();
         let draw = if sizes > Some(1) { over_size } else { bars };
-        draw(&path, &title, lines)
+        draw(&path, (&title, what), lines)
             .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
     }
     Ok(groups.len())
@@ -57,7 +73,7 @@ pub fn all(folder: &Path, records: &[Record]) -> anyhow::Result<usize> {
 
 fn over_size(
     path: &Path,
-    title: &str,
+    (title, what): (&str, &str),
     lines: &Lines<'_>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let points = || lines.values().flatten();
@@ -78,7 +94,7 @@ fn over_size(
     chart
         .configure_mesh()
         .x_desc("bytes")
-        .y_desc("median µs")
+        .y_desc(what)
         .x_label_formatter(&|bytes| size(*bytes as usize))
         .light_line_style(RGBColor(240, 240, 240))
         .draw()?;
@@ -108,7 +124,11 @@ fn over_size(
 }
 
 /// A bar for each algorithm, the fastest on top.
-fn bars(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn bars(
+    path: &Path,
+    (title, what): (&str, &str),
+    lines: &Lines<'_>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let mut times: Vec<(&str, f64)> = lines
         .iter()
         .flat_map(|(name, line)| line.iter().map(|point| (*name, point.1)))
@@ -124,7 +144,7 @@ fn bars(path: &Path, title: &str, lines: &Lines<'_>) -> Result<(), Box<dyn std::
         .build_cartesian_2d(0.0..most * 1.4, 0.0..times.len() as f64)?;
     chart
         .configure_mesh()
-        .x_desc("median µs")
+        .x_desc(what)
         .disable_y_mesh()
         .disable_y_axis()
         .light_line_style(RGBColor(240, 240, 240))
