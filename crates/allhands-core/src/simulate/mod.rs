@@ -10,6 +10,7 @@
 //! a [`Network`] says: of its processors and of what lies between. The same input gives the same result, to the picosecond: events of one
 //! moment happen in the order in which they were caused.
 
+pub mod cell;
 mod flags;
 mod flat;
 mod lanes;
@@ -25,7 +26,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use flat::{Flat, Head};
-pub use network::{Envelope, Event, Network, Processor, Work};
+pub use network::{Envelope, Event, Kind, Network, Processor, Work};
 pub use queue::{Moment, Queue};
 pub use time::Linear;
 

@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use super::lanes::Lanes;
-use super::network::{Envelope, Event, Network, Work};
+use super::network::{Envelope, Event, Kind, Network, Work};
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
@@ -30,6 +30,18 @@ enum Load {
     Notice(u16),
     /// A look at a flag that its sender has raised on itself.
     Sight(u16),
+}
+
+impl Load {
+    fn kind(self) -> Kind {
+        match self {
+            Load::Lane(_) => Kind::Message,
+            Load::Put | Load::PutReduce => Kind::Put,
+            Load::Request => Kind::Request,
+            Load::Answer => Kind::Answer,
+            Load::Notice(_) | Load::Sight(_) => Kind::Notice,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -258,7 +270,8 @@ impl<'a, N: Network> World<'a, N> {
             to,
             bytes,
         };
-        let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
+        let (kind, queue) = (load.kind(), &mut self.queue);
+        let sent_ps = self.network.carry(kind, at_ps, envelope, queue);
         if sent_ps.is_some() {
             self.messages[number as usize].open_ends = 1;
         }
