@@ -5,6 +5,7 @@
 
 pub mod formula;
 mod hockney;
+pub mod plogp;
 mod sizes;
 mod walk;
 

@@ -10,6 +10,7 @@
 //! a [`Network`] says: of its processors and of what lies between. The same input gives the same result, to the picosecond: events of one
 //! moment happen in the order in which they were caused.
 
+pub mod cell;
 mod check;
 mod dragonfly;
 mod fat_tree;
@@ -40,7 +41,7 @@ pub use dragonfly::{Dragonfly, DragonflyRoutes};
 pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
 pub use flat::{Flat, Head, LogGp, Times};
 pub use links::{Gauges, Link, LinkLoad, Place, Use, Watch};
-pub use network::{Envelope, Event, Network, Processor, Work};
+pub use network::{Envelope, Event, Kind, Network, Processor, Work};
 pub use observer::{Observer, Purpose};
 pub use plogp::{Curve, CurveError, PLogP};
 pub use queue::{Moment, Queue};

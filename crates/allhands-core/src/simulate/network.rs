@@ -99,6 +99,21 @@ impl Processor {
     }
 }
 
+/// What a message is, for networks that carry some in other ways than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What a rank sends and another receives.
+    Message,
+    /// What a rank writes into another's window.
+    Put,
+    /// That a rank asks for a part of another's window.
+    Request,
+    /// That part.
+    Answer,
+    /// A notification.
+    Notice,
+}
+
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<E> {
@@ -150,6 +165,20 @@ pub trait Network {
         message: Envelope,
         queue: &mut Queue<Event<Self::Event>>,
     ) -> Option<Moment>;
+
+    /// Takes on a message like [`Network::send`], and is told what it is; what arrives in order is what a rank sends, puts or
+    /// notifies.
+    #[inline]
+    fn carry(
+        &mut self,
+        kind: Kind,
+        at_ps: Moment,
+        message: Envelope,
+        queue: &mut Queue<Event<Self::Event>>,
+    ) -> Option<Moment> {
+        let _ = kind;
+        self.send(at_ps, message, queue)
+    }
 
     /// Something that the network has put into the queue happens.
     fn happen(&mut self, event: Self::Event, queue: &mut Queue<Event<Self::Event>>);

@@ -279,7 +279,8 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             carrier,
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
-        let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
+        let (kind, queue) = (load.kind(), &mut self.queue);
+        let sent_ps = self.network.carry(kind, at_ps, envelope, queue);
         if sent_ps.is_some() {
             self.messages[number as usize].open_ends = 1;
         }

@@ -3,6 +3,7 @@
 //! The formulas know nothing of schedules; [`FORMULAS`] says which algorithm each is about, and the tests walk that
 //! algorithm's schedules and compare.
 
+pub mod ali;
 pub mod qian;
 mod table;
 pub mod thakur;

@@ -1,5 +1,6 @@
 //! What a message is for, as the world keeps it.
 
+use crate::simulate::network::Kind;
 use crate::simulate::observer::Purpose;
 
 /// What a message is for.
@@ -24,6 +25,18 @@ pub(super) enum Load {
 }
 
 impl Load {
+    /// How it travels.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Load::Lane(..) | Load::Deposit(..) => Kind::Message,
+            Load::Put | Load::PutReduce => Kind::Put,
+            Load::Request => Kind::Request,
+            Load::Answer => Kind::Answer,
+            Load::Notice(_) | Load::Sight(_) => Kind::Notice,
+        }
+    }
+
+    /// What an observer is told of it.
     pub(super) fn purpose(self) -> Purpose {
         match self {
             Load::Lane(_, channel) | Load::Deposit(_, channel) => Purpose::Message { channel },

@@ -1,0 +1,333 @@
+//! The lines of C's tables 1 to 5.
+
+use super::{Case, Cells, Model, no_x};
+use crate::call::Collective::{self, Allgather, Allreduce, Barrier, Broadcast, Reduce};
+use crate::cost::formula::{Form, Ranks};
+
+/// A line as printed, for every p, without X and x; entries alter what differs.
+const fn model(
+    table: u32,
+    name: &'static str,
+    cells: Cells,
+    algorithm: &'static str,
+    time_us: fn(&Case<'_>) -> f64,
+) -> Model {
+    Model {
+        table,
+        name,
+        cells,
+        form: Form::Printed,
+        collective: collective(table),
+        algorithm,
+        parameters: "",
+        hybrid: false,
+        domain: Ranks::All,
+        time_us,
+        most_x_us: no_x,
+    }
+}
+
+/// What a table is about.
+const fn collective(table: u32) -> Collective {
+    match table {
+        1 => Barrier,
+        2 => Broadcast,
+        3 => Allgather,
+        4 => Reduce,
+        _ => Allreduce,
+    }
+}
+
+impl Model {
+    const fn only(self, domain: Ranks) -> Model {
+        Model { domain, ..self }
+    }
+
+    const fn with(self, parameters: &'static str) -> Model {
+        Model { parameters, ..self }
+    }
+
+    /// With an X of up to so much.
+    const fn spread(self, most_x_us: fn(&Case<'_>) -> f64) -> Model {
+        Model { most_x_us, ..self }
+    }
+
+    const fn hybrid(self) -> Model {
+        Model {
+            hybrid: true,
+            ..self
+        }
+    }
+
+    const fn corrected(self, what: &'static str) -> Model {
+        let form = Form::Corrected(what);
+        Model { form, ..self }
+    }
+}
+
+use Cells::{One, Two};
+use Ranks::{NotPowersOfTwo, PowersOfTwo};
+
+const FOLD_CROSSES: &str =
+    "ranks 8 to 15 fold onto the other Cell and get the result from there: ⌊lg p⌋ L1 + 2 L2";
+const ONE_GAP_LESS: &str = "q1 = 7 is 5 by the sum of section 4: (4 − 1 − 1) + (3 − 1) + (2 − 1)";
+const TWICE_L1: &str = "2 L(1) a round is one by sections 4 and 5: the data and an acknowledgement";
+const WHOLE_VECTOR: &str =
+    "the broadcast's m is the whole vector, of which the sum's m is a p-th part";
+
+/// Every line of the tables, each corrected one behind the one as printed.
+pub const MODELS: &[Model] = &[
+    model(
+        1,
+        "recursive doubling",
+        One,
+        "recursive-doubling",
+        super::barrier_doubling_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        1,
+        "recursive doubling",
+        One,
+        "recursive-doubling",
+        super::barrier_doubling_one_folded,
+    )
+    .only(NotPowersOfTwo),
+    model(
+        1,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::barrier_doubling_two,
+    )
+    .only(PowersOfTwo),
+    model(
+        1,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::barrier_doubling_two_folded,
+    )
+    .only(NotPowersOfTwo),
+    model(
+        1,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::barrier_doubling_two_folded_corrected,
+    )
+    .only(NotPowersOfTwo)
+    .corrected(FOLD_CROSSES),
+    model(1, "Bruck", One, "dissemination", super::barrier_bruck_one),
+    model(1, "Bruck", Two, "dissemination", super::barrier_bruck_two),
+    model(
+        1,
+        "gather-broadcast",
+        One,
+        "gather-broadcast",
+        super::barrier_gather_one,
+    ),
+    model(
+        1,
+        "gather-broadcast",
+        Two,
+        "gather-broadcast",
+        super::barrier_gather_two,
+    ),
+    model(1, "one-to-all", One, "one-to-all", super::barrier_all_one).spread(super::x_of_all_one),
+    model(1, "one-to-all", Two, "one-to-all", super::barrier_all_two).spread(super::x_of_all_two),
+    model(2, "one-to-all", One, "one-to-all", super::broadcast_all_one).spread(super::x_of_all_one),
+    model(2, "one-to-all", Two, "one-to-all", super::broadcast_all_two).spread(super::x_of_all_two),
+    model(
+        2,
+        "binomial simple",
+        One,
+        "binomial",
+        super::broadcast_simple_one,
+    )
+    .with("order=simple")
+    .spread(super::x_of_simple_one),
+    model(
+        2,
+        "binomial opt",
+        One,
+        "binomial",
+        super::broadcast_ordered_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        2,
+        "binomial simple",
+        Two,
+        "binomial",
+        super::broadcast_simple_two,
+    )
+    .with("order=simple")
+    .spread(super::x_of_simple_two),
+    model(
+        2,
+        "binomial simple",
+        Two,
+        "binomial",
+        super::broadcast_simple_two_corrected,
+    )
+    .with("order=simple")
+    .spread(super::x_of_simple_two)
+    .corrected(ONE_GAP_LESS),
+    model(2, "binomial opt", Two, "binomial", super::tree_two),
+    model(
+        2,
+        "segmented binomial",
+        One,
+        "segmented-binomial",
+        super::broadcast_segmented_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        2,
+        "segmented binomial",
+        Two,
+        "segmented-binomial",
+        super::broadcast_segmented_two,
+    )
+    .only(PowersOfTwo),
+    model(
+        2,
+        "hybrid segmented binomial",
+        Two,
+        "hybrid-segmented-binomial",
+        super::broadcast_hybrid_segmented,
+    )
+    .only(PowersOfTwo),
+    model(
+        3,
+        "recursive doubling",
+        One,
+        "recursive-doubling",
+        super::allgather_doubling_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        3,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::allgather_doubling_two,
+    )
+    .only(PowersOfTwo),
+    model(3, "hybrid", Two, "hybrid", super::allgather_hybrid)
+        .only(PowersOfTwo)
+        .hybrid(),
+    model(4, "binomial", One, "binomial", super::reduce_tree_one),
+    model(4, "binomial", Two, "binomial", super::reduce_tree_two),
+    model(
+        4,
+        "reduce-scatter, gather",
+        One,
+        "rabenseifner",
+        super::halves_and_back_one,
+    )
+    .with("distance=halving")
+    .only(PowersOfTwo),
+    model(
+        4,
+        "reduce-scatter, gather",
+        Two,
+        "rabenseifner",
+        super::reduce_scatter_gather_two,
+    )
+    .with("distance=halving")
+    .only(PowersOfTwo),
+    model(
+        5,
+        "recursive doubling",
+        One,
+        "recursive-doubling",
+        super::allreduce_doubling_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        5,
+        "recursive doubling",
+        One,
+        "recursive-doubling",
+        super::allreduce_doubling_one_corrected,
+    )
+    .only(PowersOfTwo)
+    .corrected(TWICE_L1),
+    model(
+        5,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::allreduce_doubling_two,
+    )
+    .only(PowersOfTwo),
+    model(
+        5,
+        "recursive doubling",
+        Two,
+        "recursive-doubling",
+        super::allreduce_doubling_two_corrected,
+    )
+    .only(PowersOfTwo)
+    .corrected(TWICE_L1),
+    model(
+        5,
+        "reduce-scatter, allgather",
+        One,
+        "rabenseifner",
+        super::halves_and_back_one,
+    )
+    .with("distance=halving")
+    .only(PowersOfTwo),
+    model(
+        5,
+        "reduce-scatter, allgather",
+        Two,
+        "rabenseifner",
+        super::allreduce_halves_two,
+    )
+    .with("distance=halving")
+    .only(PowersOfTwo),
+    model(
+        5,
+        "reduce-scatter, gather, bcast",
+        One,
+        "reduce-scatter-gather-broadcast",
+        super::allreduce_broadcast_one,
+    )
+    .only(PowersOfTwo),
+    model(
+        5,
+        "reduce-scatter, gather, bcast",
+        One,
+        "reduce-scatter-gather-broadcast",
+        super::allreduce_broadcast_one_corrected,
+    )
+    .only(PowersOfTwo)
+    .corrected(WHOLE_VECTOR),
+    model(
+        5,
+        "reduce-scatter, gather, bcast",
+        Two,
+        "reduce-scatter-gather-broadcast",
+        super::allreduce_broadcast_two,
+    )
+    .only(PowersOfTwo),
+    model(
+        5,
+        "reduce-scatter, gather, bcast",
+        Two,
+        "reduce-scatter-gather-broadcast",
+        super::allreduce_broadcast_two_corrected,
+    )
+    .only(PowersOfTwo)
+    .corrected(WHOLE_VECTOR),
+    model(5, "hybridA", Two, "hybrid-a", super::allreduce_hybrid_a)
+        .only(PowersOfTwo)
+        .hybrid(),
+    model(5, "hybridB", Two, "hybrid-b", super::allreduce_hybrid_b)
+        .only(PowersOfTwo)
+        .hybrid(),
+];
