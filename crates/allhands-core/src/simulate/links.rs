@@ -104,6 +104,12 @@ impl Gauges {
         }
     }
 
+    /// So many waited for a link when one began to use it.
+    pub fn note_queue(&mut self, link: usize, waiting: u32) {
+        let load = &mut self.loads[link];
+        load.longest_queue = load.longest_queue.max(waiting);
+    }
+
     /// What every link did, in order.
     #[must_use]
     pub fn loads(&self) -> &[LinkLoad] {

@@ -40,6 +40,11 @@ impl Grid {
         self.torus.ranks()
     }
 
+    /// Where a node stands.
+    pub(super) fn coordinates(&self, node: u32) -> [u32; 3] {
+        self.torus.coordinates(node)
+    }
+
     /// Whether a dimension is a ring.
     #[inline]
     pub(super) fn wraps(&self, dimension: usize) -> bool {

@@ -9,6 +9,7 @@
 //! receiver's processor to take in. So the parts of a long message overlap. A rank's messages take turns.
 
 mod grid;
+mod links;
 mod order;
 mod processors;
 mod router;
@@ -16,9 +17,11 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use super::links::{Link, Watch};
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
 use crate::machine::Fabric;
+use alloc::vec::Vec;
 use order::Order;
 use processors::{Doing, Processors};
 use router::{Left, Router};
@@ -163,6 +166,15 @@ impl Network for TorusNetwork {
             self.processors.send(message, way, queue);
         }
         None
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.router.watch(watch);
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let gauges = self.router.watched.as_deref();
+        gauges.map_or_else(Vec::new, |gauges| links::all(&self.router.grid, gauges))
     }
 
     #[inline]

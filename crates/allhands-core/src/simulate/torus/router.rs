@@ -9,7 +9,9 @@
 use super::grid::{DIRECTIONS, Grid, NOBODY, Way};
 use super::settings::{CHUNK_BYTES, TorusSettings};
 use super::{Signal, Step};
-use crate::simulate::queue::Queue;
+use crate::simulate::links::{Gauges, Use, Watch};
+use crate::simulate::queue::{Moment, Queue};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -100,6 +102,8 @@ pub(super) struct Router {
     chunk_ps: u64,
     /// Packets that have gone over a link.
     pub(super) hops: u64,
+    /// What links do, by node and direction, if somebody watches.
+    pub(super) watched: Option<Box<Gauges>>,
 }
 
 impl Router {
@@ -137,6 +141,27 @@ impl Router {
             hop_ps: settings.hop_ps,
             chunk_ps: settings.chunk_ps,
             hops: 0,
+            watched: None,
+        }
+    }
+
+    pub(super) fn watch(&mut self, watch: Watch) {
+        let links = self.busy.len() * DIRECTIONS;
+        self.watched = Some(Box::new(Gauges::new(links, watch)));
+    }
+
+    /// Notes that a packet begins to go over a link.
+    #[cold]
+    fn note(&mut self, (node, link): (usize, usize), now_ps: Moment, chunks: u8) {
+        let waiting = self.waiting[node * LINKS + link].count_ones();
+        if let Some(gauges) = &mut self.watched {
+            let used = Use {
+                from_ps: now_ps,
+                to_ps: now_ps + u64::from(chunks) * self.chunk_ps,
+                bytes: u64::from(chunks) * u64::from(CHUNK_BYTES),
+            };
+            gauges.note(node * DIRECTIONS + link, now_ps, used);
+            gauges.note_queue(node * DIRECTIONS + link, waiting);
         }
     }
 
@@ -397,6 +422,9 @@ impl Router {
                 _ => u16::from(chunks),
             };
             self.hops += 1;
+            if self.watched.is_some() {
+                self.note((node, link), now_ps, chunks);
+            }
             let arrives_ps = now_ps + self.hop_ps;
             queue.push(arrives_ps, Signal::Inside(Step::Arrive(number)));
         }

@@ -55,8 +55,18 @@ fn run_carried(
     messages: &[(u32, u32, u64)],
     carrier: impl Fn(u32) -> Option<u32>,
 ) -> Vec<(usize, Moment)> {
-    let mut torus =
-        TorusNetwork::new(settings, settings.ranks() as u32).expect("there is such a torus");
+    run_on(&mut network(settings), messages, carrier)
+}
+
+fn network(settings: TorusSettings) -> TorusNetwork {
+    TorusNetwork::new(settings, settings.ranks() as u32).expect("there is such a torus")
+}
+
+fn run_on(
+    torus: &mut TorusNetwork,
+    messages: &[(u32, u32, u64)],
+    carrier: impl Fn(u32) -> Option<u32>,
+) -> Vec<(usize, Moment)> {
     let mut queue: Queue<Signal> = Queue::default();
     let mut sent = 0;
     for (number, &(from, to, bytes)) in (0..).zip(messages) {
@@ -133,6 +143,23 @@ fn a_long_message_goes_at_the_rate_of_a_link() {
 }
 
 /// B 5.3's bisection: on a line of 8 nodes, 16 pairs of halves share one link each way.
+/// Two packets of 240 and 10 bytes of payload, over two links.
+#[test]
+fn links_tell_what_they_carried() {
+    let mut torus = network(settings([3, 1, 1], false));
+    torus.watch(Watch::Sums);
+    run_on(&mut torus, &[(0, 2, 250)], |_| None);
+    let links = torus.links();
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["0,0,0 +x", "1,0,0 +x", "1,0,0 -x", "2,0,0 -x"]);
+    for (link, packets) in links.iter().zip([2, 2, 0, 0]) {
+        let chunks = if packets > 0 { 8 + 1 } else { 0 };
+        assert_eq!(link.load.messages, packets, "{}", link.name);
+        assert_eq!(link.load.busy_ps, chunks * CHUNK_PS, "{}", link.name);
+        assert_eq!(link.load.bytes, chunks * 32, "{}", link.name);
+    }
+}
+
 #[test]
 fn a_bisection_is_nearly_full() {
     for (wraps, links) in [(false, 1), (true, 2)] {
