@@ -22,7 +22,8 @@ pub(super) struct Flags {
 impl Flags {
     pub(super) fn new(plans: &[Plan]) -> Flags {
         let mut flags = Flags::default();
-        for plan in plans {
+        // Who waits has a credit for every flag, if only of nothing.
+        for plan in plans.iter().filter(|plan| !plan.credits.is_empty()) {
             for op in &plan.ops {
                 if let OpKind::Wait { at, flag, .. } = op.kind {
                     let sight = Sight {

@@ -4,7 +4,7 @@
 //! for as long; with no latency and the gap α + nβ it is Hockney's (T 3), single-ported and full duplex. How long is a matter
 //! of its [`Times`]: [`LogGp`], or [`PLogP`](super::PLogP) with tables over sizes.
 
-use super::links::{Gauges, Link, Use, Watch};
+use super::links::{Gauges, Link, Place, Use, Watch};
 use super::network::{Envelope, Event, Network, Processor, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
@@ -55,6 +55,8 @@ pub struct Flat<T = LogGp> {
     times: T,
     /// When the ports of each rank, out and in, are free again.
     ports: Vec<[Moment; 2]>,
+    /// The length of each message that is under way, by its number.
+    lengths: Vec<u64>,
     watched: Option<Box<Gauges>>,
 }
 
@@ -74,6 +76,7 @@ impl<T: Times> Flat<T> {
             latency_ps,
             times,
             ports: vec![[0; 2]; ranks as usize],
+            lengths: Vec::new(),
             watched: None,
         }
     }
@@ -103,7 +106,6 @@ impl<T: Times> Flat<T> {
 pub struct Head {
     to: u32,
     number: u32,
-    bytes: u64,
 }
 
 impl<T: Times> Network for Flat<T> {
@@ -128,18 +130,24 @@ impl<T: Times> Network for Flat<T> {
             bytes,
             ..
         } = message;
+        let least = number as usize + 1;
+        if self.lengths.len() < least {
+            self.lengths.resize(least, 0);
+        }
+        self.lengths[number as usize] = bytes;
         let (early_ps, _) = self.times.inside_gap_ps(bytes);
         // What the network sends by itself, such as the answer to a get, no processor has begun.
         let ready_ps = at_ps.saturating_sub(early_ps).max(queue.now_ps());
         let (from_ps, to_ps) = self.occupy(from, 0, ready_ps, bytes);
-        let head = Head { to, number, bytes };
+        let head = Head { to, number };
         queue.push(from_ps + self.latency_ps, Event::Inside(head));
         Some(to_ps)
     }
 
     #[inline]
     fn happen(&mut self, head: Head, queue: &mut Queue<Event<Head>>) {
-        let Head { to, number, bytes } = head;
+        let Head { to, number } = head;
+        let bytes = self.lengths[number as usize];
         let (_, to_ps) = self.occupy(to, 1, queue.now_ps(), bytes);
         let (_, late_ps) = self.times.inside_gap_ps(bytes);
         queue.push(to_ps - late_ps, Event::Arrived(number));
@@ -153,7 +161,11 @@ impl<T: Times> Network for Flat<T> {
         let loads = self.watched.iter().flat_map(|gauges| gauges.loads());
         let link = |(at, load): (usize, &_)| Link {
             name: format!("rank {} {}", at / 2, ["out", "in"][at % 2]),
-            place: None,
+            place: Some(Place {
+                at: vec![at as u32 / 2],
+                dimension: None,
+                forward: at % 2 == 0,
+            }),
             load: Clone::clone(load),
         };
         loads.enumerate().map(link).collect()

@@ -25,6 +25,7 @@ mod plogp;
 mod queue;
 mod record;
 mod routed;
+mod state;
 #[cfg(test)]
 mod tests;
 mod time;

@@ -17,6 +17,8 @@ pub struct Envelope {
     pub to: u32,
     /// Its length in bytes.
     pub bytes: u64,
+    /// What it is.
+    pub kind: Kind,
     /// The number of the message whose packets leave this one behind where they pass, if it is such a copy.
     pub carrier: Option<u32>,
 }
@@ -165,20 +167,6 @@ pub trait Network {
         message: Envelope,
         queue: &mut Queue<Event<Self::Event>>,
     ) -> Option<Moment>;
-
-    /// Takes on a message like [`Network::send`], and is told what it is; what arrives in order is what a rank sends, puts or
-    /// notifies.
-    #[inline]
-    fn carry(
-        &mut self,
-        kind: Kind,
-        at_ps: Moment,
-        message: Envelope,
-        queue: &mut Queue<Event<Self::Event>>,
-    ) -> Option<Moment> {
-        let _ = kind;
-        self.send(at_ps, message, queue)
-    }
 
     /// Something that the network has put into the queue happens.
     fn happen(&mut self, event: Self::Event, queue: &mut Queue<Event<Self::Event>>);

@@ -1,52 +1,23 @@
 //! A world in virtual time: the interpreter takes a rank's plan further whenever something has happened to the rank.
 
-mod load;
 mod meet;
+mod receive;
 
 use super::flags::Flags;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Receive};
 use super::meetings::Meetings;
 use super::network::{Envelope, Event, Network, Work};
 use super::observer::Observer;
 use super::queue::{Moment, Queue};
+use super::state::{Load, Message, Rank};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{OpKind, Plan};
 use alloc::vec;
 use alloc::vec::Vec;
-use load::Load;
 
 /// Not done before this is known.
 const NEVER: Moment = Moment::MAX;
-
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    from: u32,
-    to: u32,
-    bytes: u64,
-    /// The operation that it belongs to, of its sender; of its receiver, if it is an answer.
-    ticket: u32,
-    load: Load,
-    /// How many of its two ends, sent and arrived, are yet to come.
-    open_ends: u8,
-}
-
-/// A rank: its processor, and what it waits for.
-#[derive(Clone, Copy, Debug)]
-struct Rank {
-    /// When its processor is free.
-    free_ps: Moment,
-    /// Operations under way of which nobody knows yet when they end.
-    unknown: u32,
-    /// When the last of those ends, or ended, of which that is known.
-    latest_ps: Moment,
-    /// For when it was last put into the queue.
-    wake_ps: Moment,
-    /// Whether it goes on only when all that is under way has ended: it has one strand, and no pipeline.
-    in_steps: bool,
-    /// Where its operations start in `done_ps`.
-    first_op: usize,
-}
 
 /// Ranks, their processors, and everything between them.
 struct World<'a, N: Network, O: Observer> {
@@ -55,7 +26,7 @@ struct World<'a, N: Network, O: Observer> {
     observer: &'a mut O,
     queue: Queue<Event<N::Event>>,
     ranks: Vec<Rank>,
-    /// When each operation is done.
+    /// When each operation is done, of ranks that do not go in steps.
     done_ps: Vec<Moment>,
     lanes: Lanes,
     flags: Flags,
@@ -87,13 +58,13 @@ pub(super) fn run<N: Network, O: Observer>(
         let rank = match event {
             Event::Wake(rank) => Some(rank),
             Event::Sent(number) => world.sent(number),
-            Event::Arrived(number) => world.arrived(number),
+            Event::Arrived(number) => world.arrived(number)?,
             Event::Inside(event) => {
                 world.network.happen(event, &mut world.queue);
                 None
             }
         };
-        if let Some(rank) = rank.filter(|rank| world.outcome.ends_ps[*rank as usize] == NEVER) {
+        if let Some(rank) = rank.filter(|rank| !world.ranks[*rank as usize].is_done) {
             world.go_on(rank, &mut cursors[rank as usize])?;
         }
     }
@@ -107,16 +78,13 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
     fn new(plans: &'a [Plan], network: &'a mut N, observer: &'a mut O) -> World<'a, N, O> {
         let mut ops = 0;
         let rank = |plan: &Plan| {
-            let first_op = ops;
-            ops += plan.ops.len();
-            Rank {
-                free_ps: 0,
-                unknown: 0,
-                latest_ps: 0,
-                wake_ps: 0,
-                in_steps: plan.strands.len() == 1 && plan.items.iter().all(|i| i.times == 0),
-                first_op,
-            }
+            let rank = Rank::new(plan, ops);
+            ops += if rank.in_steps {
+                0
+            } else {
+                plan.ops.len() as u32
+            };
+            rank
         };
         let ranks = plans.iter().map(rank).collect();
         World {
@@ -125,8 +93,8 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             observer,
             queue: Queue::default(),
             ranks,
-            done_ps: vec![NEVER; ops],
-            lanes: Lanes::new(plans),
+            done_ps: vec![NEVER; ops as usize],
+            lanes: Lanes::new(plans.len()),
             flags: Flags::new(plans),
             meetings: Meetings::new(plans),
             carriers: vec![0; plans.len()],
@@ -150,11 +118,13 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         };
         if advance(plan, cursor, &mut engine)? == Status::Done {
             self.outcome.ends_ps[number as usize] = self.queue.now_ps();
+            self.ranks[number as usize].is_done = true;
             return Ok(());
         }
-        let rank = self.ranks[number as usize];
+        let rank = &self.ranks[number as usize];
         if rank.in_steps && rank.unknown == 0 {
-            self.wake(number, rank.latest_ps);
+            let at_ps = rank.latest_ps;
+            self.wake(number, at_ps);
         }
         Ok(())
     }
@@ -186,13 +156,17 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         self.network.free_ps(rank).unwrap_or(own)
     }
 
-    fn done_ps(&mut self, rank: u32, ticket: u32) -> &mut Moment {
-        &mut self.done_ps[self.ranks[rank as usize].first_op + ticket as usize]
+    /// Keeps when an operation of a rank is done, if anybody will ask.
+    fn keep_done_ps(&mut self, number: u32, ticket: u32, at_ps: Moment) {
+        let rank = &self.ranks[number as usize];
+        if !rank.in_steps {
+            self.done_ps[(rank.first_op + ticket) as usize] = at_ps;
+        }
     }
 
     /// An operation that starts ends at `at_ps`, or nobody knows when.
     fn ends(&mut self, number: u32, ticket: u32, at_ps: Option<Moment>) -> Status {
-        *self.done_ps(number, ticket) = at_ps.unwrap_or(NEVER);
+        self.keep_done_ps(number, ticket, at_ps.unwrap_or(NEVER));
         if let Some(at_ps) = at_ps {
             self.observer.ends(number, ticket, at_ps);
         }
@@ -212,7 +186,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
 
     /// Now it is known when an operation ends; gives its rank, if that may go on now, and otherwise has it woken in time.
     fn known(&mut self, number: u32, ticket: u32, at_ps: Moment) -> Option<u32> {
-        *self.done_ps(number, ticket) = at_ps;
+        self.keep_done_ps(number, ticket, at_ps);
         self.observer.ends(number, ticket, at_ps);
         let rank = &mut self.ranks[number as usize];
         rank.unknown -= 1;
@@ -276,11 +250,11 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             from,
             to,
             bytes,
+            kind: load.kind(),
             carrier,
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
-        let (kind, queue) = (load.kind(), &mut self.queue);
-        let sent_ps = self.network.carry(kind, at_ps, envelope, queue);
+        let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
         if sent_ps.is_some() {
             self.messages[number as usize].open_ends = 1;
         }
@@ -313,7 +287,10 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
     }
 
     /// A message is there; gives who may go on because of it.
-    fn arrived(&mut self, number: u32) -> Option<u32> {
+    ///
+    /// # Errors
+    /// Its receiver never receives from there.
+    fn arrived(&mut self, number: u32) -> Result<Option<u32>, SimulateError> {
         let Message {
             from,
             to,
@@ -323,11 +300,13 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             ..
         } = self.end_of(number);
         self.observer.arrives(number, self.queue.now_ps());
-        match load {
-            Load::Lane(lane, _) | Load::Deposit(lane, _) => {
-                let ticket = self.lanes.arrive(lane, bytes)?;
-                let end_ps = self.take_in(to, ticket, bytes);
-                self.known(to, ticket, end_ps)
+        let rank = match load {
+            Load::Lane(channel) | Load::Deposit(channel) => {
+                let Some(receive) = self.receive_of((from, to), channel, bytes)? else {
+                    return Ok(None);
+                };
+                let end_ps = self.take_in((from, to), receive, bytes);
+                self.known(to, receive.ticket, end_ps)
             }
             Load::Put => None,
             Load::PutReduce => {
@@ -339,7 +318,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
                 None
             }
             Load::Answer => {
-                let end_ps = self.take_in(to, ticket, bytes);
+                let end_ps = self.take_got(to, ticket, bytes);
                 self.known(to, ticket, end_ps)
             }
             Load::Notice(flag) => {
@@ -352,24 +331,8 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
                 self.see(to, (from, flag));
                 None
             }
-        }
-    }
-
-    /// The data of a receive or a get are there: the processor takes them in, and combines them if it has to; gives when that
-    /// is done.
-    fn take_in(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
-        self.observer.takes_in(rank, ticket);
-        let kind = self.plans[rank as usize].ops[ticket as usize].kind;
-        match kind {
-            OpKind::Recv { from, .. } => self.occupy(rank, Work::Receive { from, bytes }),
-            OpKind::RecvReduce { from, .. } => {
-                self.occupy(rank, Work::Receive { from, bytes });
-                self.occupy(rank, Work::Reduce { bytes })
-            }
-            OpKind::GetReduce { .. } => self.occupy(rank, Work::Reduce { bytes }),
-            // A get is the network's alone, and nothing else is taken in.
-            _ => self.queue.now_ps(),
-        }
+        };
+        Ok(rank)
     }
 
     /// A rank sees a flag raised; if it waits for that, it may go on.
@@ -402,11 +365,9 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
                 deposited,
                 ..
             } => {
-                let lane = world.lanes.find(to, rank, channel);
-                let lane = lane.ok_or(SimulateError::Unexpected { from: rank, to })?;
                 let load = match deposited && world.network.deposits() {
-                    true => Load::Deposit(lane, channel),
-                    false => Load::Lane(lane, channel),
+                    true => Load::Deposit(channel),
+                    false => Load::Lane(channel),
                 };
                 world.send((rank, to), bytes, ticket, load)
             }
@@ -420,9 +381,10 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
                 world.meet((rank, ticket), (fabric, gives), takes_ps)
             }
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
-                let lane = world.lanes.find(rank, from, channel);
-                let there = lane.and_then(|lane| world.lanes.receive(lane, ticket));
-                there.map(|bytes| world.take_in(rank, ticket, bytes))
+                let combines = matches!(post.kind(), OpKind::RecvReduce { .. });
+                let receive = Receive { ticket, combines };
+                let there = world.message_of((from, rank), channel, receive);
+                there.map(|bytes| world.take_in((from, rank), receive, bytes))
             }
             OpKind::Put { to, .. } => world.send((rank, to), bytes, ticket, Load::Put),
             OpKind::PutReduce { to, .. } => {
@@ -452,9 +414,21 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
     }
 
     fn poll(&mut self, post: &Post<'_>) -> Result<Status, SimulateError> {
-        let now_ps = self.world.queue.now_ps();
-        let done = *self.world.done_ps(self.rank, post.ticket) <= now_ps;
+        let rank = &self.world.ranks[self.rank as usize];
+        let done = match rank.in_steps {
+            true => self.is_settled(),
+            false => {
+                let done_ps = self.world.done_ps[(rank.first_op + post.ticket) as usize];
+                done_ps <= self.world.queue.now_ps()
+            }
+        };
         Ok(if done { Status::Done } else { Status::Pending })
+    }
+
+    #[inline]
+    fn is_settled(&self) -> bool {
+        let rank = &self.world.ranks[self.rank as usize];
+        rank.in_steps && rank.unknown == 0 && rank.latest_ps <= self.world.queue.now_ps()
     }
 }
 

@@ -89,6 +89,10 @@ pub fn map(title: &str, run: &Run, plane: Option<&Plane>) -> anyhow::Result<Heat
             });
         }
     }
+    if links.iter().any(|link| link.at.0.max(link.at.1) >= MOST) {
+        // Of a large machine that part which was used.
+        links.retain(|link| link.share > 0.0);
+    }
     let size = |pick: fn(&HeatLink) -> u32| links.iter().map(pick).max().map_or(0, |most| most + 1);
     let size = (size(|link| link.at.0), size(|link| link.at.1));
     ensure!(

@@ -57,7 +57,8 @@ pub fn time_chart(chart: &TimeChart) -> String {
         canvas.arrow(&path, RECEIVED, (false, true));
     }
     let mut at = (left, bottom + 50.0);
-    for what in Doing::ALL {
+    let is_there = |what: &Doing| chart.bars.iter().any(|bar| bar.what == *what);
+    for what in Doing::ALL.into_iter().filter(is_there) {
         at.0 = canvas.legend(at, colour(what), ("none", 0.0), what.words());
     }
     let size = (left + WIDTH + MARGIN, bottom + FOOT);

@@ -247,23 +247,14 @@ impl Network for Cell {
     }
 
     fn send(&mut self, at_ps: Moment, message: Envelope, queue: &mut Events) -> Option<Moment> {
-        self.carry(Kind::Message, at_ps, message, queue)
-    }
-
-    fn carry(
-        &mut self,
-        kind: Kind,
-        at_ps: Moment,
-        envelope: Envelope,
-        queue: &mut Events,
-    ) -> Option<Moment> {
         let Envelope {
             number,
             from,
             to,
             bytes,
+            kind,
             ..
-        } = envelope;
+        } = message;
         let near = self.on_one_blade(from, to);
         if near && kind == Kind::Request {
             // A get is one command of the one who gets: what it asks for is on its way at once.

@@ -51,9 +51,10 @@ fn arrivals_on(cell: &mut Cell, messages: &[(Kind, u32, u32, u64)]) -> Vec<Momen
             from,
             to,
             bytes,
+            kind,
             carrier: None,
         };
-        cell.carry(kind, 0, envelope, &mut queue);
+        cell.send(0, envelope, &mut queue);
     }
     let mut arrivals = vec![Moment::MAX; messages.len()];
     while let Some(event) = queue.pop() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::Torus;
-use crate::simulate::Linear;
+use crate::simulate::{Kind, Linear};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -75,6 +75,7 @@ fn run_on(
             from,
             to,
             bytes,
+            kind: Kind::Message,
             carrier: carrier(number),
         };
         sent += usize::from(torus.send(0, message, &mut queue).is_some());
