@@ -1,5 +1,6 @@
 //! `allhands simulate`: calls run in virtual time on the model of a machine.
 
+mod cell;
 pub(super) mod machine;
 
 use super::bench::report;
@@ -21,12 +22,14 @@ use std::time::Instant;
 ///
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
-/// Now there are flat machines: hockney and loggp, or a file of your own like theirs.
+/// Flat machines: hockney and loggp. Cell processors: cell (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades
+/// under further levels). Or a file of your own like theirs.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
 ///   allhands simulate allreduce --machine hockney --ranks 64 --bytes 8,64K
+///   allhands simulate broadcast --machine cell-blade --ranks 16 --bytes 64,32K
 ///   allhands simulate alltoall --machine loggp --algorithm pairwise -n 1024 --bytes 8 --json times.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -35,7 +38,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, or FILE.toml
+    /// The machine: hockney, loggp, cell, cell-blade, cell-cluster, roadrunner, or FILE.toml
     #[arg(long)]
     machine: String,
 
@@ -94,6 +97,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     )?;
     let mut records = Vec::new();
     for &ranks in &arguments.ranks.0 {
+        machine.admits(ranks)?;
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, call)?;
         for &bytes in &arguments.bytes {
