@@ -1,6 +1,7 @@
 //! `allhands reproduce`: a paper's experiments run again on the model of its machine, beside what the paper prints.
 
 mod bluegene;
+mod cell;
 
 use crate::output;
 use serde::Serialize;
@@ -13,10 +14,13 @@ use std::process::ExitCode;
 /// For every number that the paper prints: the paper's, ours, and the ratio of ours to the paper's. A number by which
 /// a constant of the machine was set is marked; its ratio says nothing of the model.
 ///
+/// cell: Ali, Midkiff, Pai 2010 print no numbers, but models: for each line of their tables 1 to 5, the model's prediction, with
+/// parameters that their microbenchmarks measure on the simulated machine, and the time of the simulated algorithm, in µs.
+///
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
-///   allhands reproduce bluegene --json bluegene.json
+///   allhands reproduce cell --json cell.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -34,6 +38,8 @@ pub struct Arguments {
 enum Paper {
     /// Almási et al., MPI collectives on BlueGene/L
     Bluegene,
+    /// Ali, Midkiff, Pai 2010: one Cell and two
+    Cell,
 }
 
 /// A number that a paper prints, and ours.
@@ -81,12 +87,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
     };
-    let entries: Vec<Entry> = match arguments.paper {
-        Paper::Bluegene => bluegene::run(&mut out)?,
+    let (entries, notes) = match arguments.paper {
+        Paper::Bluegene => (bluegene::run(&mut out)?, Vec::new()),
+        Paper::Cell => {
+            let all = cell::reproduce()?;
+            let notes = all.notes();
+            (all.entries, notes)
+        }
     };
     writeln!(
         out,
-        "{:<10}{:<28}{:<20}{:>12}{:>12}{:>8}",
+        "{:<10}{:<52}{:<20}{:>12}{:>12}{:>8}",
         "table", "row", "column", "paper", "ours", "ratio"
     )?;
     for entry in &entries {
@@ -96,9 +107,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let fitted = if entry.used_to_fit { "  fitted" } else { "" };
         writeln!(
             out,
-            "{table:<10}{row:<28}{column:<20}{:>12.2}{:>12.2}{:>8.2}{fitted}",
+            "{table:<10}{row:<52}{column:<20}{:>12.2}{:>12.2}{:>8.2}{fitted}",
             entry.paper, entry.ours, entry.ratio
         )?;
+    }
+    for note in &notes {
+        writeln!(out, "{note}")?;
     }
     if let Some(file) = &arguments.json {
         output::write_json(file, &entries)?;

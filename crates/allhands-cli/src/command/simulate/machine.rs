@@ -1,16 +1,19 @@
 //! Machines as files: built in, or the user's own.
 
+mod cell;
 mod shape;
 mod table;
 mod torus;
 
-use allhands_core::machine::{Fabrics, Torus};
+use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Plan;
+use allhands_core::simulate::cell::Cell;
 use allhands_core::simulate::{
     Dragonfly, FatTree, Flat, Linear, Link, Network as Model, Observer, Outcome, PLogP, Processor,
     Routes, TorusNetwork, Watch, simulate_observed,
 };
 use anyhow::{Context, bail, ensure};
+use cell::CellFile;
 use serde::Deserialize;
 use torus::TorusFile;
 
@@ -46,6 +49,8 @@ enum Network {
     FatTree(shape::Tree),
     /// Groups of routers, with a link between every two groups.
     Dragonfly(shape::Groups),
+    /// SPEs on element interconnect buses.
+    Cell(CellFile),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -58,10 +63,23 @@ struct Times {
 }
 
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 10] = [
     (
         "bluegene-l",
         include_str!("../../../machines/bluegene-l.toml"),
+    ),
+    ("cell", include_str!("../../../machines/cell.toml")),
+    (
+        "cell-blade",
+        include_str!("../../../machines/cell-blade.toml"),
+    ),
+    (
+        "cell-cluster",
+        include_str!("../../../machines/cell-cluster.toml"),
+    ),
+    (
+        "roadrunner",
+        include_str!("../../../machines/roadrunner.toml"),
     ),
     ("hockney", include_str!("../../../machines/hockney.toml")),
     ("loggp", include_str!("../../../machines/loggp.toml")),
@@ -75,6 +93,17 @@ const BUILT_IN: [(&str, &str); 6] = [
 
 /// The most that a time may be, in the unit of its name: an hour, in microseconds.
 const MOST: f64 = 3.6e9;
+
+/// What is simulated: the plans of all ranks, and what a machine may go by besides.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The algorithm's name: some machines have algorithms of their own, whose messages take less.
+    pub algorithm: &'a str,
+    /// The plans, in the order of the ranks.
+    pub plans: &'a [Plan],
+    /// Which ranks share a node.
+    pub nodes: &'a Nodes,
+}
 
 /// What a simulation gave.
 #[derive(Debug)]
@@ -149,6 +178,10 @@ impl Machine {
                 groups.routes()?;
                 machine.processor()?;
             }
+            Network::Cell(file) => {
+                file.check()?;
+                machine.processor()?;
+            }
         }
         Ok(machine)
     }
@@ -191,18 +224,45 @@ impl Machine {
         Ok((Some(torus), file.fabrics(torus)))
     }
 
-    /// Runs the plans of all ranks on it, which are of this algorithm, while somebody looks on; what its links do is noted if
-    /// it is watched.
+    /// Whether it has room for so many ranks.
+    ///
+    /// # Errors
+    /// That it has not, and for how many it has.
+    pub fn admits(&self, ranks: u32) -> anyhow::Result<()> {
+        let most = match &self.network {
+            Network::Cell(file) => file.most_ranks(),
+            _ => None,
+        };
+        match most {
+            Some(most) if ranks > most => bail!(
+                "{ranks} ranks: the machine {} has room for {most}",
+                self.name
+            ),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Runs the plans of all ranks on it.
+    ///
+    /// # Errors
+    /// As for [`Machine::simulate`].
+    pub fn outcome(&self, job: Job<'_>) -> anyhow::Result<Outcome> {
+        Ok(self.simulate(job, &mut (), None)?.outcome)
+    }
+
+    /// Runs the plans of all ranks on it while somebody looks on; what its links do is noted if it is watched.
     ///
     /// # Errors
     /// What keeps a rank from its end, or that the machine has fewer hosts than there are ranks.
     pub fn simulate<O: Observer>(
         &self,
-        algorithm: &str,
-        plans: &[Plan],
+        job: Job<'_>,
         observer: &mut O,
         watch: Option<Watch>,
     ) -> anyhow::Result<Run> {
+        let Job {
+            algorithm, plans, ..
+        } = job;
         let ranks = plans.len() as u32;
         match &self.network {
             Network::Flat {
@@ -237,11 +297,18 @@ impl Machine {
                 let network = Dragonfly::new(routes, self.processor()?);
                 run(network, plans, observer, watch)
             }
+            Network::Cell(file) => {
+                let network = Cell::new(ranks, file.hardware(self.processor()?));
+                run(network, plans, observer, watch)
+            }
         }
     }
 
     /// What a rank's processor takes.
-    fn processor(&self) -> anyhow::Result<Processor> {
+    ///
+    /// # Errors
+    /// What the file does not say.
+    pub fn processor(&self) -> anyhow::Result<Processor> {
         let times = &self.processor;
         let overhead = |name: &str, time: Option<f64>| {
             let time = time.with_context(|| {
@@ -324,13 +391,30 @@ mod tests {
         }
     }
 
+    fn built_in(name: &str) -> &'static str {
+        BUILT_IN
+            .iter()
+            .find(|own| own.0 == name)
+            .expect("it is there")
+            .1
+    }
+
     fn said(text: &str) -> String {
         format!("{:#}", Machine::parse(text).unwrap_err())
     }
 
     #[test]
+    fn a_machine_says_for_how_many_ranks_it_has_room() {
+        let admits = |name: &str, ranks| Machine::find(name).expect("it is there").admits(ranks);
+        assert!(admits("cell", 8).is_ok() && admits("cell-blade", 16).is_ok());
+        assert!(admits("roadrunner", 1024).is_ok() && admits("hockney", 1 << 16).is_ok());
+        let said = admits("cell", 9).unwrap_err().to_string();
+        assert!(said.contains("room for 8"), "{said}");
+    }
+
+    #[test]
     fn mistakes_in_a_file_are_named() {
-        let (_, right) = BUILT_IN[1];
+        let right = built_in("hockney");
         assert!(said(&right.replace("latency_us", "latncy_us")).contains("latncy_us"));
         assert!(said(&right.replace("\"flat\"", "\"round\"")).contains("flat"));
         assert!(said(&right.replace("byte_ns = 10.0", "byte_ns = -1.0")).contains("from 0 to"));
@@ -340,18 +424,23 @@ mod tests {
 
     #[test]
     fn mistakes_of_the_other_kinds_are_named() {
-        let text = |name: &str| BUILT_IN.iter().find(|own| own.0 == name).expect("it is").1;
-        let plogp = text("plogp");
+        let plogp = built_in("plogp");
         assert!(said(&plogp.replace("bytes      = [0,", "bytes      = [2000,")).contains("rise"));
         assert!(said(&plogp.replace("bytes      = [0,", "bytes      = [")).contains("as many"));
         assert!(
             said(&plogp.replace("copy_byte_ns", "send_us = 1.0\ncopy_byte_ns")).contains("table")
         );
-        let tree = text("fat-tree");
+        let tree = built_in("fat-tree");
         assert!(said(&tree.replace("down = 18", "down = 0")).contains("at least one"));
         assert!(said(&tree.replace("down = 18", "down = 4000000000")).contains("links"));
-        let groups = text("dragonfly");
+        let groups = built_in("dragonfly");
         assert!(said(&groups.replace("groups = 545", "groups = 546")).contains("545 are the most"));
+        let blade = built_in("cell-blade");
+        assert!(said(&blade.replace("chips = 2", "chips = 3")).contains("1 or 2 on a blade"));
+        assert!(said(&blade.replace("chips = 2", "chips = 1")).contains("[network.bif]"));
+        assert!(said(&blade.replace("mfc_ns", "mcf_ns")).contains("mcf_ns"));
+        let cluster = built_in("cell-cluster");
+        assert!(said(&cluster.replace("ranks = 16", "ranks = 20")).contains("a multiple of 16"));
     }
 
     /// Every example in the page on machine files is one that can be read, and every kind has one.

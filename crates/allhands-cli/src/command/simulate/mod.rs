@@ -15,7 +15,7 @@ use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
 use allhands_core::simulate::{Checker, Recorder};
 use anyhow::{Context, bail, ensure};
-use machine::{Machine, Run};
+use machine::{Job, Machine, Run};
 use outputs::{LinkRecord, Outputs};
 use serde::Serialize;
 use std::io::Write;
@@ -28,12 +28,14 @@ use std::time::Instant;
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
 /// Machines are files; docs/machines.md says how to write one. Built in are flat ones (hockney, loggp, plogp), a fat tree
-/// (fat-tree), a dragonfly (dragonfly), and a torus of packets (bluegene-l), whose shape follows its name.
+/// (fat-tree), a dragonfly (dragonfly), a torus of packets (bluegene-l), whose shape follows its name, and Cell processors: cell
+/// (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades under further levels).
 ///
 /// Exit status 2 when the arguments are wrong, 1 when --check finds a wrong result.
 ///
 /// Examples:
 ///   allhands simulate allreduce --machine hockney --ranks 64 --bytes 8,64K
+///   allhands simulate broadcast --machine cell-blade --ranks 16 --bytes 64,32K
 ///   allhands simulate alltoall --machine loggp --algorithm pairwise -n 1024 --bytes 8 --json times.json
 ///   allhands simulate allgather --machine fat-tree -n 64 --bytes 8,1K,64K --check --plot plots
 ///   allhands simulate alltoall --machine dragonfly --algorithm bruck -n 64 --bytes 1K --links
@@ -45,7 +47,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
+    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, cell, cell-blade, cell-cluster, roadrunner, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
     #[arg(long)]
     machine: String,
 
@@ -125,6 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         numbers.iter().try_for_each(|&ranks| torus.check(ranks))?;
     }
     for &ranks in &numbers {
+        machine.admits(ranks)?;
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, &machine, call)?;
         shows_one_run(arguments, &numbers, &candidates)?;
@@ -354,12 +357,17 @@ fn simulated(
         .then(|| Checker::new(&call, &parts, &plans, &layout));
     let mut recorder: Option<Recorder> = outputs.recorder();
     let watch = outputs.watch();
+    let job = Job {
+        algorithm: algorithm.name,
+        plans: &plans,
+        nodes: &shape.nodes,
+    };
     let run = match (&mut checker, &mut recorder) {
         // Nobody looks on, and that costs nothing.
-        (None, None) => machine.simulate(algorithm.name, &plans, &mut (), watch)?,
+        (None, None) => machine.simulate(job, &mut (), watch)?,
         (checker, recorder) => {
             let mut both = (checker.as_mut(), recorder.as_mut());
-            machine.simulate(algorithm.name, &plans, &mut both, watch)?
+            machine.simulate(job, &mut both, watch)?
         }
     };
     if let Some(checker) = checker {

@@ -1,4 +1,7 @@
 //! Levels above a blade: links to helpers that are no ranks, and networks between them (C 6).
+//!
+//! A helper passes messages on and does nothing else: where C 6 has a barrier among PPEs or Opterons, the ranks that lead their blades
+//! exchange here, over the same links.
 
 use crate::simulate::queue::Moment;
 use crate::simulate::time::Linear;

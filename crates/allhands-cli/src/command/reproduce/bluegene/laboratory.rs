@@ -1,6 +1,6 @@
 //! The laboratory: calls run on the model, whole, or as much of them as tells the rest.
 
-use super::super::super::simulate::machine::Machine;
+use super::super::super::simulate::machine::{Job, Machine};
 use crate::names;
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Torus;
@@ -75,10 +75,15 @@ impl Laboratory {
             })
         };
         let plans: anyhow::Result<Vec<Plan>> = (0..ranks).map(lower).collect();
-        let run = machine
-            .simulate(algorithm.name, &plans?, &mut (), None)
+        let job = Job {
+            algorithm: algorithm.name,
+            plans: &plans?,
+            nodes: &shape.nodes,
+        };
+        let outcome = machine
+            .outcome(job)
             .with_context(|| format!("{collective} {} on {torus}", experiment.algorithm))?;
-        Ok(run.outcome.completion_ps() as f64 / 1e6)
+        Ok(outcome.completion_ps() as f64 / 1e6)
     }
 
     /// How long the permuted all-to-all of `bytes` bytes a pair takes, in microseconds, and whether that was simulated as a whole.
