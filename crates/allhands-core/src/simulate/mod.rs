@@ -15,6 +15,7 @@ mod flat;
 mod lanes;
 mod network;
 mod queue;
+mod rails;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -25,8 +26,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use flat::{Flat, Head};
-pub use network::{Envelope, Event, Network, Processor, Work};
+pub use network::{Envelope, Event, Network, Processor, Task, Way, Work};
 pub use queue::{Moment, Queue};
+pub use rails::{Part, RailTimes, Rails};
 pub use time::Linear;
 
 /// What a simulation gave.

@@ -14,6 +14,34 @@ pub struct Envelope {
     pub to: u32,
     /// Its length in bytes.
     pub bytes: u64,
+    /// The port (rail) that the operation asks for.
+    pub port: u8,
+    /// What carries it.
+    pub way: Way,
+}
+
+/// What carries a message, where a machine has more than one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// That of messages that are sent and received.
+    Message,
+    /// That of puts and gets.
+    Window,
+    /// That of flags.
+    Flag,
+}
+
+/// Some work of a rank's processor, with what else machines may go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// What it does.
+    pub work: Work,
+    /// When it starts.
+    pub start_ps: Moment,
+    /// In how many runs of bytes the data lie in the rank's own memory.
+    pub runs: u32,
+    /// The port (rail) that the operation asks for.
+    pub port: u8,
 }
 
 /// What a rank's processor does.
@@ -114,6 +142,12 @@ pub trait Network {
 
     /// How long the processor of `rank` is busy with `work`, in picoseconds.
     fn takes_ps(&self, rank: u32, work: Work) -> u64;
+
+    /// The same for a task that starts now, or will when the processor is free; for machines on which that depends on what
+    /// others do, or on more than the work.
+    fn busy_ps(&mut self, rank: u32, task: Task) -> u64 {
+        self.takes_ps(rank, task.work)
+    }
 
     /// Takes on a message that its sender has ready at `at_ps`, which may be later than now; says when the sender may use its
     /// memory again, if that is known, and otherwise puts [`Event::Sent`] into the queue for that.

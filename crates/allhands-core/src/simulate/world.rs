@@ -2,11 +2,11 @@
 
 use super::flags::Flags;
 use super::lanes::Lanes;
-use super::network::{Envelope, Event, Network, Work};
+use super::network::{Envelope, Event, Network, Task, Way, Work};
 use super::queue::{Moment, Queue};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
-use crate::schedule::{OpKind, Plan};
+use crate::schedule::{OpKind, Plan, PlanOp};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -59,6 +59,24 @@ struct Rank {
     in_steps: bool,
     /// Where its operations start in `done_ps`.
     first_op: usize,
+}
+
+/// The port that an operation asks for.
+fn port(kind: OpKind) -> u8 {
+    match kind {
+        OpKind::Send { port, .. }
+        | OpKind::Recv { port, .. }
+        | OpKind::RecvReduce { port, .. }
+        | OpKind::Put { port, .. }
+        | OpKind::PutReduce { port, .. }
+        | OpKind::Get { port, .. }
+        | OpKind::GetReduce { port, .. } => port,
+        OpKind::Copy
+        | OpKind::Reduce
+        | OpKind::Notify { .. }
+        | OpKind::Wait { .. }
+        | OpKind::Await { .. } => 0,
+    }
 }
 
 /// Ranks, their processors, and everything between them.
@@ -170,12 +188,20 @@ impl<'a, N: Network> World<'a, N> {
         }
     }
 
-    /// Has a rank's processor do something as soon as it is free; gives when that is over.
-    fn occupy(&mut self, rank: u32, work: Work) -> Moment {
-        let time_ps = self.network.takes_ps(rank, work);
-        let free_ps = &mut self.ranks[rank as usize].free_ps;
-        *free_ps = self.queue.now_ps().max(*free_ps) + time_ps;
-        *free_ps
+    /// Has a rank's processor do something for an operation, of its own or of another rank, as soon as it is free; gives when
+    /// that is over.
+    fn occupy(&mut self, number: u32, op: Option<&PlanOp>, work: Work) -> Moment {
+        let rank = &mut self.ranks[number as usize];
+        let start_ps = self.queue.now_ps().max(rank.free_ps);
+        let (runs, port) = op.map_or((1, 0), |op| (op.from.len.max(op.into.len), port(op.kind)));
+        let task = Task {
+            work,
+            start_ps,
+            runs,
+            port,
+        };
+        rank.free_ps = start_ps + self.network.busy_ps(number, task);
+        rank.free_ps
     }
 
     fn done_ps(&mut self, rank: u32, ticket: u32) -> &mut Moment {
@@ -226,13 +252,17 @@ impl<'a, N: Network> World<'a, N> {
         ticket: u32,
         load: Load,
     ) -> Option<Moment> {
+        let plans = self.plans;
+        let owner = if let Load::Answer = load { to } else { from };
+        let op = &plans[owner as usize].ops[ticket as usize];
+        let (own, get) = (Some(op), Work::Get { from: to, bytes });
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
             Load::Answer | Load::Sight(_) => self.queue.now_ps(),
-            Load::Lane(_) => self.occupy(from, Work::Send { to, bytes }),
-            Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
-            Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
-            Load::Notice(_) => self.occupy(from, Work::Notify { to }),
+            Load::Lane(_) => self.occupy(from, own, Work::Send { to, bytes }),
+            Load::Put | Load::PutReduce => self.occupy(from, own, Work::Put { to, bytes }),
+            Load::Request => self.occupy(from, own, get),
+            Load::Notice(_) => self.occupy(from, own, Work::Notify { to }),
         };
         let message = Message {
             from,
@@ -257,6 +287,12 @@ impl<'a, N: Network> World<'a, N> {
             from,
             to,
             bytes,
+            port: port(op.kind),
+            way: match load {
+                Load::Lane(_) => Way::Message,
+                Load::Put | Load::PutReduce | Load::Request | Load::Answer => Way::Window,
+                Load::Notice(_) | Load::Sight(_) => Way::Flag,
+            },
         };
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
         if sent_ps.is_some() {
@@ -308,7 +344,7 @@ impl<'a, N: Network> World<'a, N> {
             }
             Load::Put => None,
             Load::PutReduce => {
-                let end_ps = self.occupy(to, Work::Reduce { bytes });
+                let end_ps = self.occupy(to, None, Work::Reduce { bytes });
                 self.known(from, ticket, end_ps)
             }
             Load::Request => {
@@ -335,14 +371,16 @@ impl<'a, N: Network> World<'a, N> {
     /// The data of a receive or a get are there: the processor takes them in, and combines them if it has to; gives when that
     /// is done.
     fn take_in(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
-        let kind = self.plans[rank as usize].ops[ticket as usize].kind;
-        match kind {
-            OpKind::Recv { from, .. } => self.occupy(rank, Work::Receive { from, bytes }),
+        let plans = self.plans;
+        let op = &plans[rank as usize].ops[ticket as usize];
+        let (own, reduce) = (Some(op), Work::Reduce { bytes });
+        match op.kind {
+            OpKind::Recv { from, .. } => self.occupy(rank, own, Work::Receive { from, bytes }),
             OpKind::RecvReduce { from, .. } => {
-                self.occupy(rank, Work::Receive { from, bytes });
-                self.occupy(rank, Work::Reduce { bytes })
+                self.occupy(rank, own, Work::Receive { from, bytes });
+                self.occupy(rank, own, reduce)
             }
-            OpKind::GetReduce { .. } => self.occupy(rank, Work::Reduce { bytes }),
+            OpKind::GetReduce { .. } => self.occupy(rank, own, reduce),
             // A get is the network's alone, and nothing else is taken in.
             _ => self.queue.now_ps(),
         }
@@ -398,8 +436,8 @@ impl<N: Network> Engine for RankEngine<'_, '_, N> {
                 let over = world.flags.wait(rank, (at, flag), count, ticket);
                 over.then(|| world.queue.now_ps())
             }
-            OpKind::Copy => Some(world.occupy(rank, Work::Copy { bytes })),
-            OpKind::Reduce => Some(world.occupy(rank, Work::Reduce { bytes })),
+            OpKind::Copy => Some(world.occupy(rank, None, Work::Copy { bytes })),
+            OpKind::Reduce => Some(world.occupy(rank, None, Work::Reduce { bytes })),
             // The interpreter's own matter.
             OpKind::Await { .. } => return Ok(Status::Done),
         };

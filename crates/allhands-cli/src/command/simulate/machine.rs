@@ -1,7 +1,10 @@
 //! Machines as files: built in, or the user's own.
 
+use allhands_core::machine::Nodes;
 use allhands_core::schedule::Plan;
-use allhands_core::simulate::{Flat, Linear, Outcome, Processor, SimulateError, simulate};
+use allhands_core::simulate::{
+    Flat, Linear, Outcome, Processor, RailTimes, Rails, SimulateError, simulate,
+};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
@@ -15,6 +18,9 @@ pub struct Machine {
     pub about: String,
     network: Network,
     processor: Times,
+    /// The nodes that its name says: multirail-smp:4x4.
+    #[serde(skip)]
+    pub nodes: Option<Nodes>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -25,6 +31,19 @@ enum Network {
         latency_us: f64,
         message_us: f64,
         byte_ns: f64,
+    },
+    /// Nodes whose ranks share memory, and a network interface for each rail.
+    Rails {
+        rails: u32,
+        stripe_from_bytes: u64,
+        latency_us: f64,
+        message_us: f64,
+        byte_ns: f64,
+        flag_us: f64,
+        copy_us: f64,
+        cached_byte_ns: f64,
+        uncached_byte_ns: f64,
+        cache_bytes: u64,
     },
 }
 
@@ -37,10 +56,59 @@ struct Times {
     reduce_byte_ns: f64,
 }
 
+impl Network {
+    /// Its times, with their names.
+    ///
+    /// # Errors
+    /// What is wrong that is no time.
+    fn times(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
+        match *self {
+            Network::Flat {
+                latency_us,
+                message_us,
+                byte_ns,
+            } => Ok(vec![
+                ("latency_us", latency_us),
+                ("message_us", message_us),
+                ("byte_ns", byte_ns),
+            ]),
+            Network::Rails {
+                rails,
+                latency_us,
+                message_us,
+                byte_ns,
+                flag_us,
+                copy_us,
+                cached_byte_ns,
+                uncached_byte_ns,
+                ..
+            } => {
+                ensure!(
+                    (1..=64).contains(&rails),
+                    "rails = {rails}: a node has from 1 to 64"
+                );
+                Ok(vec![
+                    ("latency_us", latency_us),
+                    ("message_us", message_us),
+                    ("byte_ns", byte_ns),
+                    ("flag_us", flag_us),
+                    ("copy_us", copy_us),
+                    ("cached_byte_ns", cached_byte_ns),
+                    ("uncached_byte_ns", uncached_byte_ns),
+                ])
+            }
+        }
+    }
+}
+
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     ("hockney", include_str!("../../../machines/hockney.toml")),
     ("loggp", include_str!("../../../machines/loggp.toml")),
+    (
+        "multirail-smp",
+        include_str!("../../../machines/multirail-smp.toml"),
+    ),
 ];
 
 /// The most that a time may be, in the unit of its name: an hour, in microseconds.
@@ -52,6 +120,18 @@ impl Machine {
     /// # Errors
     /// What is wrong with the name or the file, and where.
     pub fn find(name: &str) -> anyhow::Result<Machine> {
+        if let Some((name, nodes)) = name.split_once(':') {
+            let machine = Machine {
+                nodes: Some(nodes.parse()?),
+                ..Machine::find(name)?
+            };
+            let network = &machine.network;
+            ensure!(
+                matches!(network, Network::Rails { .. }),
+                "the machine {name} has no nodes; right would be {name} alone"
+            );
+            return Ok(machine);
+        }
         let built_in = BUILT_IN.iter().find(|(own, _)| *own == name);
         if let Some((_, text)) = built_in {
             return Machine::parse(text).with_context(|| format!("the machine {name}"));
@@ -68,21 +148,15 @@ impl Machine {
 
     fn parse(text: &str) -> anyhow::Result<Machine> {
         let machine: Machine = toml::from_str(text)?;
-        let Network::Flat {
-            latency_us,
-            message_us,
-            byte_ns,
-        } = machine.network;
         let times = &machine.processor;
-        for (name, value) in [
-            ("latency_us", latency_us),
-            ("message_us", message_us),
-            ("byte_ns", byte_ns),
+        let mut all = vec![
             ("send_us", times.send_us),
             ("receive_us", times.receive_us),
             ("copy_byte_ns", times.copy_byte_ns),
             ("reduce_byte_ns", times.reduce_byte_ns),
-        ] {
+        ];
+        all.extend(machine.network.times()?);
+        for (name, value) in all {
             ensure!(
                 (0.0..=MOST).contains(&value),
                 "{name} = {value}: a time, from 0 to {MOST}"
@@ -95,7 +169,7 @@ impl Machine {
     ///
     /// # Errors
     /// What keeps a rank from its end.
-    pub fn simulate(&self, plans: &[Plan]) -> Result<Outcome, SimulateError> {
+    pub fn simulate(&self, plans: &[Plan], nodes: &Nodes) -> Result<Outcome, SimulateError> {
         let ranks = plans.len() as u32;
         match self.network {
             Network::Flat {
@@ -107,6 +181,50 @@ impl Machine {
                 let mut flat = Flat::new(ranks, latency_ps, gap, self.processor());
                 simulate(plans, &mut flat)
             }
+            Network::Rails { .. } => simulate(plans, &mut Rails::new(plans, nodes, self.rails())),
+        }
+    }
+
+    /// The same machine with one rail a node.
+    #[must_use]
+    pub fn on_one_rail(mut self) -> Machine {
+        if let Network::Rails { rails, .. } = &mut self.network {
+            *rails = 1;
+        }
+        self
+    }
+
+    /// What everything takes on a multi-rail machine; nothing, on another.
+    fn rails(&self) -> RailTimes {
+        let Network::Rails {
+            rails,
+            stripe_from_bytes,
+            latency_us,
+            message_us,
+            byte_ns,
+            flag_us,
+            copy_us,
+            cached_byte_ns,
+            uncached_byte_ns,
+            cache_bytes,
+        } = self.network
+        else {
+            return RailTimes::default();
+        };
+        let processor = self.processor();
+        RailTimes {
+            rails,
+            stripe_from_bytes,
+            post_ps: processor.send.fixed_ps,
+            latency_ps: picoseconds(latency_us),
+            bus: linear(message_us, byte_ns),
+            take_ps: processor.receive.fixed_ps,
+            flag_ps: picoseconds(flag_us),
+            copy: linear(copy_us, self.processor.copy_byte_ns),
+            cached_byte_fs: picoseconds(cached_byte_ns),
+            uncached_byte_fs: picoseconds(uncached_byte_ns),
+            cache_bytes,
+            reduce: processor.reduce,
         }
     }
 
@@ -152,5 +270,11 @@ mod tests {
         assert!(said(&right.replace("\"flat\"", "\"round\"")).contains("flat"));
         assert!(said(&right.replace("byte_ns = 10.0", "byte_ns = -1.0")).contains("from 0 to"));
         assert!(said("name = 3").contains("line 1"));
+        let (_, rails) = BUILT_IN[2];
+        assert!(said(&rails.replace("rails = 2 ", "rails = 0 ")).contains("from 1 to 64"));
+        assert!(said(&rails.replace("flag_us = ", "flag_us = -")).contains("flag_us"));
+        let find = |name| format!("{:#}", Machine::find(name).unwrap_err());
+        assert!(find("hockney:4x4").contains("has no nodes"));
+        assert!(find("multirail-smp:4y4").contains("says no nodes"));
     }
 }

@@ -21,13 +21,15 @@ use std::time::Instant;
 ///
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
-/// Now there are flat machines: hockney and loggp, or a file of your own like theirs.
+/// There are flat machines, hockney and loggp, and a cluster of nodes, multirail-smp: two rails, and memory that the ranks
+/// of a node share. Or a file of your own like theirs.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
 ///   allhands simulate allreduce --machine hockney --ranks 64 --bytes 8,64K
 ///   allhands simulate alltoall --machine loggp --algorithm pairwise -n 1024 --bytes 8 --json times.json
+///   allhands simulate allgather --machine multirail-smp:4x4 -n 16 --bytes 256,8K,64K
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -35,7 +37,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, or FILE.toml
+    /// The machine: hockney, loggp, multirail-smp, or FILE.toml; multirail-smp:4x4 also says the nodes
     #[arg(long)]
     machine: String,
 
@@ -82,6 +84,17 @@ struct Record {
 /// Simulates everything and prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
+    let nodes = match &machine.nodes {
+        Some(own) => {
+            ensure!(
+                arguments.nodes == Nodes::one() || arguments.nodes == *own,
+                "the machine has nodes {own} and --nodes says {}; right would be one of both",
+                arguments.nodes
+            );
+            own
+        }
+        None => &arguments.nodes,
+    };
     let mut out: Box<dyn Write> = match &arguments.json {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
@@ -94,8 +107,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     )?;
     let mut records = Vec::new();
     for &ranks in &arguments.ranks.0 {
+        nodes.check(ranks)?;
         let call = call(arguments, ranks)?;
-        let candidates = candidates(arguments, call)?;
+        let candidates = candidates(arguments, call, nodes)?;
         for &bytes in &arguments.bytes {
             for (algorithm, shape, name) in &candidates {
                 let record = match simulated(&machine, algorithm, shape, name, bytes) {
@@ -152,16 +166,16 @@ fn call(arguments: &Arguments, ranks: u32) -> anyhow::Result<Call> {
 type Candidate = (&'static Algorithm, Shape, String);
 
 /// The algorithm that is named, or all in their default setting that fit.
-fn candidates(arguments: &Arguments, call: Call) -> anyhow::Result<Vec<Candidate>> {
+fn candidates(arguments: &Arguments, call: Call, nodes: &Nodes) -> anyhow::Result<Vec<Candidate>> {
     if arguments.algorithm != "all" {
         let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
-        let shape = names::shape(algorithm, call, parameters)?.on(arguments.nodes.clone());
+        let shape = names::shape(algorithm, call, parameters)?.on(nodes.clone());
         algorithm.admits(&shape)?;
         return Ok(vec![(algorithm, shape, arguments.algorithm.clone())]);
     }
     let mut all = Vec::new();
     for algorithm in algorithm::of(call.collective) {
-        let shape = names::shape(algorithm, call, "")?.on(arguments.nodes.clone());
+        let shape = names::shape(algorithm, call, "")?.on(nodes.clone());
         if algorithm.admits(&shape).is_ok() {
             all.push((algorithm, shape, algorithm.name.to_string()));
         }
@@ -233,7 +247,7 @@ fn simulated(
     }
     let plans: Result<Vec<Plan>, _> = (0..call.ranks).map(lower).collect();
     let plans = plans.with_context(what)?;
-    let outcome = machine.simulate(&plans)?;
+    let outcome = machine.simulate(&plans, &shape.nodes)?;
     Ok(Record {
         collective: call.collective.name(),
         algorithm: name.to_string(),
