@@ -1,5 +1,7 @@
 //! `allhands reproduce`: a paper's experiments run again on the model of its machine, beside what the paper prints.
 
+mod qsnet;
+
 use crate::output;
 use serde::Serialize;
 use std::io::Write;
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
-///   allhands reproduce bluegene --json bluegene.json
+///   allhands reproduce qsnet --json qsnet.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -29,7 +31,10 @@ pub struct Arguments {
 
 /// A paper whose experiments can be run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Paper {}
+enum Paper {
+    /// Qian, Afsahi: collectives on multi-rail QsNetII SMP clusters
+    Qsnet,
+}
 
 /// A number that a paper prints, and ours.
 #[derive(Clone, Debug, Serialize)]
@@ -56,7 +61,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
     };
-    let entries: Vec<Entry> = match arguments.paper {};
+    let entries = match arguments.paper {
+        Paper::Qsnet => qsnet::entries()?,
+    };
     writeln!(
         out,
         "{:<10}{:<28}{:<20}{:>12}{:>12}{:>8}",
@@ -72,6 +79,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "{table:<10}{row:<28}{column:<20}{:>12.2}{:>12.2}{:>8.2}{fitted}",
             entry.paper, entry.ours, entry.ratio
         )?;
+    }
+    match arguments.paper {
+        Paper::Qsnet => qsnet::print_misses(&mut out, &entries)?,
     }
     if let Some(file) = &arguments.json {
         output::write_json(file, &entries)?;
