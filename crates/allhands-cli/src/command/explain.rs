@@ -22,6 +22,7 @@ use std::sync::Arc;
 ///   allhands explain allreduce --ranks 8 --bytes 4096 --crowded yes
 ///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
 ///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
+///   allhands explain allgather --ranks 16 --nodes 4x4 --bytes 4096 --policy qsnet
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -46,7 +47,7 @@ pub struct Arguments {
     root: u32,
 
     /// Who chooses: tuned (this machine's table, made by allhands tune), shm (the built-in one), FILE.toml, mpich-2005, t3e,
-    /// or an algorithm, NAME or NAME:key=value,… [default: tuned where there is such a table, otherwise shm]
+    /// qsnet, elan, or an algorithm, NAME or NAME:key=value,… [default: tuned where there is such a table, otherwise shm]
     #[arg(long)]
     policy: Option<String>,
 

@@ -15,7 +15,7 @@ mod verdict;
 mod tests;
 
 pub use error::ChooseError;
-pub use presets::{MPICH_2005, T3E};
+pub use presets::{ELAN, MPICH_2005, QSNET, T3E};
 pub use rule::{Condition, Facts, Rule, Take, counts_known, largest_exponent_gap};
 pub use table::{Cell, Entry, Row, Table};
 pub use text::{Mistake, TableError};
@@ -75,6 +75,10 @@ pub enum Policy {
     Mpich2005,
     /// The fastest on a Cray T3E (T 5.4).
     T3e,
+    /// The fastest on a QsNetII cluster with two rails (Q 7).
+    Qsnet,
+    /// Quadrics' own library there (Q 3.1).
+    Elan,
     /// What was the fastest when it was measured; where nothing of it serves the call, [`Policy::Mpich2005`].
     Tuned(Arc<Table>),
     /// The user: one algorithm.
@@ -88,7 +92,7 @@ pub enum Policy {
 
 impl Policy {
     /// The policies that are presets, by the names that the user types.
-    pub const NAMES: [&'static str; 3] = ["mpich-2005", "t3e", "shm"];
+    pub const NAMES: [&'static str; 5] = ["mpich-2005", "t3e", "qsnet", "elan", "shm"];
 
     /// The built-in table for ranks that share memory.
     ///
@@ -106,6 +110,8 @@ impl Policy {
         match text {
             "mpich-2005" => Policy::Mpich2005,
             "t3e" => Policy::T3e,
+            "qsnet" => Policy::Qsnet,
+            "elan" => Policy::Elan,
             "shm" => Policy::shared_memory(),
             _ => {
                 let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
@@ -120,12 +126,19 @@ impl Policy {
     /// The rules for a collective, in the order in which they are tried; none if the user fixed the algorithm.
     pub fn rules(&self, collective: Collective) -> impl Iterator<Item = &'static Rule> + use<> {
         let own: &'static [Rule] = match self {
-            Policy::Mpich2005 => MPICH_2005,
-            Policy::T3e if T3E.iter().any(|r| r.collective == collective) => T3E,
-            Policy::T3e | Policy::Tuned(_) => MPICH_2005,
+            Policy::T3e => T3E,
+            Policy::Qsnet => QSNET,
+            Policy::Elan => ELAN,
+            Policy::Mpich2005 | Policy::Tuned(_) => MPICH_2005,
             Policy::Fixed { .. } => &[],
         };
-        own.iter().filter(move |r| r.collective == collective)
+        let is_for = move |rule: &&Rule| rule.collective == collective;
+        let is_fixed = matches!(self, Policy::Fixed { .. });
+        let of = match is_fixed || own.iter().any(|rule| is_for(&rule)) {
+            true => own,
+            false => MPICH_2005,
+        };
+        of.iter().filter(is_for)
     }
 
     /// What is tried for such calls, in order: what tables have about them, then rules.
@@ -144,6 +157,8 @@ impl fmt::Display for Policy {
         match self {
             Policy::Mpich2005 => f.pad("mpich-2005"),
             Policy::T3e => f.pad("t3e"),
+            Policy::Qsnet => f.pad("qsnet"),
+            Policy::Elan => f.pad("elan"),
             Policy::Tuned(table) => f.pad(&table.name),
             Policy::Fixed { name, parameters } if parameters.is_empty() => f.pad(name),
             Policy::Fixed { name, parameters } => write!(f, "{name}:{parameters}"),

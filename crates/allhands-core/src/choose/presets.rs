@@ -1,9 +1,9 @@
-//! Presets: the rules of T as MPICH had them in 2005, and those measured on a Cray T3E.
+//! Presets: the rules of T as MPICH had them in 2005, those measured on a Cray T3E, and Q's two on QsNetII clusters.
 //!
 //! Rules are tried in the order in which they stand; the last one of each collective always applies.
 
 use super::rule::Condition::{
-    Above, Below, CloseExponents, Commutative, Exactly, FewerRanks, From, MoreRanks,
+    Above, Below, BlockUpTo, CloseExponents, Commutative, Exactly, FewerRanks, From, MoreRanks,
     NotCommutative, NotPowerOfTwo, PowerOfTwo, RanksIn, SizeUnknown, UpTo, UserOperator,
 };
 use super::rule::{Condition, Rule, Take};
@@ -231,4 +231,104 @@ pub const T3E: &[Rule] = &[
         "",
         WHEN_UNSUITABLE,
     ),
+];
+
+const ONE_RAIL: &str = "Q 3.1; up to 4 KB on one rail";
+
+/// `qsnet`: the fastest of Q's algorithms on four nodes of four processors with two rails (Q 7); other collectives as
+/// [`MPICH_2005`].
+pub const QSNET: &[Rule] = &[
+    rule(
+        Collective::Gather,
+        &[BlockUpTo(256)],
+        "binomial",
+        "ports=2",
+        "Q 7.2",
+    ),
+    rule(
+        Collective::Gather,
+        &[],
+        "direct",
+        "ports=16",
+        "Q 7.2; the root takes blocks as they come",
+    ),
+    rule(
+        Collective::Allgather,
+        &[BlockUpTo(256)],
+        "smp-gather-broadcast",
+        "",
+        "Q 7.4",
+    ),
+    rule(
+        Collective::Allgather,
+        &[BlockUpTo(8 * KB)],
+        "smp-bruck",
+        "",
+        "Q 7.4",
+    ),
+    rule(Collective::Allgather, &[], "direct", "ports=2", "Q 7.4"),
+    rule(
+        Collective::Alltoall,
+        &[BlockUpTo(64)],
+        "bruck",
+        "ports=2",
+        "Q 7.3",
+    ),
+    rule(Collective::Alltoall, &[], "direct", "ports=2", "Q 7.3"),
+];
+
+/// `elan`: what Q compares with, the algorithms of Quadrics' own library (Q 3.1); other collectives as [`MPICH_2005`].
+pub const ELAN: &[Rule] = &[
+    rule(
+        Collective::Gather,
+        &[BlockUpTo(2 * KB)],
+        "hierarchical",
+        "intra=shared-memory,inter=binomial",
+        ONE_RAIL,
+    ),
+    rule(
+        Collective::Gather,
+        &[BlockUpTo(4 * KB)],
+        "binomial",
+        "",
+        ONE_RAIL,
+    ),
+    rule(Collective::Gather, &[SizeUnknown], "direct", "", MPICH),
+    rule(
+        Collective::Gather,
+        &[],
+        "binomial",
+        "",
+        "Q 3.1: by messages on all rails; that they go along the tree is not said",
+    ),
+    rule(
+        Collective::Allgather,
+        &[BlockUpTo(2 * KB)],
+        "smp-gather-broadcast",
+        "inter=binomial",
+        ONE_RAIL,
+    ),
+    rule(
+        Collective::Allgather,
+        &[BlockUpTo(32 * KB)],
+        "smp-gather-broadcast",
+        "intra=messages,inter=binomial",
+        ONE_RAIL,
+    ),
+    rule(Collective::Allgather, &[], "ring", "", "Q 3.1"),
+    rule(
+        Collective::Alltoall,
+        &[BlockUpTo(2 * KB)],
+        "hierarchical",
+        "intra=shared-memory,inter=pairwise",
+        "Q 3.1: shared memory as in the gather",
+    ),
+    rule(
+        Collective::Alltoall,
+        &[BlockUpTo(8 * KB)],
+        "pairwise",
+        "",
+        "Q 3.1",
+    ),
+    rule(Collective::Alltoall, &[], "permission-to-send", "", "Q 3.1"),
 ];

@@ -91,7 +91,7 @@ pub fn counts_known(collective: Collective) -> bool {
     }
 }
 
-/// Something that must be so for a rule to apply. Sizes are T's own, in bytes.
+/// Something that must be so for a rule to apply. Sizes are T's own, in bytes, where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Size < this.
@@ -104,6 +104,8 @@ pub enum Condition {
     From(u64),
     /// Size = this.
     Exactly(u64),
+    /// A rank's block, as the user says it, ≤ this: Q's own size.
+    BlockUpTo(u64),
     /// Not every rank knows the size: an irregular gather, scatter or all-to-all.
     SizeUnknown,
     /// Fewer ranks than this.
@@ -143,6 +145,7 @@ impl Condition {
             Condition::Above(bound) => sized(|size, bound| size > bound, *bound),
             Condition::From(bound) => sized(|size, bound| size >= bound, *bound),
             Condition::Exactly(bound) => sized(|size, bound| size == bound, *bound),
+            Condition::BlockUpTo(bound) => facts.bytes.is_some_and(|bytes| bytes <= *bound),
             Condition::SizeUnknown => size.is_none(),
             Condition::FewerRanks(ranks) => call.ranks < *ranks,
             Condition::MoreRanks(ranks) => call.ranks > *ranks,
@@ -181,6 +184,7 @@ impl fmt::Display for Condition {
             Condition::Above(bound) => write!(f, "more than {}", Bytes(*bound)),
             Condition::From(bound) => write!(f, "at least {}", Bytes(*bound)),
             Condition::Exactly(bound) => write!(f, "exactly {}", Bytes(*bound)),
+            Condition::BlockUpTo(bound) => write!(f, "blocks of at most {}", Bytes(*bound)),
             Condition::SizeUnknown => write!(f, "not every rank knows the counts"),
             Condition::FewerRanks(ranks) => write!(f, "fewer than {ranks} ranks"),
             Condition::MoreRanks(ranks) => write!(f, "more than {ranks} ranks"),

@@ -5,9 +5,13 @@ use crate::algorithm::Unsuitable;
 use std::collections::BTreeSet;
 use std::println;
 
+mod qsnet;
 mod tuned;
 
 const KB: u64 = 1024;
+
+/// The presets that are rules.
+const PRESETS: [Policy; 4] = [Policy::Mpich2005, Policy::T3e, Policy::Qsnet, Policy::Elan];
 
 /// Whether every algorithm that a rule names must be in the registry; if not, what is missing is skipped aloud.
 const REQUIRE_ALL: bool = true;
@@ -222,7 +226,7 @@ fn other_collectives_on_the_t3e_are_as_in_mpich() {
 
 #[test]
 fn the_last_rule_of_each_collective_always_applies() {
-    for policy in [Policy::Mpich2005, Policy::T3e] {
+    for policy in PRESETS {
         for collective in Collective::ALL {
             let last = policy.rules(collective).last().unwrap();
             assert!(last.when.is_empty());
@@ -290,7 +294,7 @@ fn check_considered(considered: &[Considered]) {
 #[test]
 fn there_is_always_a_choice_and_it_serves_the_call() {
     let mut missing = BTreeSet::new();
-    for policy in [Policy::Mpich2005, Policy::T3e] {
+    for policy in PRESETS {
         for collective in Collective::ALL {
             for question in (1..=64).flat_map(|ranks| questions(collective, ranks)) {
                 let explained = explain(&policy, &question, &|_, shape, bytes| {

@@ -142,6 +142,28 @@ pub enum OpKind {
     },
 }
 
+impl OpKind {
+    /// The port (rail) that carries what it moves; 0 where nothing is carried.
+    #[must_use]
+    pub const fn port(self) -> u8 {
+        match self {
+            OpKind::Send { port, .. }
+            | OpKind::Recv { port, .. }
+            | OpKind::RecvReduce { port, .. }
+            | OpKind::Put { port, .. }
+            | OpKind::PutReduce { port, .. }
+            | OpKind::Get { port, .. }
+            | OpKind::GetReduce { port, .. } => port,
+            OpKind::Combine { .. }
+            | OpKind::Copy
+            | OpKind::Reduce
+            | OpKind::Notify { .. }
+            | OpKind::Wait { .. }
+            | OpKind::Await { .. } => 0,
+        }
+    }
+}
+
 /// In a repeat: an operation's iteration `i` starts after iteration `i - back` of operation `op` is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {

@@ -21,6 +21,21 @@ pub struct Envelope {
     pub kind: Kind,
     /// The number of the message whose packets leave this one behind where they pass, if it is such a copy.
     pub carrier: Option<u32>,
+    /// The port (rail) that the operation asks for; told to networks that go by tasks.
+    pub port: u8,
+}
+
+/// Some work of a rank's processor, with what else machines may go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// What it does.
+    pub work: Work,
+    /// When it starts.
+    pub start_ps: Moment,
+    /// In how many runs of bytes the data lie in the rank's own memory.
+    pub runs: u32,
+    /// The port (rail) that the operation asks for.
+    pub port: u8,
 }
 
 /// What a rank's processor does.
@@ -134,8 +149,16 @@ pub trait Network {
     /// What happens inside.
     type Event: Copy;
 
+    /// Whether it goes by tasks: what a processor's work takes depends on what others do, on ports, or on how data lie.
+    const GOES_BY_TASKS: bool = false;
+
     /// How long the processor of `rank` is busy with `work`, in picoseconds.
     fn takes_ps(&self, rank: u32, work: Work) -> u64;
+
+    /// The same for a task that starts now, or will when the processor is free; asked of networks that go by tasks.
+    fn busy_ps(&mut self, rank: u32, task: Task) -> u64 {
+        self.takes_ps(rank, task.work)
+    }
 
     /// Whether packets can leave copies at the nodes that they pass (B 3.1's deposit bit). Where they cannot, such copies are
     /// messages like others, and [`Envelope::carrier`] is never said.

@@ -6,7 +6,7 @@ mod receive;
 use super::flags::Flags;
 use super::lanes::{Lanes, Receive};
 use super::meetings::Meetings;
-use super::network::{Envelope, Event, Network, Work};
+use super::network::{Envelope, Event, Network, Task, Work};
 use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use super::state::{Load, Message, Rank};
@@ -138,14 +138,25 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         }
     }
 
-    /// Has a rank's processor do something as soon as it is free; gives when that is over.
-    fn occupy(&mut self, rank: u32, work: Work) -> Moment {
-        let time_ps = self.network.takes_ps(rank, work);
+    /// Has a rank's processor do something, for its operation `ticket` if it is for one of its own, as soon as it is free;
+    /// gives when that is over.
+    fn occupy(&mut self, rank: u32, ticket: Option<u32>, work: Work) -> Moment {
         let now_ps = self.queue.now_ps();
-        let free_ps = self.free_ps(rank);
-        let from_ps = now_ps.max(*free_ps);
-        *free_ps = from_ps + time_ps;
-        let to_ps = *free_ps;
+        let from_ps = now_ps.max(*self.free_ps(rank));
+        let time_ps = if N::GOES_BY_TASKS {
+            let op = ticket.map(|ticket| &self.plans[rank as usize].ops[ticket as usize]);
+            let task = Task {
+                work,
+                start_ps: from_ps,
+                runs: op.map_or(1, |op| op.from.len.max(op.into.len)),
+                port: op.map_or(0, |op| op.kind.port()),
+            };
+            self.network.busy_ps(rank, task)
+        } else {
+            self.network.takes_ps(rank, work)
+        };
+        let to_ps = from_ps + time_ps;
+        *self.free_ps(rank) = to_ps;
         self.observer.works(rank, work, from_ps, to_ps);
         to_ps
     }
@@ -215,10 +226,10 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         let at_ps = match load {
             // The network answers by itself, and a look is no message that a processor sends.
             Load::Answer | Load::Sight(_) | Load::Deposit(..) => self.queue.now_ps(),
-            Load::Lane(..) => self.occupy(from, Work::Send { to, bytes }),
-            Load::Put | Load::PutReduce => self.occupy(from, Work::Put { to, bytes }),
-            Load::Request => self.occupy(from, Work::Get { from: to, bytes }),
-            Load::Notice(_) => self.occupy(from, Work::Notify { to }),
+            Load::Lane(..) => self.occupy(from, Some(ticket), Work::Send { to, bytes }),
+            Load::Put | Load::PutReduce => self.occupy(from, Some(ticket), Work::Put { to, bytes }),
+            Load::Request => self.occupy(from, Some(ticket), Work::Get { from: to, bytes }),
+            Load::Notice(_) => self.occupy(from, Some(ticket), Work::Notify { to }),
         };
         let message = Message {
             from,
@@ -245,6 +256,12 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
         if let Load::Lane(..) = load {
             self.carriers[from as usize] = number;
         }
+        let port = if N::GOES_BY_TASKS {
+            let owner = if let Load::Answer = load { to } else { from };
+            self.plans[owner as usize].ops[ticket as usize].kind.port()
+        } else {
+            0
+        };
         let envelope = Envelope {
             number,
             from,
@@ -252,6 +269,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             bytes,
             kind: load.kind(),
             carrier,
+            port,
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
@@ -310,7 +328,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             }
             Load::Put => None,
             Load::PutReduce => {
-                let end_ps = self.occupy(to, Work::Reduce { bytes });
+                let end_ps = self.occupy(to, None, Work::Reduce { bytes });
                 self.known(from, ticket, end_ps)
             }
             Load::Request => {
@@ -405,8 +423,8 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
                 let over = world.flags.wait(rank, (at, flag), count, ticket);
                 over.then(|| world.queue.now_ps())
             }
-            OpKind::Copy => Some(world.occupy(rank, Work::Copy { bytes })),
-            OpKind::Reduce => Some(world.occupy(rank, Work::Reduce { bytes })),
+            OpKind::Copy => Some(world.occupy(rank, None, Work::Copy { bytes })),
+            OpKind::Reduce => Some(world.occupy(rank, None, Work::Reduce { bytes })),
             // The interpreter's own matter.
             OpKind::Await { .. } => return Ok(Status::Done),
         };

@@ -2,6 +2,7 @@
 
 mod bluegene;
 mod cell;
+mod qsnet;
 
 use crate::output;
 use serde::Serialize;
@@ -20,7 +21,9 @@ use std::process::ExitCode;
 /// Exit status 2 when the arguments are wrong.
 ///
 /// Examples:
+///   allhands reproduce bluegene --json bluegene.json
 ///   allhands reproduce cell --json cell.json
+///   allhands reproduce qsnet --json qsnet.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -40,6 +43,8 @@ enum Paper {
     Bluegene,
     /// Ali, Midkiff, Pai 2010: one Cell and two
     Cell,
+    /// Qian, Afsahi: collectives on multi-rail QsNetII SMP clusters
+    Qsnet,
 }
 
 /// A number that a paper prints, and ours.
@@ -94,6 +99,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let notes = all.notes();
             (all.entries, notes)
         }
+        Paper::Qsnet => (qsnet::entries()?, Vec::new()),
     };
     writeln!(
         out,
@@ -113,6 +119,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     for note in &notes {
         writeln!(out, "{note}")?;
+    }
+    if arguments.paper == Paper::Qsnet {
+        qsnet::print_misses(&mut out, &entries)?;
     }
     if let Some(file) = &arguments.json {
         output::write_json(file, &entries)?;

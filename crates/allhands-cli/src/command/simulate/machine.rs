@@ -1,6 +1,7 @@
 //! Machines as files: built in, or the user's own.
 
 mod cell;
+mod rails;
 mod shape;
 mod table;
 mod torus;
@@ -10,10 +11,11 @@ use allhands_core::schedule::Plan;
 use allhands_core::simulate::cell::Cell;
 use allhands_core::simulate::{
     Dragonfly, FatTree, Flat, Linear, Link, Network as Model, Observer, Outcome, PLogP, Processor,
-    Routes, TorusNetwork, Watch, simulate_observed,
+    Rails, Routes, TorusNetwork, Watch, simulate_observed,
 };
 use anyhow::{Context, bail, ensure};
 use cell::CellFile;
+use rails::RailsFile;
 use serde::Deserialize;
 use torus::TorusFile;
 
@@ -30,6 +32,9 @@ pub struct Machine {
     /// Where its nodes are, if that is said.
     #[serde(skip)]
     torus: Option<Torus>,
+    /// Which ranks share a node, if its name says it: multirail-smp:4x4.
+    #[serde(skip)]
+    pub nodes: Option<Nodes>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -51,6 +56,8 @@ enum Network {
     Dragonfly(shape::Groups),
     /// SPEs on element interconnect buses.
     Cell(CellFile),
+    /// Nodes whose ranks share memory, and a network interface for each rail.
+    Rails(RailsFile),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -63,7 +70,7 @@ struct Times {
 }
 
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 11] = [
     (
         "bluegene-l",
         include_str!("../../../machines/bluegene-l.toml"),
@@ -83,6 +90,10 @@ const BUILT_IN: [(&str, &str); 10] = [
     ),
     ("hockney", include_str!("../../../machines/hockney.toml")),
     ("loggp", include_str!("../../../machines/loggp.toml")),
+    (
+        "multirail-smp",
+        include_str!("../../../machines/multirail-smp.toml"),
+    ),
     ("plogp", include_str!("../../../machines/plogp.toml")),
     ("fat-tree", include_str!("../../../machines/fat-tree.toml")),
     (
@@ -125,14 +136,17 @@ impl Machine {
             None => (text, None),
         };
         let mut machine = Machine::named(name)?;
-        if let Some(shape) = shape {
-            ensure!(
-                matches!(machine.network, Network::Torus(_)),
-                "'{shape}' behind {name} says where nodes are, and {name} is no torus"
-            );
-            let torus: Torus = shape.parse()?;
-            machine.name = format!("{name}:{torus}");
-            machine.torus = Some(torus);
+        match (shape, &machine.network) {
+            (None, _) => {}
+            (Some(shape), Network::Torus(_)) => {
+                let torus: Torus = shape.parse()?;
+                machine.name = format!("{name}:{torus}");
+                machine.torus = Some(torus);
+            }
+            (Some(shape), Network::Rails(_)) => machine.nodes = Some(shape.parse()?),
+            (Some(shape), _) => bail!(
+                "'{shape}' behind {name} says where nodes are, and {name} is no torus and has no nodes; right would be {name} alone"
+            ),
         }
         Ok(machine)
     }
@@ -182,6 +196,10 @@ impl Machine {
                 file.check()?;
                 machine.processor()?;
             }
+            Network::Rails(file) => {
+                file.check()?;
+                machine.processor()?;
+            }
         }
         Ok(machine)
     }
@@ -224,6 +242,15 @@ impl Machine {
         Ok((Some(torus), file.fabrics(torus)))
     }
 
+    /// The same machine with one rail a node.
+    #[must_use]
+    pub fn on_one_rail(mut self) -> Machine {
+        if let Network::Rails(file) = &mut self.network {
+            file.use_one_rail();
+        }
+        self
+    }
+
     /// Whether it has room for so many ranks.
     ///
     /// # Errors
@@ -261,7 +288,9 @@ impl Machine {
         watch: Option<Watch>,
     ) -> anyhow::Result<Run> {
         let Job {
-            algorithm, plans, ..
+            algorithm,
+            plans,
+            nodes,
         } = job;
         let ranks = plans.len() as u32;
         match &self.network {
@@ -299,6 +328,10 @@ impl Machine {
             }
             Network::Cell(file) => {
                 let network = Cell::new(ranks, file.hardware(self.processor()?));
+                run(network, plans, observer, watch)
+            }
+            Network::Rails(file) => {
+                let network = Rails::new(plans, nodes, file.times(self.processor()?));
                 run(network, plans, observer, watch)
             }
         }
@@ -439,6 +472,12 @@ mod tests {
         assert!(said(&blade.replace("chips = 2", "chips = 3")).contains("1 or 2 on a blade"));
         assert!(said(&blade.replace("chips = 2", "chips = 1")).contains("[network.bif]"));
         assert!(said(&blade.replace("mfc_ns", "mcf_ns")).contains("mcf_ns"));
+        let rails = built_in("multirail-smp");
+        assert!(said(&rails.replace("rails = 2 ", "rails = 0 ")).contains("from 1 to 64"));
+        assert!(said(&rails.replace("flag_us = ", "flag_us = -")).contains("flag_us"));
+        let find = |name| format!("{:#}", Machine::find(name).unwrap_err());
+        assert!(find("hockney:4x4").contains("has no nodes"));
+        assert!(find("multirail-smp:4y4").contains("says no nodes"));
         let cluster = built_in("cell-cluster");
         assert!(said(&cluster.replace("ranks = 16", "ranks = 20")).contains("a multiple of 16"));
     }

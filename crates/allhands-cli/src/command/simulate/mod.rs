@@ -28,8 +28,9 @@ use std::time::Instant;
 /// The same interpreter that takes calls further on real transports does so here; how long everything takes,
 /// the machine's file says. The same arguments give the same times, to the picosecond. Elements are of 8 bytes.
 /// Machines are files; docs/machines.md says how to write one. Built in are flat ones (hockney, loggp, plogp), a fat tree
-/// (fat-tree), a dragonfly (dragonfly), a torus of packets (bluegene-l), whose shape follows its name, and Cell processors: cell
-/// (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades under further levels).
+/// (fat-tree), a dragonfly (dragonfly), a torus of packets (bluegene-l), whose shape follows its name, Cell processors: cell
+/// (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades under further levels), and a cluster of nodes (multirail-smp):
+/// two rails, and memory that the ranks of a node share.
 ///
 /// Exit status 2 when the arguments are wrong, 1 when --check finds a wrong result.
 ///
@@ -40,6 +41,7 @@ use std::time::Instant;
 ///   allhands simulate allgather --machine fat-tree -n 64 --bytes 8,1K,64K --check --plot plots
 ///   allhands simulate alltoall --machine dragonfly --algorithm bruck -n 64 --bytes 1K --links
 ///   allhands simulate allreduce --machine plogp --algorithm ring --bytes 64K --trace ring.json --picture ring.svg
+///   allhands simulate allgather --machine multirail-smp:4x4 -n 16 --bytes 256,8K,64K
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -47,7 +49,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, cell, cell-blade, cell-cluster, roadrunner, bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
+    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, cell, cell-blade, cell-cluster, roadrunner, multirail-smp (multirail-smp:4x4 also says the nodes), bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
     #[arg(long)]
     machine: String,
 
@@ -108,6 +110,17 @@ struct Record {
 /// Simulates everything and prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
+    let nodes = match &machine.nodes {
+        Some(own) => {
+            ensure!(
+                arguments.nodes == Nodes::one() || arguments.nodes == *own,
+                "the machine has nodes {own} and --nodes says {}; right would be one of both",
+                arguments.nodes
+            );
+            own
+        }
+        None => &arguments.nodes,
+    };
     let mut out: Box<dyn Write> = match &arguments.json {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
@@ -128,8 +141,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     for &ranks in &numbers {
         machine.admits(ranks)?;
+        nodes.check(ranks)?;
         let call = call(arguments, ranks)?;
-        let candidates = candidates(arguments, &machine, call)?;
+        let candidates = candidates(arguments, (&machine, nodes), call)?;
         shows_one_run(arguments, &numbers, &candidates)?;
         for &bytes in &arguments.bytes {
             for candidate in &candidates {
@@ -242,7 +256,7 @@ type Candidate = (&'static Algorithm, Shape, String);
 /// The algorithm that is named, or all in their default setting that fit.
 fn candidates(
     arguments: &Arguments,
-    machine: &Machine,
+    (machine, nodes): (&Machine, &Nodes),
     call: Call,
 ) -> anyhow::Result<Vec<Candidate>> {
     let (torus, fabrics) = machine.place(call.ranks)?;
@@ -252,10 +266,7 @@ fn candidates(
         machine.name
     );
     let torus = torus.or(arguments.torus);
-    let placed = |shape: Shape| {
-        let nodes = arguments.nodes.clone();
-        shape.on(nodes).on_torus(torus).with(fabrics)
-    };
+    let placed = |shape: Shape| shape.on(nodes.clone()).on_torus(torus).with(fabrics);
     if arguments.algorithm != "all" {
         let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
         let shape = placed(names::shape(algorithm, call, parameters)?);

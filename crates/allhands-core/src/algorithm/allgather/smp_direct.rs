@@ -1,10 +1,11 @@
 //! SMP-aware direct allgather: each node gathers in its leader's window, every leader writes that into every other leader's
 //! window, and all copy out.
 //!
-//! One step among the nodes. While it is under way each rank copies out what its own node has gathered.
+//! ⌈(n − 1)/k⌉ steps among n nodes, on k ports. While the first is under way each rank copies out what its own node has
+//! gathered.
 //!
 //! ```text
-//! 3 nodes of 2      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      0 ─▶ 4, 2   2 ─▶ 0, 4   4 ─▶ 2, 0: 2 blocks each      all: copy out
+//! 3 nodes of 2      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      0 ─▶ 4, 2   2 ─▶ 0, 4   4 ─▶ 2, 0: 2 blocks each (2 ports)      all: copy out
 //! ```
 //!
 //! Source: Q 5.2.2, figure 8.
@@ -12,8 +13,8 @@
 use crate::algorithm::phase::smp::{self, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
 use crate::call::Collective;
+use crate::pattern::exchange::{direct_distances, direct_rounds};
 use crate::schedule::{Builder, Shape};
-use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -31,20 +32,20 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// All in one step: nothing that a leader writes waits for what it is written.
-fn steps(nodes: u32) -> Steps {
+/// One block of a node in each passage, `ports` at a time.
+fn steps(nodes: u32, ports: u32) -> Steps {
     let passage = |distance| Passage { distance, nodes: 1 };
-    match nodes {
-        1 => vec![],
-        _ => vec![(1..nodes).map(passage).collect()],
-    }
+    let round = |round| direct_distances(nodes, ports, round).map(passage);
+    (0..direct_rounds(nodes, ports))
+        .map(|number| round(number).collect())
+        .collect()
 }
 
 fn build(b: &mut Builder) {
     let ports = b.shape().ports();
-    smp::allgather(b, steps, ports);
+    smp::allgather(b, |nodes| steps(nodes, ports), ports);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    smp::claims(shape, steps)
+    smp::claims(shape, |nodes| steps(nodes, shape.ports()))
 }

@@ -100,11 +100,10 @@ fn build(b: &mut Builder) {
         turns.give_back(b);
     }
     for to in (1..b.ranks()).filter(|_| rank == 0) {
-        b.port(u32::from(BROADCAST_PORT));
-        b.send(to, output);
+        b.port(u32::from(BROADCAST_PORT)).send(to, output);
     }
     if rank != 0 {
-        b.recv(0, output);
+        b.port(u32::from(BROADCAST_PORT)).recv(0, output);
     }
 }
 

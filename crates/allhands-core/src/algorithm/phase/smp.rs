@@ -108,18 +108,31 @@ impl Member {
         wrapped(self.window, first, count)
     }
 
-    /// What all other nodes have, in the window and in the output.
-    fn rest(&self, b: &Builder) -> [Vec<Blocks>; 2] {
-        let (p, after) = (b.ranks(), self.leader + self.size());
-        [self.window, b.output()].map(|all| wrapped(all, after % p, p - self.size()))
+    /// Copies blocks out of the leader's window, each by itself to its place (Q 5.2.2): those of the `count` ranks from `first`
+    /// on, but for the own.
+    fn copy_out(&self, b: &mut Builder, first: u32, count: u32) {
+        let (rank, p, output) = (b.rank(), b.ranks(), b.output());
+        let others = (0..count).map(|at| (first + at) % p);
+        for at in others.filter(|at| *at != rank) {
+            if rank == self.leader {
+                b.copy(self.window.at(at), output.at(at));
+            } else {
+                b.get_from(self.leader, self.window.at(at), output.at(at));
+            }
+        }
+    }
+
+    /// Copies out what all other nodes have.
+    fn copy_rest_out(&self, b: &mut Builder) {
+        let size = self.size();
+        self.copy_out(b, self.leader + size, b.ranks() - size);
+        b.step();
     }
 
     /// A rank that is no leader.
     fn follow(&self, b: &mut Builder) {
         let (rank, size, input) = (b.rank(), self.size(), b.input());
-        let (leader, flags, output) = (self.leader, &self.flags, b.output());
-        let [of_node, own] =
-            [self.window, output].map(|all| self.node.blocks(all, self.node.own()));
+        let (leader, flags) = (self.leader, &self.flags);
         b.watch(leader, flags.free, 1);
         b.step();
         b.put(leader, input, self.window.at(rank));
@@ -127,25 +140,19 @@ impl Member {
         b.step();
         b.watch(leader, flags.full, size);
         b.step();
-        let (from, into): (Vec<Blocks>, Vec<Blocks>) = window::all_but(rank - leader, of_node, own)
-            .into_iter()
-            .unzip();
-        b.get_from(leader, from, into);
+        self.copy_out(b, leader, size);
         b.step();
         for (arrived, passages) in flags.arrived.iter().zip(&self.steps) {
             b.watch(leader, *arrived, passages.len() as u32);
         }
         b.step();
-        let [there, here] = self.rest(b);
-        b.get_from(leader, there, here);
-        b.step();
+        self.copy_rest_out(b);
         b.notify(leader, flags.read);
     }
 
     /// A leader: while its first messages are under way it copies out what is its node's own.
     fn lead(&self, b: &mut Builder, ports: u32) {
         let (rank, size, flags, input) = (b.rank(), self.size(), &self.flags, b.input());
-        let [of_node, own] = [self.window, b.output()].map(|all| all.slice(rank + 1, size - 1));
         b.copy(input, self.window.at(rank));
         b.step();
         if size > 1 {
@@ -157,18 +164,16 @@ impl Member {
         for (number, passages) in self.steps.iter().enumerate() {
             self.put(b, number, passages, ports);
             if number == 0 {
-                b.copy(of_node, own);
+                self.copy_out(b, rank, size);
             }
             b.step();
             b.wait(flags.arrived[number], passages.len() as u32);
             b.step();
         }
         if self.steps.is_empty() {
-            b.copy(of_node, own);
+            self.copy_out(b, rank, size);
         }
-        let [there, here] = self.rest(b);
-        b.copy(there, here);
-        b.step();
+        self.copy_rest_out(b);
         self.give_back(b);
     }
 
@@ -199,17 +204,16 @@ impl Member {
     }
 }
 
-/// What it costs at most: a rank's messages at once; three rounds on a node, to fill, copy out and say so, and one a step.
+/// What it costs at most: what is copied out at once, at the end all blocks of other nodes; three rounds on a node, to fill, copy
+/// out and say so, and one a step.
 #[must_use]
 pub fn claims(shape: &Shape, steps: impl Fn(u32) -> Steps) -> Claims {
     let sizes = shape.nodes.innermost(shape.ranks());
-    let largest = sizes.iter().copied().max().unwrap_or(1);
-    let steps = steps(sizes.len() as u32);
-    let passages = steps.iter().flatten().count() as u32;
+    let alone = sizes.iter().all(|size| *size == 1);
+    let among_nodes = steps(sizes.len() as u32).len() as u32;
     Claims {
-        // At the end a leader tells all that write into its window.
-        ports: passages + largest - 1,
-        steps: 3 * u32::from(largest > 1) + steps.len() as u32,
+        ports: shape.ranks() - 1,
+        steps: if alone { among_nodes } else { 3 + among_nodes },
         volume: Claims::UNCLAIMED,
         work: Claims::UNCLAIMED,
     }

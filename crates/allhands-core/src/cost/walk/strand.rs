@@ -177,7 +177,7 @@ impl Walker<'_> {
             one_way: !(state.sends && state.receives),
             units,
             place,
-            port: port(&op.kind),
+            port: op.kind.port(),
         };
         match op.kind {
             OpKind::Send { to, channel, .. } => self.meet((rank, to, channel), end, true, path),
@@ -298,23 +298,5 @@ fn receives(kind: &OpKind) -> bool {
         | OpKind::Copy
         | OpKind::Reduce
         | OpKind::Await { .. } => false,
-    }
-}
-
-fn port(kind: &OpKind) -> u8 {
-    match *kind {
-        OpKind::Send { port, .. }
-        | OpKind::Recv { port, .. }
-        | OpKind::RecvReduce { port, .. }
-        | OpKind::Put { port, .. }
-        | OpKind::PutReduce { port, .. }
-        | OpKind::Get { port, .. }
-        | OpKind::GetReduce { port, .. } => port,
-        OpKind::Combine { .. }
-        | OpKind::Copy
-        | OpKind::Reduce
-        | OpKind::Notify { .. }
-        | OpKind::Wait { .. }
-        | OpKind::Await { .. } => 0,
     }
 }

@@ -53,6 +53,7 @@ fn arrivals_on(cell: &mut Cell, messages: &[(Kind, u32, u32, u64)]) -> Vec<Momen
             bytes,
             kind,
             carrier: None,
+            port: 0,
         };
         cell.send(0, envelope, &mut queue);
     }

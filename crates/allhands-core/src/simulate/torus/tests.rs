@@ -77,6 +77,7 @@ fn run_on(
             bytes,
             kind: Kind::Message,
             carrier: carrier(number),
+            port: 0,
         };
         sent += usize::from(torus.send(0, message, &mut queue).is_some());
     }

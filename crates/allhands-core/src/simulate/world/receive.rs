@@ -64,9 +64,9 @@ impl<N: Network, O: Observer> World<'_, N, O> {
         bytes: u64,
     ) -> Moment {
         self.observer.takes_in(rank, receive.ticket);
-        let end_ps = self.occupy(rank, Work::Receive { from, bytes });
+        let end_ps = self.occupy(rank, Some(receive.ticket), Work::Receive { from, bytes });
         match receive.combines {
-            true => self.occupy(rank, Work::Reduce { bytes }),
+            true => self.occupy(rank, Some(receive.ticket), Work::Reduce { bytes }),
             false => end_ps,
         }
     }
@@ -75,7 +75,7 @@ impl<N: Network, O: Observer> World<'_, N, O> {
     pub(super) fn take_got(&mut self, rank: u32, ticket: u32, bytes: u64) -> Moment {
         self.observer.takes_in(rank, ticket);
         match self.plans[rank as usize].ops[ticket as usize].kind {
-            OpKind::GetReduce { .. } => self.occupy(rank, Work::Reduce { bytes }),
+            OpKind::GetReduce { .. } => self.occupy(rank, Some(ticket), Work::Reduce { bytes }),
             _ => self.queue.now_ps(),
         }
     }

@@ -1,0 +1,85 @@
+//! What Q 4 prints of puts, rails and copies: single numbers and thresholds.
+
+use super::super::Entry;
+use super::entry;
+use super::testbed::{RailsUsed, Testbed};
+use allhands_core::call::Collective;
+use allhands_core::machine::Nodes;
+
+const KB: u64 = 1024;
+
+/// Long enough that nothing but bandwidth counts.
+const LONG_BYTES: u64 = KB * KB;
+
+/// All of them.
+///
+/// # Errors
+/// If something cannot be simulated.
+pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
+    let apart = || (2, Nodes::even(2, 1));
+    let put_us =
+        |rails, bytes| testbed.algorithm_us((Collective::Gather, "direct"), apart(), rails, bytes);
+    let both_ways_us = |rails| {
+        let exchange = (Collective::Alltoall, "pairwise");
+        testbed.algorithm_us(exchange, apart(), rails, LONG_BYTES)
+    };
+    let by_interface_us = |bytes| {
+        let pair = (2, Nodes::one());
+        testbed.algorithm_us((Collective::Gather, "direct"), pair, RailsUsed::Both, bytes)
+    };
+    let by_memory_us = |bytes| {
+        let (gather, pair) = ((Collective::Gather, "shared-memory"), (2, Nodes::one()));
+        testbed.algorithm_us(gather, pair, RailsUsed::Both, bytes)
+    };
+    let gain = both_ways_us(RailsUsed::One)? / both_ways_us(RailsUsed::Both)?;
+    let striped =
+        first(|bytes| Ok(put_us(RailsUsed::Both, bytes)? < put_us(RailsUsed::One, bytes)?))?;
+    let beaten = first(|bytes| Ok(by_memory_us(bytes)? > by_interface_us(bytes)?))?;
+    let crowded = first(|bytes| Ok(testbed.copies_us(4, bytes)? > by_interface_us(bytes)?))?;
+    Ok(vec![
+        // Q says that it varies from 2 to 2.77 µs: the middle.
+        entry(
+            "4.1",
+            "put of 4 B",
+            "µs",
+            2.385,
+            put_us(RailsUsed::Both, 4)?,
+            true,
+        ),
+        entry("4.1", "both ways, 1 MB", "rails 2 by 1", 2.0, gain, false),
+        entry(
+            "4.1",
+            "striped",
+            "from bytes",
+            KB as f64,
+            striped as f64,
+            true,
+        ),
+        entry(
+            "4.2",
+            "shared memory wins to",
+            "bytes",
+            2.0 * KB as f64,
+            beaten as f64 / 2.0,
+            true,
+        ),
+        entry(
+            "4.2",
+            "4 copies win to",
+            "bytes",
+            128.0 * KB as f64,
+            crowded as f64 / 2.0,
+            false,
+        ),
+    ])
+}
+
+/// The first power of two, up to 4 MB, for which something holds; 8 MB if there is none.
+fn first(holds: impl Fn(u64) -> anyhow::Result<bool>) -> anyhow::Result<u64> {
+    for exponent in 3..=22 {
+        if holds(1 << exponent)? {
+            return Ok(1 << exponent);
+        }
+    }
+    Ok(1 << 23)
+}

@@ -1,0 +1,142 @@
+//! The simulated testbed: four nodes of four ranks with two rails (Q 6), and what is timed there.
+
+use crate::command::simulate::machine::{Job, Machine};
+use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::call::{Call, Collective};
+use allhands_core::choose::{Policy, Question, choose};
+use allhands_core::machine::Nodes;
+use allhands_core::schedule::{Builder, Layout, Plan, Schedule, Shape, Units};
+use anyhow::{Context, anyhow};
+
+/// Who is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// What the policy `qsnet` takes: Q's best.
+    Qsnet,
+    /// What the policy `elan` takes: Quadrics' library.
+    Elan,
+    /// An algorithm with parameters.
+    Algorithm(&'static str, &'static str),
+}
+
+/// The testbed with both rails, and with one.
+pub struct Testbed {
+    both: Machine,
+    one: Machine,
+}
+
+/// How many rails are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RailsUsed {
+    /// One.
+    One,
+    /// Both.
+    Both,
+}
+
+/// Up to this size `elan_gather` uses one rail: beyond it its messages are Tports', which stripe (Q 3.1).
+const ONE_RAIL_UP_TO_BYTES: u64 = 4096;
+
+impl Testbed {
+    /// The testbed, of the built-in machine.
+    ///
+    /// # Errors
+    /// What is wrong with its file.
+    pub fn new() -> anyhow::Result<Testbed> {
+        Ok(Testbed {
+            both: Machine::find("multirail-smp")?,
+            one: Machine::find("multirail-smp")?.on_one_rail(),
+        })
+    }
+
+    /// The time of a call of 16 ranks with blocks of `bytes` bytes, in microseconds.
+    ///
+    /// # Errors
+    /// If the policy or the algorithm does not serve the call.
+    pub fn call_us(&self, who: Who, collective: Collective, bytes: u64) -> anyhow::Result<f64> {
+        let (nodes, call) = (Nodes::even(4, 4), Call::new(collective, 16));
+        let policy = match who {
+            Who::Qsnet => Policy::Qsnet,
+            Who::Elan => Policy::Elan,
+            Who::Algorithm(name, parameters) => Policy::Fixed {
+                name: name.to_string(),
+                parameters: parameters.to_string(),
+            },
+        };
+        let choice = choose(&policy, &Question::new(call, bytes), &|_, _, _| 0.0);
+        let choice = choice.map_err(|error| anyhow!("{error}"))?;
+        let one =
+            who == Who::Elan && collective != Collective::Alltoall && bytes <= ONE_RAIL_UP_TO_BYTES;
+        let rails = if one { RailsUsed::One } else { RailsUsed::Both };
+        self.time_us(choice.algorithm, &choice.shape.on(nodes), rails, bytes)
+    }
+
+    /// The time of an algorithm among `ranks` ranks on some nodes, with root 0, in microseconds.
+    ///
+    /// # Errors
+    /// If there is no such algorithm, or it cannot be run.
+    pub fn algorithm_us(
+        &self,
+        (collective, name): (Collective, &str),
+        (ranks, nodes): (u32, Nodes),
+        rails: RailsUsed,
+        bytes: u64,
+    ) -> anyhow::Result<f64> {
+        let found = algorithm::find(collective, name);
+        let algorithm = found.with_context(|| format!("there is no {collective} {name}"))?;
+        let shape = algorithm.shape(Call::new(collective, ranks), "")?.on(nodes);
+        self.time_us(algorithm, &shape, rails, bytes)
+    }
+
+    fn time_us(
+        &self,
+        algorithm: &Algorithm,
+        shape: &Shape,
+        rails: RailsUsed,
+        bytes: u64,
+    ) -> anyhow::Result<f64> {
+        self.schedules_us(&algorithm.world(shape), shape, rails, bytes)
+    }
+
+    fn schedules_us(
+        &self,
+        schedules: &[Schedule],
+        shape: &Shape,
+        rails: RailsUsed,
+        bytes: u64,
+    ) -> anyhow::Result<f64> {
+        let layout = Layout::regular(shape.call.collective, bytes as usize);
+        let lower = |schedule| Plan::lower(schedule, &shape.call, &layout, 1);
+        let plans: Result<Vec<Plan>, _> = schedules.iter().map(lower).collect();
+        let machine = match rails {
+            RailsUsed::One => &self.one,
+            RailsUsed::Both => &self.both,
+        };
+        let job = Job {
+            algorithm: "",
+            plans: &plans?,
+            nodes: &shape.nodes,
+        };
+        Ok(machine.outcome(job)?.completion_ps() as f64 / 1e6)
+    }
+
+    /// The time in which `ranks` ranks of one node each copy `bytes` bytes to a section of shared memory (Q 4.2's k-memcpy), in
+    /// microseconds.
+    ///
+    /// # Errors
+    /// None, as long as the machine is right.
+    pub fn copies_us(&self, ranks: u32, bytes: u64) -> anyhow::Result<f64> {
+        // Any call whose ranks have a vector each.
+        let shape = algorithm::find(Collective::Scan, "linear")
+            .context("there is no linear scan")?
+            .shape(Call::new(Collective::Scan, ranks), "")?;
+        let schedule = |rank| {
+            let mut b = Builder::new(shape.clone(), rank, 1, false);
+            let (input, section) = (b.input(), b.window(Units::Slots, 1));
+            b.copy(input, section);
+            b.finish()
+        };
+        let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
+        self.schedules_us(&schedules, &shape, RailsUsed::Both, bytes)
+    }
+}

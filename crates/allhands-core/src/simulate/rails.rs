@@ -1,0 +1,422 @@
+//! A multi-rail cluster of SMP nodes: ranks of a node share its memory and its network interfaces, one for each rail.
+//!
+//! ```text
+//! rank ─ post ─▶ bus of (node, rail) ─ latency ─▶ bus of (node, rail) ─ take ─▶ rank      a message, a put to another node
+//! rank ─ copy ─▶ memory of the node                                                     a put, a get on the own node
+//! ```
+//!
+//! A message between ranks is an RDMA write, also on a node, where it goes out and in again by the same interface (Q 4.2: copying
+//! through the NIC). It goes by one rail,
+//! which its sender and its port say; from a length on, in equal parts by all. A bus has one transfer at a
+//! time, out or in. What ranks of a node do to each other's windows their processors do, and share the memory's bandwidth in it. Flags on a node are seen a little later.
+//!
+//! Hardware broadcast: of all messages of a step with [`BROADCAST_PORT`] one is made, which leaves its sender's bus once and
+//! comes to every node once; there each receiver copies it while it comes in.
+//!
+//! Source: Q 3.1, 4, 6, 7.1.
+
+mod memory;
+#[cfg(test)]
+mod tests;
+
+use super::network::{Envelope, Event, Kind, Network, Task, Work};
+use super::queue::{Moment, Queue};
+use super::time::Linear;
+use crate::machine::Nodes;
+use crate::schedule::{BROADCAST_PORT, Plan, Space};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use memory::Memory;
+
+/// What everything takes on a multi-rail cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RailTimes {
+    /// Rails: interfaces of each node.
+    pub rails: u32,
+    /// From this length on, in bytes, a message goes in equal parts by all rails.
+    pub stripe_from_bytes: u64,
+    /// For a processor to hand a message to an interface.
+    pub post_ps: u64,
+    /// From the sender's bus to the receiver's.
+    pub latency_ps: u64,
+    /// How long a message, or its part, has a bus, at each end.
+    pub bus: Linear,
+    /// For a processor to see that a message is there.
+    pub take_ps: u64,
+    /// For other ranks of the node to see a flag.
+    pub flag_ps: u64,
+    /// For a processor to copy, alone.
+    pub copy: Linear,
+    /// For how long a copied byte has the node's memory, in femtoseconds, if the rank's window and result fit the cache …
+    pub cached_byte_fs: u64,
+    /// … and if it does not.
+    pub uncached_byte_fs: u64,
+    /// What the cache of a processor holds, in bytes.
+    pub cache_bytes: u64,
+    /// For a processor to combine.
+    pub reduce: Linear,
+}
+
+/// A hardware broadcast.
+#[derive(Clone, Debug)]
+struct Cast {
+    /// When its sender's processor has handed it over.
+    ready_ps: Moment,
+    bytes: u64,
+    /// When its first byte leaves the sender's bus, and when its last.
+    leaves_ps: [Moment; 2],
+    /// Its receivers so far, and the first message to each node.
+    receivers: BTreeSet<u32>,
+    to_node: BTreeMap<u32, u32>,
+}
+
+/// What the network knows of a message under way.
+#[derive(Clone, Debug, Default)]
+struct Passage {
+    ranks: (u32, u32),
+    /// Parts that have not come yet.
+    parts: u32,
+    /// When the last of those that have come will be there.
+    there_ps: Moment,
+    /// For the part of each rail, how long it has a bus.
+    taken_ps: Vec<u64>,
+    /// Messages of the same broadcast to other ranks of the receiver's node: they are there with it.
+    with: Vec<u32>,
+}
+
+/// Messages between two ranks, in order.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    /// When the last one is there of which that is known, and of all before it.
+    last_ps: Moment,
+    /// Those behind it, with the moment at which one is there, if that is known.
+    waiting: VecDeque<(u32, Option<Moment>)>,
+}
+
+/// The first byte of a part of a message comes to its receiver's bus.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    number: u32,
+    rail: u32,
+}
+
+/// A multi-rail cluster of SMP nodes.
+#[derive(Clone, Debug)]
+pub struct Rails {
+    times: RailTimes,
+    /// The node of each rank.
+    node_of: Vec<u32>,
+    /// Whether the window and the result of each rank fit its cache.
+    cached: Vec<bool>,
+    /// When the bus of each (node, rail) is free again.
+    buses: Vec<Moment>,
+    /// The memory of each node.
+    memory: Vec<Memory>,
+    /// The last broadcast of each rank.
+    casts: Vec<Option<Cast>>,
+    /// The last put of each rank to another node: the receiver, and when it was handed over.
+    puts: Vec<Option<(u32, Moment)>>,
+    under_way: Vec<Passage>,
+    lines: BTreeMap<(u32, u32), Line>,
+}
+
+impl Rails {
+    /// A cluster in which nothing is under way; how large windows and results are, the plans say.
+    #[must_use]
+    pub fn new(plans: &[Plan], nodes: &Nodes, times: RailTimes) -> Rails {
+        let ranks = plans.len() as u32;
+        let sizes = nodes.innermost(ranks);
+        let node = |(node, size): (usize, &u32)| vec![node as u32; *size as usize];
+        let fits = |plan: &Plan| {
+            let bytes = |space: Space| plan.space_bytes[space.index()] as u64;
+            bytes(Space::Window) + bytes(Space::Output) < times.cache_bytes
+        };
+        Rails {
+            node_of: sizes.iter().enumerate().flat_map(node).collect(),
+            cached: plans.iter().map(fits).collect(),
+            buses: vec![0; sizes.len() * times.rails as usize],
+            memory: sizes.iter().map(|size| Memory::new(*size)).collect(),
+            casts: vec![None; plans.len()],
+            puts: vec![None; plans.len()],
+            under_way: Vec::new(),
+            lines: BTreeMap::new(),
+            times,
+        }
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.node_of[rank as usize]
+    }
+
+    fn on_one_node(&self, a: u32, b: u32) -> bool {
+        self.node(a) == self.node(b)
+    }
+
+    /// Takes the bus of (node, rail) for `taken_ps` as soon as it is free, not before `at_ps`; gives when.
+    fn take_bus(&mut self, node: u32, rail: u32, at_ps: Moment, taken_ps: u64) -> Moment {
+        let bus = &mut self.buses[(node * self.times.rails + rail) as usize];
+        let start_ps = at_ps.max(*bus);
+        *bus = start_ps + taken_ps;
+        start_ps
+    }
+
+    /// How long a copy takes that starts at `start_ps`: what the processor needs for it, or until the node's memory has served
+    /// it.
+    fn copies_ps(&mut self, rank: u32, start_ps: Moment, bytes: u64) -> u64 {
+        let byte_fs = match self.cached[rank as usize] {
+            true => self.times.cached_byte_fs,
+            false => self.times.uncached_byte_fs,
+        };
+        let served_ps = (bytes * byte_fs).div_ceil(1000);
+        let memory = &mut self.memory[self.node_of[rank as usize] as usize];
+        memory.copy(start_ps, self.times.copy.of(bytes), served_ps) - start_ps
+    }
+
+    /// What a message costs its sender's processor: to hand it over, and where it lies in several runs, to do so for each, or to
+    /// copy them together first, whichever takes less.
+    fn posts_ps(&mut self, rank: u32, task: &Task, bytes: u64) -> u64 {
+        let (post_ps, more) = (self.times.post_ps, u64::from(task.runs.saturating_sub(1)));
+        if more * post_ps > self.times.copy.of(bytes) {
+            return post_ps + self.copies_ps(rank, task.start_ps, bytes);
+        }
+        (more + 1) * post_ps
+    }
+
+    /// The rails by which a message goes, and how long each part has a bus. Short ones are multiplexed, by rank and port.
+    fn parts(&self, from: u32, port: u8, bytes: u64) -> Vec<(u32, u64)> {
+        let (rails, bus) = (u64::from(self.times.rails), self.times.bus);
+        if port == BROADCAST_PORT || bytes < self.times.stripe_from_bytes || rails == 1 {
+            let rail = match port {
+                BROADCAST_PORT => 0,
+                _ => (from + u32::from(port)) % self.times.rails,
+            };
+            return vec![(rail, bus.of(bytes))];
+        }
+        let part = |rail| (bytes * (rail + 1) / rails) - (bytes * rail / rails);
+        let parts = (0..rails).map(|rail| (rail as u32, bus.of(part(rail))));
+        parts.collect()
+    }
+
+    /// Keeps a message as the newest between its ranks.
+    fn keep(&mut self, message: Envelope, parts: &[(u32, u64)]) {
+        let ranks = (message.from, message.to);
+        let least = message.number as usize + 1;
+        if self.under_way.len() < least {
+            self.under_way.resize(least, Passage::default());
+        }
+        let passage = &mut self.under_way[message.number as usize];
+        passage.taken_ps.clear();
+        passage.taken_ps.resize(self.times.rails as usize, 0);
+        for (rail, ps) in parts {
+            passage.taken_ps[*rail as usize] = *ps;
+        }
+        passage.with.clear();
+        passage.parts = parts.len() as u32;
+        (passage.ranks, passage.there_ps) = (ranks, 0);
+        let line = self.lines.entry(ranks).or_default();
+        line.waiting.push_back((message.number, None));
+    }
+
+    /// Says that a message will be there at `at_ps`; so then are those behind it that were only waiting for it.
+    fn there(&mut self, number: u32, at_ps: Moment, queue: &mut Queue<Event<Part>>) {
+        let ranks = self.under_way[number as usize].ranks;
+        let line = self.lines.entry(ranks).or_default();
+        if let Some(own) = line.waiting.iter_mut().find(|(other, _)| *other == number) {
+            own.1 = Some(at_ps);
+        }
+        while let Some(&(first, Some(there_ps))) = line.waiting.front() {
+            line.last_ps = there_ps.max(line.last_ps);
+            queue.push(line.last_ps, Event::Arrived(first));
+            line.waiting.pop_front();
+        }
+    }
+
+    /// Sends the parts of a message out; gives when the first byte leaves, and when the last has left.
+    fn leave(
+        &mut self,
+        at_ps: Moment,
+        message: Envelope,
+        parts: &[(u32, u64)],
+        queue: &mut Queue<Event<Part>>,
+    ) -> [Moment; 2] {
+        let (node, number) = (self.node(message.from), message.number);
+        let by_loop_back = message.port != BROADCAST_PORT && self.node(message.to) == node;
+        let mut leaves_ps = [Moment::MAX, at_ps];
+        for &(rail, taken_ps) in parts {
+            let start_ps = self.take_bus(node, rail, at_ps, taken_ps);
+            let [first_ps, last_ps] = leaves_ps;
+            leaves_ps = [first_ps.min(start_ps), last_ps.max(start_ps + taken_ps)];
+            // An interface does not take in what it still sends.
+            let from_ps = if by_loop_back {
+                start_ps + taken_ps
+            } else {
+                start_ps
+            };
+            let come_ps = from_ps + self.times.latency_ps;
+            queue.push(come_ps, Event::Inside(Part { number, rail }));
+        }
+        leaves_ps
+    }
+
+    /// Whether a message that is handed over at `at_ps` is one more of its sender's last broadcast.
+    fn goes_with(&self, (from, to): (u32, u32), bytes: u64, at_ps: Moment) -> bool {
+        let last = self.casts[from as usize].as_ref();
+        last.is_some_and(|cast| {
+            cast.ready_ps == at_ps && cast.bytes == bytes && !cast.receivers.contains(&to)
+        })
+    }
+
+    /// A message of a broadcast: the first leaves, and the first to a node comes there. Gives when it has left.
+    fn broadcast(
+        &mut self,
+        at_ps: Moment,
+        message: Envelope,
+        parts: &[(u32, u64)],
+        queue: &mut Queue<Event<Part>>,
+    ) -> Moment {
+        let (number, from, to, bytes) = (message.number, message.from, message.to, message.bytes);
+        let node = self.node(to);
+        if !self.goes_with((from, to), bytes, at_ps) {
+            self.casts[from as usize] = Some(Cast {
+                ready_ps: at_ps,
+                bytes,
+                leaves_ps: self.leave(at_ps, message, parts, queue),
+                receivers: BTreeSet::from([to]),
+                to_node: BTreeMap::from([(node, number)]),
+            });
+        } else if let Some(cast) = &mut self.casts[from as usize] {
+            cast.receivers.insert(to);
+            if let Some(first) = cast.to_node.get(&node) {
+                self.under_way[*first as usize].with.push(number);
+            } else {
+                cast.to_node.insert(node, number);
+                for &(rail, _) in parts {
+                    let come_ps = cast.leaves_ps[0] + self.times.latency_ps;
+                    queue.push(come_ps, Event::Inside(Part { number, rail }));
+                }
+            }
+        }
+        let cast = self.casts[from as usize].as_ref();
+        cast.map_or(at_ps, |cast| cast.leaves_ps[1])
+    }
+}
+
+impl Network for Rails {
+    type Event = Part;
+
+    const GOES_BY_TASKS: bool = true;
+
+    /// As if nobody else used the node's memory; see [`Rails::busy_ps`](Network::busy_ps).
+    fn takes_ps(&self, rank: u32, work: Work) -> u64 {
+        let times = &self.times;
+        match work {
+            Work::Put { to: peer, bytes } | Work::Get { from: peer, bytes }
+                if self.on_one_node(rank, peer) =>
+            {
+                times.copy.of(bytes)
+            }
+            Work::Notify { to } if self.on_one_node(rank, to) => 0,
+            Work::Send { .. } | Work::Put { .. } | Work::Get { .. } | Work::Notify { .. } => {
+                times.post_ps
+            }
+            Work::Receive { .. } => times.take_ps,
+            Work::Copy { bytes } => times.copy.of(bytes),
+            Work::Reduce { bytes } => times.reduce.of(bytes),
+        }
+    }
+
+    fn busy_ps(&mut self, rank: u32, task: Task) -> u64 {
+        let (start_ps, cast) = (task.start_ps, task.port == BROADCAST_PORT);
+        let alone_ps = self.takes_ps(rank, task.work);
+        match task.work {
+            Work::Put { to: peer, bytes } | Work::Get { from: peer, bytes }
+                if self.on_one_node(rank, peer) =>
+            {
+                self.copies_ps(rank, start_ps, bytes)
+            }
+            Work::Copy { bytes } => self.copies_ps(rank, start_ps, bytes),
+            // Of a broadcast the first message alone is handed over.
+            Work::Send { to, bytes } if cast && self.goes_with((rank, to), bytes, start_ps) => 0,
+            Work::Put { to, bytes } => {
+                let busy_ps = self.posts_ps(rank, &task, bytes);
+                self.puts[rank as usize] = Some((to, start_ps + busy_ps));
+                busy_ps
+            }
+            Work::Send { bytes, .. } => self.posts_ps(rank, &task, bytes),
+            // A put says with itself that it is there (Q 7.1).
+            Work::Notify { to } if self.puts[rank as usize] == Some((to, start_ps)) => 0,
+            // A broadcast is copied while it comes in.
+            Work::Receive { bytes, .. } if cast => {
+                let copies_ps = self.copies_ps(rank, start_ps, bytes);
+                alone_ps + copies_ps.saturating_sub(self.times.bus.of(bytes))
+            }
+            Work::Receive { bytes, .. } if task.runs > 1 => {
+                alone_ps + self.copies_ps(rank, start_ps + alone_ps, bytes)
+            }
+            Work::Receive { .. } | Work::Get { .. } | Work::Notify { .. } | Work::Reduce { .. } => {
+                alone_ps
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        at_ps: Moment,
+        message: Envelope,
+        queue: &mut Queue<Event<Part>>,
+    ) -> Option<Moment> {
+        let Envelope {
+            number,
+            from,
+            to,
+            bytes,
+            port,
+            kind,
+            ..
+        } = message;
+        let parts = match kind {
+            Kind::Message => self.parts(from, port, bytes),
+            Kind::Put | Kind::Request | Kind::Answer
+                if bytes > 0 && !self.on_one_node(from, to) =>
+            {
+                self.parts(from, port, bytes)
+            }
+            Kind::Put | Kind::Request | Kind::Answer | Kind::Notice => Vec::new(),
+        };
+        self.keep(message, &parts);
+        if parts.is_empty() {
+            let there_ps = match (self.on_one_node(from, to), kind) {
+                (true, Kind::Notice) => at_ps + self.times.flag_ps,
+                (true, Kind::Message | Kind::Put | Kind::Request | Kind::Answer) => at_ps,
+                (false, Kind::Notice) => at_ps + self.times.latency_ps + self.times.take_ps,
+                (false, Kind::Message | Kind::Put | Kind::Request | Kind::Answer) => {
+                    at_ps + self.times.latency_ps
+                }
+            };
+            self.there(number, there_ps, queue);
+            return Some(at_ps);
+        }
+        if port == BROADCAST_PORT {
+            return Some(self.broadcast(at_ps, message, &parts, queue));
+        }
+        Some(self.leave(at_ps, message, &parts, queue)[1])
+    }
+
+    fn happen(&mut self, Part { number, rail }: Part, queue: &mut Queue<Event<Part>>) {
+        let passage = &self.under_way[number as usize];
+        let (to, taken_ps) = (passage.ranks.1, passage.taken_ps[rail as usize]);
+        let node = self.node(to);
+        let there_ps = self.take_bus(node, rail, queue.now_ps(), taken_ps) + taken_ps;
+        let passage = &mut self.under_way[number as usize];
+        passage.parts -= 1;
+        passage.there_ps = passage.there_ps.max(there_ps);
+        if passage.parts > 0 {
+            return;
+        }
+        let (there_ps, with) = (passage.there_ps, core::mem::take(&mut passage.with));
+        for number in core::iter::once(number).chain(with) {
+            self.there(number, there_ps, queue);
+        }
+    }
+}

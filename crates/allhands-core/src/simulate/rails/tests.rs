@@ -1,0 +1,171 @@
+//! Exact times: one message, striped, multiplexed, by loop-back; copies, alone and crowded; a hardware broadcast.
+
+use super::super::{Outcome, simulate};
+use super::*;
+use crate::algorithm;
+use crate::call::{Call, Collective};
+use crate::schedule::{Builder, Layout};
+
+const TIMES: RailTimes = RailTimes {
+    rails: 2,
+    stripe_from_bytes: 1024,
+    post_ps: 100,
+    latency_ps: 1000,
+    bus: linear(50, 1000),
+    take_ps: 30,
+    flag_ps: 20,
+    copy: linear(10, 500),
+    cached_byte_fs: 200,
+    uncached_byte_fs: 2000,
+    cache_bytes: 1 << 20,
+    reduce: linear(0, 0),
+};
+
+const fn linear(fixed_ps: u64, per_byte_fs: u64) -> Linear {
+    Linear {
+        fixed_ps,
+        per_byte_fs,
+    }
+}
+
+/// A gather to rank 0 with blocks of `bytes` bytes.
+fn gather(name: &str, nodes: &str, ranks: u32, bytes: usize, times: RailTimes) -> Outcome {
+    let found = algorithm::find(Collective::Gather, name).expect("it is there");
+    let call = Call::new(Collective::Gather, ranks);
+    let shape = found.shape(call, "").expect("the default is right");
+    let build = |b: &mut Builder| (found.build)(b);
+    run(
+        &shape.on(nodes.parse().expect("nodes")),
+        bytes,
+        times,
+        build,
+    )
+}
+
+/// What every rank builds, with blocks of `bytes` bytes.
+fn run(
+    shape: &crate::schedule::Shape,
+    bytes: usize,
+    times: RailTimes,
+    build: impl Fn(&mut Builder),
+) -> Outcome {
+    let (call, parts) = (shape.call, shape.call.ranks);
+    let layout = Layout::regular(call.collective, bytes);
+    let plan = |rank| {
+        let mut b = Builder::new(shape.clone(), rank, parts, false);
+        build(&mut b);
+        Plan::lower(&b.finish(), &call, &layout, 1).expect("it can be lowered")
+    };
+    let plans: Vec<Plan> = (0..call.ranks).map(plan).collect();
+    let mut rails = Rails::new(&plans, &shape.nodes, times);
+    simulate(&plans, &mut rails).expect("it ends")
+}
+
+const ONE_RAIL: RailTimes = RailTimes { rails: 1, ..TIMES };
+
+#[test]
+fn a_message_is_handed_over_has_two_buses_and_is_taken() {
+    let outcome = gather("direct", "2x1", 2, 100, TIMES);
+    assert_eq!(outcome.ends_ps, [100 + 1000 + 150 + 30, 100 + 150]);
+}
+
+#[test]
+fn a_long_message_goes_in_equal_parts_by_all_rails() {
+    let end_ps = |bytes, times| gather("direct", "2x1", 2, bytes, times).completion_ps();
+    assert_eq!(end_ps(1023, TIMES), 100 + 1000 + 1073 + 30);
+    assert_eq!(end_ps(1024, TIMES), 100 + 1000 + 562 + 30);
+    // Of an odd length one part is longer.
+    assert_eq!(end_ps(2001, TIMES), 100 + 1000 + 1051 + 30);
+    assert_eq!(end_ps(2000, ONE_RAIL), 100 + 1000 + 2050 + 30);
+}
+
+#[test]
+fn short_messages_are_multiplexed_and_share_what_there_is() {
+    // Ranks 1 and 2 are on one node and send to the only rank of another.
+    let outcome = gather("direct", "1,2", 3, 100, TIMES);
+    assert_eq!(outcome.ends_ps, [1100 + 150 + 30 + 30, 250, 250]);
+    let outcome = gather("direct", "1,2", 3, 100, ONE_RAIL);
+    assert_eq!(outcome.ends_ps, [1250 + 150 + 30, 250, 400]);
+}
+
+#[test]
+fn by_loop_back_a_message_has_the_same_bus_twice() {
+    let end_ps = |bytes| gather("direct", "one", 2, bytes, TIMES).completion_ps();
+    assert_eq!(end_ps(100), 100 + 150 + 1000 + 150 + 30);
+    assert_eq!(end_ps(4000), 100 + 2050 + 1000 + 2050 + 30);
+}
+
+#[test]
+fn a_put_on_a_node_is_a_copy_and_a_flag() {
+    let outcome = gather("shared-memory", "one", 2, 100, TIMES);
+    // In, seen, and out again.
+    assert_eq!(outcome.ends_ps, [60 + 20 + 60, 60]);
+    let elsewhere = gather("shared-memory", "2x1", 2, 100, TIMES);
+    // The flag comes with the put.
+    assert_eq!(elsewhere.ends_ps[0], 100 + 1000 + 150 + 60);
+}
+
+#[test]
+fn copies_on_a_node_share_its_memory() {
+    let slow = RailTimes {
+        cached_byte_fs: 1000,
+        ..TIMES
+    };
+    let outcome = gather("shared-memory", "one", 4, 100, slow);
+    // Four copies of 100 bytes one after another, then one of 300.
+    assert_eq!(outcome.ends_ps, [400 + 20 + 300, 200, 300, 400]);
+    let uncached = RailTimes {
+        cache_bytes: 0,
+        ..TIMES
+    };
+    let outcome = gather("shared-memory", "one", 2, 100, uncached);
+    assert_eq!(outcome.ends_ps, [400 + 20 + 200, 400]);
+}
+
+/// Rank 0 sends to all others what `send` says, and they receive it.
+fn to_all(ranks: u32, nodes: &str, bytes: usize, times: RailTimes, ports: &[u32]) -> Outcome {
+    let found = algorithm::find(Collective::Broadcast, "one-to-all").expect("it is there");
+    let call = Call::new(Collective::Broadcast, ranks);
+    let shape = found.shape(call, "").expect("the default is right");
+    run(
+        &shape.on(nodes.parse().expect("nodes")),
+        bytes,
+        times,
+        |b| {
+            let data = if b.rank() == 0 { b.input() } else { b.output() };
+            for &port in ports {
+                b.port(port);
+                match b.rank() {
+                    0 => (1..ranks).for_each(|to| b.send(to, data)),
+                    _ => b.recv(0, data),
+                }
+            }
+        },
+    )
+}
+
+#[test]
+fn of_a_hardware_broadcast_one_message_leaves() {
+    let port = u32::from(BROADCAST_PORT);
+    let outcome = to_all(5, "2,3", 100, TIMES, &[port]);
+    let there_ps = 100 + 1000 + 150 + 30;
+    assert_eq!(
+        outcome.ends_ps,
+        [250, there_ps, there_ps, there_ps, there_ps]
+    );
+    assert_eq!(outcome.messages, 4);
+    // Two one after another.
+    let outcome = to_all(3, "1,2", 100, TIMES, &[port, port]);
+    assert_eq!(outcome.ends_ps, [400, 1400 + 30, 1400 + 30]);
+}
+
+#[test]
+fn messages_between_two_ranks_come_in_order() {
+    let unstriped = RailTimes {
+        stripe_from_bytes: u64::MAX,
+        ..TIMES
+    };
+    // The second has a rail of its own, and is there first, but for its place in the line.
+    let outcome = to_all(2, "2x1", 5000, unstriped, &[0, 1]);
+    assert_eq!(outcome.ends_ps[1], 100 + 1000 + 5050 + 100 + 30);
+}
