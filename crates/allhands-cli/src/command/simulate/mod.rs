@@ -367,20 +367,12 @@ fn simulated(
         .checks()
         .then(|| Checker::new(&call, &parts, &plans, &layout));
     let mut recorder: Option<Recorder> = outputs.recorder();
-    let watch = outputs.watch();
     let job = Job {
         algorithm: algorithm.name,
         plans: &plans,
         nodes: &shape.nodes,
     };
-    let run = match (&mut checker, &mut recorder) {
-        // Nobody looks on, and that costs nothing.
-        (None, None) => machine.simulate(job, &mut (), watch)?,
-        (checker, recorder) => {
-            let mut both = (checker.as_mut(), recorder.as_mut());
-            machine.simulate(job, &mut both, watch)?
-        }
-    };
+    let run = observed(machine, job, (&mut checker, &mut recorder), outputs)?;
     if let Some(checker) = checker {
         let right = checker.finish(&call, &parts, &layout);
         right.map_err(|failure| Wrong(format!("{}: {failure}", what())))?;
@@ -409,6 +401,22 @@ fn simulated(
         links: outputs.links.then(|| outputs::link_records(&run)),
     };
     Ok((record, run))
+}
+
+/// Runs a job while those look on that are there.
+fn observed(
+    machine: &Machine,
+    job: Job<'_>,
+    (checker, recorder): (&mut Option<Checker>, &mut Option<Recorder>),
+    outputs: &Outputs,
+) -> anyhow::Result<Run> {
+    let watch = outputs.watch();
+    if checker.is_none() && recorder.is_none() {
+        // Nobody looks on, and that costs nothing.
+        return machine.simulate(job, &mut (), watch);
+    }
+    let mut both = (checker.as_mut(), recorder.as_mut());
+    machine.simulate(job, &mut both, watch)
 }
 
 /// The most memory that this program has had, where the system says.
