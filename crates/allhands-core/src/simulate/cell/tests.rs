@@ -139,6 +139,22 @@ fn transfers_share_a_segment_only_where_two_rings_do_not_suffice() {
 }
 
 #[test]
+fn who_finds_no_ring_waits_for_the_first_to_end() {
+    // The command bus takes one request a cycle, so each is a cycle behind the one before.
+    let both = [(Kind::Put, 0, 6, 128), (Kind::Put, 2, 7, 128)];
+    let two = [short_ps(128, 3), short_ps(128, 5) + CYCLE_PS];
+    assert_eq!(arrivals(&both), two);
+    // The third goes over a segment of both, in the same direction: it starts when the first is over.
+    let shares = (Kind::Put, 4, 5, 128);
+    let waits = [two[0], two[1], short_ps(128, 5) + REQUEST_PS];
+    assert_eq!(arrivals(&[both[0], both[1], shares]), waits);
+    // One elsewhere waits for nobody, and has its turn on the command bus before SPE 2.
+    let apart = (Kind::Put, 1, 3, 128);
+    let free = [two[0], two[1] + CYCLE_PS, short_ps(128, 1) + CYCLE_PS];
+    assert_eq!(arrivals(&[both[0], both[1], apart]), free);
+}
+
+#[test]
 fn a_port_is_shared_by_turns() {
     // All other SPEs get a kilobyte from SPE 0: its port sends 7 KB, and all are done near the end, by their turns.
     let gets: Vec<_> = (1..8).map(|spe| (Kind::Answer, 0, spe, 1024)).collect();
