@@ -43,6 +43,8 @@ struct Times {
 
 /// The files of the machines that are built in.
 const BUILT_IN: [(&str, &str); 6] = [
+    ("hockney", include_str!("../../../machines/hockney.toml")),
+    ("loggp", include_str!("../../../machines/loggp.toml")),
     ("cell", include_str!("../../../machines/cell.toml")),
     (
         "cell-blade",
@@ -56,8 +58,6 @@ const BUILT_IN: [(&str, &str); 6] = [
         "roadrunner",
         include_str!("../../../machines/roadrunner.toml"),
     ),
-    ("hockney", include_str!("../../../machines/hockney.toml")),
-    ("loggp", include_str!("../../../machines/loggp.toml")),
 ];
 
 /// The most that a time may be, in the unit of its name: an hour, in microseconds.

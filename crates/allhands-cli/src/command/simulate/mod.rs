@@ -85,6 +85,9 @@ struct Record {
 /// Simulates everything and prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
+    for &ranks in &arguments.ranks.0 {
+        machine.admits(ranks)?;
+    }
     let mut out: Box<dyn Write> = match &arguments.json {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
@@ -97,7 +100,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     )?;
     let mut records = Vec::new();
     for &ranks in &arguments.ranks.0 {
-        machine.admits(ranks)?;
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, call)?;
         for &bytes in &arguments.bytes {
