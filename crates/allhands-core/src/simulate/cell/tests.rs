@@ -1,6 +1,11 @@
 //! Times on Cells, exactly: of single transfers, of such that share a way and such that do not, and of many.
 
 use super::*;
+use crate::algorithm;
+use crate::call::Call;
+use crate::machine::Nodes;
+use crate::schedule::{Layout, Plan};
+use crate::simulate::simulate;
 use alloc::vec::Vec;
 
 const ISSUE_PS: u64 = 12_500;
@@ -293,4 +298,43 @@ fn the_same_calls_take_the_same_time() {
     let first = arrivals(&messages);
     assert!(first.iter().all(|at| *at < Moment::MAX));
     assert_eq!(first, arrivals(&messages));
+}
+
+/// Windows, gets and notifications of all algorithms, inside a blade and between blades.
+#[test]
+fn every_algorithm_ends_and_always_alike() {
+    let level = Level {
+        ranks: 16,
+        latency_ps: 1_000_000,
+        gap: linear(100_000, 1000),
+        to_helper: false,
+    };
+    for algorithm in algorithm::all() {
+        for ranks in [5, 12, 20] {
+            let shape = algorithm.shape(Call::new(algorithm.collective, ranks), "");
+            let nodes = Nodes::samples(ranks).pop().expect("there is one");
+            let shape = shape.expect("the default is right").on(nodes);
+            if algorithm.admits(&shape).is_err() {
+                continue;
+            }
+            let layout = Layout::regular(algorithm.collective, 100);
+            let lower = |s| Plan::lower(s, &shape.call, &layout, 8).expect("it can be lowered");
+            let plans: Vec<Plan> = algorithm.world(&shape).iter().map(lower).collect();
+            let run = || {
+                let levels = Vec::from([level]);
+                let mut cell = Cell::new(
+                    ranks,
+                    Hardware {
+                        levels,
+                        ..hardware()
+                    },
+                );
+                let outcome = simulate(&plans, &mut cell);
+                let outcome = outcome.unwrap_or_else(|e| panic!("{algorithm:?} {ranks}: {e}"));
+                assert!(cell.inbound.iter().all(Vec::is_empty), "{algorithm:?}");
+                outcome
+            };
+            assert_eq!(run(), run(), "{algorithm:?} {ranks}");
+        }
+    }
 }
