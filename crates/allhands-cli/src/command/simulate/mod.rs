@@ -110,17 +110,8 @@ struct Record {
 /// Simulates everything and prints it.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
-    let nodes = match &machine.nodes {
-        Some(own) => {
-            ensure!(
-                arguments.nodes == Nodes::one() || arguments.nodes == *own,
-                "the machine has nodes {own} and --nodes says {}; right would be one of both",
-                arguments.nodes
-            );
-            own
-        }
-        None => &arguments.nodes,
-    };
+    let nodes = nodes(arguments, &machine)?;
+    let numbers = numbers(arguments, &machine, nodes)?;
     let mut out: Box<dyn Write> = match &arguments.json {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
@@ -132,16 +123,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
     )?;
     let (mut records, mut is_right) = (Vec::new(), true);
-    let numbers = match &arguments.ranks {
-        Some(ranks) => ranks.0.clone(),
-        None => vec![machine.ranks().unwrap_or(8)],
-    };
-    if let Some(torus) = arguments.torus {
-        numbers.iter().try_for_each(|&ranks| torus.check(ranks))?;
-    }
     for &ranks in &numbers {
-        machine.admits(ranks)?;
-        nodes.check(ranks)?;
         let call = call(arguments, ranks)?;
         let candidates = candidates(arguments, (&machine, nodes), call)?;
         shows_one_run(arguments, &numbers, &candidates)?;
@@ -178,6 +160,33 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Which ranks share a node: the machine says it, or the user.
+fn nodes<'a>(arguments: &'a Arguments, machine: &'a Machine) -> anyhow::Result<&'a Nodes> {
+    let Some(own) = &machine.nodes else {
+        return Ok(&arguments.nodes);
+    };
+    ensure!(
+        arguments.nodes == Nodes::one() || arguments.nodes == *own,
+        "the machine has nodes {own} and --nodes says {}; right would be one of both",
+        arguments.nodes
+    );
+    Ok(own)
+}
+
+/// The numbers of ranks, all of which are there.
+fn numbers(arguments: &Arguments, machine: &Machine, nodes: &Nodes) -> anyhow::Result<Vec<u32>> {
+    let numbers = match &arguments.ranks {
+        Some(ranks) => ranks.0.clone(),
+        None => vec![machine.ranks().unwrap_or(8)],
+    };
+    for &ranks in &numbers {
+        machine.admits(ranks)?;
+        nodes.check(ranks)?;
+        arguments.torus.map_or(Ok(()), |torus| torus.check(ranks))?;
+    }
+    Ok(numbers)
 }
 
 /// What shows one run alone is asked for one run alone.

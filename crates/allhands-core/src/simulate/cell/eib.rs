@@ -82,33 +82,41 @@ impl Eib {
 
     /// Grants the first request that can go, beginning with whose turn it is; of each turn only the oldest can.
     pub(super) fn grant(&mut self) -> Option<Grant> {
-        for step in 0..TURNS as u8 {
-            let turn = (self.next + step) % TURNS as u8;
-            if self.waiting & 1 << turn == 0 {
-                continue;
+        let from_next = u16::MAX << self.next;
+        for mut turns in [self.waiting & from_next, self.waiting & !from_next] {
+            while turns != 0 {
+                let turn = turns.trailing_zeros() as u8;
+                turns &= turns - 1;
+                let grant = self.asks_first(turn).and_then(|first| self.way(first));
+                if let Some(grant) = grant {
+                    self.take(turn, &grant);
+                    return Some(grant);
+                }
             }
-            let asking = &mut self.asking[usize::from(turn)];
-            let Some(first) = asking.front().copied() else {
-                continue;
-            };
-            if self.sending & 1 << first.from != 0 || self.receiving & 1 << first.to != 0 {
-                continue;
-            }
-            let Some(grant) = route(&self.rings, first) else {
-                continue;
-            };
-            asking.pop_front();
-            if asking.is_empty() {
-                self.waiting &= !(1 << turn);
-            }
-            self.next = (turn + 1) % TURNS as u8;
-            self.take(&grant);
-            return Some(grant);
         }
         None
     }
 
-    fn take(&mut self, grant: &Grant) {
+    fn asks_first(&self, turn: u8) -> Option<Asking> {
+        self.asking[usize::from(turn)].front().copied()
+    }
+
+    /// What a request would be granted, if its ports and a ring are free.
+    fn way(&self, asking: Asking) -> Option<Grant> {
+        let ports = self.sending >> asking.from | self.receiving >> asking.to;
+        if ports & 1 != 0 {
+            return None;
+        }
+        route(&self.rings, asking)
+    }
+
+    fn take(&mut self, turn: u8, grant: &Grant) {
+        let asking = &mut self.asking[usize::from(turn)];
+        asking.pop_front();
+        if asking.is_empty() {
+            self.waiting &= !(1 << turn);
+        }
+        self.next = (turn + 1) % TURNS as u8;
         self.sending |= 1 << grant.from;
         self.receiving |= 1 << grant.to;
         let ring = &mut self.rings[usize::from(grant.ring)];

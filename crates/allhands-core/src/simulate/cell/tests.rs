@@ -1,6 +1,11 @@
 //! Times on Cells, exactly: of single transfers, of such that share a way and such that do not, and of many.
 
 use super::*;
+use crate::algorithm;
+use crate::call::Call;
+use crate::machine::Nodes;
+use crate::schedule::{Layout, Plan};
+use crate::simulate::simulate;
 use alloc::vec::Vec;
 
 const ISSUE_PS: u64 = 12_500;
@@ -142,6 +147,22 @@ fn transfers_share_a_segment_only_where_two_rings_do_not_suffice() {
 }
 
 #[test]
+fn who_finds_no_ring_waits_for_the_first_to_end() {
+    // The command bus takes one request a cycle, so each is a cycle behind the one before.
+    let both = [(Kind::Put, 0, 6, 128), (Kind::Put, 2, 7, 128)];
+    let two = [short_ps(128, 3), short_ps(128, 5) + CYCLE_PS];
+    assert_eq!(arrivals(&both), two);
+    // The third goes over a segment of both, in the same direction: it starts when the first is over.
+    let shares = (Kind::Put, 4, 5, 128);
+    let waits = [two[0], two[1], short_ps(128, 5) + REQUEST_PS];
+    assert_eq!(arrivals(&[both[0], both[1], shares]), waits);
+    // One elsewhere waits for nobody, and has its turn on the command bus before SPE 2.
+    let apart = (Kind::Put, 1, 3, 128);
+    let free = [two[0], two[1] + CYCLE_PS, short_ps(128, 1) + CYCLE_PS];
+    assert_eq!(arrivals(&[both[0], both[1], apart]), free);
+}
+
+#[test]
 fn a_port_is_shared_by_turns() {
     // All other SPEs get a kilobyte from SPE 0: its port sends 7 KB, and all are done near the end, by their turns.
     let gets: Vec<_> = (1..8).map(|spe| (Kind::Answer, 0, spe, 1024)).collect();
@@ -280,4 +301,43 @@ fn the_same_calls_take_the_same_time() {
     let first = arrivals(&messages);
     assert!(first.iter().all(|at| *at < Moment::MAX));
     assert_eq!(first, arrivals(&messages));
+}
+
+/// Windows, gets and notifications of all algorithms, inside a blade and between blades.
+#[test]
+fn every_algorithm_ends_and_always_alike() {
+    let level = Level {
+        ranks: 16,
+        latency_ps: 1_000_000,
+        gap: linear(100_000, 1000),
+        to_helper: false,
+    };
+    for algorithm in algorithm::all() {
+        for ranks in [5, 12, 20] {
+            let shape = algorithm.shape(Call::new(algorithm.collective, ranks), "");
+            let nodes = Nodes::samples(ranks).pop().expect("there is one");
+            let shape = shape.expect("the default is right").on(nodes);
+            if algorithm.admits(&shape).is_err() {
+                continue;
+            }
+            let layout = Layout::regular(algorithm.collective, 100);
+            let lower = |s| Plan::lower(s, &shape.call, &layout, 8).expect("it can be lowered");
+            let plans: Vec<Plan> = algorithm.world(&shape).iter().map(lower).collect();
+            let run = || {
+                let levels = Vec::from([level]);
+                let mut cell = Cell::new(
+                    ranks,
+                    Hardware {
+                        levels,
+                        ..hardware()
+                    },
+                );
+                let outcome = simulate(&plans, &mut cell);
+                let outcome = outcome.unwrap_or_else(|e| panic!("{algorithm:?} {ranks}: {e}"));
+                assert!(cell.inbound.iter().all(Vec::is_empty), "{algorithm:?}");
+                outcome
+            };
+            assert_eq!(run(), run(), "{algorithm:?} {ranks}");
+        }
+    }
 }

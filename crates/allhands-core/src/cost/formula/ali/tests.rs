@@ -148,79 +148,75 @@ fn the_terms_on_one_cell_are_those_of_the_tables() {
     ]);
 }
 
+/// A line for two Cells, asked for 16 SPEs and the vector.
+fn on_two(
+    (table, name, x): (u32, &str, u32),
+    inner: [f64; 3],
+    outer: [f64; 3],
+    work: f64,
+    congested: f64,
+) -> Expected {
+    let mut terms = [0.0; 12];
+    terms[4..7].copy_from_slice(&inner);
+    terms[7..10].copy_from_slice(&outer);
+    terms[10] = work;
+    terms[11] = congested;
+    (find(table, name, Cells::Two, false), 16, x, terms)
+}
+
 #[test]
 fn the_terms_on_two_cells_are_those_of_the_tables() {
     let m = VECTOR;
     // The sum of 2^k parts of 16 for k < 3, and half of the vector.
     let (seven, half) = (m * 7.0 / 16.0, m / 2.0);
-    let case = |table, name, x, inner: [f64; 3], outer: [f64; 3], work, congested| {
-        let mut terms = [0.0; 12];
-        terms[4..7].copy_from_slice(&inner);
-        terms[7..10].copy_from_slice(&outer);
-        terms[10] = work;
-        terms[11] = congested;
-        (find(table, name, Cells::Two, false), 16, x, terms)
-    };
     let (whole, halves) = ([1.0, m, 1.0], [2.0, m, 2.0]);
     let twice = [6.0, 2.0 * seven, 6.0];
     hold(&[
-        case(
-            1,
-            "recursive doubling",
-            0,
+        on_two(
+            (1, "recursive doubling", 0),
             [0.0, 0.0, 3.0],
             [0.0, 0.0, 1.0],
             0.0,
             0.0,
         ),
-        case(2, "binomial opt", 0, [3.0, 3.0 * m, 3.0], whole, 0.0, 0.0),
-        case(
-            2,
-            "segmented binomial",
-            0,
+        on_two((2, "binomial opt", 0), [3.0, 3.0 * m, 3.0], whole, 0.0, 0.0),
+        on_two(
+            (2, "segmented binomial", 0),
             [3.0, 1.5 * m, 3.0],
             halves,
             0.0,
             half,
         ),
-        case(
-            2,
-            "hybrid segmented binomial",
-            0,
+        on_two(
+            (2, "hybrid segmented binomial", 0),
             [4.0, 2.0 * m, 4.0],
             whole,
             0.0,
             0.0,
         ),
         // m, 2m and 4m and twice the whole inside, and 8m between.
-        case(
-            3,
-            "hybrid",
-            3,
+        on_two(
+            (3, "hybrid", 3),
             [5.0, 39.0 * m, 5.0],
             [1.0, 8.0 * m, 1.0],
             0.0,
             8.0 * m,
         ),
-        case(
-            4,
-            "reduce-scatter, gather",
-            0,
+        on_two(
+            (4, "reduce-scatter, gather", 0),
             twice,
             halves,
             seven + half,
             half,
         ),
-        case(
-            5,
-            "reduce-scatter, allgather",
-            0,
+        on_two(
+            (5, "reduce-scatter, allgather", 0),
             twice,
             halves,
             seven + half,
             2.0 * half,
         ),
-        case(5, "hybridA", 3, [5.0, 5.0 * m, 5.0], whole, 4.0 * m, m),
+        on_two((5, "hybridA", 3), [5.0, 5.0 * m, 5.0], whole, 4.0 * m, m),
     ]);
 }
 
