@@ -237,6 +237,9 @@ const ONE_RAIL: &str = "Q 3.1; up to 4 KB on one rail";
 
 /// `qsnet`: the fastest of Q's algorithms on four nodes of four processors with two rails (Q 7); other collectives as
 /// [`MPICH_2005`].
+///
+/// Among four nodes Bruck's algorithm on two ports sends the same messages as the direct one, so it is the one on a single port,
+/// with two steps of one striped message, that can be faster.
 pub const QSNET: &[Rule] = &[
     rule(
         Collective::Gather,

@@ -32,7 +32,7 @@ use memory::Memory;
 /// What everything takes on a multi-rail cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RailTimes {
-    /// Rails: interfaces of each node.
+    /// Rails: interfaces of each node, one or more.
     pub rails: u32,
     /// From this length on, in bytes, a message goes in equal parts by all rails.
     pub stripe_from_bytes: u64,
@@ -123,10 +123,14 @@ pub struct Rails {
 
 impl Rails {
     /// A cluster in which nothing is under way; how large windows and results are, the plans say.
+    ///
+    /// # Panics
+    /// If there is no rail, or, later, if the nodes are not those of as many ranks ([`Nodes::check`] says so before).
     #[must_use]
     pub fn new(plans: &[Plan], nodes: &Nodes, times: RailTimes) -> Rails {
         let ranks = plans.len() as u32;
         let sizes = nodes.innermost(ranks);
+        assert!(times.rails > 0, "a node without rails");
         let node = |(node, size): (usize, &u32)| vec![node as u32; *size as usize];
         let fits = |plan: &Plan| {
             let bytes = |space: Space| plan.space_bytes[space.index()] as u64;

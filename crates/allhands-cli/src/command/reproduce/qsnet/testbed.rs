@@ -34,7 +34,8 @@ pub enum RailsUsed {
     Both,
 }
 
-/// Up to this size `elan_gather` uses one rail: beyond it its messages are Tports', which stripe (Q 3.1).
+/// Up to this size `elan_gather` uses one rail: beyond it its messages are Tports', which stripe (Q 3.1). `elan_alltoall` has both
+/// at any size, as Q 1 says that there is a multi-rail one now; on one rail it would be slower still.
 const ONE_RAIL_UP_TO_BYTES: u64 = 4096;
 
 impl Testbed {
