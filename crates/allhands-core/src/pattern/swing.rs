@@ -6,7 +6,7 @@
 /// The partner of `position` on a ring of `n`, a power of two, in step `step`; the other way round if `mirrored`.
 #[must_use]
 pub fn partner(n: u32, position: u32, step: u32, mirrored: bool) -> u32 {
-    let forward = (position % 2 == 0) != mirrored;
+    let forward = position.is_multiple_of(2) != mirrored;
     let by = if forward { rho(step) } else { -rho(step) };
     (i64::from(position) + by).rem_euclid(i64::from(n)) as u32
 }
