@@ -78,7 +78,8 @@ impl Subject {
         let shape = algorithm
             .shape(call, setting)
             .expect("a registered setting")
-            .with(algorithm.fabrics());
+            .with(algorithm.fabrics())
+            .on_torus(algorithm.tori(ranks).pop().flatten());
         // The strictest operator that it admits, as in `verify`.
         let commutative = !(algorithm.ordered)(&shape);
         let call = Call {

@@ -40,7 +40,8 @@ fn every_algorithm_round_trips() {
                         let shape = algorithm
                             .shape(call, setting)
                             .expect("a registered setting")
-                            .with(algorithm.fabrics());
+                            .with(algorithm.fabrics())
+                            .on_torus(algorithm.tori(ranks).pop().flatten());
                         if algorithm.admits(&shape).is_err() {
                             continue;
                         }

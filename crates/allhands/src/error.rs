@@ -92,6 +92,9 @@ pub enum Error {
     /// Nodes that are not those of the communicator's ranks.
     #[error(transparent)]
     Nodes(#[from] allhands_core::machine::NodesError),
+    /// A torus that is not that of the communicator's ranks.
+    #[error(transparent)]
+    Torus(#[from] allhands_core::machine::TorusError),
     /// There is no thread that could take calls further in the background.
     #[error("the progress thread could not be started: {0}")]
     ProgressThread(String),
@@ -123,6 +126,7 @@ impl Error {
             | Error::Layout { .. }
             | Error::Choice(_)
             | Error::Nodes(_)
+            | Error::Torus(_)
             | Error::Arrival { .. } => true,
             Error::NoRanks | Error::ProgressThread(_) | Error::Policy(_) | Error::Transport(_) => {
                 false

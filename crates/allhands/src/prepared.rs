@@ -98,9 +98,10 @@ impl Prepared {
             "" => self.algorithm.name.to_string(),
             parameters => format!("{}:{parameters}", self.algorithm.name),
         };
-        match self.shape.nodes == Nodes::one() {
-            true => name,
-            false => format!("{name} on nodes {}", self.shape.nodes),
+        match (self.shape.nodes == Nodes::one(), self.shape.torus) {
+            (true, None) => name,
+            (_, Some(torus)) => format!("{name} on torus {torus}"),
+            (false, None) => format!("{name} on nodes {}", self.shape.nodes),
         }
     }
 }

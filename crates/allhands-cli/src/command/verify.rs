@@ -234,22 +234,8 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
             }
         }
     }
-    let on = arguments
-        .torus
-        .or(arguments.machine.as_ref().map(|machine| machine.torus));
-    if let (true, Some(torus)) = (cases.is_empty(), on) {
-        anyhow::bail!(
-            "none of these algorithms asks for a torus and serves {torus}; allhands list says which do"
-        );
-    }
-    if cases.is_empty()
-        && let Some(nodes) = &arguments.nodes
-    {
-        arguments
-            .ranks
-            .0
-            .iter()
-            .try_for_each(|&ranks| nodes.check(ranks))?;
+    if cases.is_empty() {
+        why_none(arguments)?;
     }
     // The largest first, so that the cores end together.
     cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
@@ -264,6 +250,21 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
         (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
         (true, false) => vec![0],
     }
+}
+
+/// Names what is wrong with the torus or the nodes, if that is why there is nothing to prove.
+fn why_none(arguments: &Arguments) -> anyhow::Result<()> {
+    let machine = arguments.machine.as_ref().map(|machine| machine.torus);
+    if let Some(torus) = arguments.torus.or(machine) {
+        anyhow::bail!(
+            "none of these algorithms asks for a torus and serves {torus}; allhands list says which do"
+        );
+    }
+    if let Some(nodes) = &arguments.nodes {
+        let mut ranks = arguments.ranks.0.iter();
+        ranks.try_for_each(|&ranks| nodes.check(ranks))?;
+    }
+    Ok(())
 }
 
 /// A call everywhere where an algorithm is to be proved.

@@ -20,3 +20,4 @@ pub mod math;
 pub mod multiplying;
 pub mod permutation;
 pub mod spanning_trees;
+pub mod swing;

@@ -97,6 +97,7 @@ fn every_algorithm_ends_and_always_alike() {
                 let shape = shape.expect("a registered setting is right");
                 let nodes = Nodes::samples(ranks).pop().expect("there is one");
                 let shape = shape.on(nodes);
+                let shape = shape.on_torus(algorithm.tori(ranks).pop().flatten());
                 if algorithm.admits(&shape).is_err() {
                     continue;
                 }

@@ -8,7 +8,7 @@ use crate::transport::node::{Buffers, Port, Stamp};
 use crate::transport::{Signature, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Nodes, Torus};
 use allhands_core::progress::Status;
 use allhands_core::schedule::{Layout, Shape};
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub(super) struct Inner {
     pub(super) crowded: bool,
     /// Which ranks share a node, or are to be taken as if they did.
     pub(super) nodes: Nodes,
+    pub(super) torus: Option<Torus>,
     pub(super) next_window: u64,
 }
 
@@ -113,6 +114,8 @@ impl Inner {
             true => shape.on(self.nodes.clone()),
             false => shape,
         };
+        let on_torus = algorithm.requires.contains(&Requirement::Torus);
+        let shape = shape.on_torus(self.torus.filter(|_| on_torus));
         Ok((algorithm, shape))
     }
 

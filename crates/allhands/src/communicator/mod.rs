@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
 use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
@@ -42,6 +42,7 @@ impl Communicator {
             policy,
             crowded,
             nodes: Nodes::one(),
+            torus: None,
             next_window: 0,
         };
         Communicator {
@@ -131,6 +132,29 @@ impl Communicator {
     #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.inner.take().nodes.clone()
+    }
+
+    /// Says where the ranks are on a mesh or torus, for algorithms that ask for one (`torus-trees`, `hamiltonian`,
+    /// `line-broadcast`, `multi-dimensional-ring`, `swing`), or that they are on none; every rank must say the same.
+    ///
+    /// At first they are on none. [`Communicator::split`] keeps it where the new ranks are a rectangle in the old order.
+    ///
+    /// # Errors
+    /// [`Error::Torus`] if it has another number of ranks.
+    pub fn set_torus(&self, torus: Option<Torus>) -> Result<(), Error> {
+        if let Some(torus) = torus {
+            torus.check(self.size as u32)?;
+        }
+        let mut inner = self.inner.take();
+        inner.torus = torus;
+        inner.cache = PlanCache::new();
+        Ok(())
+    }
+
+    /// Where the ranks are on a mesh or torus, if that is said.
+    #[must_use]
+    pub fn torus(&self) -> Option<Torus> {
+        self.inner.take().torus
     }
 
     /// Sets what the ranks have agreed on.

@@ -5,6 +5,7 @@ use super::workload::Workload;
 use allhands::{Communicator, Error, Max, Min, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
+use allhands_core::machine::Torus;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub struct Cell {
     pub bytes: usize,
     /// The lengths of blocks around it.
     pub spread: Spread,
+    /// Where the ranks are taken to be on a mesh or torus.
+    pub torus: Option<Torus>,
     /// Whether every iteration has new buffers.
     pub fresh: bool,
 }
@@ -149,6 +152,10 @@ fn total_bytes(cell: &Cell) -> usize {
 /// One rank's part: iterations until rank 0 says that the time is up.
 fn run_rank(cell: &Cell, comm: &Communicator, budget: Duration) -> Samples {
     let mut samples = Samples::default();
+    if let Err(error) = comm.set_torus(cell.torus) {
+        samples.failure = Some(error.to_string());
+        return samples;
+    }
     let begin = Instant::now();
     let ended = iterate(cell, comm, &mut samples, &|iteration| {
         iteration < WARM_UP + LEAST || (iteration < WARM_UP + MOST && begin.elapsed() < budget)
@@ -245,6 +252,7 @@ mod tests {
             root: 0,
             bytes: 8,
             spread: Spread::Regular,
+            torus: None,
             fresh: false,
         };
         let failure = Some("rank 1 got a wrong result".to_string());

@@ -13,6 +13,7 @@ use crate::{names, output};
 use allhands::launch::Nodes;
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Torus;
 use cell::{Cell, Record};
 use indicatif::{ProgressBar, ProgressStyle};
 use spread::Spread;
@@ -37,6 +38,7 @@ use std::time::{Duration, Instant};
 ///   allhands bench alltoall --layout random:1
 ///   allhands bench --transport shm -n 64 --time 60
 ///   allhands bench allreduce --transport shm -n 8 --nodes 2x4
+///   allhands bench broadcast -n 8 --torus 4x2 --algorithm torus-trees
 ///   allhands bench limit -n 2,8
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -72,6 +74,10 @@ pub struct Arguments {
     /// Pretend nodes, with --transport shm: 2x4 is two of four ranks each
     #[arg(long, value_name = "NODESxRANKS")]
     nodes: Option<Nodes>,
+
+    /// Pretend a mesh or torus of all ranks, for algorithms that ask for one: 4x2 (a mesh below 512 nodes), 4x2x2:torus, 4x2:x
+    #[arg(long)]
+    torus: Option<Torus>,
 
     /// Every registered setting of each algorithm, not its default alone
     #[arg(long)]
@@ -303,6 +309,9 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
             arguments.root,
             ranks - 1
         );
+        if let Some(torus) = arguments.torus {
+            torus.check(ranks)?;
+        }
         for &collective in &collectives {
             let sizes = if collective == Collective::Barrier {
                 vec![0]
@@ -321,7 +330,8 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
             for bytes in sizes {
                 let mut row = Vec::new();
                 for (algorithm, parameters) in candidates(arguments, collective)? {
-                    let shape = names::shape(algorithm, call, &parameters)?;
+                    let shape =
+                        names::shape(algorithm, call, &parameters)?.on_torus(arguments.torus);
                     if algorithm.admits(&shape).is_err() {
                         continue;
                     }
@@ -332,6 +342,7 @@ fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
                         root,
                         bytes,
                         spread: arguments.layout,
+                        torus: arguments.torus,
                         fresh: arguments.fresh,
                     };
                     let held = memory::of_call(algorithm, &shape, bytes);

@@ -40,6 +40,7 @@ impl Request {
             root: 0,
             bytes: self.bytes,
             spread: Spread::Regular,
+            torus: None,
             fresh: false,
         })
     }

@@ -4,11 +4,7 @@
 //! later ones still come. The path ends at rank 0, where there always is one that does.
 //!
 //! ```text
-//! 3x3 mesh      2 ─▶ 5 ─▶ 8
-//!               ▲         ▼
-//!               1 ◀─ 4   7          the sums; the results go back from 0
-//!                    ▲    ▼
-//!               0 ◀─ 3 …  6         (which of the paths it is, the pattern says)
+//! 3x3 mesh      sums: 2 ─▶ 1 ─▶ 4 ─▶ 5 ─▶ 8 ─▶ 7 ─▶ 6 ─▶ 3 ─▶ 0      results: the way back
 //! ```
 //!
 //! Source: B 3.1.

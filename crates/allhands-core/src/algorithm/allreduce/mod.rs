@@ -10,12 +10,14 @@ pub mod hierarchical;
 pub mod hybrid_a;
 pub mod hybrid_b;
 pub mod line_broadcast;
+pub mod multi_dimensional_ring;
 pub mod rabenseifner;
 pub mod recursive_doubling;
 pub mod reduce_broadcast;
 pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
 pub mod shared_memory;
+pub mod swing;
 pub mod torus_trees;
 
 use super::Algorithm;
@@ -39,4 +41,6 @@ pub const ALL: &[&Algorithm] = &[
     &torus_trees::ALGORITHM,
     &hamiltonian::ALGORITHM,
     &line_broadcast::ALGORITHM,
+    &multi_dimensional_ring::ALGORITHM,
+    &swing::ALGORITHM,
 ];

@@ -5,10 +5,7 @@
 //! The root is rank 0, in a corner, so that no rank has children on both sides.
 //!
 //! ```text
-//! 3x3 mesh      0 ◀─ 1 ◀─ 2
-//!               ▲    ▲    ▲
-//!               .    4    5          the sums (3, in the root's column, is a child of 4); the results go back
-//!                    ▲    ▲
+//! 3x3 mesh      sums: 6 ─▶ 7     3 ─▶ 4     8 ─▶ 5 ─▶ 2     7 ─▶ 4 ─▶ 1     2 ─▶ 1 ─▶ 0     results: each the way back
 //! ```
 //!
 //! Source: B 3.1, figure 2(a).

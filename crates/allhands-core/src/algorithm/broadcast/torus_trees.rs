@@ -6,9 +6,8 @@
 //! `deposit=on` a message goes to the last rank of a line and leaves copies on the way; only where it turns, a rank sends.
 //!
 //! ```text
-//! 3x3 mesh, root 0     stream x: 0 ─▶ 1 ─▶ 2          stream y: 0 ─▶ 3 ─▶ 6
-//!                                    ▼    ▼                       ▼    ▼
-//!                                3 ◀ 4    5                       4    7   ─▶ 8, and from 4 up to 1, from 5 to 2
+//! 3x3 mesh, root 0      stream x: 0 ─▶ 1 ─▶ 2     1 ─▶ 4 ─▶ 7     2 ─▶ 5 ─▶ 8     4 ─▶ 3     7 ─▶ 6
+//!                       stream y: 0 ─▶ 3 ─▶ 6     3 ─▶ 4 ─▶ 5     6 ─▶ 7 ─▶ 8     4 ─▶ 1     5 ─▶ 2
 //! ```
 //!
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.

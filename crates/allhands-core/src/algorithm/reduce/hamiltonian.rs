@@ -5,13 +5,8 @@
 //! no path ends at the root, it ends as near as can be, and the last rank sends the sums on to the root.
 //!
 //! ```text
-//! 4x3 mesh, root 0      3 ─▶ 7 ─▶ 11          half of the vector this way, from 1 to 0;
-//!                       ▲         ▼           the other half backwards, from 4 to 0
-//!                       2 ◀─ 6   10
-//!                            ▲    ▼
-//!                       1 ─▶ 5    9
-//!                                 ▼
-//!                       0 ◀─ 4 ◀─ 8
+//! 4x3 mesh, root 0      4 ─▶ 8 ─▶ 9 ─▶ 5 ─▶ 6 ─▶ 10 ─▶ 11 ─▶ 7 ─▶ 3 ─▶ 2 ─▶ 1 ─▶ 0      half of the vector
+//!                       1 ─▶ 2 ─▶ 3 ─▶ 7 ─▶ 11 ─▶ 10 ─▶ 6 ─▶ 5 ─▶ 9 ─▶ 8 ─▶ 4 ─▶ 0      the other half
 //! ```
 //!
 //! Source: B 3.1, figure 2(b).

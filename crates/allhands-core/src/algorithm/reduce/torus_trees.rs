@@ -4,9 +4,8 @@
 //! goes on, so no packet can be left on the nodes that it passes; and a rank where lines meet has several to combine.
 //!
 //! ```text
-//! 3x3 mesh, root 0     stream x: 0 ◀─ 1 ◀─ 2
-//!                                    ▲    ▲
-//!                                3 ▶ 4    5       and below likewise
+//! 3x3 mesh, root 0      stream x: 6 ─▶ 7     3 ─▶ 4     8 ─▶ 5 ─▶ 2     7 ─▶ 4 ─▶ 1     2 ─▶ 1 ─▶ 0
+//!                       stream y: 2 ─▶ 5     1 ─▶ 4     8 ─▶ 7 ─▶ 6     5 ─▶ 4 ─▶ 3     6 ─▶ 3 ─▶ 0
 //! ```
 //!
 //! Source: B 3.1, figure 2(a).

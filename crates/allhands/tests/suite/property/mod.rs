@@ -6,7 +6,7 @@ mod serial;
 use allhands::{Communicator, LogicalAnd, Max, Ordered, Sum};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
-use allhands_core::machine::Nodes;
+use allhands_core::machine::{Nodes, Torus};
 use proptest::prelude::{Strategy, any};
 
 /// Whether a few cases are enough, as the whole suite runs elsewhere: in every build but one of `cargo xtask test`, which
@@ -97,11 +97,22 @@ impl Case {
         }
     }
 
+    /// The torus on which the ranks are taken to be, for an algorithm that asks for one.
+    fn torus(&self) -> Option<Torus> {
+        let mut tori = self.algorithm.tori(self.ranks as u32);
+        let chosen = mix(self.root as u64, self.kind as u64, self.elements as u64);
+        tori.swap_remove((chosen % tori.len() as u64) as usize)
+    }
+
     /// Makes the call on this rank, with the others, and compares what it gets.
     pub fn check(&self, comm: &Communicator) -> Result<(), String> {
         let nodes = self.nodes();
         if comm.nodes() != nodes {
             comm.set_nodes(nodes).map_err(|error| error.to_string())?;
+        }
+        if comm.torus() != self.torus() {
+            let said = comm.set_torus(self.torus());
+            said.map_err(|error| error.to_string())?;
         }
         let checked = match self.kind {
             Kind::SumOfU64 => call::check::<u64, _>(self, comm, |x| x, &Sum),
@@ -196,5 +207,9 @@ fn is_ordered(case: &Case) -> bool {
         ..Call::new(case.collective(), case.ranks as u32)
     };
     let shape = case.algorithm.shape(call, case.setting);
-    shape.is_ok_and(|shape| case.algorithm.admits(&shape.on(case.nodes())).is_ok())
+    shape.is_ok_and(|shape| {
+        case.algorithm
+            .admits(&shape.on(case.nodes()).on_torus(case.torus()))
+            .is_ok()
+    })
 }
