@@ -43,6 +43,8 @@ struct Times {
     send_us: f64,
     receive_us: f64,
     copy_byte_ns: f64,
+    #[serde(default)]
+    reduce_us: f64,
     reduce_byte_ns: f64,
 }
 
@@ -104,6 +106,7 @@ impl Machine {
             ("send_us", times.send_us),
             ("receive_us", times.receive_us),
             ("copy_byte_ns", times.copy_byte_ns),
+            ("reduce_us", times.reduce_us),
             ("reduce_byte_ns", times.reduce_byte_ns),
         ])?;
         match &machine.network {
@@ -127,6 +130,16 @@ impl Machine {
             torus: Some(torus),
             ..self.clone()
         }
+    }
+
+    /// The same machine if its processors combined for nothing.
+    pub fn combining_for_nothing(&self) -> Machine {
+        let mut machine = self.clone();
+        (
+            machine.processor.reduce_us,
+            machine.processor.reduce_byte_ns,
+        ) = (0.0, 0.0);
+        machine
     }
 
     /// How many ranks it has, if that is said.
@@ -193,7 +206,7 @@ impl Machine {
             send: linear(times.send_us, 0.0),
             receive: linear(times.receive_us, 0.0),
             copy: linear(0.0, times.copy_byte_ns),
-            reduce: linear(0.0, times.reduce_byte_ns),
+            reduce: linear(times.reduce_us, times.reduce_byte_ns),
         }
     }
 }
