@@ -24,12 +24,17 @@ use std::process::ExitCode;
 ///   allhands reproduce bluegene --json bluegene.json
 ///   allhands reproduce cell --json cell.json
 ///   allhands reproduce qsnet --json qsnet.json
+///   allhands reproduce bluegene --table 4
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The paper
     #[arg(value_enum)]
     paper: Paper,
+
+    /// Only this table of the paper, by its number
+    #[arg(long)]
+    table: Option<u32>,
 
     /// Write a JSON array of {table, row, column, paper, ours, ratio, used_to_fit} ('-': standard output)
     #[arg(long, value_name = "FILE")]
@@ -93,7 +98,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         _ => Box::new(std::io::stdout().lock()),
     };
     let (entries, notes) = match arguments.paper {
-        Paper::Bluegene => (bluegene::run(&mut out)?, Vec::new()),
+        Paper::Bluegene => (bluegene::run(arguments.table, &mut out)?, Vec::new()),
         Paper::Cell => {
             let all = cell::reproduce()?;
             let notes = all.notes();

@@ -68,6 +68,8 @@ struct Times {
     send_us: Option<f64>,
     receive_us: Option<f64>,
     copy_byte_ns: f64,
+    #[serde(default)]
+    reduce_us: f64,
     reduce_byte_ns: f64,
 }
 
@@ -214,6 +216,16 @@ impl Machine {
         }
     }
 
+    /// The same machine if its processors combined for nothing.
+    pub fn combining_for_nothing(&self) -> Machine {
+        let mut machine = self.clone();
+        (
+            machine.processor.reduce_us,
+            machine.processor.reduce_byte_ns,
+        ) = (0.0, 0.0);
+        machine
+    }
+
     /// How many ranks it has, if that is said.
     pub fn ranks(&self) -> Option<u32> {
         match (&self.network, self.torus) {
@@ -355,7 +367,7 @@ impl Machine {
             send: overhead("send_us", times.send_us)?,
             receive: overhead("receive_us", times.receive_us)?,
             copy: linear(0.0, times.copy_byte_ns),
-            reduce: linear(0.0, times.reduce_byte_ns),
+            reduce: linear(times.reduce_us, times.reduce_byte_ns),
         })
     }
 }
@@ -366,6 +378,7 @@ impl Times {
             ("send_us", self.send_us.unwrap_or(0.0)),
             ("receive_us", self.receive_us.unwrap_or(0.0)),
             ("copy_byte_ns", self.copy_byte_ns),
+            ("reduce_us", self.reduce_us),
             ("reduce_byte_ns", self.reduce_byte_ns),
         ])
     }

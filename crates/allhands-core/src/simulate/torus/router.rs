@@ -96,6 +96,8 @@ pub(super) struct Router {
     over: u32,
     /// What a full packet takes, in chunks.
     slot: u16,
+    /// What a buffer holds, in chunks.
+    most: u16,
     adaptive: bool,
     queues: usize,
     hop_ps: u64,
@@ -136,6 +138,7 @@ impl Router {
             packets: Vec::new(),
             over: NONE,
             slot,
+            most: chunks(settings.buffer_bytes),
             adaptive: settings.adaptive,
             queues: settings.injection_queues as usize,
             hop_ps: settings.hop_ps,
@@ -377,6 +380,11 @@ impl Router {
         }
         let next = self.grid.neighbour(node, link) as usize * BUFFERS + link * CHANNELS;
         let room = |channel: usize| self.buffers[next + channel].room;
+        // What starts here leaves room for another packet that is under way.
+        let least = (chunks + self.slot).min(self.most);
+        if own >= OWN && room(0).max(room(1)) < least {
+            return None;
+        }
         if self.adaptive {
             let channel = usize::from(room(1) > room(0));
             if room(channel) >= chunks {

@@ -34,6 +34,8 @@ pub struct TorusFile {
     take_us: f64,
     take_byte_ns: f64,
     direct: Direct,
+    random: Random,
+    point_to_point: Packets,
     tree: Option<TreeFile>,
     interrupt: Option<InterruptFile>,
 }
@@ -51,6 +53,24 @@ enum Routing {
 struct Direct {
     /// The algorithms whose messages they are.
     algorithms: Vec<String>,
+    message_us: f64,
+}
+
+/// What packets take of processors.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Packets {
+    inject_us: f64,
+    inject_byte_ns: f64,
+    take_us: f64,
+    take_byte_ns: f64,
+}
+
+/// What messages take of algorithms that turn from peer to peer at random.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Random {
+    algorithms: Vec<String>,
     call_us: f64,
     message_us: f64,
     short_bytes: u64,
@@ -66,7 +86,6 @@ struct TreeFile {
     payload_mb_s: f64,
     call_us: f64,
     full_us: f64,
-    first_byte_ns: f64,
     convert_byte_ns: f64,
 }
 
@@ -74,7 +93,6 @@ struct TreeFile {
 #[serde(deny_unknown_fields)]
 struct InterruptFile {
     full_us: f64,
-    halving_us: f64,
 }
 
 impl TorusFile {
@@ -83,17 +101,22 @@ impl TorusFile {
     /// # Errors
     /// The first one that cannot.
     pub fn check(&self) -> anyhow::Result<()> {
-        let direct = &self.direct;
+        let (direct, random, packets) = (&self.direct, &self.random, &self.point_to_point);
         let mut times = vec![
             ("hop_ns", self.hop_ns),
             ("inject_us", self.inject_us),
             ("inject_byte_ns", self.inject_byte_ns),
             ("take_us", self.take_us),
             ("take_byte_ns", self.take_byte_ns),
-            ("direct.call_us", direct.call_us),
             ("direct.message_us", direct.message_us),
-            ("direct.short_byte_ns", direct.short_byte_ns),
-            ("direct.byte_ns", direct.byte_ns),
+            ("random.call_us", random.call_us),
+            ("random.message_us", random.message_us),
+            ("random.short_byte_ns", random.short_byte_ns),
+            ("random.byte_ns", random.byte_ns),
+            ("point_to_point.inject_us", packets.inject_us),
+            ("point_to_point.inject_byte_ns", packets.inject_byte_ns),
+            ("point_to_point.take_us", packets.take_us),
+            ("point_to_point.take_byte_ns", packets.take_byte_ns),
         ];
         let mut rates = vec![("payload_mb_s", self.payload_mb_s)];
         if let Some(tree) = &self.tree {
@@ -101,15 +124,11 @@ impl TorusFile {
             times.extend([
                 ("tree.call_us", tree.call_us),
                 ("tree.full_us", tree.full_us),
-                ("tree.first_byte_ns", tree.first_byte_ns),
                 ("tree.convert_byte_ns", tree.convert_byte_ns),
             ]);
         }
         if let Some(wires) = &self.interrupt {
-            times.extend([
-                ("interrupt.full_us", wires.full_us),
-                ("interrupt.halving_us", wires.halving_us),
-            ]);
+            times.extend([("interrupt.full_us", wires.full_us)]);
         }
         super::check_times(&times)?;
         for (name, value) in rates {
@@ -118,12 +137,12 @@ impl TorusFile {
                 "{name} = {value}: a rate, above 0 and up to {MOST}"
             );
         }
-        let growth = direct.growth;
+        let growth = random.growth;
         ensure!(
             (0.0..=100.0).contains(&growth),
-            "direct.growth = {growth}: from 0 to 100"
+            "random.growth = {growth}: from 0 to 100"
         );
-        ensure!(direct.peers > 0, "direct.peers = 0: 1 or more");
+        ensure!(random.peers > 0, "random.peers = 0: 1 or more");
         self.settings("8x8x8".parse()?, "", &Times::default())
             .check()?;
         Ok(())
@@ -165,14 +184,18 @@ impl TorusFile {
         let chunk_us = f64::from(self.packet_bytes.saturating_sub(self.header_bytes))
             / self.payload_mb_s
             / f64::from(self.packet_bytes / 32).max(1.0);
-        let direct = self.direct.algorithms.iter().any(|own| own == algorithm);
-        let (send, receive) = match direct {
-            true => [self.beginning(torus); 2].into(),
-            false => [times.send_us, times.receive_us]
-                .map(|us| fixed(us.unwrap_or(0.0)))
-                .into(),
+        let is = |list: &[String]| list.iter().any(|own| own == algorithm);
+        let (direct, random) = (is(&self.direct.algorithms), is(&self.random.algorithms));
+        let [send, receive] = match (direct, random) {
+            (_, true) => [self.beginning(torus); 2],
+            (true, false) => [fixed(self.direct.message_us); 2],
+            (false, false) => [times.send_us, times.receive_us].map(|us| fixed(us.unwrap_or(0.0))),
         };
-        let call_us = if direct { self.direct.call_us } else { 0.0 };
+        let packets = match direct || random {
+            true => &self.packets(),
+            false => &self.point_to_point,
+        };
+        let call_us = if random { self.random.call_us } else { 0.0 };
         let fabrics = self.fabrics(torus);
         TorusSettings {
             torus,
@@ -187,14 +210,17 @@ impl TorusFile {
             reception_bytes: self.reception_bytes,
             adaptive: self.routing == Routing::Adaptive,
             packets_a_turn: self.packets_a_turn,
-            inject: linear(self.inject_us, self.inject_byte_ns),
-            take: linear(self.take_us, self.take_byte_ns),
+            inject: linear(packets.inject_us, packets.inject_byte_ns),
+            take: linear(packets.take_us, packets.take_byte_ns),
             send,
             receive,
             copy: linear(0.0, times.copy_byte_ns),
-            reduce: linear(0.0, times.reduce_byte_ns),
+            reduce: linear(times.reduce_us, times.reduce_byte_ns),
             start_ps: picoseconds(call_us),
-            tree: self.tree.as_ref().map(|tree| tree.of(torus)),
+            tree: self
+                .tree
+                .as_ref()
+                .map(|tree| tree.of(torus, &self.packets())),
             interrupt_ps: self
                 .interrupt
                 .as_ref()
@@ -203,29 +229,39 @@ impl TorusFile {
         }
     }
 
+    /// What packets take that are no part of point-to-point messages.
+    fn packets(&self) -> Packets {
+        Packets {
+            inject_us: self.inject_us,
+            inject_byte_ns: self.inject_byte_ns,
+            take_us: self.take_us,
+            take_byte_ns: self.take_byte_ns,
+        }
+    }
+
     /// Half of what it takes to begin with a message: the sender's part, or the receiver's.
     fn beginning(&self, torus: Torus) -> Beginning {
-        let direct = &self.direct;
-        let peers = f64::from(self.ranks(torus)) / f64::from(direct.peers);
-        let half = (1.0 + direct.growth * peers.log2().max(0.0)) / 2.0;
+        let random = &self.random;
+        let peers = f64::from(self.ranks(torus)) / f64::from(random.peers);
+        let half = (1.0 + random.growth * peers.log2().max(0.0)) / 2.0;
         let payload = self.packet_bytes.saturating_sub(self.header_bytes);
         Beginning {
-            fixed_ps: picoseconds(half * direct.message_us),
-            short_bytes: direct.short_bytes,
-            short_byte_fs: picoseconds(half * direct.short_byte_ns),
+            fixed_ps: picoseconds(half * random.message_us),
+            short_bytes: random.short_bytes,
+            short_byte_fs: picoseconds(half * random.short_byte_ns),
             first_bytes: u64::from(payload) * u64::from(self.packets_a_turn),
-            byte_fs: picoseconds(half * direct.byte_ns),
+            byte_fs: picoseconds(half * random.byte_ns),
         }
     }
 }
 
 impl TreeFile {
-    fn of(&self, torus: Torus) -> Tree {
-        let height = f64::from(torus.ranks()).log2() / FULL.log2();
+    /// A packet's bytes are put in and taken out as those of the torus are.
+    fn of(&self, torus: Torus, packets: &Packets) -> Tree {
         Tree {
-            latency_ps: picoseconds(self.call_us + self.full_us * height),
+            latency_ps: picoseconds(self.call_us + self.full_us * height(torus)),
             packet_ps: picoseconds(256.0 / self.payload_mb_s),
-            first_byte_fs: picoseconds(self.first_byte_ns),
+            first_byte_fs: picoseconds(packets.inject_byte_ns + packets.take_byte_ns),
             convert: Linear {
                 fixed_ps: 0,
                 per_byte_fs: picoseconds(self.convert_byte_ns),
@@ -236,9 +272,13 @@ impl TreeFile {
 
 impl InterruptFile {
     fn of(&self, torus: Torus) -> u64 {
-        let halvings = (FULL / f64::from(torus.ranks())).log2();
-        picoseconds((self.full_us - self.halving_us * halvings).max(0.0))
+        picoseconds(self.full_us * height(torus))
     }
+}
+
+/// The height of a tree of these nodes, by that of the largest machine's.
+fn height(torus: Torus) -> f64 {
+    f64::from(torus.ranks()).log2() / FULL.log2()
 }
 
 fn fixed(us: f64) -> Beginning {

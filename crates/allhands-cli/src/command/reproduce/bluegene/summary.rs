@@ -1,0 +1,426 @@
+//! B's tables 3 and 4: bandwidths and latencies on 512 nodes.
+
+use super::super::Entry;
+use super::laboratory::{Experiment, Laboratory, Taken};
+use allhands_core::call::Collective::{self, Allreduce, Alltoall, Barrier, Broadcast};
+use allhands_core::machine::Torus;
+use std::io::Write;
+
+/// The machine of both tables.
+const SHAPE: &str = "8x8x8:torus";
+
+/// What a full packet carries.
+const PAYLOAD_BYTES: u64 = 240;
+
+/// B 3.2: a group of four for allreduce, the whole line for a barrier.
+const LINES: Taken<'_> = Taken::Named("line-broadcast:group=4");
+
+const TREE: Taken<'_> = Taken::Named("combining-tree");
+
+/// A latency of table 4.
+struct Latency {
+    collective: Collective,
+    column: &'static str,
+    algorithm: Taken<'static>,
+    /// By what is done before: B 5.1's decision by all, and B 2.3's barrier.
+    before: Before,
+    /// Bytes and microseconds.
+    paper: &'static [(u64, f64)],
+    /// The bytes of which the entry set a constant.
+    fitted: &'static [u64],
+}
+
+/// What a call of B's broadcasts does before it begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// All agree on the algorithm, by a short allreduce of MPICH2 (B 5.1).
+    Decides,
+    /// The same, and a barrier, so that no packet comes early (B 2.3).
+    DecidesAndMeets,
+}
+
+const LATENCIES: [Latency; 9] = [
+    Latency {
+        collective: Allreduce,
+        column: "MPICH2",
+        algorithm: Taken::Mpich,
+        before: Before::Nothing,
+        paper: &[(16, 42.3), (256, 78.4)],
+        fitted: &[],
+    },
+    Latency {
+        collective: Allreduce,
+        column: "torus",
+        algorithm: LINES,
+        before: Before::Nothing,
+        paper: &[(16, 19.7), (256, 52.8)],
+        fitted: &[16],
+    },
+    Latency {
+        collective: Allreduce,
+        column: "tree",
+        algorithm: TREE,
+        before: Before::Nothing,
+        paper: &[(16, 4.22), (256, 4.75)],
+        fitted: &[16],
+    },
+    Latency {
+        collective: Broadcast,
+        column: "MPICH2",
+        algorithm: Taken::Mpich,
+        before: Before::Nothing,
+        paper: &[(16, 15.9), (256, 24.0)],
+        fitted: &[256],
+    },
+    Latency {
+        collective: Broadcast,
+        column: "torus",
+        algorithm: Taken::Named("torus-trees:segments=1"),
+        before: Before::DecidesAndMeets,
+        paper: &[(16, 73.8), (256, 78.5)],
+        fitted: &[],
+    },
+    Latency {
+        collective: Broadcast,
+        column: "tree",
+        algorithm: TREE,
+        before: Before::Decides,
+        paper: &[(16, 45.2), (256, 45.7)],
+        fitted: &[],
+    },
+    Latency {
+        collective: Barrier,
+        column: "MPICH2",
+        algorithm: Taken::Mpich,
+        before: Before::Nothing,
+        paper: &[(0, 40.0)],
+        fitted: &[0],
+    },
+    Latency {
+        collective: Barrier,
+        column: "torus",
+        algorithm: Taken::Named("line-broadcast"),
+        before: Before::Nothing,
+        paper: &[(0, 8.72)],
+        fitted: &[0],
+    },
+    Latency {
+        collective: Barrier,
+        column: "GI",
+        algorithm: Taken::Named("global-interrupt"),
+        before: Before::Nothing,
+        paper: &[(0, 0.82)],
+        fitted: &[],
+    },
+];
+
+/// Simulates table 4. Its barrier on the tree is cut off in the paper.
+pub fn latencies(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for latency in LATENCIES {
+        let before_us = before_us(laboratory, latency.before)?;
+        for &(bytes, paper) in latency.paper {
+            let own_us =
+                match latency.before {
+                    Before::Nothing => {
+                        each_us(laboratory, latency.collective, latency.algorithm, bytes)?
+                    }
+                    // All have just met: it overlaps with no call before it.
+                    Before::Decides | Before::DecidesAndMeets => laboratory
+                        .time_us(&experiment(latency.collective, latency.algorithm, bytes)?)?,
+                };
+            let ours = before_us + own_us;
+            let column = format!("{} {bytes}", latency.column);
+            let fitted = latency.fitted.contains(&bytes);
+            let entry = Entry::new(
+                "table 4",
+                (latency.collective, column),
+                (paper, ours),
+                fitted,
+            );
+            tell(out, &entry)?;
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+fn tell(out: &mut dyn Write, entry: &Entry) -> anyhow::Result<()> {
+    let Entry {
+        table,
+        row,
+        column,
+        paper,
+        ours,
+        ratio,
+        ..
+    } = entry;
+    writeln!(out, "{table} {row} {column}: {paper} {ours:.2} {ratio:.2}")?;
+    Ok(())
+}
+
+fn experiment(
+    collective: Collective,
+    algorithm: Taken<'_>,
+    bytes: u64,
+) -> anyhow::Result<Experiment<'_>> {
+    Ok(Experiment {
+        collective,
+        algorithm,
+        torus: SHAPE.parse::<Torus>()?,
+        bytes,
+    })
+}
+
+/// How long each of many calls takes.
+fn each_us(
+    laboratory: &Laboratory,
+    collective: Collective,
+    algorithm: Taken<'_>,
+    bytes: u64,
+) -> anyhow::Result<f64> {
+    laboratory.each_us(&experiment(collective, algorithm, bytes)?)
+}
+
+fn before_us(laboratory: &Laboratory, before: Before) -> anyhow::Result<f64> {
+    let decides = || each_us(laboratory, Allreduce, Taken::Mpich, 8);
+    let meets = || each_us(laboratory, Barrier, Taken::Named("line-broadcast"), 0);
+    Ok(match before {
+        Before::Nothing => 0.0,
+        Before::Decides => decides()?,
+        Before::DecidesAndMeets => decides()? + meets()?,
+    })
+}
+
+/// A bandwidth of table 3, in MB/s, and the length with half of it, in bytes.
+struct Bandwidth {
+    collective: Collective,
+    row: &'static str,
+    column: &'static str,
+    measured: Measured,
+    paper: (f64, f64),
+    fitted: bool,
+}
+
+/// How a bandwidth is measured.
+enum Measured {
+    /// The most of these lengths by MPICH2, and the first with half of it.
+    Most(&'static [u64]),
+    /// By how much longer a pipeline of packets takes with more of them; so many streams.
+    Pipeline {
+        name: &'static str,
+        floating: bool,
+        streams: u64,
+        before: Before,
+    },
+    /// By how much longer the tree takes with more packets.
+    Tree {
+        algorithm: &'static str,
+        before: Before,
+    },
+}
+
+const KB: f64 = 1024.0;
+
+/// The lengths at which MPICH2's collectives are measured.
+const SWEEP: &[u64] = &[
+    512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144, 1_048_576,
+];
+
+const BANDWIDTHS: [Bandwidth; 10] = [
+    bandwidth(
+        Allreduce,
+        "allreduce (int)",
+        "MPICH2",
+        Measured::Most(SWEEP),
+        (40.0, 4.0),
+    ),
+    bandwidth(
+        Allreduce,
+        "allreduce (double)",
+        "MPICH2",
+        Measured::Most(SWEEP),
+        (40.5, 4.0),
+    ),
+    Bandwidth {
+        fitted: true,
+        ..bandwidth(
+            Broadcast,
+            "broadcast",
+            "MPICH2",
+            Measured::Most(SWEEP),
+            (66.0, 16.0),
+        )
+    },
+    bandwidth(
+        Alltoall,
+        "all-to-all",
+        "MPICH2",
+        Measured::Most(&[1024, 2048, 4096, 8192, 16_384]),
+        (58.3, 8.0),
+    ),
+    bandwidth(
+        Allreduce,
+        "allreduce (int)",
+        "torus",
+        pipeline("hamiltonian", false, 1),
+        (79.6, 512.0),
+    ),
+    bandwidth(
+        Allreduce,
+        "allreduce (double)",
+        "torus",
+        pipeline("hamiltonian", true, 1),
+        (119.4, 1024.0),
+    ),
+    bandwidth(
+        Broadcast,
+        "broadcast",
+        "torus",
+        pipeline("torus-trees", false, 6),
+        (243.8, 64.0),
+    ),
+    bandwidth(
+        Allreduce,
+        "allreduce (int)",
+        "tree",
+        tree("combining-tree", Before::Nothing),
+        (336.7, 2.0),
+    ),
+    Bandwidth {
+        fitted: true,
+        ..bandwidth(
+            Allreduce,
+            "allreduce (double)",
+            "tree",
+            tree("combining-tree:passes=2", Before::Nothing),
+            (25.5, 0.25),
+        )
+    },
+    bandwidth(
+        Broadcast,
+        "broadcast",
+        "tree",
+        tree("combining-tree", Before::Decides),
+        (336.1, 16.0),
+    ),
+];
+
+const fn bandwidth(
+    collective: Collective,
+    row: &'static str,
+    column: &'static str,
+    measured: Measured,
+    (mb_s, half_kb): (f64, f64),
+) -> Bandwidth {
+    Bandwidth {
+        collective,
+        row,
+        column,
+        measured,
+        paper: (mb_s, half_kb * KB),
+        fitted: false,
+    }
+}
+
+const fn pipeline(name: &'static str, floating: bool, streams: u64) -> Measured {
+    let before = match streams {
+        1 => Before::Nothing,
+        _ => Before::DecidesAndMeets,
+    };
+    Measured::Pipeline {
+        name,
+        floating,
+        streams,
+        before,
+    }
+}
+
+const fn tree(algorithm: &'static str, before: Before) -> Measured {
+    Measured::Tree { algorithm, before }
+}
+
+/// Simulates table 3.
+pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for bandwidth in BANDWIDTHS {
+        let Bandwidth {
+            collective,
+            row,
+            column,
+            paper,
+            fitted,
+            ..
+        } = bandwidth;
+        let (mb_s, half) = match bandwidth.measured {
+            Measured::Most(bytes) => most(laboratory, collective, bytes)?,
+            Measured::Pipeline {
+                name,
+                floating,
+                streams,
+                before,
+            } => {
+                let line = |packets: u64| {
+                    let text = format!("{name}:segments={packets}");
+                    let algorithm = match floating {
+                        true => Taken::Floating(&text),
+                        false => Taken::Named(&text),
+                    };
+                    let bytes = packets * streams * PAYLOAD_BYTES;
+                    let time_us = laboratory.time_us(&experiment(collective, algorithm, bytes)?)?;
+                    anyhow::Ok((bytes as f64, time_us))
+                };
+                let before_us = before_us(laboratory, before)?;
+                straight(before_us, line(200)?, line(400)?)
+            }
+            Measured::Tree { algorithm, before } => {
+                let line = |bytes: u64| {
+                    let algorithm = Taken::Named(algorithm);
+                    let time_us = laboratory.time_us(&experiment(collective, algorithm, bytes)?)?;
+                    anyhow::Ok((bytes as f64, time_us))
+                };
+                let before_us = before_us(laboratory, before)?;
+                straight(before_us, line(65_536)?, line(1_048_576)?)
+            }
+        };
+        for (what, paper, ours, fitted) in [
+            ("MB/s", paper.0, mb_s, fitted),
+            ("half at bytes", paper.1, half, false),
+        ] {
+            let column = format!("{column} {what}");
+            let entry = Entry::new("table 3", (row, column), (paper, ours), fitted);
+            tell(out, &entry)?;
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+/// The bandwidth of a line through two times, and the length with half of it.
+fn straight(before_us: f64, short: (f64, f64), long: (f64, f64)) -> (f64, f64) {
+    let mb_s = (long.0 - short.0) / (long.1 - short.1);
+    let start_us = before_us + short.1 - short.0 / mb_s;
+    (mb_s, start_us * mb_s)
+}
+
+/// The most of some lengths by MPICH2, and the first with half of it.
+fn most(
+    laboratory: &Laboratory,
+    collective: Collective,
+    bytes: &[u64],
+) -> anyhow::Result<(f64, f64)> {
+    let mut all = Vec::new();
+    for &bytes in bytes {
+        let experiment = experiment(collective, Taken::Mpich, bytes)?;
+        let blocks = match collective {
+            Alltoall => experiment.torus.ranks(),
+            _ => 1,
+        };
+        let time_us = laboratory.time_us(&experiment)?;
+        all.push((bytes as f64, f64::from(blocks) * bytes as f64 / time_us));
+    }
+    let most = all.iter().map(|(_, mb_s)| *mb_s).fold(0.0, f64::max);
+    let half = all.iter().find(|(_, mb_s)| *mb_s >= most / 2.0);
+    Ok((most, half.map_or(0.0, |(bytes, _)| *bytes)))
+}
