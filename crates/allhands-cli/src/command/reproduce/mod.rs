@@ -5,6 +5,7 @@ mod cell;
 mod qsnet;
 
 use crate::output;
+use anyhow::ensure;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
         _ => Box::new(std::io::stdout().lock()),
     };
+    ensure!(
+        arguments.table.is_none() || arguments.paper == Paper::Bluegene,
+        "--table is for bluegene, whose tables take minutes; leave it out"
+    );
     let (entries, notes) = match arguments.paper {
         Paper::Bluegene => (bluegene::run(arguments.table, &mut out)?, Vec::new()),
         Paper::Cell => {

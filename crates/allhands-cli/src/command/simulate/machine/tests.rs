@@ -77,7 +77,15 @@ fn the_page_on_machine_files_has_right_examples_of_every_kind() {
         let right = Machine::parse(example);
         right.unwrap_or_else(|error| panic!("{error:#}\n{example}"));
     }
-    for kind in ["flat", "plogp", "fat-tree", "dragonfly"] {
+    for kind in [
+        "flat",
+        "plogp",
+        "fat-tree",
+        "dragonfly",
+        "torus",
+        "rails",
+        "cell",
+    ] {
         let line = format!("kind = \"{kind}\"");
         assert!(examples.iter().any(|text| text.contains(&line)), "{kind}");
     }

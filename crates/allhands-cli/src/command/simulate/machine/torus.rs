@@ -33,9 +33,10 @@ pub struct TorusFile {
     inject_byte_ns: f64,
     take_us: f64,
     take_byte_ns: f64,
+    #[serde(default)]
     direct: Direct,
-    random: Random,
-    point_to_point: Packets,
+    random: Option<Random>,
+    point_to_point: Option<Packets>,
     tree: Option<TreeFile>,
     interrupt: Option<InterruptFile>,
 }
@@ -48,7 +49,7 @@ enum Routing {
 }
 
 /// What messages take that do not go through point-to-point messages.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Direct {
     /// The algorithms whose messages they are.
@@ -101,23 +102,22 @@ impl TorusFile {
     /// # Errors
     /// The first one that cannot.
     pub fn check(&self) -> anyhow::Result<()> {
-        let (direct, random, packets) = (&self.direct, &self.random, &self.point_to_point);
         let mut times = vec![
             ("hop_ns", self.hop_ns),
             ("inject_us", self.inject_us),
             ("inject_byte_ns", self.inject_byte_ns),
             ("take_us", self.take_us),
             ("take_byte_ns", self.take_byte_ns),
-            ("direct.message_us", direct.message_us),
-            ("random.call_us", random.call_us),
-            ("random.message_us", random.message_us),
-            ("random.short_byte_ns", random.short_byte_ns),
-            ("random.byte_ns", random.byte_ns),
-            ("point_to_point.inject_us", packets.inject_us),
-            ("point_to_point.inject_byte_ns", packets.inject_byte_ns),
-            ("point_to_point.take_us", packets.take_us),
-            ("point_to_point.take_byte_ns", packets.take_byte_ns),
+            ("direct.message_us", self.direct.message_us),
         ];
+        if let Some(packets) = &self.point_to_point {
+            times.extend([
+                ("point_to_point.inject_us", packets.inject_us),
+                ("point_to_point.inject_byte_ns", packets.inject_byte_ns),
+                ("point_to_point.take_us", packets.take_us),
+                ("point_to_point.take_byte_ns", packets.take_byte_ns),
+            ]);
+        }
         let mut rates = vec![("payload_mb_s", self.payload_mb_s)];
         if let Some(tree) = &self.tree {
             rates.push(("tree.payload_mb_s", tree.payload_mb_s));
@@ -137,12 +137,9 @@ impl TorusFile {
                 "{name} = {value}: a rate, above 0 and up to {MOST}"
             );
         }
-        let growth = random.growth;
-        ensure!(
-            (0.0..=100.0).contains(&growth),
-            "random.growth = {growth}: from 0 to 100"
-        );
-        ensure!(random.peers > 0, "random.peers = 0: 1 or more");
+        if let Some(random) = &self.random {
+            random.check()?;
+        }
         self.settings("8x8x8".parse()?, "", &Times::default())
             .check()?;
         Ok(())
@@ -185,17 +182,18 @@ impl TorusFile {
             / self.payload_mb_s
             / f64::from(self.packet_bytes / 32).max(1.0);
         let is = |list: &[String]| list.iter().any(|own| own == algorithm);
-        let (direct, random) = (is(&self.direct.algorithms), is(&self.random.algorithms));
+        let direct = is(&self.direct.algorithms);
+        let random = self.random.as_ref().filter(|own| is(&own.algorithms));
         let [send, receive] = match (direct, random) {
-            (_, true) => [self.beginning(torus); 2],
-            (true, false) => [fixed(self.direct.message_us); 2],
-            (false, false) => [times.send_us, times.receive_us].map(|us| fixed(us.unwrap_or(0.0))),
+            (_, Some(random)) => [self.beginning(random, torus); 2],
+            (true, None) => [fixed(self.direct.message_us); 2],
+            (false, None) => [times.send_us, times.receive_us].map(|us| fixed(us.unwrap_or(0.0))),
         };
-        let packets = match direct || random {
-            true => &self.packets(),
-            false => &self.point_to_point,
+        let packets = match &self.point_to_point {
+            Some(packets) if !direct && random.is_none() => packets,
+            _ => &self.packets(),
         };
-        let call_us = if random { self.random.call_us } else { 0.0 };
+        let call_us = random.map_or(0.0, |random| random.call_us);
         let fabrics = self.fabrics(torus);
         TorusSettings {
             torus,
@@ -240,8 +238,7 @@ impl TorusFile {
     }
 
     /// Half of what it takes to begin with a message: the sender's part, or the receiver's.
-    fn beginning(&self, torus: Torus) -> Beginning {
-        let random = &self.random;
+    fn beginning(&self, random: &Random, torus: Torus) -> Beginning {
         let peers = f64::from(self.ranks(torus)) / f64::from(random.peers);
         let half = (1.0 + random.growth * peers.log2().max(0.0)) / 2.0;
         let payload = self.packet_bytes.saturating_sub(self.header_bytes);
@@ -252,6 +249,24 @@ impl TorusFile {
             first_bytes: u64::from(payload) * u64::from(self.packets_a_turn),
             byte_fs: picoseconds(half * random.byte_ns),
         }
+    }
+}
+
+impl Random {
+    fn check(&self) -> anyhow::Result<()> {
+        super::check_times(&[
+            ("random.call_us", self.call_us),
+            ("random.message_us", self.message_us),
+            ("random.short_byte_ns", self.short_byte_ns),
+            ("random.byte_ns", self.byte_ns),
+        ])?;
+        let growth = self.growth;
+        ensure!(
+            (0.0..=100.0).contains(&growth),
+            "random.growth = {growth}: from 0 to 100"
+        );
+        ensure!(self.peers > 0, "random.peers = 0: 1 or more");
+        Ok(())
     }
 }
 
