@@ -140,7 +140,7 @@ fn mistakes_are_named_with_what_would_be_right() {
         ),
         (
             &["simulate", "scan", "--machine", "hokney"],
-            "there are hockney, loggp",
+            "hockney, loggp",
         ),
         (
             &["simulate", "scatter", "--machine", "loggp", "--root", "8"],
