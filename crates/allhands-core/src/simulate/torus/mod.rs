@@ -91,7 +91,7 @@ impl TorusNetwork {
                 if let Some(number) = last_of {
                     let now_ps = queue.now_ps();
                     queue.push(now_ps, Event::Sent(number));
-                    for copy in self.processors.copies(number) {
+                    for copy in self.processors.left_behind(number) {
                         queue.push(now_ps, Event::Sent(copy));
                     }
                 }

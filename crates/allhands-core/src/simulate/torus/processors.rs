@@ -34,14 +34,22 @@ struct Message {
     left: u64,
     /// Packets that are yet to be taken in.
     packets: u32,
-    /// Behind it in its sender's ring, or among those that the same packets leave behind.
+    /// Behind it in its sender's ring.
     next: u32,
-    /// The first of those that its packets leave behind.
+    /// The first of those that its packets leave behind, in the list of copies.
     copies: u32,
     bytes: u64,
     way: Way,
     /// Whether its first packet was put in, and taken in.
     begun: [bool; 2],
+}
+
+/// A message that packets of another leave behind. It may be over, and its number another's, before those packets are.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    number: u32,
+    to: u32,
+    next: u32,
 }
 
 /// A rank's processor.
@@ -67,6 +75,9 @@ pub(super) struct Processors {
     settings: TorusSettings,
     ranks: Vec<Processor>,
     messages: Vec<Message>,
+    copies: Vec<Copy>,
+    /// The first place in the list of copies that is free.
+    free: u32,
 }
 
 impl Processors {
@@ -84,6 +95,8 @@ impl Processors {
             settings: *settings,
             ranks: vec![processor; settings.ranks() as usize],
             messages: Vec::new(),
+            copies: Vec::new(),
+            free: NONE,
         }
     }
 
@@ -118,6 +131,12 @@ impl Processors {
         if at >= self.messages.len() {
             self.messages.resize(at + 1, message);
         }
+        // The message that had the number is over, and so are its packets.
+        let mut copy = self.messages[at].copies;
+        while copy != NONE {
+            let next = core::mem::replace(&mut self.copies[copy as usize].next, self.free);
+            self.free = core::mem::replace(&mut copy, next);
+        }
         self.messages[at] = message;
         self.messages[at].begun = [false; 2];
         message
@@ -134,29 +153,44 @@ impl Processors {
             _ => near.signum() == far.signum() && near.abs() < far.abs(),
         };
         let mut both = of.way.hops.iter().zip(&way.hops);
-        let mut other = of.copies;
-        while other != NONE && self.messages[other as usize].to / nodes != message.to / nodes {
-            other = self.messages[other as usize].next;
-        }
+        let other = self
+            .copies(carrier)
+            .any(|copy| copy.to / nodes == message.to / nodes);
         let new = of.from == message.from && of.bytes == message.bytes && !of.begun[0];
-        if !new || other != NONE || !both.all(passes) {
+        if !new || other || !both.all(passes) {
             return false;
         }
         self.keep(message, way);
-        self.messages[message.number as usize].next = of.copies;
+        let copy = Copy {
+            number: message.number,
+            to: message.to,
+            next: of.copies,
+        };
+        let place = match self.free {
+            NONE => {
+                self.copies.push(copy);
+                self.copies.len() as u32 - 1
+            }
+            place => {
+                self.free = core::mem::replace(&mut self.copies[place as usize], copy).next;
+                place
+            }
+        };
         let of = &mut self.messages[carrier as usize];
-        of.copies = message.number;
+        of.copies = place;
         of.way.either = 0;
         true
     }
 
-    /// The messages that the packets of `number` leave behind.
-    pub(super) fn copies(&self, number: u32) -> impl Iterator<Item = u32> {
-        let number_of = |next: u32| (next != NONE).then_some(next);
-        let first = number_of(self.messages[number as usize].copies);
-        core::iter::successors(first, move |number| {
-            number_of(self.messages[*number as usize].next)
-        })
+    /// The numbers of the messages that the packets of `number` leave behind.
+    pub(super) fn left_behind(&self, number: u32) -> impl Iterator<Item = u32> {
+        self.copies(number).map(|copy| copy.number)
+    }
+
+    fn copies(&self, number: u32) -> impl Iterator<Item = &Copy> {
+        let at = |place: u32| self.copies.get(place as usize);
+        let first = at(self.messages[number as usize].copies);
+        core::iter::successors(first, move |copy| at(copy.next))
     }
 
     fn line_up(&mut self, rank: u32, number: u32) {
@@ -182,13 +216,11 @@ impl Processors {
     /// A packet waits for its processor, or is a copy for nobody.
     pub(super) fn there(&mut self, packet: u32, router: &mut Router, queue: &mut Queue<Signal>) {
         let (number, node) = (router.packet(packet).message, router.node(packet));
-        let is_here = |number: &u32| {
-            self.messages[*number as usize].to / self.settings.ranks_per_node == node
-        };
-        let here = core::iter::once(number)
-            .chain(self.copies(number))
-            .find(is_here);
-        let Some(here) = here else {
+        let copies = self.copies(number).map(|copy| (copy.number, copy.to));
+        let here = core::iter::once((number, self.messages[number as usize].to))
+            .chain(copies)
+            .find(|(_, to)| to / self.settings.ranks_per_node == node);
+        let Some((here, _)) = here else {
             router.take(packet, queue);
             return;
         };

@@ -1,8 +1,11 @@
 //! The torus: times to the picosecond, bandwidths, and that everything arrives.
 
 use super::*;
+use crate::algorithm;
+use crate::call::{Call, Collective};
 use crate::machine::Torus;
-use crate::simulate::{Kind, Linear};
+use crate::schedule::{Layout, Plan};
+use crate::simulate::{Kind, Linear, simulate};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -317,4 +320,22 @@ fn copies_do_not_lock() {
     }
     let arrived = run_carried(line, &messages, |number| carriers[number as usize]);
     all_in_order(&messages, &arrived);
+}
+
+/// Messages that are left behind are over before the packets that left them, and others get their numbers meanwhile.
+#[test]
+fn a_pipeline_of_copies_ends() {
+    let torus = Torus::new([8, 2, 1], [false; 3]).expect("it is small enough");
+    let algorithm = algorithm::find(Collective::Broadcast, "torus-trees").expect("it is there");
+    let call = Call::new(Collective::Broadcast, torus.ranks());
+    for setting in ["", "segments=64"] {
+        let shape = algorithm.shape(call, setting).expect("it is right");
+        let shape = shape.on_torus(Some(torus));
+        let layout = Layout::regular(Collective::Broadcast, 1024);
+        let lower = |schedule| Plan::lower(schedule, &call, &layout, 8).expect("it can be lowered");
+        let plans: Vec<Plan> = algorithm.world(&shape).iter().map(lower).collect();
+        let mut network = network(settings([8, 2, 1], false));
+        let ended = simulate(&plans, &mut network);
+        assert!(ended.is_ok(), "{setting}: {ended:?}");
+    }
 }
