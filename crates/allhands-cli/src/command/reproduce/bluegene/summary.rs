@@ -372,7 +372,10 @@ pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Resul
                     anyhow::Ok((bytes as f64, time_us))
                 };
                 let before_us = before_us(laboratory, before)?;
-                straight(before_us, line(200)?, line(400)?)
+                let mb_s = slope(line(200)?, line(400)?);
+                // In packets of all streams, next to a power of two of bytes.
+                let of = |bytes: u64| line(bytes.div_ceil(streams * PAYLOAD_BYTES));
+                (mb_s, half_at(mb_s / 2.0, before_us, of)?)
             }
             Measured::Tree { algorithm, before } => {
                 let line = |bytes: u64| {
@@ -381,7 +384,8 @@ pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Resul
                     anyhow::Ok((bytes as f64, time_us))
                 };
                 let before_us = before_us(laboratory, before)?;
-                straight(before_us, line(65_536)?, line(1_048_576)?)
+                let mb_s = slope(line(65_536)?, line(1_048_576)?);
+                (mb_s, half_at(mb_s / 2.0, before_us, line)?)
             }
         };
         for (what, paper, ours, fitted) in [
@@ -397,11 +401,24 @@ pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Resul
     Ok(entries)
 }
 
-/// The bandwidth of a line through two times, and the length with half of it.
-fn straight(before_us: f64, short: (f64, f64), long: (f64, f64)) -> (f64, f64) {
-    let mb_s = (long.0 - short.0) / (long.1 - short.1);
-    let start_us = before_us + short.1 - short.0 / mb_s;
-    (mb_s, start_us * mb_s)
+/// The bandwidth of a line through two times.
+fn slope(short: (f64, f64), long: (f64, f64)) -> f64 {
+    (long.0 - short.0) / (long.1 - short.1)
+}
+
+/// The first power of two of bytes at which a bandwidth is reached; no number if none up to 4 MB does.
+fn half_at(
+    mb_s: f64,
+    before_us: f64,
+    of: impl Fn(u64) -> anyhow::Result<(f64, f64)>,
+) -> anyhow::Result<f64> {
+    for power in 6..=22 {
+        let (bytes, time_us) = of(1 << power)?;
+        if bytes / (before_us + time_us) >= mb_s {
+            return Ok(f64::from(1 << power));
+        }
+    }
+    Ok(f64::NAN)
 }
 
 /// The most of some lengths by MPICH2, and the first with half of it.
