@@ -13,20 +13,30 @@
 //! Hardware broadcast: of all messages of a step with [`BROADCAST_PORT`] one is made, which leaves its sender's bus once and
 //! comes to every node once; there each receiver copies it while it comes in.
 //!
+//! Hardware barrier: when the last rank has raised its node's flag, one node asks all others by a broadcast, which the network
+//! answers as one, and tells all by another.
+//!
+//! What only Quadrics' own library does with this hardware: interfaces hand on by themselves what comes to be sent further
+//! ([`RailTimes::chained`]), and a Tports message is announced before its receiver's interface fetches it
+//! ([`RailTimes::fetched_from_bytes`]).
+//!
 //! Source: Q 3.1, 4, 6, 7.1.
 
+mod chain;
 mod memory;
 #[cfg(test)]
 mod tests;
+mod tports;
 
 use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
-use crate::machine::Nodes;
+use crate::machine::{Fabric, Nodes};
 use crate::schedule::{BROADCAST_PORT, Plan, Space};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use chain::Chain;
 use memory::Memory;
 
 /// What everything takes on a multi-rail cluster.
@@ -56,6 +66,12 @@ pub struct RailTimes {
     pub cache_bytes: u64,
     /// For a processor to combine.
     pub reduce: Linear,
+    /// Whether interfaces hand messages on by themselves: then it costs processors nothing (Q 3.1).
+    pub chained: bool,
+    /// From this length on, in bytes, a message is announced, and fetched by its receiver's interface; others come at once.
+    pub fetched_from_bytes: u64,
+    /// Whether all ranks can meet in the network (Q 3.1).
+    pub hardware_barrier: bool,
 }
 
 /// A hardware broadcast.
@@ -75,6 +91,7 @@ struct Cast {
 #[derive(Clone, Debug, Default)]
 struct Passage {
     ranks: (u32, u32),
+    port: u8,
     /// Parts that have not come yet.
     parts: u32,
     /// When the last of those that have come will be there.
@@ -94,11 +111,20 @@ struct Line {
     waiting: VecDeque<(u32, Option<Moment>)>,
 }
 
-/// The first byte of a part of a message comes to its receiver's bus.
+/// What happens to the message with a number.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
-    number: u32,
-    rail: u32,
+pub enum Passing {
+    /// That it is there to be fetched comes to its receiver's bus.
+    Announced(u32),
+    /// That it is fetched comes to its sender's bus.
+    Fetched(u32),
+    /// The first byte of its part on a rail comes to its receiver's bus.
+    Part {
+        /// The message.
+        number: u32,
+        /// The rail.
+        rail: u32,
+    },
 }
 
 /// A multi-rail cluster of SMP nodes.
@@ -115,6 +141,8 @@ pub struct Rails {
     memory: Vec<Memory>,
     /// The last broadcast of each rank.
     casts: Vec<Option<Cast>>,
+    /// What each rank hands on, if interfaces do that by themselves.
+    chains: Vec<Chain>,
     /// The last put of each rank to another node: the receiver, and when it was handed over.
     puts: Vec<Option<(u32, Moment)>>,
     under_way: Vec<Passage>,
@@ -142,6 +170,10 @@ impl Rails {
             buses: vec![0; sizes.len() * times.rails as usize],
             memory: sizes.iter().map(|size| Memory::new(*size)).collect(),
             casts: vec![None; plans.len()],
+            chains: match times.chained {
+                true => plans.iter().map(Chain::of).collect(),
+                false => vec![Chain::default(); plans.len()],
+            },
             puts: vec![None; plans.len()],
             under_way: Vec::new(),
             lines: BTreeMap::new(),
@@ -217,13 +249,13 @@ impl Rails {
         }
         passage.with.clear();
         passage.parts = parts.len() as u32;
-        (passage.ranks, passage.there_ps) = (ranks, 0);
+        (passage.ranks, passage.port, passage.there_ps) = (ranks, message.port, 0);
         let line = self.lines.entry(ranks).or_default();
         line.waiting.push_back((message.number, None));
     }
 
     /// Says that a message will be there at `at_ps`; so then are those behind it that were only waiting for it.
-    fn there(&mut self, number: u32, at_ps: Moment, queue: &mut Queue<Event<Part>>) {
+    fn there(&mut self, number: u32, at_ps: Moment, queue: &mut Queue<Event<Passing>>) {
         let ranks = self.under_way[number as usize].ranks;
         let line = self.lines.entry(ranks).or_default();
         if let Some(own) = line.waiting.iter_mut().find(|(other, _)| *other == number) {
@@ -240,12 +272,14 @@ impl Rails {
     fn leave(
         &mut self,
         at_ps: Moment,
-        message: Envelope,
+        number: u32,
         parts: &[(u32, u64)],
-        queue: &mut Queue<Event<Part>>,
+        queue: &mut Queue<Event<Passing>>,
     ) -> [Moment; 2] {
-        let (node, number) = (self.node(message.from), message.number);
-        let by_loop_back = message.port != BROADCAST_PORT && self.node(message.to) == node;
+        let passage = &self.under_way[number as usize];
+        let ((from, to), port) = (passage.ranks, passage.port);
+        let node = self.node(from);
+        let by_loop_back = port != BROADCAST_PORT && self.node(to) == node;
         let mut leaves_ps = [Moment::MAX, at_ps];
         for &(rail, taken_ps) in parts {
             let start_ps = self.take_bus(node, rail, at_ps, taken_ps);
@@ -258,7 +292,7 @@ impl Rails {
                 start_ps
             };
             let come_ps = from_ps + self.times.latency_ps;
-            queue.push(come_ps, Event::Inside(Part { number, rail }));
+            queue.push(come_ps, Event::Inside(Passing::Part { number, rail }));
         }
         leaves_ps
     }
@@ -277,7 +311,7 @@ impl Rails {
         at_ps: Moment,
         message: Envelope,
         parts: &[(u32, u64)],
-        queue: &mut Queue<Event<Part>>,
+        queue: &mut Queue<Event<Passing>>,
     ) -> Moment {
         let (number, from, to, bytes) = (message.number, message.from, message.to, message.bytes);
         let node = self.node(to);
@@ -285,7 +319,7 @@ impl Rails {
             self.casts[from as usize] = Some(Cast {
                 ready_ps: at_ps,
                 bytes,
-                leaves_ps: self.leave(at_ps, message, parts, queue),
+                leaves_ps: self.leave(at_ps, number, parts, queue),
                 receivers: BTreeSet::from([to]),
                 to_node: BTreeMap::from([(node, number)]),
             });
@@ -297,7 +331,7 @@ impl Rails {
                 cast.to_node.insert(node, number);
                 for &(rail, _) in parts {
                     let come_ps = cast.leaves_ps[0] + self.times.latency_ps;
-                    queue.push(come_ps, Event::Inside(Part { number, rail }));
+                    queue.push(come_ps, Event::Inside(Passing::Part { number, rail }));
                 }
             }
         }
@@ -307,7 +341,7 @@ impl Rails {
 }
 
 impl Network for Rails {
-    type Event = Part;
+    type Event = Passing;
 
     const GOES_BY_TASKS: bool = true;
 
@@ -347,6 +381,7 @@ impl Network for Rails {
                 self.puts[rank as usize] = Some((to, start_ps + busy_ps));
                 busy_ps
             }
+            Work::Send { .. } if self.chains[rank as usize].sends() => 0,
             Work::Send { bytes, .. } => self.posts_ps(rank, &task, bytes),
             // A put says with itself that it is there (Q 7.1).
             Work::Notify { to } if self.puts[rank as usize] == Some((to, start_ps)) => 0,
@@ -355,6 +390,7 @@ impl Network for Rails {
                 let copies_ps = self.copies_ps(rank, start_ps, bytes);
                 alone_ps + copies_ps.saturating_sub(self.times.bus.of(bytes))
             }
+            Work::Receive { .. } if self.chains[rank as usize].takes() => 0,
             Work::Receive { bytes, .. } if task.runs > 1 => {
                 alone_ps + self.copies_ps(rank, start_ps + alone_ps, bytes)
             }
@@ -364,11 +400,26 @@ impl Network for Rails {
         }
     }
 
+    /// Interrupt wires are what the hardware barrier is to algorithms.
+    fn meeting_ps(&self, fabric: Fabric, _bytes: u64, _converted: bool) -> Option<u64> {
+        if fabric != Fabric::Interrupt || !self.times.hardware_barrier {
+            return None;
+        }
+        let times = &self.times;
+        let (into_ps, out_ps) = (times.flag_ps, times.flag_ps);
+        if self.memory.len() == 1 {
+            return Some(into_ps + out_ps);
+        }
+        let asked_ps = times.post_ps + times.bus.of(0) + 2 * times.latency_ps;
+        let told_ps = 2 * times.bus.of(0) + times.latency_ps + times.take_ps;
+        Some(into_ps + asked_ps + told_ps + out_ps)
+    }
+
     fn send(
         &mut self,
         at_ps: Moment,
         message: Envelope,
-        queue: &mut Queue<Event<Part>>,
+        queue: &mut Queue<Event<Passing>>,
     ) -> Option<Moment> {
         let Envelope {
             number,
@@ -404,10 +455,26 @@ impl Network for Rails {
         if port == BROADCAST_PORT {
             return Some(self.broadcast(at_ps, message, &parts, queue));
         }
-        Some(self.leave(at_ps, message, &parts, queue)[1])
+        if kind == Kind::Message && bytes >= self.times.fetched_from_bytes {
+            let come_ps = self.crosses_ps(from, at_ps);
+            queue.push(come_ps, Event::Inside(Passing::Announced(number)));
+            return None;
+        }
+        Some(self.leave(at_ps, number, &parts, queue)[1])
     }
 
-    fn happen(&mut self, Part { number, rail }: Part, queue: &mut Queue<Event<Part>>) {
+    fn happen(&mut self, passing: Passing, queue: &mut Queue<Event<Passing>>) {
+        match passing {
+            Passing::Announced(number) => self.announced(number, queue),
+            Passing::Fetched(number) => self.fetched(number, queue),
+            Passing::Part { number, rail } => self.comes(number, rail, queue),
+        }
+    }
+}
+
+impl Rails {
+    /// A part of a message comes to its receiver's bus.
+    fn comes(&mut self, number: u32, rail: u32, queue: &mut Queue<Event<Passing>>) {
         let passage = &self.under_way[number as usize];
         let (to, taken_ps) = (passage.ranks.1, passage.taken_ps[rail as usize]);
         let node = self.node(to);

@@ -239,8 +239,10 @@ impl Machine {
     /// # Errors
     /// When it does not have so many ranks.
     pub fn place(&self, ranks: u32) -> anyhow::Result<(Option<Torus>, Fabrics)> {
-        let Network::Torus(file) = &self.network else {
-            return Ok((None, Fabrics::default()));
+        let file = match &self.network {
+            Network::Torus(file) => file,
+            Network::Rails(file) => return Ok((None, file.fabrics())),
+            _ => return Ok((None, Fabrics::default())),
         };
         let torus = match self.torus {
             Some(torus) => torus,
@@ -256,13 +258,14 @@ impl Machine {
         Ok((Some(torus), file.fabrics(torus)))
     }
 
-    /// The same machine with one rail a node.
+    /// The same machine with other rails, if it has any.
     #[must_use]
-    pub fn on_one_rail(mut self) -> Machine {
-        if let Network::Rails(file) = &mut self.network {
-            file.use_one_rail();
+    pub fn with_rails(&self, change: impl FnOnce(&mut RailsFile)) -> Machine {
+        let mut machine = self.clone();
+        if let Network::Rails(file) = &mut machine.network {
+            change(file);
         }
-        self
+        machine
     }
 
     /// Whether it has room for so many ranks.
