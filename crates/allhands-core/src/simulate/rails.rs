@@ -22,20 +22,24 @@
 //!
 //! Source: Q 3.1, 4, 6, 7.1.
 
+mod broadcast;
 mod chain;
+mod links;
 mod memory;
 #[cfg(test)]
 mod tests;
 mod tports;
 
+use super::links::{Gauges, Link, Use, Watch};
 use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use crate::machine::{Fabric, Nodes};
 use crate::schedule::{BROADCAST_PORT, Plan, Space};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use broadcast::Cast;
 use chain::Chain;
 use memory::Memory;
 
@@ -74,19 +78,6 @@ pub struct RailTimes {
     pub hardware_barrier: bool,
 }
 
-/// A hardware broadcast.
-#[derive(Clone, Debug)]
-struct Cast {
-    /// When its sender's processor has handed it over.
-    ready_ps: Moment,
-    bytes: u64,
-    /// When its first byte leaves the sender's bus, and when its last.
-    leaves_ps: [Moment; 2],
-    /// Its receivers so far, and the first message to each node.
-    receivers: BTreeSet<u32>,
-    to_node: BTreeMap<u32, u32>,
-}
-
 /// What the network knows of a message under way.
 #[derive(Clone, Debug, Default)]
 struct Passage {
@@ -96,8 +87,8 @@ struct Passage {
     parts: u32,
     /// When the last of those that have come will be there.
     there_ps: Moment,
-    /// For the part of each rail, how long it has a bus.
-    taken_ps: Vec<u64>,
+    /// The length of the part of each rail, if there is one.
+    parts_bytes: Vec<Option<u64>>,
     /// Messages of the same broadcast to other ranks of the receiver's node: they are there with it.
     with: Vec<u32>,
 }
@@ -137,6 +128,8 @@ pub struct Rails {
     cached: Vec<bool>,
     /// When the bus of each (node, rail) is free again.
     buses: Vec<Moment>,
+    /// What the buses do, if somebody watches.
+    gauges: Option<Gauges>,
     /// The memory of each node.
     memory: Vec<Memory>,
     /// The last broadcast of each rank.
@@ -168,6 +161,7 @@ impl Rails {
             node_of: sizes.iter().enumerate().flat_map(node).collect(),
             cached: plans.iter().map(fits).collect(),
             buses: vec![0; sizes.len() * times.rails as usize],
+            gauges: None,
             memory: sizes.iter().map(|size| Memory::new(*size)).collect(),
             casts: vec![None; plans.len()],
             chains: match times.chained {
@@ -189,12 +183,21 @@ impl Rails {
         self.node(a) == self.node(b)
     }
 
-    /// Takes the bus of (node, rail) for `taken_ps` as soon as it is free, not before `at_ps`; gives when.
-    fn take_bus(&mut self, node: u32, rail: u32, at_ps: Moment, taken_ps: u64) -> Moment {
-        let bus = &mut self.buses[(node * self.times.rails + rail) as usize];
-        let start_ps = at_ps.max(*bus);
-        *bus = start_ps + taken_ps;
-        start_ps
+    /// Takes the bus of (node, rail) for so many bytes as soon as it is free, not before `at_ps`; gives from when to when.
+    fn take_bus(&mut self, (node, rail): (u32, u32), at_ps: Moment, bytes: u64) -> [Moment; 2] {
+        let number = (node * self.times.rails + rail) as usize;
+        let from_ps = at_ps.max(self.buses[number]);
+        let to_ps = from_ps + self.times.bus.of(bytes);
+        self.buses[number] = to_ps;
+        if let Some(gauges) = &mut self.gauges {
+            let used = Use {
+                from_ps,
+                to_ps,
+                bytes,
+            };
+            gauges.note(number, at_ps, used);
+        }
+        [from_ps, to_ps]
     }
 
     /// How long a copy takes that starts at `start_ps`: what the processor needs for it, or until the node's memory has served
@@ -219,18 +222,18 @@ impl Rails {
         (more + 1) * post_ps
     }
 
-    /// The rails by which a message goes, and how long each part has a bus. Short ones are multiplexed, by rank and port.
+    /// The rails by which a message goes, and the length of each part. Short ones are multiplexed, by rank and port.
     fn parts(&self, from: u32, port: u8, bytes: u64) -> Vec<(u32, u64)> {
-        let (rails, bus) = (u64::from(self.times.rails), self.times.bus);
+        let rails = u64::from(self.times.rails);
         if port == BROADCAST_PORT || bytes < self.times.stripe_from_bytes || rails == 1 {
             let rail = match port {
                 BROADCAST_PORT => 0,
                 _ => (from + u32::from(port)) % self.times.rails,
             };
-            return vec![(rail, bus.of(bytes))];
+            return vec![(rail, bytes)];
         }
         let part = |rail| (bytes * (rail + 1) / rails) - (bytes * rail / rails);
-        let parts = (0..rails).map(|rail| (rail as u32, bus.of(part(rail))));
+        let parts = (0..rails).map(|rail| (rail as u32, part(rail)));
         parts.collect()
     }
 
@@ -242,10 +245,10 @@ impl Rails {
             self.under_way.resize(least, Passage::default());
         }
         let passage = &mut self.under_way[message.number as usize];
-        passage.taken_ps.clear();
-        passage.taken_ps.resize(self.times.rails as usize, 0);
-        for (rail, ps) in parts {
-            passage.taken_ps[*rail as usize] = *ps;
+        passage.parts_bytes.clear();
+        passage.parts_bytes.resize(self.times.rails as usize, None);
+        for (rail, bytes) in parts {
+            passage.parts_bytes[*rail as usize] = Some(*bytes);
         }
         passage.with.clear();
         passage.parts = parts.len() as u32;
@@ -281,62 +284,16 @@ impl Rails {
         let node = self.node(from);
         let by_loop_back = port != BROADCAST_PORT && self.node(to) == node;
         let mut leaves_ps = [Moment::MAX, at_ps];
-        for &(rail, taken_ps) in parts {
-            let start_ps = self.take_bus(node, rail, at_ps, taken_ps);
+        for &(rail, bytes) in parts {
+            let [start_ps, end_ps] = self.take_bus((node, rail), at_ps, bytes);
             let [first_ps, last_ps] = leaves_ps;
-            leaves_ps = [first_ps.min(start_ps), last_ps.max(start_ps + taken_ps)];
+            leaves_ps = [first_ps.min(start_ps), last_ps.max(end_ps)];
             // An interface does not take in what it still sends.
-            let from_ps = if by_loop_back {
-                start_ps + taken_ps
-            } else {
-                start_ps
-            };
+            let from_ps = if by_loop_back { end_ps } else { start_ps };
             let come_ps = from_ps + self.times.latency_ps;
             queue.push(come_ps, Event::Inside(Passing::Part { number, rail }));
         }
         leaves_ps
-    }
-
-    /// Whether a message that is handed over at `at_ps` is one more of its sender's last broadcast.
-    fn goes_with(&self, (from, to): (u32, u32), bytes: u64, at_ps: Moment) -> bool {
-        let last = self.casts[from as usize].as_ref();
-        last.is_some_and(|cast| {
-            cast.ready_ps == at_ps && cast.bytes == bytes && !cast.receivers.contains(&to)
-        })
-    }
-
-    /// A message of a broadcast: the first leaves, and the first to a node comes there. Gives when it has left.
-    fn broadcast(
-        &mut self,
-        at_ps: Moment,
-        message: Envelope,
-        parts: &[(u32, u64)],
-        queue: &mut Queue<Event<Passing>>,
-    ) -> Moment {
-        let (number, from, to, bytes) = (message.number, message.from, message.to, message.bytes);
-        let node = self.node(to);
-        if !self.goes_with((from, to), bytes, at_ps) {
-            self.casts[from as usize] = Some(Cast {
-                ready_ps: at_ps,
-                bytes,
-                leaves_ps: self.leave(at_ps, number, parts, queue),
-                receivers: BTreeSet::from([to]),
-                to_node: BTreeMap::from([(node, number)]),
-            });
-        } else if let Some(cast) = &mut self.casts[from as usize] {
-            cast.receivers.insert(to);
-            if let Some(first) = cast.to_node.get(&node) {
-                self.under_way[*first as usize].with.push(number);
-            } else {
-                cast.to_node.insert(node, number);
-                for &(rail, _) in parts {
-                    let come_ps = cast.leaves_ps[0] + self.times.latency_ps;
-                    queue.push(come_ps, Event::Inside(Passing::Part { number, rail }));
-                }
-            }
-        }
-        let cast = self.casts[from as usize].as_ref();
-        cast.map_or(at_ps, |cast| cast.leaves_ps[1])
     }
 }
 
@@ -470,15 +427,24 @@ impl Network for Rails {
             Passing::Part { number, rail } => self.comes(number, rail, queue),
         }
     }
+
+    fn watch(&mut self, watch: Watch) {
+        self.gauges = Some(Gauges::new(self.buses.len(), watch));
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let gauges = self.gauges.as_ref();
+        gauges.map_or_else(Vec::new, |gauges| links::all(self.times.rails, gauges))
+    }
 }
 
 impl Rails {
     /// A part of a message comes to its receiver's bus.
     fn comes(&mut self, number: u32, rail: u32, queue: &mut Queue<Event<Passing>>) {
         let passage = &self.under_way[number as usize];
-        let (to, taken_ps) = (passage.ranks.1, passage.taken_ps[rail as usize]);
-        let node = self.node(to);
-        let there_ps = self.take_bus(node, rail, queue.now_ps(), taken_ps) + taken_ps;
+        let bytes = passage.parts_bytes[rail as usize].unwrap_or(0);
+        let node = self.node(passage.ranks.1);
+        let [_, there_ps] = self.take_bus((node, rail), queue.now_ps(), bytes);
         let passage = &mut self.under_way[number as usize];
         passage.parts -= 1;
         passage.there_ps = passage.there_ps.max(there_ps);

@@ -234,6 +234,17 @@ impl Machine {
         }
     }
 
+    /// The names of the coordinates by which its links say where they are.
+    pub fn coordinates(&self) -> &'static [&'static str] {
+        match &self.network {
+            Network::Torus(_) => &["x", "y", "z"],
+            Network::Rails(_) => &["node", "rail"],
+            Network::FatTree(_) => &["child", "level"],
+            Network::Dragonfly(_) => &["router", "group"],
+            _ => &["rank"],
+        }
+    }
+
     /// Where the nodes of `ranks` ranks are, if it is a torus, and what hardware they share.
     ///
     /// # Errors
@@ -248,14 +259,20 @@ impl Machine {
             Some(torus) => torus,
             None => file.partition(ranks)?,
         };
-        let there = file.ranks(torus);
-        if there != ranks {
+        let nodes = torus.ranks();
+        if ranks != nodes && ranks != 2 * nodes {
             bail!(
-                "{} has {there} ranks, not {ranks}; leave out --ranks",
-                self.name
+                "{} has {nodes} nodes, which are {nodes} ranks, or {} with two on each, but not {ranks}",
+                self.name,
+                2 * nodes
             );
         }
-        Ok((Some(torus), file.fabrics(torus)))
+        // How two ranks of a node share the tree and the wires, B does not say.
+        let fabrics = match ranks == nodes {
+            true => file.fabrics(torus),
+            false => Fabrics::default(),
+        };
+        Ok((Some(torus), fabrics))
     }
 
     /// The same machine with other rails, if it has any.
@@ -323,7 +340,8 @@ impl Machine {
             Network::Torus(file) => {
                 let (torus, _) = self.place(ranks)?;
                 let torus = torus.context("a torus has a shape")?;
-                let settings = file.settings(torus, algorithm, &self.processor);
+                let mut settings = file.settings(torus, algorithm, &self.processor);
+                settings.ranks_per_node = ranks / torus.ranks().max(1);
                 run(TorusNetwork::new(settings, ranks)?, plans, observer, watch)
             }
             Network::Plogp(table) => {

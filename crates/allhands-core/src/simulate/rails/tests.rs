@@ -229,3 +229,21 @@ fn all_meet_in_the_network() {
     assert_eq!(meeting_ps("2x2", TIMES), [20 + asked_and_told_ps + 20; 4]);
     assert_eq!(meeting_ps("one", TIMES), [40; 4]);
 }
+
+#[test]
+fn buses_say_what_they_carried() {
+    let call = Call::new(Collective::Gather, 2);
+    let found = algorithm::find(Collective::Gather, "direct").expect("it is there");
+    let shape = found.shape(call, "").expect("the default is right");
+    let shape = shape.on("2x1".parse().expect("nodes"));
+    let layout = Layout::regular(Collective::Gather, 2001);
+    let plan = |rank| Plan::lower(&found.schedule(&shape, rank), &call, &layout, 1);
+    let plans: Vec<Plan> = (0..2).map(|rank| plan(rank).expect("it fits")).collect();
+    let mut rails = Rails::new(&plans, &shape.nodes, TIMES);
+    rails.watch(Watch::Sums);
+    simulate(&plans, &mut rails).expect("it ends");
+    let links = rails.links();
+    let said = |link: &Link| (link.name.clone(), link.load.bytes, link.load.busy_ps);
+    assert_eq!(said(&links[0]), ("rail 0 of node 0".into(), 1000, 1050));
+    assert_eq!(said(&links[3]), ("rail 1 of node 1".into(), 1001, 1051));
+}

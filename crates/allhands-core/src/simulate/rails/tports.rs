@@ -15,17 +15,15 @@ use alloc::vec::Vec;
 impl Rails {
     /// A message without data leaves `rank` at `at_ps`; gives when it comes to a bus of another.
     pub(super) fn crosses_ps(&mut self, rank: u32, at_ps: Moment) -> Moment {
-        let (node, taken_ps) = (self.node(rank), self.times.bus.of(0));
-        let rail = rank % self.times.rails;
-        self.take_bus(node, rail, at_ps, taken_ps) + self.times.latency_ps
+        let bus = (self.node(rank), rank % self.times.rails);
+        self.take_bus(bus, at_ps, 0)[0] + self.times.latency_ps
     }
 
     /// An announcement comes in, and out goes that the message is fetched.
     pub(super) fn announced(&mut self, number: u32, queue: &mut Queue<Event<Passing>>) {
         let (from, to) = self.under_way[number as usize].ranks;
-        let (node, rail) = (self.node(to), from % self.times.rails);
-        let taken_ps = self.times.bus.of(0);
-        let there_ps = self.take_bus(node, rail, queue.now_ps(), taken_ps) + taken_ps;
+        let bus = (self.node(to), from % self.times.rails);
+        let [_, there_ps] = self.take_bus(bus, queue.now_ps(), 0);
         let come_ps = self.crosses_ps(to, there_ps);
         queue.push(come_ps, Event::Inside(Passing::Fetched(number)));
     }
@@ -34,13 +32,12 @@ impl Rails {
     pub(super) fn fetched(&mut self, number: u32, queue: &mut Queue<Event<Passing>>) {
         let passage = &self.under_way[number as usize];
         let (from, to) = passage.ranks;
-        let all = passage.taken_ps.iter().enumerate();
+        let all = (0..).zip(&passage.parts_bytes);
         let parts: Vec<(u32, u64)> = all
-            .filter(|(_, taken_ps)| **taken_ps > 0)
-            .map(|(rail, taken_ps)| (rail as u32, *taken_ps))
+            .filter_map(|(rail, bytes)| Some((rail, (*bytes)?)))
             .collect();
-        let (node, rail, taken_ps) = (self.node(from), to % self.times.rails, self.times.bus.of(0));
-        let there_ps = self.take_bus(node, rail, queue.now_ps(), taken_ps) + taken_ps;
+        let bus = (self.node(from), to % self.times.rails);
+        let [_, there_ps] = self.take_bus(bus, queue.now_ps(), 0);
         let [_, left_ps] = self.leave(there_ps, number, &parts, queue);
         queue.push(left_ps, Event::Sent(number));
     }
