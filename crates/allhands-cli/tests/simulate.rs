@@ -142,6 +142,10 @@ fn two_ranks_share_a_node_of_the_torus() {
     assert!(said.contains("8 ranks, or 16 with two on each"), "{said}");
     let (_, _, said) = run("broadcast", &["-n", "16", "--nodes", "4x4"]);
     assert!(said.contains("right would be 8x2"), "{said}");
+    let named = ["verify", "broadcast", "--algorithm", "torus-trees"];
+    let output = allhands(&[&named[..], &["--torus", "4x2", "--nodes", "8x2"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("right for several is hierarchical"), "{said}");
     let proofs = ["verify", "--machine", "bluegene-l:2x2x1", "--nodes", "4x2"];
     let output = allhands(&[&proofs[..], &["-q"]].concat());
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

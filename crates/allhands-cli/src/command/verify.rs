@@ -1,6 +1,7 @@
 //! `allhands verify`: proofs for numbers of ranks and roots.
 
 mod machine;
+mod none;
 
 use crate::ranks::Ranks;
 use crate::{names, output};
@@ -263,7 +264,7 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
         }
     }
     if cases.is_empty() {
-        why_none(arguments)?;
+        none::why(arguments)?;
     }
     // The largest first, so that the cores end together.
     cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
@@ -278,20 +279,6 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
         (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
         (true, false) => vec![0],
     }
-}
-
-/// Names what is wrong with the torus or the nodes, if that is why there is nothing to prove.
-fn why_none(arguments: &Arguments) -> anyhow::Result<()> {
-    if let Some(torus) = arguments.place() {
-        anyhow::bail!(
-            "none of these algorithms asks for a torus and serves {torus}; allhands list says which do"
-        );
-    }
-    if let Some(nodes) = &arguments.nodes {
-        let mut ranks = arguments.ranks.0.iter();
-        ranks.try_for_each(|&ranks| nodes.check(ranks))?;
-    }
-    Ok(())
 }
 
 /// A call everywhere where an algorithm is to be proved.

@@ -1,6 +1,6 @@
 //! The heat map: nodes in a plane, each with its links, and how much of the time they were busy.
 
-use super::canvas::{Anchor, Canvas, GREY, HEAD, INK, MARGIN, PAPER, RULE};
+use super::canvas::{Anchor, Canvas, GREY, HEAD, INK, MARGIN, PAPER, RULE, text_width};
 use crate::draw::chart::{HeatMap, Way};
 use alloc::format;
 use alloc::string::String;
@@ -65,7 +65,8 @@ pub fn heat_map(map: &HeatMap) -> String {
         canvas.titled((x + dx, y + dy), (w, h), &fill, (RULE, 0.5), &link.words);
     }
     scale(&mut canvas, (left, bottom + 44.0));
-    let width = left + f64::from(columns).max(9.0) * PITCH + MARGIN;
+    let named = right + text_width(across, 11.0);
+    let width = (left + 9.0 * PITCH).max(named) + MARGIN;
     canvas.finish((&map.title, &map.subtitle), (width, bottom + FOOT))
 }
 
