@@ -102,6 +102,8 @@ pub enum Unsuitable {
     NoTorus,
     /// The torus is not that of this number of ranks.
     OtherTorus(TorusError),
+    /// The torus is that of nodes which have several ranks each.
+    TorusOfNodes(Torus),
 }
 
 impl fmt::Display for Unsuitable {
@@ -126,6 +128,10 @@ impl fmt::Display for Unsuitable {
                 "needs to know where the ranks are on a mesh or torus, such as 4x4x2"
             ),
             Unsuitable::OtherTorus(error) => error.fmt(f),
+            Unsuitable::TorusOfNodes(torus) => write!(
+                f,
+                "needs one rank on each node of the torus {torus}; right for several is hierarchical with such an algorithm among their leaders, where there is one: hierarchical:inter=torus-trees"
+            ),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
             Unsuitable::NoFabric(fabric) => write!(
                 f,
@@ -277,11 +283,7 @@ impl Algorithm {
             return Err(Unsuitable::NoSuchRoot { root, ranks });
         }
         shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
-        match shape.torus {
-            Some(torus) => torus.check(ranks).map_err(Unsuitable::OtherTorus)?,
-            None if self.requires.contains(&Requirement::Torus) => return Err(Unsuitable::NoTorus),
-            None => {}
-        }
+        self.admits_torus(shape)?;
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
         }
@@ -295,6 +297,42 @@ impl Algorithm {
             return Err(Unsuitable::NonCommutative);
         }
         Ok(())
+    }
+
+    /// Whether the call's torus, if any, is one of its ranks; or of its nodes, for which algorithms among their leaders ask.
+    fn admits_torus(&self, shape: &Shape) -> Result<(), Unsuitable> {
+        let ranks = shape.ranks();
+        let asks = self.requires.contains(&Requirement::Torus);
+        if let Some((found, leaders)) = self.among_leaders(shape)
+            && found.requires.contains(&Requirement::Torus)
+        {
+            return found.admits(&leaders);
+        }
+        match shape.torus {
+            None if asks => Err(Unsuitable::NoTorus),
+            Some(torus) if torus.ranks() != ranks => {
+                let of_nodes = torus.ranks() as usize == shape.nodes.sizes(ranks).len();
+                match (of_nodes, asks) {
+                    (true, true) => Err(Unsuitable::TorusOfNodes(torus)),
+                    (true, false) => Ok(()),
+                    (false, _) => torus.check(ranks).map_err(Unsuitable::OtherTorus),
+                }
+            }
+            None | Some(_) => Ok(()),
+        }
+    }
+
+    /// The algorithm that serves the nodes' leaders, with their call, if this one is made of others and its nodes are those of the
+    /// call.
+    #[must_use]
+    pub fn among_leaders(&self, shape: &Shape) -> Option<(&'static Algorithm, Shape)> {
+        let is_made_of_others = self
+            .keys
+            .iter()
+            .any(|key| key.name == phase::nodes::INTRA.name)
+            && self.name == "hierarchical";
+        let nodes = shape.nodes.check(shape.ranks());
+        (is_made_of_others && nodes.is_ok()).then(|| phase::nodes::among_leaders(shape))
     }
 
     /// A builder for `rank`, before the algorithm has said anything.

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 pub struct Builder {
     shape: Shape,
     pub(super) schedule: Schedule,
-    strand: usize,
+    pub(super) strand: usize,
     step_start: usize,
     /// In the body of a repeat: where its steps end so far.
     repeated_steps: Option<Vec<u32>>,

@@ -47,7 +47,7 @@ pub use network::{Envelope, Event, Kind, Network, Processor, Task, Work};
 pub use observer::{Observer, Purpose};
 pub use plogp::{Curve, CurveError, PLogP};
 pub use queue::{Moment, Queue};
-pub use rails::{Part, RailTimes, Rails};
+pub use rails::{Passing, RailTimes, Rails};
 pub use record::{Carried, Recorder, Span};
 pub use routed::{AtLink, Hop, Routed, Routes};
 pub use time::Linear;

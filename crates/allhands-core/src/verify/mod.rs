@@ -19,12 +19,15 @@ pub mod links;
 pub mod lowered;
 mod staged;
 
+use crate::algorithm::phase::nodes::LEADERS;
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
 use crate::call::{Alias, Call, Collective};
 use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What was proved, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,13 +98,32 @@ fn verify_placed(
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
     if let Some(torus) = &shape.torus {
-        links::deposits(torus, schedules)?;
-        if algorithm.requires.contains(&Requirement::DisjointStreams) {
-            links::check(torus, schedules)?;
+        let node_of = nodes_of_ranks(torus, shape);
+        links::deposits(torus, &node_of, schedules)?;
+        if claims_disjoint_streams(algorithm, shape) {
+            links::check(torus, &node_of, schedules)?;
         }
     }
     lowered::check(&shape.call, schedules)?;
     Ok((counted, claims))
+}
+
+/// The node of the torus on which each rank is: its own, or the one that it shares.
+fn nodes_of_ranks(torus: &Torus, shape: &Shape) -> Vec<u32> {
+    if torus.ranks() == shape.ranks() {
+        return (0..shape.ranks()).collect();
+    }
+    let sizes = shape.nodes.sizes(shape.ranks());
+    let on_node = |(node, size): (usize, &u32)| vec![node as u32; *size as usize];
+    sizes.iter().enumerate().flat_map(on_node).collect()
+}
+
+/// Whether no link may carry two streams: of the algorithm, or of what serves one leader of each node.
+fn claims_disjoint_streams(algorithm: &Algorithm, shape: &Shape) -> bool {
+    let claims = |a: &Algorithm| a.requires.contains(&Requirement::DisjointStreams);
+    let one_leader = shape.get(LEADERS.name) <= 1;
+    let leaders = algorithm.among_leaders(shape).filter(|_| one_leader);
+    claims(algorithm) || leaders.is_some_and(|(found, _)| claims(found))
 }
 
 /// The shape with the strictest operator that the algorithm admits.

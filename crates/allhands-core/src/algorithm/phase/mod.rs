@@ -15,6 +15,7 @@ pub mod lines;
 pub mod nodes;
 pub mod segmented;
 pub mod smp;
+pub mod smp_gather;
 pub mod streams;
 pub mod torus;
 pub mod tree;
