@@ -229,6 +229,7 @@ fn entry(
         ours,
         ratio: ours / paper,
         used_to_fit,
+        says: None,
     }
 }
 
