@@ -28,6 +28,8 @@ pub use builder::Builder;
 pub use inline::{Group, Reserved};
 pub use layout::Layout;
 pub use lower::LowerError;
-pub use op::{BROADCAST_PORT, Dependence, Item, Op, OpKind, Schedule, Side, Strand, View};
+pub use op::{
+    AGREEMENT_CHANNEL, BROADCAST_PORT, Dependence, Item, Op, OpKind, Schedule, Side, Strand, View,
+};
 pub use plan::{Extent, Extents, Moving, Plan, PlanItem, PlanOp};
 pub use shape::Shape;

@@ -18,6 +18,10 @@ pub enum Side {
 /// makes one, which reaches all their receivers; any other sends them one by one.
 pub const BROADCAST_PORT: u8 = u8::MAX;
 
+/// The channel of messages by which ranks agree on an algorithm (B 2.3): on a machine whose algorithms send in ways of their own,
+/// these are still messages of its message-passing software.
+pub const AGREEMENT_CHANNEL: u16 = u16::MAX;
+
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {

@@ -23,6 +23,9 @@ pub struct Envelope {
     pub carrier: Option<u32>,
     /// The port (rail) that the operation asks for; told to networks that go by tasks.
     pub port: u8,
+    /// Whether ranks agree by it on an algorithm ([`AGREEMENT_CHANNEL`](crate::schedule::AGREEMENT_CHANNEL)): then it is one of the
+    /// machine's message-passing software, whatever the algorithm's others are.
+    pub agreement: bool,
 }
 
 /// Some work of a rank's processor, with what else machines may go by.
@@ -173,6 +176,10 @@ pub trait Network {
         let _ = (fabric, bytes, converted);
         None
     }
+
+    /// A rank posts a receive from `from`; for networks whose processors look through posted receives.
+    #[inline]
+    fn posted(&mut self, _rank: u32, _from: u32) {}
 
     /// When the processor of `rank` is free, if the network keeps that itself, since packets take of its time too.
     #[inline]

@@ -12,7 +12,7 @@ use super::queue::{Moment, Queue};
 use super::state::{Load, Message, Rank};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
-use crate::schedule::{OpKind, Plan};
+use crate::schedule::{AGREEMENT_CHANNEL, OpKind, Plan};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -270,6 +270,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             kind: load.kind(),
             carrier,
             port,
+            agreement: matches!(load, Load::Lane(AGREEMENT_CHANNEL)),
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
@@ -401,6 +402,7 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 let combines = matches!(post.kind(), OpKind::RecvReduce { .. });
                 let receive = Receive { ticket, combines };
+                world.network.posted(rank, from);
                 let there = world.message_of((from, rank), channel, receive);
                 there.map(|bytes| world.take_in((from, rank), receive, bytes))
             }

@@ -1,7 +1,7 @@
 //! Links: that no link of a torus carries two streams, and that packets leave copies only where they pass.
 
 use crate::machine::Torus;
-use crate::schedule::{OpKind, Schedule};
+use crate::schedule::{Op, OpKind, Schedule};
 use crate::symbolic::{Failure, Law};
 use alloc::format;
 use alloc::string::String;
@@ -11,14 +11,16 @@ use alloc::vec::Vec;
 /// Proves that each link carries the messages of one strand from one rank to one other at most, on the deterministic route
 /// (along x, then y, then z).
 ///
-/// `node_of` says on which node of the torus each rank is. A strand sends a rank the segments of its stream, so this says more than that streams share no link: no
+/// `node_of` says on which node of the torus each rank is. Messages without data, by which ranks meet before streams begin, are
+/// no part of any. A strand sends a rank the segments of its stream, so this says more than that streams share no link: no
 /// stream uses a link twice either. Copies that packets leave behind use no link; [`deposits`] says that packets pass there.
 ///
 /// # Errors
 /// A [`Law::Claim`] that names the link and both messages.
 pub fn check(torus: &Torus, node_of: &[u32], schedules: &[Schedule]) -> Result<(), Failure> {
     let mut carries = vec![[None; 6]; torus.ranks() as usize];
-    for (strand, message) in messages(schedules).filter(|(_, message)| !message.deposited) {
+    let stream = |(_, message): &(usize, Message)| message.data && !message.deposited;
+    for (strand, message) in messages(schedules).filter(stream) {
         let Message { from, to, .. } = message;
         for link in torus.route(node_of[from as usize], node_of[to as usize]) {
             let direction = 2 * link.direction.dimension + usize::from(!link.direction.up);
@@ -77,19 +79,20 @@ struct Message {
     from: u32,
     to: u32,
     deposited: bool,
+    data: bool,
 }
 
 /// All messages, with their strands.
 fn messages(schedules: &[Schedule]) -> impl Iterator<Item = (usize, Message)> {
     let of_strand = |schedule: &'_ Schedule, number: usize| {
         let items = schedule.strands[number].items.iter();
-        let ops: Vec<OpKind> = items
+        let ops: Vec<Op> = items
             .flat_map(|item| &schedule.ops[item.ops()])
-            .map(|op| op.kind)
+            .copied()
             .collect();
         let rank = schedule.rank;
         ops.into_iter()
-            .filter_map(move |kind| Some((number, message(rank, kind)?)))
+            .filter_map(move |op| Some((number, message(rank, &op)?)))
     };
     schedules.iter().flat_map(move |schedule| {
         (0..schedule.strands.len()).flat_map(move |number| of_strand(schedule, number))
@@ -97,8 +100,8 @@ fn messages(schedules: &[Schedule]) -> impl Iterator<Item = (usize, Message)> {
 }
 
 /// The message of an operation; it is its sender's.
-fn message(rank: u32, kind: OpKind) -> Option<Message> {
-    let (from, to, deposited) = match kind {
+fn message(rank: u32, op: &Op) -> Option<Message> {
+    let (from, to, deposited) = match op.kind {
         OpKind::Send { to, deposited, .. } => (rank, to, deposited),
         OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => (rank, to, false),
         OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => (from, rank, false),
@@ -115,6 +118,7 @@ fn message(rank: u32, kind: OpKind) -> Option<Message> {
         from,
         to,
         deposited,
+        data: op.from.len + op.into.len > 0,
     })
 }
 

@@ -244,6 +244,7 @@ fn entry(
         ours,
         ratio: ours / paper,
         used_to_fit,
+        says: None,
     }
 }
 

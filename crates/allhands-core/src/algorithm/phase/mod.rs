@@ -13,6 +13,7 @@ pub mod halving;
 pub mod hybrid;
 pub mod lines;
 pub mod nodes;
+pub mod prefix;
 pub mod segmented;
 pub mod smp;
 pub mod smp_gather;

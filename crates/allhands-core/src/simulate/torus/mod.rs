@@ -11,6 +11,7 @@
 mod grid;
 mod links;
 mod order;
+mod posted;
 mod processors;
 mod router;
 mod settings;
@@ -146,6 +147,11 @@ impl Network for TorusNetwork {
             Fabric::Tree => Some(self.settings.tree?.meeting_ps(bytes, converted)),
             Fabric::Interrupt => self.settings.interrupt_ps,
         }
+    }
+
+    #[inline]
+    fn posted(&mut self, rank: u32, from: u32) {
+        self.processors.posted.post(rank, from);
     }
 
     fn send(&mut self, _: Moment, message: Envelope, queue: &mut Queue<Signal>) -> Option<Moment> {

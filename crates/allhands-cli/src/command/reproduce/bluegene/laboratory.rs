@@ -80,6 +80,16 @@ impl Laboratory {
         })
     }
 
+    /// Whether its algorithm serves a call on that partition.
+    pub fn serves(&self, experiment: &Experiment<'_>) -> anyhow::Result<bool> {
+        let (algorithm, shape) = experiment.algorithm_and_shape()?;
+        let machine = self.machine.on(experiment.torus);
+        let (torus, fabrics) = machine.place(experiment.torus.ranks())?;
+        Ok(algorithm
+            .admits(&shape.on_torus(torus).with(fabrics))
+            .is_ok())
+    }
+
     /// How long a call takes, in microseconds.
     pub fn time_us(&self, experiment: &Experiment<'_>) -> anyhow::Result<f64> {
         self.run_us(experiment, &|plan| plan)
@@ -207,8 +217,17 @@ impl Laboratory {
 }
 
 impl Experiment<'_> {
+    /// The name of the algorithm that is taken.
+    pub fn algorithm_name(&self) -> anyhow::Result<&'static str> {
+        Ok(self.algorithm_and_shape()?.0.name)
+    }
+
     fn algorithm_and_shape(&self) -> anyhow::Result<(&'static Algorithm, Shape)> {
-        let call = Call::new(self.collective, self.torus.ranks());
+        let call = Call {
+            // MPI's broadcast has one buffer.
+            in_place: self.collective == Collective::Broadcast,
+            ..Call::new(self.collective, self.torus.ranks())
+        };
         match self.algorithm {
             Taken::Named(text) | Taken::Floating(text) => {
                 let (algorithm, parameters) = names::algorithm(self.collective, text)?;
