@@ -157,6 +157,20 @@ impl Communicator {
         self.inner.take().torus
     }
 
+    /// Has `hook` called now and then while this rank waits in a call: what else the process must not neglect, such as
+    /// the progress of another library. Its sleeps are then short. Communicators made of this one inherit it.
+    ///
+    /// The hook must not call this communicator, nor panic.
+    pub fn set_while_waiting(&self, hook: Option<fn()>) {
+        self.inner.take().port.set_while_waiting(hook);
+    }
+
+    /// Whether this process counts more ranks than cores.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_fabric_crowded(&self) -> bool {
+        self.inner.take().port.fabric().is_crowded()
+    }
+
     /// Sets what the ranks have agreed on.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_agreed(&self, policy: Policy, crowded: bool) {

@@ -37,6 +37,8 @@ pub struct Port {
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     chain: u64,
     pub(super) patience: Patience,
+    /// What is called now and then while this rank waits.
+    while_waiting: Option<fn()>,
     /// When [`Port::look_out`] looked last.
     looked_out: Option<Instant>,
 }
@@ -73,6 +75,7 @@ impl Port {
             next_call: 0,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
+            while_waiting: None,
             looked_out: None,
             fabric,
         })
@@ -88,6 +91,16 @@ impl Port {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.fabric.ranks()
+    }
+
+    /// What is called now and then while this rank waits.
+    pub(crate) fn while_waiting(&self) -> Option<fn()> {
+        self.while_waiting
+    }
+
+    /// Has `hook` called now and then while this rank waits; its sleeps are then short.
+    pub(crate) fn set_while_waiting(&mut self, hook: Option<fn()>) {
+        self.while_waiting = hook;
     }
 
     /// The sequence number of the call that is begun next.
@@ -218,7 +231,8 @@ impl Port {
         call: u64,
         step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
-        let (mut last_check, mut nap) = (None, Patience::NAP);
+        let (mut last_check, hook) = (None, self.while_waiting);
+        let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
         loop {
             let start = Instant::now();
             for look in 0..self.patience.looks() {
@@ -226,8 +240,11 @@ impl Port {
                     return Ok(());
                 }
                 self.patience.pause(look);
-                if look % 64 == 63 && self.patience.is_over(start) {
-                    break;
+                if look % 64 == 63 {
+                    hook.inspect(|hook| hook());
+                    if self.patience.is_over(start) {
+                        break;
+                    }
                 }
             }
             self.fabric.announce_sleep(self.rank);
@@ -235,7 +252,8 @@ impl Port {
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
                 self.fabric.member(self.rank).bell.sleep(nap);
-                nap = (2 * nap).min(Patience::LONGEST_NAP);
+                let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
+                nap = (2 * nap).min(longest);
             }
             self.fabric.rise(self.rank);
             if status? == Status::Done {

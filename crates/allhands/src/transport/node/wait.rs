@@ -22,6 +22,8 @@ impl Patience {
     pub(crate) const NAP: Duration = Duration::from_millis(2);
     /// The longest sleep between two looks.
     pub(crate) const LONGEST_NAP: Duration = Duration::from_millis(32);
+    /// The longest sleep between two looks where something else is to be done now and then.
+    pub(crate) const HOOKED_NAP: Duration = Duration::from_micros(500);
     /// The longest time without a sleep; all looks take less, unless others than our ranks want the cores, too.
     const LONGEST_LOOKS: Duration = Duration::from_millis(10);
     /// The time between checks whether the call can complete at all.
