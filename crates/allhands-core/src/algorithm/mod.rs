@@ -100,6 +100,10 @@ pub enum Unsuitable {
     NoFabric(Fabric),
     /// It is not said where the ranks are on a torus.
     NoTorus,
+    /// It needs memory that all ranks share, and they are on several nodes.
+    NotOneNode,
+    /// It needs memory that the ranks of each node share, and some nodes have ranks that share none.
+    NodesApart(Nodes),
     /// The torus is not that of this number of ranks.
     OtherTorus(TorusError),
 }
@@ -126,6 +130,14 @@ impl fmt::Display for Unsuitable {
                 "needs to know where the ranks are on a mesh or torus, such as 4x4x2"
             ),
             Unsuitable::OtherTorus(error) => error.fmt(f),
+            Unsuitable::NotOneNode => write!(
+                f,
+                "needs memory that all ranks share, and they are on several nodes"
+            ),
+            Unsuitable::NodesApart(nodes) => write!(
+                f,
+                "needs memory that the ranks of a node share, and some of nodes {nodes} have ranks that share none"
+            ),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
             Unsuitable::NoFabric(fabric) => write!(
                 f,
@@ -295,6 +307,39 @@ impl Algorithm {
             return Err(Unsuitable::NonCommutative);
         }
         Ok(())
+    }
+
+    /// The name that the shape has for `key`; `None` where the key has numbers, or the algorithm does not have it.
+    #[must_use]
+    pub fn named(&self, shape: &Shape, key: &str) -> Option<&'static str> {
+        let key = self.keys.iter().find(|own| own.name == key)?;
+        match key.values {
+            Values::Names(names) => names.get(shape.get(key.name) as usize).copied(),
+            Values::Range { .. } => None,
+        }
+    }
+
+    /// Whether it serves the call where ranks share memory only if they share a node: `really(nodes)` says whether the ranks of
+    /// each innermost one of these nodes do.
+    ///
+    /// # Errors
+    /// [`Unsuitable::NotOneNode`] or [`Unsuitable::NodesApart`].
+    pub fn admits_apart(
+        &self,
+        shape: &Shape,
+        really: impl FnOnce(&Nodes) -> bool,
+    ) -> Result<(), Unsuitable> {
+        if !self.requires.contains(&Requirement::Window) {
+            return Ok(());
+        }
+        const MEMORY: &str = "shared-memory";
+        match (self.named(shape, "intra"), self.named(shape, "inter")) {
+            (Some(_), Some(MEMORY)) | (None, _) | (_, None) => Err(Unsuitable::NotOneNode),
+            (Some(MEMORY), Some(_)) if !really(&shape.nodes) => {
+                Err(Unsuitable::NodesApart(shape.nodes.clone()))
+            }
+            (Some(_), Some(_)) => Ok(()),
+        }
     }
 
     /// A builder for `rank`, before the algorithm has said anything.
