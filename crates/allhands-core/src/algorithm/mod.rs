@@ -100,6 +100,10 @@ pub enum Unsuitable {
     NoFabric(Fabric),
     /// It is not said where the ranks are on a torus.
     NoTorus,
+    /// It needs memory that all ranks share, and they are on several nodes.
+    NotOneNode,
+    /// It needs memory that the ranks of each node share, and some nodes have ranks that share none.
+    NodesApart(Nodes),
     /// The torus is not that of this number of ranks.
     OtherTorus(TorusError),
     /// The torus is that of nodes which have several ranks each.
@@ -131,6 +135,14 @@ impl fmt::Display for Unsuitable {
             Unsuitable::TorusOfNodes(torus) => write!(
                 f,
                 "needs one rank on each node of the torus {torus}; right for several is hierarchical with such an algorithm among their leaders, where there is one: hierarchical:inter=torus-trees"
+            ),
+            Unsuitable::NotOneNode => write!(
+                f,
+                "needs memory that all ranks share, and they are on several nodes"
+            ),
+            Unsuitable::NodesApart(nodes) => write!(
+                f,
+                "needs memory that the ranks of a node share, and some of nodes {nodes} have ranks that share none"
             ),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
             Unsuitable::NoFabric(fabric) => write!(
@@ -333,6 +345,39 @@ impl Algorithm {
             && self.name == "hierarchical";
         let nodes = shape.nodes.check(shape.ranks());
         (is_made_of_others && nodes.is_ok()).then(|| phase::nodes::among_leaders(shape))
+    }
+
+    /// The name that the shape has for `key`; `None` where the key has numbers, or the algorithm does not have it.
+    #[must_use]
+    pub fn named(&self, shape: &Shape, key: &str) -> Option<&'static str> {
+        let key = self.keys.iter().find(|own| own.name == key)?;
+        match key.values {
+            Values::Names(names) => names.get(shape.get(key.name) as usize).copied(),
+            Values::Range { .. } => None,
+        }
+    }
+
+    /// Whether it serves the call where ranks share memory only if they share a node: `really(nodes)` says whether the ranks of
+    /// each innermost one of these nodes do.
+    ///
+    /// # Errors
+    /// [`Unsuitable::NotOneNode`] or [`Unsuitable::NodesApart`].
+    pub fn admits_apart(
+        &self,
+        shape: &Shape,
+        really: impl FnOnce(&Nodes) -> bool,
+    ) -> Result<(), Unsuitable> {
+        if !self.requires.contains(&Requirement::Window) {
+            return Ok(());
+        }
+        const MEMORY: &str = "shared-memory";
+        match (self.named(shape, "intra"), self.named(shape, "inter")) {
+            (Some(_), Some(MEMORY)) | (None, _) | (_, None) => Err(Unsuitable::NotOneNode),
+            (Some(MEMORY), Some(_)) if !really(&shape.nodes) => {
+                Err(Unsuitable::NodesApart(shape.nodes.clone()))
+            }
+            (Some(_), Some(_)) => Ok(()),
+        }
     }
 
     /// A builder for `rank`, before the algorithm has said anything.

@@ -147,6 +147,61 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// The rank that it sends to, receives from, or whose window or flag it touches; `None` where there is none.
+    #[must_use]
+    pub const fn peer(self) -> Option<u32> {
+        match self {
+            OpKind::Send { to: peer, .. }
+            | OpKind::Recv { from: peer, .. }
+            | OpKind::RecvReduce { from: peer, .. }
+            | OpKind::Put { to: peer, .. }
+            | OpKind::PutReduce { to: peer, .. }
+            | OpKind::Get { from: peer, .. }
+            | OpKind::GetReduce { from: peer, .. }
+            | OpKind::Notify { to: peer, .. }
+            | OpKind::Wait { at: peer, .. } => Some(peer),
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
+        }
+    }
+
+    /// The same with another peer, if it has one.
+    #[must_use]
+    pub const fn with_peer(mut self, other: u32) -> OpKind {
+        match &mut self {
+            OpKind::Send { to: peer, .. }
+            | OpKind::Recv { from: peer, .. }
+            | OpKind::RecvReduce { from: peer, .. }
+            | OpKind::Put { to: peer, .. }
+            | OpKind::PutReduce { to: peer, .. }
+            | OpKind::Get { from: peer, .. }
+            | OpKind::GetReduce { from: peer, .. }
+            | OpKind::Notify { to: peer, .. }
+            | OpKind::Wait { at: peer, .. } => *peer = other,
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
+        }
+        self
+    }
+
+    /// Whether it is a message, in which its peer takes part: what needs no memory that the two share.
+    #[must_use]
+    pub const fn is_two_sided(self) -> bool {
+        matches!(
+            self,
+            OpKind::Send { .. } | OpKind::Recv { .. } | OpKind::RecvReduce { .. }
+        )
+    }
+
+    /// The channel of a message; 0 for anything else.
+    #[must_use]
+    pub const fn channel(self) -> u16 {
+        match self {
+            OpKind::Send { channel, .. }
+            | OpKind::Recv { channel, .. }
+            | OpKind::RecvReduce { channel, .. } => channel,
+            _ => 0,
+        }
+    }
+
     /// The port (rail) that carries what it moves; 0 where nothing is carried.
     #[must_use]
     pub const fn port(self) -> u8 {

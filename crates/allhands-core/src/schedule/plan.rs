@@ -140,3 +140,19 @@ pub struct Plan {
     /// The most operations under way at once in a step (a hint for engines).
     pub widest: usize,
 }
+
+impl Plan {
+    /// Gives each peer of an operation the number that `number` says, for a transport that numbers ranks in its own way.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        for op in &mut self.ops {
+            if let Some(peer) = op.kind.peer() {
+                op.kind = op.kind.with_peer(number(peer));
+            }
+        }
+    }
+
+    /// What each operation does, in the order of their numbers.
+    pub fn kinds(&self) -> impl Iterator<Item = OpKind> + '_ {
+        self.ops.iter().map(|op| op.kind)
+    }
+}

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::operation::{self, Operation};
 use crate::policy::Policy;
 use crate::prepared::{PlanCache, Running};
+use crate::transport::network::Places;
 use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
 use allhands_core::machine::{Nodes, Torus};
@@ -31,9 +32,10 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// The communicator of a port; policy and crowdedness are the same on every rank.
+    /// The communicator of a port, which may be joined to other nodes; policy and crowdedness are the same on every rank.
     pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
-        let (rank, size) = (port.rank() as usize, port.ranks() as usize);
+        let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);
+        let nodes = port.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
             port,
             cache: PlanCache::new(),
@@ -41,7 +43,7 @@ impl Communicator {
             under_way: 0,
             policy,
             crowded,
-            nodes: Nodes::one(),
+            nodes,
             torus: None,
             next_window: 0,
         };
@@ -92,7 +94,7 @@ impl Communicator {
         self.size
     }
 
-    /// Memory that all ranks can reach: `bytes` zeros.
+    /// Memory that all ranks of the node can reach: `bytes` zeros.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
         Ok(self.inner.take().port.fabric().arena().allocate(bytes)?)
     }
@@ -116,7 +118,8 @@ impl Communicator {
     /// Says which ranks share a node, for algorithms that treat nodes apart from what is between them (`hierarchical`);
     /// every rank must say the same.
     ///
-    /// At first all ranks share one, or, in a world that was started with `allhands run --nodes`, those that it says.
+    /// At first all ranks share one, or, in a world that was started with `allhands run --nodes`, those that it says; ranks that
+    /// are on several nodes are on those, or, where the ranks of a node do not follow one another, on smaller ones.
     ///
     /// # Errors
     /// [`Error::Nodes`] if they have another number of ranks.

@@ -9,7 +9,7 @@ impl Communicator {
     /// A communicator of the same ranks, whose calls are apart from this one's.
     ///
     /// # Errors
-    /// As any call: every rank must duplicate.
+    /// As [`Communicator::split`]: every rank must duplicate.
     pub fn dup(&self) -> Result<Communicator, Error> {
         let new = self.split(Some(0), self.rank as u64)?;
         new.ok_or(Error::NoRanks)
@@ -20,8 +20,11 @@ impl Communicator {
     /// A rank whose colour is `None` gets none.
     ///
     /// # Errors
-    /// As any call: every rank must split.
+    /// As any call: every rank must split. [`Error::SeveralNodes`] if the ranks are on several nodes.
     pub fn split(&self, colour: Option<u32>, key: u64) -> Result<Option<Communicator>, Error> {
+        if self.inner.take().port.places().is_some() {
+            return Err(Error::SeveralNodes);
+        }
         let mine = [colour.map_or(u64::MAX, u64::from), key];
         let mut all = vec![0; 2 * self.size];
         self.run(operation::allgather(&mine, &mut all))?;

@@ -173,8 +173,12 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// The outbox of a plan; no memory at all if the plan sends nothing long.
-    pub(super) fn new(arena: &Arc<Arena>, plan: &Plan) -> Result<Outbox, TransportError> {
+    /// The outbox of a plan among `ranks` ranks of the arena; no memory at all if the plan sends them nothing long.
+    pub(super) fn new(
+        arena: &Arc<Arena>,
+        plan: &Plan,
+        ranks: u32,
+    ) -> Result<Outbox, TransportError> {
         let mut bytes = 0;
         let mut take = |size: usize| {
             let at = bytes;
@@ -184,7 +188,8 @@ impl Outbox {
         let mut slots = vec![Slot::default(); plan.ops.len()].into_boxed_slice();
         for (slot, op) in slots.iter_mut().zip(&plan.ops) {
             let longest = longest(plan, op);
-            if !matches!(op.kind, OpKind::Send { .. }) || longest <= EAGER_BYTES {
+            // What goes to other nodes goes another way.
+            if !matches!(op.kind, OpKind::Send { to, .. } if to < ranks) || longest <= EAGER_BYTES {
                 continue;
             }
             slot.runs = op.from.len as usize;
