@@ -219,7 +219,8 @@ impl Canvas {
         for (number, (part, ranks)) in pairs.iter().enumerate() {
             let gap = if number == 0 { "" } else { "  " };
             // What comes after an index stands on the line again.
-            let shift = if number == 0 { 0.0 } else { -size * 0.25 };
+            let indexed = number > 0 && !pairs[number - 1].1.is_empty();
+            let shift = if indexed { -size * 0.25 } else { 0.0 };
             words.push_str(&format!(
                 r#"<tspan dy="{shift:.1}">{gap}{}</tspan>"#,
                 escaped(&part.replace('-', "–"))
