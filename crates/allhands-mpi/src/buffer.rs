@@ -164,15 +164,17 @@ pub(crate) enum Landing {
 impl Landing {
     /// Room for what the parts will hold; it has no contents yet where it is not theirs.
     #[inline]
-    pub(crate) fn of(parts: &[Part]) -> Landing {
+    pub(crate) fn of(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
+        here.look(parts, None)?;
         match in_one_piece(parts) {
-            Some(start) => Landing::Direct(start, total(parts)),
-            None => Landing::Staged(vec![0; total(parts)]),
+            Some(start) => Ok(Landing::Direct(start, total(parts))),
+            None => Ok(Landing::Staged(vec![0; total(parts)])),
         }
     }
 
     /// The same with what the parts hold now.
     pub(crate) fn filled(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
+        here.look(parts, None)?;
         match in_one_piece(parts) {
             Some(start) => Ok(Landing::Direct(start, total(parts))),
             None => Ok(Landing::Staged(packed(here, parts)?)),
@@ -195,17 +197,22 @@ impl Landing {
     /// Brings the bytes to where the parts are.
     #[inline]
     pub(crate) fn deliver(self, here: &Here<'_>, parts: &[Part]) -> Result<(), Unserved> {
-        let Landing::Staged(bytes) = self else {
-            return Ok(());
-        };
-        let mut rest = &bytes[..];
-        for part in parts {
-            let (own, further) = rest.split_at(part.bytes());
-            unpack(here, part, own)?;
-            rest = further;
+        match self {
+            Landing::Direct(..) => Ok(()),
+            Landing::Staged(bytes) => place(here, parts, &bytes),
         }
-        Ok(())
     }
+}
+
+/// Brings bytes to where the parts are.
+pub(crate) fn place(here: &Here<'_>, parts: &[Part], bytes: &[u8]) -> Result<(), Unserved> {
+    let mut rest = bytes;
+    for part in parts {
+        let (own, further) = rest.split_at(part.bytes());
+        unpack(here, part, own)?;
+        rest = further;
+    }
+    Ok(())
 }
 
 /// Bytes that are packed by one call, which counts them in an `int`.

@@ -36,3 +36,5 @@ mod settings;
 mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod verify;

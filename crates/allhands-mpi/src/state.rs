@@ -5,8 +5,10 @@ use crate::library::Library;
 use crate::node;
 use crate::takeover::Reason;
 use allhands::Communicator;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// What is known of a communicator of the MPI.
@@ -30,6 +32,13 @@ pub(crate) struct States {
     known: RwLock<HashMap<Handle, Arc<State>>>,
     /// The key under which a communicator tells when it is freed.
     key: Mutex<Option<c_int>>,
+    /// Grows whenever a communicator is forgotten.
+    epoch: AtomicU64,
+}
+
+thread_local! {
+    /// The communicator of this thread's last call, the epoch then, and its state.
+    static LAST: RefCell<Option<(Handle, u64, Arc<State>)>> = const { RefCell::new(None) };
 }
 
 /// What a rank tells the others of a communicator.
@@ -46,6 +55,21 @@ impl States {
     /// The state of a communicator, agreed upon now if this is the first collective on it.
     #[inline]
     pub(crate) fn of(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let last = LAST.with_borrow(|last| match last {
+            Some((handle, then, state)) if *handle == comm && *then == epoch => {
+                Some(Arc::clone(state))
+            }
+            _ => None,
+        });
+        last.unwrap_or_else(|| {
+            let state = self.look_up(library, abi, comm);
+            LAST.set(Some((comm, epoch, Arc::clone(&state))));
+            state
+        })
+    }
+
+    fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = known.get(&comm) {
             return Arc::clone(state);
@@ -156,7 +180,15 @@ impl States {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let state = known.remove(&comm);
         drop(known);
+        self.move_on();
         drop(state);
+    }
+
+    /// Says that a communicator was forgotten, and lets go of the last one.
+    fn move_on(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
+        // At the end of a thread there is nothing to let go of any more.
+        let _ = LAST.try_with(|last| last.replace(None));
     }
 
     /// Forgets all communicators, and the key.
@@ -164,6 +196,7 @@ impl States {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let states = std::mem::take(&mut *known);
         drop(known);
+        self.move_on();
         drop(states);
         let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut key) = key.take() {

@@ -1,11 +1,14 @@
 //! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
 
-use crate::abi::{Abi, Handle};
+use crate::abi::{Abi, Handle, Number};
+use crate::buffer::Part;
 use crate::library::{Inside, Library, NO_MPI, is_inside};
 use crate::settings::Said;
 use crate::state::{Shared, State};
+use crate::verify::{Witness, verify};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
@@ -89,6 +92,8 @@ pub(crate) enum Unserved {
     Native(c_int),
     /// An element of a derived type is too long to be packed.
     LongElement(usize),
+    /// The native MPI has another result: this rank, and the byte of its result.
+    Differs(usize, usize),
     /// It failed here.
     Failed(Error),
 }
@@ -116,6 +121,10 @@ pub(crate) struct Here<'a> {
     pub(crate) rank: usize,
     pub(crate) size: usize,
     algorithm: Option<&'a str>,
+    /// Whether the result is to be compared with the native one.
+    verify: bool,
+    /// What the call was about to write.
+    witness: RefCell<Option<Witness>>,
 }
 
 impl Here<'_> {
@@ -125,6 +134,15 @@ impl Here<'_> {
         match self.algorithm {
             None => self.comm.run(operation)?,
             Some(name) => self.comm.run(operation.algorithm(name))?,
+        }
+        Ok(())
+    }
+
+    /// Looks at what is about to be written, if the result is to be verified; once a call.
+    #[inline]
+    pub(crate) fn look(&self, parts: &[Part], number: Option<Number>) -> Result<(), Unserved> {
+        if self.verify {
+            *self.witness.borrow_mut() = Some(Witness::new(self, parts, number)?);
         }
         Ok(())
     }
@@ -153,7 +171,8 @@ pub(crate) fn take(
         return NO_MPI;
     };
     let begin = library.report.begin();
-    let reason = match try_to(library, call, comm, serve) {
+    let mut native = Some(native);
+    let reason = match try_to(library, call, comm, serve, &mut native) {
         Ok(bytes) => {
             library.report.taken(call, bytes, begin);
             return 0;
@@ -163,7 +182,7 @@ pub(crate) fn take(
     };
     let code = {
         let _inside = (!is_inside()).then(Inside::enter);
-        native(library)
+        native.map_or(NO_MPI, |native| native(library))
     };
     library.report.passed(call, reason, begin);
     code
@@ -175,6 +194,7 @@ fn try_to(
     call: Call,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> c_int>,
 ) -> Result<usize, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
@@ -190,14 +210,15 @@ fn try_to(
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
     };
-    let algorithm = match library.settings().of(call) {
+    let settings = library.settings();
+    let algorithm = match settings.of(call) {
         None => None,
         Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
     let comm = comm.lock().unwrap_or_else(PoisonError::into_inner);
     let (comm, rank, size) = (&*comm, *rank, *size);
-    serve(&Here {
+    let here = Here {
         library,
         abi,
         handle,
@@ -205,7 +226,16 @@ fn try_to(
         rank,
         size,
         algorithm,
-    })
+        verify: settings.verify,
+        witness: RefCell::new(None),
+    };
+    let bytes = serve(&here)?;
+    if here.verify
+        && let Some(native) = native.take()
+    {
+        verify(&here, here.witness.take().as_ref(), native)?;
+    }
+    Ok(bytes)
 }
 
 /// Tells the user, and the communicator's error handler, that a call has failed.
@@ -223,6 +253,10 @@ fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_i
             format!(
                 "an element of {bytes} bytes with gaps is longer than an int can tell MPI_Pack"
             ),
+        ),
+        Unserved::Differs(rank, byte) => (
+            abi.err_other,
+            format!("byte {byte} of the result of rank {rank} is not what the native MPI gives"),
         ),
         Unserved::Failed(error) => match error {
             Error::Transport(TransportError::Length { .. }) => {

@@ -43,7 +43,7 @@ pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
     let mut landing = if is_root {
         Landing::filled(here, from_ref(&part))?
     } else {
-        Landing::of(from_ref(&part))
+        Landing::of(here, from_ref(&part))?
     };
     here.run(operation::broadcast(landing.bytes(), root as usize))?;
     if !is_root {
@@ -67,7 +67,7 @@ pub(crate) fn gather(here: &Here<'_>, send: Given, receive: Given, root: c_int) 
         None
     };
     let parts = whole.as_slice();
-    let mut landing = Landing::of(parts);
+    let mut landing = Landing::of(here, parts)?;
     here.run(operation::gather(&input, landing.bytes(), root as usize))?;
     landing.deliver(here, parts)?;
     Ok(input.len())
@@ -89,7 +89,7 @@ pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int)
     };
     let parts = own.as_slice();
     let mut landing = match own {
-        Some(_) => Landing::of(parts),
+        Some(_) => Landing::of(here, parts)?,
         None => Landing::Staged(vec![0; input.len() / here.size]),
     };
     here.run(operation::scatter(&input, landing.bytes(), root as usize))?;
@@ -109,7 +109,7 @@ pub(crate) fn allgather(here: &Here<'_>, send: Given, receive: Given) -> Served 
         landing.deliver(here, parts)?;
     } else {
         let input = read(here, &[send.part(here)?])?;
-        let mut landing = Landing::of(parts);
+        let mut landing = Landing::of(here, parts)?;
         here.run(operation::allgather(&input, landing.bytes()))?;
         landing.deliver(here, parts)?;
     }
@@ -127,7 +127,7 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
         landing.deliver(here, parts)?;
     } else {
         let input = read(here, &[send.blocks(here)?])?;
-        let mut landing = Landing::of(parts);
+        let mut landing = Landing::of(here, parts)?;
         here.run(operation::all_to_all(&input, landing.bytes()))?;
         landing.deliver(here, parts)?;
     }

@@ -2,7 +2,7 @@
 
 use super::{Given, Served};
 use crate::abi::{Number, Operator as Named};
-use crate::buffer::{Datatype, Numbers};
+use crate::buffer::{Datatype, Numbers, Part};
 use crate::takeover::{Here, Reason, Unserved};
 use allhands::element::Element;
 use allhands::operator::Operator;
@@ -158,6 +158,8 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
     if is_missing(from, inputs) || is_missing(to, outputs) {
         return Err(wrong());
     }
+    let datatype = Datatype::of(here, receive.datatype)?;
+    here.look(&[Part::new(to, outputs as i64, datatype)?], Some(number))?;
     let is_aligned = |start: *const u8| (start as usize).is_multiple_of(bytes.min(8));
     // The result must not go where the input stands, unless the form says that it may.
     let keeps = from == to.cast_const();

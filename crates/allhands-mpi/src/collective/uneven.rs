@@ -70,7 +70,7 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
     } else {
         Vec::new()
     };
-    let mut landing = Landing::of(&parts);
+    let mut landing = Landing::of(here, &parts)?;
     let counts = lengths(&parts);
     here.run(operation::gather_v(
         &input,
@@ -98,7 +98,7 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
     };
     let parts = own.as_slice();
     let mut landing = match own {
-        Some(_) => Landing::of(parts),
+        Some(_) => Landing::of(here, parts)?,
         None => Landing::Staged(vec![0; counts[here.rank]]),
     };
     here.run(operation::scatter_v(
@@ -120,7 +120,7 @@ pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served
     } else {
         read(here, &[send.part(here)?])?
     };
-    let mut landing = Landing::of(&parts);
+    let mut landing = Landing::of(here, &parts)?;
     here.run(operation::allgather_v(
         &input,
         landing.bytes(),
@@ -139,7 +139,7 @@ pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served 
         let blocks = send.blocks(here)?;
         (read(here, &blocks)?, lengths(&blocks))
     };
-    let mut landing = Landing::of(&incoming);
+    let mut landing = Landing::of(here, &incoming)?;
     let (output, counts) = (landing.bytes(), lengths(&incoming));
     here.run(operation::all_to_all_v(&input, &outgoing, output, &counts))?;
     landing.deliver(here, &incoming)?;

@@ -254,11 +254,11 @@ impl Port {
                     return Ok(());
                 }
                 self.patience.pause(look);
-                if look % 64 == 63 {
+                if self.patience.is_hook_due(look) {
                     hook.inspect(|hook| hook());
-                    if self.patience.is_over(start) {
-                        break;
-                    }
+                }
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
                 }
             }
             self.fabric.announce_sleep(self.rank);

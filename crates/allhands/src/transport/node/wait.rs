@@ -58,6 +58,14 @@ impl Patience {
         }
     }
 
+    /// Whether something else is to be done after look `look`: after tens of microseconds, so that short waits are not
+    /// prolonged by it. It may give way to other processes, as progress in other libraries does.
+    #[inline]
+    pub(crate) fn is_hook_due(&self, look: u32) -> bool {
+        let every = if look < self.spins { 1024 } else { 64 };
+        look % every == every - 1
+    }
+
     /// Whether it is time to check; the first is due when there has been none.
     pub(crate) fn is_check_due(&self, last: &mut Option<Instant>) -> bool {
         let now = Instant::now();
