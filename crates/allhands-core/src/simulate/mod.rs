@@ -12,6 +12,7 @@
 
 pub mod cell;
 mod check;
+mod cluster;
 mod dragonfly;
 mod fat_tree;
 mod flags;
@@ -39,6 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use check::Checker;
+pub use cluster::{Cluster, ClusterTimes, Coming, Reach};
 pub use dragonfly::{Dragonfly, DragonflyRoutes};
 pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
 pub use flat::{Flat, Head, LogGp, Times};

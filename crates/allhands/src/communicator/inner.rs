@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::policy::{self, Policy};
+use crate::policy::{self, Forecast, Policy};
 use crate::prepared::{Entry, Key, PlanCache, Prepared, Running, Turn, named, unsuitable};
 use crate::transport::node::{Buffers, Port, Stamp};
 use crate::transport::{Signature, TransportError};
@@ -25,6 +25,8 @@ pub(super) struct Inner {
     /// Which ranks share a node, or are to be taken as if they did.
     pub(super) nodes: Nodes,
     pub(super) torus: Option<Torus>,
+    /// What is the fastest between nodes, if it is said what messages take there.
+    pub(super) forecast: Option<Forecast>,
     pub(super) next_window: u64,
 }
 
@@ -132,7 +134,10 @@ impl Inner {
         let question = policy::question(operation, call, layout, self.crowded);
         match self.port.places() {
             None => policy::choose(&self.policy, &question),
-            Some(_) => policy::choose_on_nodes(&self.policy, &question, &self.nodes),
+            Some(places) => {
+                let (nodes, forecast) = ((&self.nodes, places), self.forecast.as_ref());
+                policy::choose_on_nodes(&self.policy, &question, nodes, forecast)
+            }
         }
     }
 

@@ -6,7 +6,7 @@ mod split;
 
 use crate::error::Error;
 use crate::operation::{self, Operation};
-use crate::policy::Policy;
+use crate::policy::{Forecast, NetworkTimes, Policy};
 use crate::prepared::{PlanCache, Running};
 use crate::transport::network::Places;
 use crate::transport::node::{Block, Port};
@@ -45,6 +45,7 @@ impl Communicator {
             crowded,
             nodes,
             torus: None,
+            forecast: None,
             next_window: 0,
         };
         Communicator {
@@ -127,6 +128,7 @@ impl Communicator {
         nodes.check(self.size as u32)?;
         let mut inner = self.inner.take();
         inner.nodes = nodes;
+        inner.forecast = inner.forecast.take().map(Forecast::forget);
         inner.cache = PlanCache::new();
         Ok(())
     }
@@ -135,6 +137,14 @@ impl Communicator {
     #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.inner.take().nodes.clone()
+    }
+
+    /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
+    /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
+    pub fn set_network_times(&self, times: Option<NetworkTimes>) {
+        let mut inner = self.inner.take();
+        inner.forecast = times.as_ref().map(Forecast::new);
+        inner.cache = PlanCache::new();
     }
 
     /// Says where the ranks are on a mesh or torus, for algorithms that ask for one (`torus-trees`, `hamiltonian`,

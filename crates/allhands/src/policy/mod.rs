@@ -1,12 +1,15 @@
 //! Policies: who chooses the algorithm of a call that names none.
 
+mod forecast;
 mod installed;
 mod machine;
 mod nodes;
 
+pub use forecast::NetworkTimes;
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 
+pub(crate) use forecast::Forecast;
 #[cfg(target_os = "linux")]
 pub(crate) use installed::agree;
 pub(crate) use nodes::choose_on_nodes;

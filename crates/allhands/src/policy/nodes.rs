@@ -1,26 +1,31 @@
 //! Nodes: who serves a call whose ranks are on several, and share memory only there.
 
-use super::{Policy, choose};
+use super::{Forecast, Policy, choose};
 use crate::error::Error;
+use crate::transport::network::Places;
 use allhands_core::algorithm::{self, Algorithm, Values};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::Question;
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 
-/// The algorithm that a policy takes where ranks are on these nodes.
+/// The algorithm that a policy takes where ranks are on these nodes, and share memory in these places.
 ///
 /// What the user fixed it stays. Otherwise, where some nodes have several ranks, it is `hierarchical`, with shared memory inside
 /// nodes and what the policy would take for the leaders alone among them; where none has, or `hierarchical` does not serve the
 /// call, what the policy takes for ranks that share nothing. A measured table is one of ranks that share memory: the rules
-/// behind it decide.
+/// behind it decide. Where it is said what the network's messages take, what is then the fastest.
 pub(crate) fn choose_on_nodes(
     policy: &Policy,
     question: &Question,
-    nodes: &Nodes,
+    (nodes, places): (&Nodes, &Places),
+    forecast: Option<&Forecast>,
 ) -> Result<(&'static Algorithm, Shape), Error> {
     if let Policy::Fixed { .. } = policy {
         return choose(policy, question);
+    }
+    if let Some(found) = forecast.and_then(|forecast| forecast.choose(question, (nodes, places))) {
+        return Ok(found);
     }
     let rules = match policy {
         Policy::Tuned(_) => &Policy::Mpich2005,
@@ -28,7 +33,7 @@ pub(crate) fn choose_on_nodes(
     };
     let sizes = nodes.innermost(question.call.ranks);
     let layered = match sizes.iter().any(|size| *size > 1) && sizes.len() > 1 {
-        true => hierarchical(rules, question, nodes, &sizes),
+        true => hierarchical(rules, question, (nodes, places), &sizes),
         false => None,
     };
     layered.map_or_else(|| choose(rules, question), Ok)
@@ -38,7 +43,7 @@ pub(crate) fn choose_on_nodes(
 fn hierarchical(
     rules: &Policy,
     question: &Question,
-    nodes: &Nodes,
+    (nodes, places): (&Nodes, &Places),
     sizes: &[u32],
 ) -> Option<(&'static Algorithm, Shape)> {
     const NAME: &str = "hierarchical";
@@ -56,8 +61,13 @@ fn hierarchical(
         parameters,
     };
     let (algorithm, shape) = choose(&fixed, question).ok()?;
-    let admitted = algorithm.admits(&shape.clone().on(nodes.clone()));
-    admitted.is_ok().then_some((algorithm, shape))
+    serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((algorithm, shape))
+}
+
+/// Whether an algorithm serves a call whose ranks share memory only if they share a place.
+pub(super) fn serves(algorithm: &Algorithm, shape: &Shape, places: &Places) -> bool {
+    let apart = algorithm.admits_apart(shape, |nodes| places.contain(nodes));
+    apart.is_ok() && algorithm.admits(shape).is_ok()
 }
 
 /// What the leaders do among themselves: a block of theirs is all blocks of their node.
@@ -93,8 +103,10 @@ mod tests {
         let nodes: Nodes = nodes.parse().unwrap();
         let ranks = nodes.sizes(0).iter().sum();
         let question = Question::new(Call::new(collective, ranks), bytes);
+        let places = Places::of(&nodes, ranks);
+        let nodes = (&nodes, &places);
         let (algorithm, shape) =
-            choose_on_nodes(&Policy::shared_memory(), &question, &nodes).unwrap();
+            choose_on_nodes(&Policy::shared_memory(), &question, nodes, None).unwrap();
         let inter = algorithm.named(&shape, "inter").unwrap_or("");
         format!("{} {inter}", algorithm.name)
     }

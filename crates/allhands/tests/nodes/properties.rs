@@ -3,6 +3,7 @@
 use crate::property::{Case, Lengths, cases, few_are_enough};
 use crate::world::{WORLDS, disorder, network, on_all};
 use allhands::Communicator;
+use allhands::policy::NetworkTimes;
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Fabrics;
@@ -105,10 +106,33 @@ fn every_root_and_count_in_every_variant() {
     }
 }
 
+/// A network of a microsecond and 1 GB/s, and one of half a millisecond and 25 MB/s; or nobody knows.
+const TIMES: [Option<NetworkTimes>; 3] = [
+    None,
+    Some(NetworkTimes {
+        latency_ns: 1000.0,
+        overhead_ns: 200.0,
+        gap_ns: 100.0,
+        byte_ns: 1.0,
+        reduce_byte_ns: 0.2,
+    }),
+    Some(NetworkTimes {
+        latency_ns: 5e5,
+        overhead_ns: 5000.0,
+        gap_ns: 1000.0,
+        byte_ns: 40.0,
+        reduce_byte_ns: 0.2,
+    }),
+];
+
 #[test]
 fn what_policies_choose_is_right() {
-    for node_of in WORLDS {
+    for (node_of, times) in WORLDS
+        .into_iter()
+        .flat_map(|n| TIMES.map(|times| (n, times)))
+    {
         on_all(node_of, &disorder(node_of.len(), 9), |comm| {
+            comm.set_network_times(times);
             for elements in [0, 1, 100, 20_000] {
                 let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
                 let mut sums = vec![rank + 1; elements];

@@ -51,6 +51,15 @@ impl Places {
         })
     }
 
+    /// The places where the ranks of each innermost node share one.
+    #[cfg(test)]
+    pub(crate) fn of(nodes: &Nodes, ranks: u32) -> Places {
+        let sizes = nodes.innermost(ranks);
+        let node = |(node, size): (u32, &u32)| std::iter::repeat_n(node, *size as usize);
+        let node_of: Vec<u32> = (0..).zip(&sizes).flat_map(node).collect();
+        Places::new(&node_of).expect("nodes have ranks")
+    }
+
     /// The number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u32 {
