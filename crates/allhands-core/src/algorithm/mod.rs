@@ -15,12 +15,14 @@ mod figures;
 pub mod gather;
 mod key;
 pub mod phase;
+mod plans;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod scan;
 pub mod scatter;
 
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
+pub use plans::Plans;
 
 use crate::call::{Call, Collective};
 use crate::machine::{Fabric, Fabrics, Nodes, NodesError, Torus, TorusError};
@@ -383,7 +385,7 @@ impl Algorithm {
     /// A builder for `rank`, before the algorithm has said anything.
     #[must_use]
     pub fn builder(&self, shape: &Shape, rank: u32) -> Builder {
-        let staged = shape.call.in_place && self.in_place == InPlace::Staged;
+        let staged = self.stages(shape);
         Builder::new(shape.clone(), rank, (self.parts)(shape), staged)
     }
 

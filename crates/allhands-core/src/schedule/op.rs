@@ -311,7 +311,7 @@ pub struct View {
 }
 
 /// One rank's part of an algorithm.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The rank.
     pub rank: u32,
@@ -337,6 +337,28 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// A schedule in which nothing is said yet, in the memory of another one.
+    #[must_use]
+    pub(crate) fn emptied(mut self, rank: u32, parts: u32) -> Schedule {
+        self.strands.truncate(1);
+        match self.strands.first_mut() {
+            Some(strand) => strand.items.clear(),
+            None => self.strands.push(Strand::default()),
+        }
+        self.ops.clear();
+        self.blocks.clear();
+        self.scratch.clear();
+        self.window.clear();
+        self.credits.clear();
+        self.views.clear();
+        Schedule {
+            rank,
+            parts,
+            flags: 0,
+            ..self
+        }
+    }
+
     /// The block sets of a list.
     #[must_use]
     pub fn list(&self, list: List) -> &[Blocks] {

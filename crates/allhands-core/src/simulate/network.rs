@@ -198,6 +198,14 @@ pub trait Network {
         queue: &mut Queue<Event<Self::Event>>,
     ) -> Option<Moment>;
 
+    /// Something of what an event of the network will need, read a while before it happens: for memory to have it by then. What
+    /// it gives means nothing.
+    #[inline]
+    fn look_at(&self, event: Self::Event) -> usize {
+        let _ = event;
+        0
+    }
+
     /// Something that the network has put into the queue happens.
     fn happen(&mut self, event: Self::Event, queue: &mut Queue<Event<Self::Event>>);
 

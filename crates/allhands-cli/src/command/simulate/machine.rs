@@ -245,6 +245,11 @@ impl Machine {
         }
     }
 
+    /// Whether its times depend on where bytes lie: on how many runs they are in.
+    pub fn asks_where_bytes_lie(&self) -> bool {
+        matches!(self.network, Network::Rails(_))
+    }
+
     /// Where the nodes of `ranks` ranks are, if it is a torus, and what hardware they share.
     ///
     /// # Errors

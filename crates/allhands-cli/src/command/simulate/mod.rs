@@ -374,12 +374,8 @@ fn simulated(
     let (start, call) = (Instant::now(), shape.call);
     let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
     let what = || format!("{} {name}", call.collective);
-    let lower = |rank| {
-        let schedule = algorithm.schedule(shape, rank);
-        let plan = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES);
-        plan.map(|plan| (plan, schedule.parts)).with_context(what)
-    };
-    let (first, _) = lower(call.root)?;
+    let schedule = algorithm.schedule(shape, call.root);
+    let first = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES).with_context(what)?;
     // Checked elements are twice as long as real ones.
     let spaces: usize = first.space_bytes.iter().sum();
     let checked = if outputs.checks() {
@@ -391,8 +387,13 @@ fn simulated(
     if needed > MOST_BYTES {
         return Err(TooLarge { needed }.into());
     }
-    let plans: anyhow::Result<Vec<(Plan, u32)>> = (0..call.ranks).map(lower).collect();
-    let (plans, parts): (Vec<Plan>, Vec<u32>) = plans?.into_iter().unzip();
+    let plans = algorithm.plans(shape, &layout, ELEMENT_BYTES);
+    let plans: Result<Vec<Plan>, _> = match outputs.checks() || machine.asks_where_bytes_lie() {
+        true => plans.collect(),
+        false => plans.without_extents().collect(),
+    };
+    let plans = plans.with_context(what)?;
+    let parts = vec![schedule.parts; call.ranks as usize];
     let mut checker = outputs
         .checks()
         .then(|| Checker::new(&call, &parts, &plans, &layout));

@@ -184,6 +184,15 @@ impl Network for TorusNetwork {
     }
 
     #[inline]
+    fn look_at(&self, step: Step) -> usize {
+        match step {
+            Step::Arrive(packet) => self.router.look_at_arrival(packet),
+            Step::Leave(buffer) => self.router.look_at_leaving(buffer as usize),
+            Step::Turn(rank) => self.processors.look_at(rank),
+        }
+    }
+
+    #[inline]
     fn happen(&mut self, step: Step, queue: &mut Queue<Signal>) {
         match step {
             Step::Arrive(packet) => self.router.arrive(packet, queue),

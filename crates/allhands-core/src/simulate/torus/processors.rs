@@ -110,6 +110,13 @@ impl Processors {
         &mut self.ranks[rank as usize].free_ps
     }
 
+    /// Something of what a processor's turn will need, read ahead of it.
+    pub(super) fn look_at(&self, rank: u32) -> usize {
+        let own = &self.ranks[rank as usize];
+        let message = self.messages.get(own.ring[0] as usize);
+        message.map_or(0, |message| message.packets as usize) ^ own.turn as usize
+    }
+
     /// A message is to be sent.
     pub(super) fn send(&mut self, message: Envelope, way: Way, queue: &mut Queue<Signal>) {
         let number = message.number;

@@ -464,7 +464,7 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
         };
         let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
         let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
-        let waits = item.times == 0 && ops.iter().any(receives) && !ops.iter().any(sends);
+        let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
         for (slot, op) in slots[range].iter_mut().zip(ops) {
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
             slot.defers = op.kind == OpKind::Copy && waits;

@@ -7,7 +7,7 @@ use allhands_core::algorithm::Algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Policy, Question};
 use allhands_core::machine::Torus;
-use allhands_core::schedule::{Layout, OpKind, Plan, PlanItem, Shape};
+use allhands_core::schedule::{Layout, OpKind, Plan, PlanItem, PlanOp, Shape};
 use anyhow::{Context, anyhow};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -245,21 +245,22 @@ impl Experiment<'_> {
 
 /// The plan of so many calls, one right behind the other; of several strands, each goes on by itself.
 fn again(plan: Plan, calls: u32) -> Plan {
-    let mut plan = plan;
-    let (items, ops) = (core::mem::take(&mut plan.items), plan.ops.len() as u32);
+    let (mut plan, mut items) = (plan, Vec::new());
+    let ops = plan.ops.len() as u32;
     for strand in &mut plan.strands {
-        let own = &items[strand.0 as usize..strand.1 as usize];
-        let start = plan.items.len() as u32;
+        let own = &plan.items[strand.0 as usize..strand.1 as usize];
+        let start = items.len() as u32;
         for call in 0..calls {
-            plan.items.extend(own.iter().map(|item| PlanItem {
+            items.extend(own.iter().map(|item| PlanItem {
                 start: item.start + call * ops,
                 end: item.end + call * ops,
                 ..*item
             }));
         }
-        *strand = (start, plan.items.len() as u32);
+        *strand = (start, items.len() as u32);
     }
-    plan.ops = plan.ops.repeat(calls as usize);
+    plan.items = items.into();
+    plan.ops = plan.ops.repeat(calls as usize).into();
     plan
 }
 
@@ -302,12 +303,12 @@ fn hops(torus: Torus, bytes: u64, peers: u32) -> f64 {
 fn only(plan: Plan, messages: &[bool], ranks: usize) -> Plan {
     let mut plan = plan;
     let rank = plan.rank as usize;
-    plan.ops.retain(|op| match op.kind {
+    let stays = |op: &&PlanOp| match op.kind {
         OpKind::Send { to, .. } => messages[to as usize * ranks + rank],
         OpKind::Recv { from, .. } => messages[rank * ranks + from as usize],
         _ => false,
-    });
-    plan.ops.shrink_to_fit();
+    };
+    plan.ops = plan.ops.iter().filter(stays).copied().collect();
     for item in &mut plan.items {
         (item.start, item.end) = (0, plan.ops.len() as u32);
     }
