@@ -32,6 +32,15 @@ pub struct Communicator {
 }
 
 impl Communicator {
+    /// The communicator of a port, for crates that bring a network of their own.
+    ///
+    /// Policy and crowdedness are the same on every rank.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_port(port: Port, policy: Policy, crowded: bool) -> Communicator {
+        Communicator::new(port, policy, crowded)
+    }
+
     /// The communicator of a port, which may be joined to other nodes; policy and crowdedness are the same on every rank.
     pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
         let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);

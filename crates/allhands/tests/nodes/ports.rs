@@ -7,6 +7,7 @@ use allhands::transport::network::{
     Ended, Network, NetworkError, Notice, Threads, ThreadsNetwork, Ticket,
 };
 use allhands::transport::node::{Fabric, Port};
+use allhands::{Communicator, Policy, Sum};
 use std::sync::Mutex;
 
 /// A network among threads that fails after some looks.
@@ -125,6 +126,23 @@ fn a_network_that_fails_is_an_error_on_every_rank() {
             assert!(said.contains(words), "{said}");
         }
     }
+}
+
+#[test]
+fn a_communicator_is_made_of_ports_and_a_network_of_ones_own() {
+    let threads = Threads::new(3);
+    std::thread::scope(|scope| {
+        for rank in 0..3 {
+            let (inner, looks) = (threads.network(rank), u32::MAX);
+            scope.spawn(move || {
+                let port = alone(rank, 3, Box::new(Failing { inner, looks }));
+                let comm = Communicator::of_port(port, Policy::Mpich2005, true);
+                let mut sum = [comm.rank()];
+                comm.allreduce_in_place(&mut sum, Sum).unwrap();
+                assert_eq!((sum, comm.size()), ([3], 3));
+            });
+        }
+    });
 }
 
 #[test]
