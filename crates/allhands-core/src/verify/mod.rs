@@ -9,7 +9,7 @@
 //!    two consecutive calls, of the same root and of the next.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims
 //!    (of what is made of other algorithms, the steps at most); where streams are claimed to share no link of the torus, they
-//!    [share none](links).
+//!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved.
@@ -17,6 +17,7 @@
 pub mod bound;
 pub mod links;
 pub mod lowered;
+pub mod prefix;
 mod staged;
 
 use crate::algorithm::phase::nodes::LEADERS;
@@ -97,6 +98,7 @@ fn verify_placed(
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
+    prefix::check(shape, schedules)?;
     if let Some(torus) = &shape.torus {
         let node_of = nodes_of_ranks(torus, shape);
         links::deposits(torus, &node_of, schedules)?;

@@ -13,7 +13,7 @@
 
 use crate::algorithm::{self, Algorithm, Claims, Key, Values};
 use crate::call::{Call, Collective};
-use crate::schedule::{Builder, Group, Reserved, Shape};
+use crate::schedule::{Builder, Group, Reserved, Schedule, Shape};
 use alloc::vec::Vec;
 
 /// `prefix`: what comes first.
@@ -72,6 +72,14 @@ pub fn emit(b: &mut Builder) {
     }
 }
 
+/// The prefix of a rank's part alone: nothing if the call asks for none.
+#[must_use]
+pub fn alone(shape: &Shape, rank: u32) -> Schedule {
+    let mut b = Builder::new(shape.clone(), rank, 1, false);
+    emit(&mut b);
+    b.finish()
+}
+
 /// Holds a strand back until strand 0 has done the prefix, of which and of what came before it are so many items; if there is one.
 pub fn hold(b: &mut Builder, items: Option<usize>) {
     if let Some(items) = items {
@@ -107,7 +115,7 @@ pub fn claims(shape: &Shape, own: Claims) -> Claims {
 mod tests {
     use super::*;
     use crate::algorithm::Requirement;
-    use crate::schedule::{Item, Op, OpKind, Schedule};
+    use crate::schedule::{Item, Op, OpKind};
     use crate::verify::verify_world;
 
     /// All algorithms with the key, on all tori with so many ranks, with a prefix.
@@ -138,12 +146,7 @@ mod tests {
         for prefix in ["barrier", "agreement"] {
             for ranks in [2, 3, 6, 8, 12] {
                 for (_, shape) in shapes(ranks, &alloc::format!("prefix={prefix}")) {
-                    let of_rank = |rank| {
-                        let mut b = Builder::new(shape.clone(), rank, 1, false);
-                        emit(&mut b);
-                        b.finish()
-                    };
-                    let world: Vec<Schedule> = (0..ranks).map(of_rank).collect();
+                    let world: Vec<Schedule> = (0..ranks).map(|r| alone(&shape, r)).collect();
                     let call = Call::new(Collective::Barrier, ranks);
                     assert!(verify_world(&call, &world, false).is_ok(), "{shape:?}");
                 }
@@ -168,9 +171,7 @@ mod tests {
             for ((a, plain), (_, prefixed)) in plain.iter().zip(&prefixed) {
                 for rank in 0..ranks {
                     let (own, whole) = (a.schedule(plain, rank), a.schedule(prefixed, rank));
-                    let mut first = Builder::new(prefixed.clone(), rank, 1, false);
-                    emit(&mut first);
-                    let first = items(&first.finish(), 0);
+                    let first = items(&alone(prefixed, rank), 0);
                     let mut expected = first.clone();
                     expected.extend(items(&own, 0));
                     assert_eq!(items(&whole, 0), expected, "{a:?} rank {rank}");
