@@ -12,7 +12,7 @@ use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
+use allhands_core::schedule::{Extent, Layout, LowerError, Moving, Plan, PlanItem, PlanOp, Shape};
 use allhands_core::simulate::{Checker, Recorder};
 use anyhow::{Context, bail, ensure};
 use machine::{Job, Machine, Run};
@@ -387,12 +387,8 @@ fn simulated(
     if needed > MOST_BYTES {
         return Err(TooLarge { needed }.into());
     }
-    let plans = algorithm.plans(shape, &layout, ELEMENT_BYTES);
-    let plans: Result<Vec<Plan>, _> = match outputs.checks() || machine.asks_where_bytes_lie() {
-        true => plans.collect(),
-        false => plans.without_extents().collect(),
-    };
-    let plans = plans.with_context(what)?;
+    let with_extents = outputs.checks() || machine.asks_where_bytes_lie();
+    let plans = all_plans(algorithm, shape, &layout, with_extents).with_context(what)?;
     let parts = vec![schedule.parts; call.ranks as usize];
     let mut checker = outputs
         .checks()
@@ -435,6 +431,20 @@ fn simulated(
         links: outputs.links.then(|| outputs::link_records(&run)),
     };
     Ok((record, run))
+}
+
+/// The plans of all ranks; without extents where nobody asks where bytes lie.
+fn all_plans(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    layout: &Layout,
+    with_extents: bool,
+) -> Result<Vec<Plan>, LowerError> {
+    let plans = algorithm.plans(shape, layout, ELEMENT_BYTES);
+    match with_extents {
+        true => plans.collect(),
+        false => plans.without_extents().collect(),
+    }
 }
 
 /// Runs a job while those look on that are there.
