@@ -19,8 +19,9 @@ pub enum Side {
 pub const BROADCAST_PORT: u8 = u8::MAX;
 
 /// The channel of messages by which ranks agree on an algorithm (B 2.3): on a machine whose algorithms send in ways of their own,
-/// these are still messages of its message-passing software.
-pub const AGREEMENT_CHANNEL: u16 = u16::MAX;
+/// these are still messages of its message-passing software. The last of those that a transport has room for in a message's tag:
+/// strands, of which an algorithm has 64 and a few at most, have the first ones.
+pub const AGREEMENT_CHANNEL: u16 = 127;
 
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

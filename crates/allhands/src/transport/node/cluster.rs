@@ -11,12 +11,12 @@ use super::wait::Patience;
 use crate::transport::TransportError;
 use crate::transport::network::{Network, Places};
 use allhands_core::progress::Status;
-use allhands_core::schedule::Plan;
+use allhands_core::schedule::{AGREEMENT_CHANNEL, Plan};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
-const CHANNELS: u32 = 128;
+const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
 
 /// The longest time without a look at the network while a rank waits.
 const NAP: Duration = Duration::from_micros(50);
