@@ -2,6 +2,7 @@
 
 mod all_to_all;
 mod laboratory;
+mod steady;
 mod summary;
 
 use super::Entry;

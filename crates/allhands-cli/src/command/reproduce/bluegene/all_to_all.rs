@@ -1,10 +1,15 @@
 //! B's table 2: the aggregate bandwidth of the permuted all-to-all, by topology and message size.
 
 use super::super::Entry;
-use super::laboratory::{Laboratory, Time};
+use super::laboratory::Laboratory;
+use super::steady::{self, Part, Rates};
 use allhands_core::machine::Torus;
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
 
 const TABLE: &str = "table 2";
 
@@ -83,47 +88,194 @@ const ROWS: [Row; 8] = [
 const FITTED: [(&str, u64); 5] = [
     ("4x4x2", 16),
     ("8x4x2", 16),
-    ("8x4x2", 64),
-    ("8x4x2", 256),
-    ("8x16x16(T)", 16),
+    ("8x4x4", 64),
+    ("8x8x4", 1024),
+    ("8x16x16(T)", 64),
 ];
 
 /// What a link carries, in MB/s (B 2.1).
 const LINK_MB_S: f64 = 154.0;
 
+/// The most hops of packets that are simulated one by one for an entry; those of more are told by their steady state.
+const MOST_HOPS: f64 = 2.5e8;
+
+/// The most ranks whose all-to-all is simulated as a whole: beyond, its plans are too large.
+const MOST_RANKS: u32 = 2048;
+
+/// Entries of more hops are told, too, where they are simulated as a whole and have later turns: that says how well parts tell.
+const CHECKED_HOPS: f64 = 1e7;
+
+/// An entry of table 2.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    row: &'static str,
+    torus: Torus,
+    bytes: u64,
+    paper: f64,
+}
+
+/// How long it takes, in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    /// Simulated as a whole.
+    whole_us: Option<f64>,
+    /// Told by its steady state.
+    told_us: Option<f64>,
+}
+
+impl Cell {
+    fn hops(&self) -> f64 {
+        steady::hops(self.torus, self.bytes, self.torus.ranks() - 1)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.hops() <= MOST_HOPS && self.torus.ranks() <= MOST_RANKS
+    }
+
+    fn is_told(&self) -> bool {
+        let checked = self.hops() > CHECKED_HOPS && self.bytes > steady::TURN_BYTES;
+        !self.is_whole() || checked
+    }
+
+    fn time(&self, laboratory: &Laboratory, rates: &Rates) -> anyhow::Result<Time> {
+        let (torus, bytes) = (self.torus, self.bytes);
+        let whole = || laboratory.time_us(&steady::permuted(torus, bytes));
+        let told = || steady::told_us(rates, torus, bytes);
+        Ok(Time {
+            whole_us: self.is_whole().then(whole).transpose()?,
+            told_us: self.is_told().then(told),
+        })
+    }
+
+    /// The aggregate bandwidth, in MB/s.
+    fn mb_s(&self, time: Time) -> f64 {
+        let us = time.whole_us.or(time.told_us).unwrap_or(f64::INFINITY);
+        f64::from(self.torus.ranks()).powi(2) * self.bytes as f64 / us
+    }
+}
+
 /// Simulates table 2.
 pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for (name, shape, row, best) in ROWS {
+    let cells = cells()?;
+    let told = cells.iter().filter(|cell| cell.is_told());
+    let parts: BTreeSet<Part> = told
+        .flat_map(|cell| steady::parts(cell.torus, cell.bytes))
+        .collect();
+    let parts: Vec<Part> = parts.into_iter().collect();
+    let rates = on_all_cores(
+        &parts,
+        |part| steady::rate_us(laboratory, *part),
+        |part, us, wall_s| writeln!(out, "{TABLE} {part}: {us:.3} us  {wall_s:.1} s"),
+    )?;
+    let rates: Rates = parts.into_iter().zip(rates).collect();
+    let times = on_all_cores(
+        &cells,
+        |cell| cell.time(laboratory, &rates),
+        |cell, time, wall_s| tell(out, cell, *time, wall_s),
+    )?;
+    Ok(entries(&cells, &times))
+}
+
+/// All entries, those of most hops first, which would otherwise be waited for last.
+fn cells() -> anyhow::Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (row, shape, papers, _) in ROWS {
         let torus: Torus = shape.parse().with_context(|| shape.to_string())?;
-        let mut most = 0.0_f64;
-        for (bytes, &paper) in BYTES.into_iter().zip(row) {
-            let start = std::time::Instant::now();
-            let time = laboratory.all_to_all(torus, bytes)?;
-            let ours = f64::from(torus.ranks()).powi(2) * bytes as f64 / time.us;
-            most = most.max(ours);
-            let how = match time {
-                Time { told: true, .. } => "told by a part".to_string(),
-                Time {
-                    would_be_told_us: Some(told_us),
-                    us,
-                    ..
-                } => format!("a part would tell {:+.1} %", 100.0 * (told_us / us - 1.0)),
-                Time { .. } => String::new(),
-            };
-            writeln!(
-                out,
-                "{TABLE} {name} {bytes}: {paper} {ours:.0} {:.2}  {:.1} s  {how}",
-                ours / paper,
-                start.elapsed().as_secs_f64()
-            )?;
-            let fitted = FITTED.contains(&(name, bytes));
-            entries.push(Entry::new(TABLE, (name, bytes), (paper, ours), fitted));
+        cells.extend(BYTES.into_iter().zip(papers).map(|(bytes, &paper)| Cell {
+            row,
+            torus,
+            bytes,
+            paper,
+        }));
+    }
+    cells.sort_by(|a, b| b.hops().total_cmp(&a.hops()));
+    Ok(cells)
+}
+
+/// Says what became of an entry.
+fn tell(out: &mut dyn Write, cell: &Cell, time: Time, wall_s: f64) -> std::io::Result<()> {
+    let how = match (time.whole_us, time.told_us) {
+        (None, _) => "told by the steady state".to_string(),
+        (Some(us), Some(told_us)) => {
+            let more = 100.0 * (told_us / us - 1.0);
+            format!("the steady state would tell {more:+.1} %")
         }
-        let percent = 100.0 * most / peak_mb_s(torus);
+        (Some(_), None) => String::new(),
+    };
+    let (mb_s, paper) = (cell.mb_s(time), cell.paper);
+    writeln!(
+        out,
+        "{TABLE} {} {}: {paper} {mb_s:.0} {:.2}  {wall_s:.1} s  {how}",
+        cell.row,
+        cell.bytes,
+        mb_s / paper
+    )
+}
+
+/// The table, row by row.
+fn entries(cells: &[Cell], times: &[Time]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (name, _, _, best) in ROWS {
+        let own = || cells.iter().zip(times).filter(|(cell, _)| cell.row == name);
+        let mut row: Vec<(u64, f64, f64)> = own()
+            .map(|(cell, time)| (cell.bytes, cell.paper, cell.mb_s(*time)))
+            .collect();
+        row.sort_by_key(|(bytes, ..)| *bytes);
+        let most = row.iter().map(|(.., ours)| *ours).fold(0.0, f64::max);
+        entries.extend(row.into_iter().map(|(bytes, paper, ours)| {
+            let fitted = FITTED.contains(&(name, bytes));
+            Entry::new(TABLE, (name, bytes), (paper, ours), fitted)
+        }));
+        let peak = own()
+            .next()
+            .map_or(f64::INFINITY, |(cell, _)| peak_mb_s(cell.torus));
+        let percent = 100.0 * most / peak;
         entries.push(Entry::new(TABLE, (name, "best %"), (best, percent), false));
     }
-    Ok(entries)
+    entries
+}
+
+/// What `work` makes of each item, in the items' order; it goes on on all cores at once, and `tell` hears of each as it is done,
+/// and how long it took, in seconds.
+fn on_all_cores<I: Sync, T: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> anyhow::Result<T> + Sync,
+    mut tell: impl FnMut(&I, &T, f64) -> std::io::Result<()>,
+) -> anyhow::Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<Option<T>> = items.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        let (sender, results) = mpsc::channel();
+        for _ in 0..cores.min(items.len()) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                while let Some((at, item)) = take(items, next) {
+                    let start = Instant::now();
+                    let result = work(item);
+                    let sent = sender.send((at, result, start.elapsed().as_secs_f64()));
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (at, result, wall_s) in results {
+            // Nothing more is begun after an error.
+            let made = result.inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+            tell(&items[at], &made, wall_s)?;
+            done[at] = Some(made);
+        }
+        Ok::<(), anyhow::Error>(())
+    })?;
+    Ok(done.into_iter().flatten().collect())
+}
+
+/// The next item that nobody has taken yet.
+fn take<'a, I>(items: &'a [I], next: &AtomicUsize) -> Option<(usize, &'a I)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    items.get(at).map(|item| (at, item))
 }
 
 /// Table 3's entries of the permuted all-to-all, for each of 512 nodes, which are those of table 2.
