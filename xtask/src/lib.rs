@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 pub mod compare;
 pub mod instructions;
+#[cfg(target_os = "linux")]
+pub mod mpi_test;
 pub mod needs;
 pub mod steps;
 pub mod tidy;

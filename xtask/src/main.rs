@@ -14,6 +14,7 @@ cargo xtask COMMAND
   instructions       count the interpreter's own instructions (needs valgrind)
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
   compare --simgrid  the simulator beside SimGrid's SMPI
+  mpi-test [...]     the drop-in under MPICH, Open MPI, Intel MPI and the standard ABI (Linux); --help says how
   help               print this
 ";
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy_command(),
         ["instructions"] => instructions::run(&repository_root()),
         ["compare", words @ ..] => compare(words),
+        ["mpi-test", words @ ..] => mpi_test(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -48,6 +50,17 @@ fn compare(words: &[&str]) -> ExitCode {
 #[cfg(not(target_os = "linux"))]
 fn compare(_: &[&str]) -> ExitCode {
     eprintln!("cargo xtask compare: needs Linux, where the peers' packages and shared futexes are");
+    ExitCode::FAILURE
+}
+
+#[cfg(target_os = "linux")]
+fn mpi_test(words: &[&str]) -> ExitCode {
+    xtask::mpi_test::command(&repository_root(), words)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mpi_test(_: &[&str]) -> ExitCode {
+    eprintln!("cargo xtask mpi-test: needs Linux, where the library is preloaded");
     ExitCode::FAILURE
 }
 

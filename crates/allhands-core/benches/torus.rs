@@ -55,6 +55,8 @@ fn settings(torus: Torus) -> TorusSettings {
         take: linear(0, 1_140_000),
         send: beginning,
         receive: beginning,
+        match_ps: 0,
+        agreement: [beginning; 2],
         copy: linear(0, 332_000),
         reduce: linear(0, 332_000),
         start_ps: 0,

@@ -33,7 +33,7 @@ enum Kind {
 pub enum Fabric {
     /// A network that combines what comes up and sends down what is combined (B 2.1, 4).
     Tree,
-    /// Wires that tell all when all have raised them, and carry no data (B 2.1, 4).
+    /// Wires that tell all when all have raised them, and carry no data (B 2.1, 4); a network that asks and tells all (Q 3.1).
     Interrupt,
 }
 

@@ -4,9 +4,10 @@
 //! loops on it, a nonblocking one calls it from test and wait, a simulator calls it when
 //! virtual time has moved.
 
-use crate::schedule::{Extent, Extents, OpKind, Plan, PlanItem, PlanOp};
+use crate::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp, PlanRepeat};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Whether an operation, or a whole call, is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,19 +28,19 @@ pub struct Post<'a> {
     pub ticket: u32,
     /// The length of the message or operand in bytes.
     pub bytes: usize,
-    fixed: &'a [Extent],
-    moving: &'a [Extent],
+    /// The table in which its extents stand.
+    table: &'a [Extent],
 }
 
 impl<'a> Post<'a> {
+    /// An operation of a step, whose extents do not move.
     #[inline(always)]
-    fn new(plan: &'a Plan, moving: &'a [Extent], ticket: u32, op: &'a PlanOp) -> Post<'a> {
+    fn new(plan: &'a Plan, ticket: u32, op: &'a PlanOp) -> Post<'a> {
         Post {
             op,
             ticket,
-            bytes: op.bytes,
-            fixed: &plan.extents,
-            moving,
+            bytes: op.bytes(),
+            table: &plan.extents,
         }
     }
 
@@ -54,27 +55,26 @@ impl<'a> Post<'a> {
     #[inline(always)]
     #[must_use]
     pub fn source(&self) -> &'a [Extent] {
-        self.list(self.op.from)
+        self.list(self.op.source())
     }
 
     /// The bytes that it writes.
     #[inline(always)]
     #[must_use]
     pub fn target(&self) -> &'a [Extent] {
-        self.list(self.op.into)
+        self.list(self.op.target())
     }
 
     /// The right operand of a reduce, the source of a get or get-reduce.
     #[inline(always)]
     #[must_use]
     pub fn other(&self) -> &'a [Extent] {
-        self.list(self.op.other)
+        self.list(self.op.other())
     }
 
     #[inline(always)]
-    fn list(&self, list: Extents) -> &'a [Extent] {
-        let table = if list.moving { self.moving } else { self.fixed };
-        &table[list.start as usize..(list.start + list.len) as usize]
+    fn list(&self, places: Range<usize>) -> &'a [Extent] {
+        &self.table[places]
     }
 }
 
@@ -100,25 +100,36 @@ pub trait Engine {
     fn is_settled(&self) -> bool {
         false
     }
+
+    /// Whether the engine keeps by itself what is under way in a step, so that [`is_settled`](Engine::is_settled) alone says
+    /// when it is over and no operation is asked about.
+    #[inline(always)]
+    fn keeps_steps(&self) -> bool {
+        false
+    }
 }
 
 /// Where a call stands in its plan.
 ///
 /// Made once for a plan and [`reset`](Cursor::reset) for every further call, so a repeated call allocates nothing.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Cursor {
-    strands: Vec<StrandCursor>,
-    /// Operations under way in steps: (strand, operation).
-    pending: Vec<Vec<u32>>,
+    /// The first strand; most plans have no other.
+    first: StrandCursor,
+    others: Vec<StrandCursor>,
     lanes: Vec<Lane>,
     moving: Vec<Extent>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
+#[repr(C)]
 struct StrandCursor {
     item: u32,
     end: u32,
     started: bool,
+    /// The operations of the step that are under way.
+    pending: Vec<u32>,
 }
 
 /// An operation of a repeat: iterations done, and whether the next is under way.
@@ -132,29 +143,30 @@ impl Cursor {
     /// A cursor at the start of `plan`.
     #[must_use]
     pub fn new(plan: &Plan) -> Cursor {
-        let strands = plan
-            .strands
-            .iter()
-            .map(|&(item, end)| StrandCursor {
-                item,
-                end,
-                started: false,
-            })
-            .collect();
-        let lanes = plan
-            .items
-            .iter()
-            .filter(|i| i.times > 0)
-            .map(|i| i.end)
-            .max()
-            .unwrap_or(0);
+        Cursor::with_room(plan, plan.widest)
+    }
+
+    /// A cursor at the start of `plan`, for an engine that keeps steps by itself.
+    pub(crate) fn of_steps(plan: &Plan) -> Cursor {
+        Cursor::with_room(plan, 0)
+    }
+
+    fn with_room(plan: &Plan, under_way: usize) -> Cursor {
+        let strand = |&(item, end): &(u32, u32)| StrandCursor {
+            item,
+            end,
+            started: false,
+            pending: Vec::with_capacity(under_way),
+        };
+        let (first, others) = plan.strands.split_first().unzip();
+        let repeats = plan.items.iter().filter(|i| i.repeat.is_some());
+        let lanes = match plan.repeats.is_empty() {
+            true => 0,
+            false => repeats.map(|i| i.end).max().unwrap_or(0),
+        };
         Cursor {
-            strands,
-            pending: plan
-                .strands
-                .iter()
-                .map(|_| Vec::with_capacity(plan.widest))
-                .collect(),
+            first: first.map_or_else(StrandCursor::default, strand),
+            others: others.unwrap_or_default().iter().map(strand).collect(),
             lanes: vec![Lane::default(); lanes as usize],
             moving: plan.moving.iter().map(|m| m.at(0)).collect(),
         }
@@ -163,11 +175,12 @@ impl Cursor {
     /// Goes back to the start of the plan that the cursor was made for.
     #[inline]
     pub fn reset(&mut self, plan: &Plan) {
-        for (strand, &(item, _)) in self.strands.iter_mut().zip(&plan.strands) {
+        let strands = core::iter::once(&mut self.first).chain(&mut self.others);
+        for (strand, &(item, _)) in strands.zip(&plan.strands) {
             strand.item = item;
             strand.started = false;
+            strand.pending.clear();
         }
-        self.pending.iter_mut().for_each(Vec::clear);
         self.lanes.fill(Lane::default());
     }
 
@@ -179,7 +192,8 @@ impl Cursor {
             .enumerate()
             .filter(|(_, l)| l.flying)
             .map(|(op, _)| op as u32);
-        self.pending.iter().flatten().copied().chain(lanes)
+        let strands = core::iter::once(&self.first).chain(&self.others);
+        strands.flat_map(|s| s.pending.iter().copied()).chain(lanes)
     }
 
     /// The post of an operation that is under way.
@@ -187,12 +201,41 @@ impl Cursor {
     pub fn post<'a>(&'a self, plan: &'a Plan, op: u32) -> Post<'a> {
         post(plan, &self.moving, op)
     }
+
+    /// The item behind the one at which the first strand stands.
+    #[inline]
+    pub(crate) fn next_item(&self) -> u32 {
+        self.first.item + 1
+    }
+
+    #[inline(always)]
+    fn strand(&self, number: usize) -> &StrandCursor {
+        match number.checked_sub(1) {
+            None => &self.first,
+            Some(other) => &self.others[other],
+        }
+    }
+
+    #[inline(always)]
+    fn strand_mut(&mut self, number: usize) -> &mut StrandCursor {
+        match number.checked_sub(1) {
+            None => &mut self.first,
+            Some(other) => &mut self.others[other],
+        }
+    }
+
+    /// How many items are done, of all strands together, but for where they start.
+    fn items(&self) -> u32 {
+        let others = self.others.iter().map(|s| s.item);
+        self.first.item + others.sum::<u32>()
+    }
 }
 
 fn post<'a>(plan: &'a Plan, moving: &'a [Extent], ticket: u32) -> Post<'a> {
     let op = &plan.ops[ticket as usize];
-    let mut post = Post::new(plan, moving, ticket, op);
+    let mut post = Post::new(plan, ticket, op);
     if op.moves() {
+        post.table = moving;
         let sum = |list: &[Extent]| list.iter().map(|e| e.bytes).sum::<usize>();
         post.bytes = sum(post.source()).max(sum(post.target()));
     }
@@ -209,19 +252,19 @@ pub fn advance<E: Engine>(
     cursor: &mut Cursor,
     engine: &mut E,
 ) -> Result<Status, E::Error> {
-    if cursor.strands.len() == 1 {
+    if cursor.others.is_empty() {
         return advance_strand(plan, cursor, engine, 0);
     }
     loop {
         // A strand that moved on may have let another go (Await): go round until none moves.
-        let before: u32 = cursor.strands.iter().map(|s| s.item).sum();
+        let before = cursor.items();
         let mut status = Status::Done;
-        for strand in 0..cursor.strands.len() {
+        for strand in 0..=cursor.others.len() {
             if advance_strand(plan, cursor, engine, strand)? == Status::Pending {
                 status = Status::Pending;
             }
         }
-        if status == Status::Done || before == cursor.strands.iter().map(|s| s.item).sum() {
+        if status == Status::Done || before == cursor.items() {
             return Ok(status);
         }
     }
@@ -233,18 +276,22 @@ fn advance_strand<E: Engine>(
     engine: &mut E,
     strand: usize,
 ) -> Result<Status, E::Error> {
-    let StrandCursor { item, end, started } = cursor.strands[strand];
-    let mut started = started;
+    let &StrandCursor {
+        item,
+        end,
+        mut started,
+        ..
+    } = cursor.strand(strand);
     for (at, item) in (item..end).zip(&plan.items[item as usize..end as usize]) {
-        let status = if item.times > 0 {
-            repeat(plan, cursor, engine, *item)?
+        let status = if let Some(of) = plan.repeat(item) {
+            repeat(plan, cursor, engine, (*item, *of))?
         } else if started {
             poll_step(plan, cursor, engine, strand)?
         } else {
             start_step(plan, cursor, engine, strand, *item)?
         };
         started = false;
-        let here = &mut cursor.strands[strand];
+        let here = cursor.strand_mut(strand);
         if status == Status::Pending {
             here.started = true;
             return Ok(Status::Pending);
@@ -267,11 +314,13 @@ fn start_step<E: Engine>(
     for (ticket, op) in (item.start..).zip(ops) {
         let status = match op.kind {
             OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
-            _ => engine.start(&Post::new(plan, &cursor.moving, ticket, op))?,
+            _ => engine.start(&Post::new(plan, ticket, op))?,
         };
         if status == Status::Pending {
-            cursor.pending[strand].push(ticket);
             all = Status::Pending;
+            if !engine.keeps_steps() {
+                cursor.strand_mut(strand).pending.push(ticket);
+            }
         }
     }
     Ok(all)
@@ -284,29 +333,31 @@ fn poll_step<E: Engine>(
     strand: usize,
 ) -> Result<Status, E::Error> {
     if engine.is_settled() {
-        cursor.pending[strand].clear();
+        cursor.strand_mut(strand).pending.clear();
         return Ok(Status::Done);
     }
+    if engine.keeps_steps() {
+        return Ok(Status::Pending);
+    }
     let mut at = 0;
-    while at < cursor.pending[strand].len() {
-        let op = cursor.pending[strand][at];
+    while let Some(&op) = cursor.strand(strand).pending.get(at) {
         let status = match plan.ops[op as usize].kind {
             OpKind::Await { strand, items } => awaited(plan, cursor, strand, items),
-            _ => engine.poll(&post(plan, &cursor.moving, op))?,
+            _ => engine.poll(&Post::new(plan, op, &plan.ops[op as usize]))?,
         };
         match status {
             Status::Done => {
-                cursor.pending[strand].swap_remove(at);
+                cursor.strand_mut(strand).pending.swap_remove(at);
             }
             Status::Pending => at += 1,
         }
     }
-    let done = cursor.pending[strand].is_empty();
+    let done = cursor.strand(strand).pending.is_empty();
     Ok(if done { Status::Done } else { Status::Pending })
 }
 
 fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {
-    let done = cursor.strands[strand as usize].item - plan.strands[strand as usize].0;
+    let done = cursor.strand(strand as usize).item - plan.strands[strand as usize].0;
     if done >= items {
         Status::Done
     } else {
@@ -318,16 +369,17 @@ fn repeat<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
     engine: &mut E,
-    item: PlanItem,
+    repeat: (PlanItem, PlanRepeat),
 ) -> Result<Status, E::Error> {
+    let (item, PlanRepeat { times, .. }) = repeat;
     loop {
         let mut moved = false;
-        let mut least = item.times;
+        let mut least = times;
         for op in item.start..item.end {
-            moved |= lane(plan, cursor, engine, item, op)?;
+            moved |= lane(plan, cursor, engine, repeat, op)?;
             least = least.min(cursor.lanes[op as usize].done);
         }
-        if least == item.times {
+        if least == times {
             return Ok(Status::Done);
         }
         if !moved {
@@ -341,25 +393,25 @@ fn lane<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
     engine: &mut E,
-    item: PlanItem,
+    repeat: (PlanItem, PlanRepeat),
     op: u32,
 ) -> Result<bool, E::Error> {
     let mut moved = false;
     loop {
         let Lane { done, flying } = cursor.lanes[op as usize];
-        if done == item.times {
+        if done == repeat.1.times {
             return Ok(moved);
         }
         let status = if flying {
             engine.poll(&post(plan, &cursor.moving, op))?
         } else {
-            if !may_start(plan, cursor, item, op, done) {
+            if !may_start(plan, cursor, repeat, op, done) {
                 return Ok(moved);
             }
             move_extents(plan, &mut cursor.moving, &plan.ops[op as usize], done);
             let post = post(plan, &cursor.moving, op);
             // An empty segment is no message: both ends compute that it is empty.
-            if post.bytes == 0 && !plan.ops[op as usize].token {
+            if post.bytes == 0 && !plan.ops[op as usize].is_token() {
                 Status::Done
             } else {
                 engine.start(&post)?
@@ -375,8 +427,14 @@ fn lane<E: Engine>(
 }
 
 /// Whether iteration `iteration` of operation `op` has what it waits for.
-fn may_start(plan: &Plan, cursor: &Cursor, item: PlanItem, op: u32, iteration: u32) -> bool {
-    let waits = &plan.waits[(item.waits + (op - item.start)) as usize];
+fn may_start(
+    plan: &Plan,
+    cursor: &Cursor,
+    (item, repeat): (PlanItem, PlanRepeat),
+    op: u32,
+    iteration: u32,
+) -> bool {
+    let waits = &plan.waits[(repeat.waits + (op - item.start)) as usize];
     let ready = waits.iter().all(|w| {
         iteration < w.back || cursor.lanes[(item.start + w.op) as usize].done > iteration - w.back
     });
@@ -387,18 +445,14 @@ fn may_start(plan: &Plan, cursor: &Cursor, item: PlanItem, op: u32, iteration: u
             .min()
     };
     ready
-        && (item.window == 0
-            || iteration < item.window
-            || oldest().unwrap_or(0) + item.window > iteration)
+        && (repeat.window == 0
+            || iteration < repeat.window
+            || oldest().unwrap_or(0) + repeat.window > iteration)
 }
 
 fn move_extents(plan: &Plan, moving: &mut [Extent], op: &PlanOp, iteration: u32) {
-    for list in [op.from, op.into, op.other]
-        .into_iter()
-        .filter(|l| l.moving)
-    {
-        let range = list.start as usize..(list.start + list.len) as usize;
-        for (extent, rule) in moving[range.clone()].iter_mut().zip(&plan.moving[range]) {
+    if op.moves() {
+        for (extent, rule) in moving[op.all()].iter_mut().zip(&plan.moving[op.all()]) {
             *extent = rule.at(iteration);
         }
     }

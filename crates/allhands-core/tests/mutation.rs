@@ -9,7 +9,7 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::text::{Document, parse, print};
 use allhands_core::schedule::{Item, Layout, Op, OpKind, Schedule, Shape};
 use allhands_core::symbolic::Failure;
-use allhands_core::verify::{check_claims, lowered, verify_two, verify_world};
+use allhands_core::verify::{check_claims, lowered, prefix, verify_two, verify_world};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
@@ -39,6 +39,7 @@ enum Mutation {
 struct Subject {
     algorithm: &'static Algorithm,
     setting: &'static str,
+    shape: Shape,
     document: Document,
     /// For windows and a root: the call that follows, of the next root.
     after: Option<(Call, Vec<Schedule>)>,
@@ -104,6 +105,7 @@ impl Subject {
             setting,
             document,
             claims: (algorithm.claims)(&shape),
+            shape,
         })
     }
 
@@ -116,6 +118,7 @@ impl Subject {
             verify_two((call, schedules), (next, after))?;
         }
         check_claims(&self.claims, &counted)?;
+        prefix::check(&self.shape, schedules)?;
         lowered::check(call, schedules)
     }
 

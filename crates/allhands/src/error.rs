@@ -98,6 +98,11 @@ pub enum Error {
     /// There is no thread that could take calls further in the background.
     #[error("the progress thread could not be started: {0}")]
     ProgressThread(String),
+    /// A communicator whose ranks are on several nodes cannot be divided.
+    #[error(
+        "a communicator on several nodes cannot be split or duplicated: its network joins just its own ranks"
+    )]
+    SeveralNodes,
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -127,6 +132,7 @@ impl Error {
             | Error::Choice(_)
             | Error::Nodes(_)
             | Error::Torus(_)
+            | Error::SeveralNodes
             | Error::Arrival { .. } => true,
             Error::NoRanks | Error::ProgressThread(_) | Error::Policy(_) | Error::Transport(_) => {
                 false

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
-use allhands_core::algorithm::{self, Algorithm, print_parameters};
+use allhands_core::algorithm::{self, Algorithm, Unsuitable, print_parameters};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
@@ -71,11 +71,7 @@ impl Prepared {
         let (collective, name) = (algorithm.collective, algorithm.name);
         algorithm
             .admits(&shape)
-            .map_err(|source| Error::Unsuitable {
-                collective,
-                algorithm: name,
-                source,
-            })?;
+            .map_err(|source| unsuitable(algorithm, source))?;
         let schedule = algorithm.schedule(&shape, rank as u32);
         let plan =
             Plan::lower(&schedule, &shape.call, layout, element_bytes).map_err(|source| {
@@ -103,6 +99,15 @@ impl Prepared {
             (_, Some(torus)) => format!("{name} on torus {torus}"),
             (false, None) => format!("{name} on nodes {}", self.shape.nodes),
         }
+    }
+}
+
+/// What is said of an algorithm that does not serve a call.
+pub(crate) fn unsuitable(algorithm: &Algorithm, source: Unsuitable) -> Error {
+    Error::Unsuitable {
+        collective: algorithm.collective,
+        algorithm: algorithm.name,
+        source,
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::policy;
-use crate::transport::node::{Port, spawn};
+use crate::transport::network::{Places, Threads};
+use crate::transport::node::{Fabric, Port, spawn, spawn_on};
+use std::sync::Arc;
 
 /// Runs `rank_main` on `ranks` threads, each with its communicator, and gives what they return, by rank.
 ///
@@ -31,6 +33,49 @@ pub fn run<R: Send>(
     let results = spawn(ranks as u32, |rank, fabric| {
         let crowded = fabric.is_crowded();
         let port = Port::new(fabric, rank)?;
+        let comm = Communicator::new(port, policy.clone(), crowded);
+        Ok::<R, Error>(rank_main(comm))
+    })?;
+    results.into_iter().collect()
+}
+
+/// As [`run`], with ranks that share memory only if they have the same `places`, and messages between others that go through
+/// a network among threads: what a communicator on several nodes does, tried without any.
+///
+/// ```
+/// use allhands::threads;
+/// use allhands::transport::network::{Places, Threads};
+/// use allhands::Sum;
+///
+/// let places = Places::new(&[0, 0, 1])?;
+/// let totals = threads::run_on_nodes(&places, &Threads::new(3), |comm| {
+///     assert_eq!(comm.nodes().to_string(), "2,1");
+///     let mut total = [comm.rank()];
+///     comm.allreduce_in_place(&mut total, Sum).map(|()| total[0])
+/// })?;
+/// assert!(totals.into_iter().all(|total| total.is_ok_and(|total| total == 3)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on_nodes<R: Send>(
+    places: &Places,
+    network: &Threads,
+    rank_main: impl Fn(Communicator) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    let policy = policy::installed()?;
+    let fabric = |node| Fabric::new(places.members(node).len() as u32);
+    let fabrics: Vec<Arc<Fabric>> = (0..places.nodes()).map(fabric).collect::<Result<_, _>>()?;
+    let crowded = fabrics[0].is_crowded_with(places.ranks());
+    let place = |rank| {
+        let fabric = Arc::clone(&fabrics[places.node(rank) as usize]);
+        (fabric, places.local(rank))
+    };
+    let results = spawn_on(places.ranks(), place, |rank, fabric| {
+        let port = Port::new(fabric, places.local(rank))?;
+        let network = Box::new(network.network(rank));
+        let port = port.join(network, places.clone(), rank, crowded)?;
         let comm = Communicator::new(port, policy.clone(), crowded);
         Ok::<R, Error>(rank_main(comm))
     })?;

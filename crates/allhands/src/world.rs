@@ -31,11 +31,8 @@ impl Communicator {
     pub fn world() -> Result<Communicator, Error> {
         match launch::place()? {
             Some(place) => {
-                let port = join(&place)?;
-                let crowded = port.fabric().is_crowded();
-                // What no file and no count of cores decides, until the ranks have agreed on these.
-                let comm = Communicator::new(port, Policy::Mpich2005, false);
-                policy::agree(&comm, crowded)?;
+                let comm = Communicator::join(&place)?;
+                comm.agree()?;
                 if let Some(nodes) = place.nodes {
                     comm.set_nodes(Nodes::even(nodes.count, nodes.ranks_each))?;
                 }
@@ -46,6 +43,31 @@ impl Communicator {
                 Ok(Communicator::new(port, policy::installed()?, false))
             }
         }
+    }
+}
+
+impl Communicator {
+    /// The communicator of all ranks of a place, which the caller has found by means of its own instead of
+    /// [`launch::place`].
+    ///
+    /// Nothing is said to other ranks yet, so each learns alone whether it could join; once all know that all could,
+    /// [`Communicator::agree`] makes it ready. A process joins a segment once.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the rank is another process's, or the segment cannot be mapped.
+    pub fn join(place: &Place) -> Result<Communicator, Error> {
+        let port = join(place)?;
+        // What no file and no count of cores decides, until the ranks have agreed on these.
+        Ok(Communicator::new(port, Policy::Mpich2005, false))
+    }
+
+    /// Gives every rank what rank 0 says of the policy that is installed and of the cores.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] on every rank if the table that is installed on this machine is broken; otherwise as any call:
+    /// every rank must agree.
+    pub fn agree(&self) -> Result<(), Error> {
+        policy::agree(self, self.is_fabric_crowded())
     }
 }
 

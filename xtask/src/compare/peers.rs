@@ -216,6 +216,16 @@ impl Installed {
     /// # Errors
     /// [`Missing`].
     pub fn new(name: &str, folder: &Path, source: &Path) -> Result<Self, Missing> {
+        let installed = Self::fetched(name, folder)?;
+        installed.compile("mpicc", source, &installed.worker)?;
+        Ok(installed)
+    }
+
+    /// Installs a peer below `folder`, if it is not there.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn fetched(name: &str, folder: &Path) -> Result<Self, Missing> {
         let peer = PEERS.iter().find(|peer| peer.name == name);
         let peer: &'static Peer = peer.unwrap_or(&PEERS[0]);
         let home = folder.join(peer.name);
@@ -238,20 +248,34 @@ impl Installed {
         let is_local = local.join("bin/mpiexec").exists();
         let prefix = if is_local { local } else { home.clone() };
         let worker = home.join("compare-worker");
-        let installed = Self {
+        Ok(Self {
             peer,
             prefix,
             worker,
-        };
-        installed.build(source)?;
-        Ok(installed)
+        })
     }
 
-    fn build(&self, source: &Path) -> Result<(), Missing> {
+    /// The peer.
+    #[must_use]
+    pub fn peer(&self) -> &'static Peer {
+        self.peer
+    }
+
+    /// The folder with the peer's shared libraries.
+    #[must_use]
+    pub fn libraries(&self) -> PathBuf {
+        self.prefix.join("lib")
+    }
+
+    /// Builds a C program with one of the peer's compilers.
+    ///
+    /// # Errors
+    /// [`Missing::Compiler`].
+    pub fn compile(&self, compiler: &str, source: &Path, program: &Path) -> Result<(), Missing> {
         let output = self
-            .command("mpicc")
+            .command(compiler)
             .args(["-O2", "-std=c11", "-Wall", "-Wextra", "-o"])
-            .args([self.worker.as_path(), source])
+            .args([program, source])
             .output();
         let peer = self.peer.name;
         match output {
@@ -265,6 +289,16 @@ impl Installed {
                 why: error.to_string(),
             }),
         }
+    }
+
+    /// The launcher of `ranks` ranks as it comes; the program and its arguments come behind.
+    #[must_use]
+    pub fn launcher(&self, ranks: usize) -> Command {
+        let mut command = self.command("mpiexec");
+        command
+            .args(self.peer.arguments)
+            .args(["-n", &ranks.to_string()]);
+        command
     }
 
     /// The launcher of `ranks` ranks with a setting; what the worker is told comes behind.

@@ -81,7 +81,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments {
         collective, root, ..
     } = *arguments;
-    let on_torus = arguments.torus.map(|torus| torus.ranks());
+    // As many as the nodes have, if those are said, or as the torus.
+    let on_nodes: u32 = arguments.nodes.sizes(0).iter().sum();
+    let on_torus = arguments.torus.map(|torus| torus.ranks().max(on_nodes));
     let ranks = arguments.ranks.or(on_torus).unwrap_or(8);
     let (algorithm, parameters) = names::algorithm(collective, &arguments.algorithm)?;
     let shape = names::shape(

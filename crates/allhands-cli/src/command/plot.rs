@@ -3,8 +3,8 @@
 use super::bench::report::size;
 use anyhow::{Context, anyhow};
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor,
-    Rectangle, SVGBackend, SeriesLabelPosition, Text, WHITE,
+    BLACK, ChartBuilder, Circle, Color, DashedLineSeries, IntoDrawingArea, IntoLogRange,
+    LineSeries, PathElement, RGBColor, Rectangle, SVGBackend, SeriesLabelPosition, Text, WHITE,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,22 +96,27 @@ fn over_size(
         .x_desc("bytes")
         .y_desc(what)
         .x_label_formatter(&|bytes| size(*bytes as usize))
+        .y_label_formatter(&|us| format!("{us}"))
         .light_line_style(RGBColor(240, 240, 240))
         .draw()?;
     for (at, (algorithm, line)) in lines.iter().enumerate() {
         let colour = COLOURS[at % COLOURS.len()];
-        chart
-            .draw_series(LineSeries::new(
-                line.iter().copied(),
-                plotters::style::ShapeStyle::from(colour).stroke_width(2),
-            ))?
-            .label(*algorithm)
-            .legend(move |(x, y)| {
-                PathElement::new(
-                    [(x, y), (x + 18, y)],
-                    plotters::style::ShapeStyle::from(colour).stroke_width(2),
-                )
-            });
+        let style = plotters::style::ShapeStyle::from(colour).stroke_width(2);
+        // Where there are more lines than colours the others are dashed.
+        let is_dashed = at >= COLOURS.len();
+        let points = line.iter().copied();
+        let drawn = match is_dashed {
+            true => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
+            false => chart.draw_series(LineSeries::new(points, style))?,
+        };
+        drawn.label(*algorithm).legend(move |(x, y)| {
+            let end = if is_dashed { x + 7 } else { x + 18 };
+            PathElement::new([(x, y), (end, y)], style)
+        });
+        let dots = line
+            .iter()
+            .map(|point| Circle::new(*point, 3, colour.filled()));
+        chart.draw_series(dots)?;
     }
     chart
         .configure_series_labels()

@@ -1,6 +1,7 @@
 //! `allhands verify`: proofs for numbers of ranks and roots.
 
 mod machine;
+mod none;
 
 use crate::ranks::Ranks;
 use crate::{names, output};
@@ -10,7 +11,7 @@ use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Shape;
 use allhands_core::verify::{self, Report};
 use indicatif::{ProgressBar, ProgressStyle};
-use machine::Machine;
+use machine::{Machine, torus_among_leaders};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ pub struct Arguments {
 
     /// Only algorithms that ask for what this machine has, on all its ranks, with every root: bluegene-l:4x4x2,
     /// bluegene-l:8x8x8:mesh, bluegene-l:4x4x4:torus
-    #[arg(long, conflicts_with_all = ["ranks", "torus", "nodes"])]
+    #[arg(long, conflicts_with_all = ["ranks", "torus"])]
     machine: Option<Machine>,
 
     /// Every root (otherwise the first rank and one in the middle; beyond 64 ranks only that one)
@@ -80,6 +81,9 @@ impl Arguments {
     /// Whether an algorithm asks for the torus or the machine that is named, if one is.
     fn asks_for_it(&self, algorithm: &Algorithm) -> bool {
         let torus = algorithm.requires.contains(&Requirement::Torus);
+        if self.on_several_a_node() {
+            return algorithm.name == "hierarchical";
+        }
         match (&self.machine, self.torus) {
             (Some(_), _) => torus || algorithm.fabrics() != Fabrics::default(),
             (None, Some(_)) => torus,
@@ -89,11 +93,29 @@ impl Arguments {
 
     /// Those of the torus or the machine, or what is typed.
     fn numbers_of_ranks(&self) -> Vec<u32> {
-        let machine = self.machine.as_ref().map(|machine| machine.torus);
-        match self.torus.or(machine) {
+        match self.place() {
+            Some(_) if self.on_several_a_node() => vec![self.ranks_on_nodes()],
             Some(torus) => vec![torus.ranks()],
             None => self.ranks.0.clone(),
         }
+    }
+
+    /// The torus that is named, or that of the machine.
+    fn place(&self) -> Option<Torus> {
+        let machine = self.machine.as_ref().map(|machine| machine.torus);
+        self.torus.or(machine)
+    }
+
+    /// The ranks on the nodes that are named: none, if nothing or `one` is.
+    fn ranks_on_nodes(&self) -> u32 {
+        let nodes = self.nodes.as_ref();
+        nodes.map_or(0, |nodes| nodes.sizes(0).iter().sum())
+    }
+
+    /// Whether the nodes of the torus have several ranks.
+    fn on_several_a_node(&self) -> bool {
+        let ranks = self.ranks_on_nodes();
+        self.place().is_some_and(|torus| torus.ranks() < ranks)
     }
 }
 
@@ -200,6 +222,13 @@ fn chosen(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Algorithm, Stri
         }
     }
     chosen.retain(|(algorithm, _)| arguments.asks_for_it(algorithm));
+    if arguments.on_several_a_node() && arguments.algorithm.is_none() {
+        chosen = chosen
+            .iter()
+            .filter(|(_, setting)| setting.is_empty())
+            .flat_map(|(algorithm, _)| torus_among_leaders(algorithm))
+            .collect();
+    }
     Ok(chosen)
 }
 
@@ -235,7 +264,7 @@ fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
         }
     }
     if cases.is_empty() {
-        why_none(arguments)?;
+        none::why(arguments)?;
     }
     // The largest first, so that the cores end together.
     cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
@@ -252,21 +281,6 @@ fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
     }
 }
 
-/// Names what is wrong with the torus or the nodes, if that is why there is nothing to prove.
-fn why_none(arguments: &Arguments) -> anyhow::Result<()> {
-    let machine = arguments.machine.as_ref().map(|machine| machine.torus);
-    if let Some(torus) = arguments.torus.or(machine) {
-        anyhow::bail!(
-            "none of these algorithms asks for a torus and serves {torus}; allhands list says which do"
-        );
-    }
-    if let Some(nodes) = &arguments.nodes {
-        let mut ranks = arguments.ranks.0.iter();
-        ranks.try_for_each(|&ranks| nodes.check(ranks))?;
-    }
-    Ok(())
-}
-
 /// A call everywhere where an algorithm is to be proved.
 fn everywhere(
     algorithm: &Algorithm,
@@ -276,8 +290,8 @@ fn everywhere(
 ) -> Vec<Shape> {
     let mut shapes = Vec::new();
     let fabrics = match &arguments.machine {
-        Some(machine) => machine.fabrics(),
-        None => algorithm.fabrics(),
+        Some(machine) if !arguments.on_several_a_node() => machine.fabrics(),
+        Some(_) | None => algorithm.fabrics(),
     };
     for nodes in nodes(algorithm, setting, &shape.call, arguments) {
         for torus in tori(algorithm, setting, &shape.call, arguments) {
@@ -299,8 +313,7 @@ fn tori(
     call: &Call,
     arguments: &Arguments,
 ) -> Vec<Option<Torus>> {
-    let machine = arguments.machine.as_ref().map(|machine| machine.torus);
-    if let Some(torus) = arguments.torus.or(machine) {
+    if let Some(torus) = arguments.place() {
         return vec![Some(torus)];
     }
     let mut all = algorithm.tori(call.ranks);

@@ -15,12 +15,14 @@ mod figures;
 pub mod gather;
 mod key;
 pub mod phase;
+mod plans;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod scan;
 pub mod scatter;
 
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
+pub use plans::Plans;
 
 use crate::call::{Call, Collective};
 use crate::machine::{Fabric, Fabrics, Nodes, NodesError, Torus, TorusError};
@@ -100,8 +102,14 @@ pub enum Unsuitable {
     NoFabric(Fabric),
     /// It is not said where the ranks are on a torus.
     NoTorus,
+    /// It needs memory that all ranks share, and they are on several nodes.
+    NotOneNode,
+    /// It needs memory that the ranks of each node share, and some nodes have ranks that share none.
+    NodesApart(Nodes),
     /// The torus is not that of this number of ranks.
     OtherTorus(TorusError),
+    /// The torus is that of nodes which have several ranks each.
+    TorusOfNodes(Torus),
 }
 
 impl fmt::Display for Unsuitable {
@@ -126,6 +134,18 @@ impl fmt::Display for Unsuitable {
                 "needs to know where the ranks are on a mesh or torus, such as 4x4x2"
             ),
             Unsuitable::OtherTorus(error) => error.fmt(f),
+            Unsuitable::TorusOfNodes(torus) => write!(
+                f,
+                "needs one rank on each node of the torus {torus}; right for several is hierarchical with such an algorithm among their leaders, where there is one: hierarchical:inter=torus-trees"
+            ),
+            Unsuitable::NotOneNode => write!(
+                f,
+                "needs memory that all ranks share, and they are on several nodes"
+            ),
+            Unsuitable::NodesApart(nodes) => write!(
+                f,
+                "needs memory that the ranks of a node share, and some of nodes {nodes} have ranks that share none"
+            ),
             Unsuitable::NoRanks => write!(f, "needs at least one rank"),
             Unsuitable::NoFabric(fabric) => write!(
                 f,
@@ -277,11 +297,7 @@ impl Algorithm {
             return Err(Unsuitable::NoSuchRoot { root, ranks });
         }
         shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
-        match shape.torus {
-            Some(torus) => torus.check(ranks).map_err(Unsuitable::OtherTorus)?,
-            None if self.requires.contains(&Requirement::Torus) => return Err(Unsuitable::NoTorus),
-            None => {}
-        }
+        self.admits_torus(shape)?;
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
         }
@@ -297,10 +313,79 @@ impl Algorithm {
         Ok(())
     }
 
+    /// Whether the call's torus, if any, is one of its ranks; or of its nodes, for which algorithms among their leaders ask.
+    fn admits_torus(&self, shape: &Shape) -> Result<(), Unsuitable> {
+        let ranks = shape.ranks();
+        let asks = self.requires.contains(&Requirement::Torus);
+        if let Some((found, leaders)) = self.among_leaders(shape)
+            && found.requires.contains(&Requirement::Torus)
+        {
+            return found.admits(&leaders);
+        }
+        match shape.torus {
+            None if asks => Err(Unsuitable::NoTorus),
+            Some(torus) if torus.ranks() != ranks => {
+                let of_nodes = torus.ranks() as usize == shape.nodes.sizes(ranks).len();
+                match (of_nodes, asks) {
+                    (true, true) => Err(Unsuitable::TorusOfNodes(torus)),
+                    (true, false) => Ok(()),
+                    (false, _) => torus.check(ranks).map_err(Unsuitable::OtherTorus),
+                }
+            }
+            None | Some(_) => Ok(()),
+        }
+    }
+
+    /// The algorithm that serves the nodes' leaders, with their call, if this one is made of others and its nodes are those of the
+    /// call.
+    #[must_use]
+    pub fn among_leaders(&self, shape: &Shape) -> Option<(&'static Algorithm, Shape)> {
+        let is_made_of_others = self
+            .keys
+            .iter()
+            .any(|key| key.name == phase::nodes::INTRA.name)
+            && self.name == "hierarchical";
+        let nodes = shape.nodes.check(shape.ranks());
+        (is_made_of_others && nodes.is_ok()).then(|| phase::nodes::among_leaders(shape))
+    }
+
+    /// The name that the shape has for `key`; `None` where the key has numbers, or the algorithm does not have it.
+    #[must_use]
+    pub fn named(&self, shape: &Shape, key: &str) -> Option<&'static str> {
+        let key = self.keys.iter().find(|own| own.name == key)?;
+        match key.values {
+            Values::Names(names) => names.get(shape.get(key.name) as usize).copied(),
+            Values::Range { .. } => None,
+        }
+    }
+
+    /// Whether it serves the call where ranks share memory only if they share a node: `really(nodes)` says whether the ranks of
+    /// each innermost one of these nodes do.
+    ///
+    /// # Errors
+    /// [`Unsuitable::NotOneNode`] or [`Unsuitable::NodesApart`].
+    pub fn admits_apart(
+        &self,
+        shape: &Shape,
+        really: impl FnOnce(&Nodes) -> bool,
+    ) -> Result<(), Unsuitable> {
+        if !self.requires.contains(&Requirement::Window) {
+            return Ok(());
+        }
+        const MEMORY: &str = "shared-memory";
+        match (self.named(shape, "intra"), self.named(shape, "inter")) {
+            (Some(_), Some(MEMORY)) | (None, _) | (_, None) => Err(Unsuitable::NotOneNode),
+            (Some(MEMORY), Some(_)) if !really(&shape.nodes) => {
+                Err(Unsuitable::NodesApart(shape.nodes.clone()))
+            }
+            (Some(_), Some(_)) => Ok(()),
+        }
+    }
+
     /// A builder for `rank`, before the algorithm has said anything.
     #[must_use]
     pub fn builder(&self, shape: &Shape, rank: u32) -> Builder {
-        let staged = shape.call.in_place && self.in_place == InPlace::Staged;
+        let staged = self.stages(shape);
         Builder::new(shape.clone(), rank, (self.parts)(shape), staged)
     }
 

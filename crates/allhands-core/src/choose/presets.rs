@@ -285,8 +285,8 @@ pub const ELAN: &[Rule] = &[
     rule(
         Collective::Gather,
         &[BlockUpTo(2 * KB)],
-        "hierarchical",
-        "intra=shared-memory,inter=binomial",
+        "smp-gather",
+        "inter=binomial",
         ONE_RAIL,
     ),
     rule(

@@ -125,6 +125,8 @@ pub struct HeatMap {
     pub subtitle: String,
     /// Columns and rows.
     pub size: (u32, u32),
+    /// What columns and rows are numbers of; empty, if they have no names.
+    pub axes: [String; 2],
     /// The links, which lie inside.
     pub links: Vec<HeatLink>,
 }

@@ -2,6 +2,7 @@
 
 use super::Style;
 use crate::call::{Collective, Unit};
+use crate::machine::Fabric;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -87,6 +88,8 @@ pub struct Story {
     pub style: Style,
     /// The time before the first step, then the steps.
     pub steps: Vec<Step>,
+    /// The hardware in which all ranks meet, if they do.
+    pub meets_in: Option<Fabric>,
 }
 
 impl Story {

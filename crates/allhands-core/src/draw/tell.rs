@@ -4,6 +4,7 @@ use super::timeline::{Place, Timeline};
 use super::{Cell, DrawError, Message, State, Step, Story, Style, Table, label, live};
 use crate::algorithm::{Algorithm, Key, print_parameters};
 use crate::call::{Call, Collective, Unit};
+use crate::machine::Fabric;
 use crate::schedule::{Blocks, Shape, Space, View};
 use crate::symbolic::{Delivery, Value};
 use alloc::format;
@@ -35,6 +36,9 @@ pub fn story(algorithm: &Algorithm, shape: &Shape) -> Result<Story, DrawError> {
         ranks: call.ranks,
         style: Style::of(call.collective, rearranged),
         steps,
+        meets_in: Fabric::ALL
+            .into_iter()
+            .find(|fabric| algorithm.fabrics().has(*fabric)),
     })
 }
 

@@ -18,6 +18,9 @@ const WIDTH: usize = 100;
 #[must_use]
 pub fn text(story: &Story) -> String {
     let mut lines = Vec::from([story.title.clone(), story.subtitle.clone()]);
+    if let Some(fabric) = story.meets_in {
+        lines.push(format!("all ranks meet in the machine's {}", fabric.name()));
+    }
     let by_rank = story.collective.reduces();
     for step in &story.steps {
         if !step.messages.is_empty() {

@@ -251,9 +251,11 @@ fn within(what: &'static str, found: u32, limit: u32) -> Result<(), DrawError> {
     Err(DrawError::TooLarge { what, found, limit })
 }
 
-/// Messages between ranks; signals without data only where there is nothing else (in a barrier).
+/// Messages between ranks; signals without data only where there is nothing else (in a barrier), and before all data (in a prefix).
 fn data_only(messages: Vec<Delivery>) -> Vec<Delivery> {
-    let carries = messages.iter().any(|m| !m.values.is_empty());
-    let shown = |m: &Delivery| m.from != m.to && (!carries || !m.values.is_empty());
+    let carries = |m: &&Delivery| m.from != m.to && !m.values.is_empty();
+    let first = messages.iter().filter(carries).map(|m| m.round).min();
+    let comes_before = |m: &Delivery| first.is_none_or(|first| m.round < first);
+    let shown = |m: &Delivery| m.from != m.to && (comes_before(m) || !m.values.is_empty());
     messages.into_iter().filter(shown).collect()
 }

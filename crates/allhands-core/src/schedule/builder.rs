@@ -6,7 +6,7 @@ use super::{
 };
 use super::{repeat, stage};
 use crate::call::{Alias, Call};
-use alloc::vec;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Collects one rank's operations.
@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 /// Operations gather in the current step; [`Builder::step`] ends it. An operation whose blocks are all of
 /// count zero is left out (both ends of a message see the same count).
 pub struct Builder {
-    shape: Shape,
+    shape: Arc<Shape>,
     pub(super) schedule: Schedule,
-    strand: usize,
+    pub(super) strand: usize,
     step_start: usize,
     /// In the body of a repeat: where its steps end so far.
     repeated_steps: Option<Vec<u32>>,
@@ -32,19 +32,13 @@ impl Builder {
     /// With `staged`, an in-place call first copies its input to scratch and reads it there: for
     /// algorithms that would overwrite input that they still need.
     #[must_use]
-    pub fn new(shape: Shape, rank: u32, parts: u32, staged: bool) -> Builder {
-        let schedule = Schedule {
-            rank,
-            parts,
-            strands: vec![Strand::default()],
-            ops: Vec::new(),
-            blocks: Vec::new(),
-            scratch: Vec::new(),
-            window: Vec::new(),
-            flags: 0,
-            credits: Vec::new(),
-            views: Vec::new(),
-        };
+    pub fn new(shape: impl Into<Arc<Shape>>, rank: u32, parts: u32, staged: bool) -> Builder {
+        let empty = Schedule::default().emptied(rank, parts);
+        Builder::within(empty, shape.into(), staged)
+    }
+
+    /// The same for the rank of an empty schedule, in its memory.
+    pub(crate) fn within(schedule: Schedule, shape: Arc<Shape>, staged: bool) -> Builder {
         let mut builder = Builder {
             shape,
             schedule,
@@ -447,6 +441,7 @@ impl Builder {
         self.schedule
     }
 
+    #[inline]
     pub(super) fn push(
         &mut self,
         kind: OpKind,
@@ -454,13 +449,9 @@ impl Builder {
         into: &[Blocks],
         other: &[Blocks],
     ) {
-        let blocks: u32 = [from, into, other]
-            .iter()
-            .flat_map(|l| l.iter())
-            .map(Blocks::count)
-            .sum();
-        if blocks > 0 {
-            let lists = [self.intern(from), self.intern(into), self.intern(other)];
+        let before = self.schedule.blocks.len();
+        let lists = [self.intern(from), self.intern(into), self.intern(other)];
+        if self.schedule.blocks.len() > before {
             self.push_always(kind, lists);
         }
     }
@@ -474,15 +465,25 @@ impl Builder {
         });
     }
 
+    #[inline]
     fn intern(&mut self, sets: &[Blocks]) -> List {
         let start = self.schedule.blocks.len() as u32;
-        self.schedule
-            .blocks
-            .extend(sets.iter().filter(|b| b.count() > 0));
-        List {
-            start,
-            len: self.schedule.blocks.len() as u32 - start,
+        match sets {
+            [] => List { start, len: 0 },
+            [one] if one.count() > 0 => {
+                self.schedule.blocks.push(*one);
+                List { start, len: 1 }
+            }
+            _ => self.intern_all(sets),
         }
+    }
+
+    fn intern_all(&mut self, sets: &[Blocks]) -> List {
+        let start = self.schedule.blocks.len() as u32;
+        let filled = sets.iter().filter(|set| set.count() > 0);
+        self.schedule.blocks.extend(filled);
+        let len = self.schedule.blocks.len() as u32 - start;
+        List { start, len }
     }
 }
 

@@ -1,7 +1,8 @@
-//! What a builder says to a machine's own hardware: copies that packets leave on their way, and meetings of all ranks.
+//! What a builder says to a machine's own hardware: copies that packets leave on their way, meetings of all ranks, and what does not go
+//! its own ways.
 
 use super::blocks::BlockList;
-use super::{Builder, List, OpKind};
+use super::{AGREEMENT_CHANNEL, Builder, List, OpKind};
 use crate::machine::Fabric;
 
 impl Builder {
@@ -50,6 +51,13 @@ impl Builder {
     /// Meets all other ranks in `fabric`, without data.
     pub fn meet(&mut self, fabric: Fabric) {
         self.push_always(meeting(fabric, true), [List::default(); 3]);
+    }
+
+    /// What `body` says goes on [`AGREEMENT_CHANNEL`]: as messages of the machine's message-passing software.
+    pub fn agreement(&mut self, body: impl FnOnce(&mut Builder)) {
+        let outer = core::mem::replace(&mut self.channel, AGREEMENT_CHANNEL);
+        body(self);
+        self.channel = outer;
     }
 
     /// Sends a message without data by the packets of the send before it, which pass there.

@@ -72,41 +72,44 @@ impl Builder {
 
     /// Does what `schedule`, this rank's part of a group's call, does.
     ///
-    /// A pipeline must be over blocks that all stand for equally many; there is one strand.
+    /// A pipeline must be over blocks that all stand for equally many. What comes next starts when all strands are done; a rank
+    /// that is in no group says [`Builder::pass_strands`] instead.
     pub fn inline(&mut self, schedule: &Schedule, group: &Group<'_>, reserved: &Reserved) {
-        debug_assert_eq!(schedule.strands.len(), 1, "a group's call has one strand");
         self.step();
         for (flag, credits) in schedule.credits.iter().enumerate() {
             self.schedule.credits[usize::from(reserved.first_flag) + flag] = *credits;
         }
-        let inlined = Inlined {
+        let mut inlined = Inlined {
             schedule,
             group,
             reserved,
             scratch: scratch(self, schedule, group),
-            channel: self.channel,
+            strands: vec![self.strand],
+            done: vec![Vec::new(); schedule.strands.len()],
         };
-        for item in schedule.strands.iter().flat_map(|strand| &strand.items) {
-            match item {
-                Item::Step { .. } => {
-                    inlined.ops(self, item.ops());
-                    self.step();
+        let (own, before) = (self.strand, self.items(self.strand));
+        for _ in 1..schedule.strands.len() {
+            let made = self.strand(|b| {
+                if before > 0 {
+                    b.await_strand(own, before);
                 }
-                Item::Repeat {
-                    times,
-                    window,
-                    steps,
-                    ..
-                } => self.repeat(*times, *window, |b| {
-                    let mut start = item.ops().start;
-                    for &end in steps {
-                        inlined.ops(b, start..end as usize);
-                        b.step();
-                        start = end as usize;
-                    }
-                    inlined.ops(b, start..item.ops().end);
-                }),
-            }
+            });
+            inlined.strands.push(made);
+        }
+        for strand in 0..schedule.strands.len() {
+            inlined.strand(self, strand);
+        }
+        for &made in &inlined.strands[1..] {
+            self.await_strand(made, self.items(made));
+        }
+        self.step();
+    }
+
+    /// Makes as many strands as [`Builder::inline`] does for a schedule like this one, so that those of all ranks have the same
+    /// numbers.
+    pub fn pass_strands(&mut self, schedule: &Schedule) {
+        for _ in 1..schedule.strands.len() {
+            self.strand(|_| {});
         }
     }
 }
@@ -189,11 +192,60 @@ struct Inlined<'a> {
     group: &'a Group<'a>,
     reserved: &'a Reserved,
     scratch: Vec<Vec<Blocks>>,
-    /// Of the strand in which it stands.
-    channel: u16,
+    /// The strand of the whole call for each of its own.
+    strands: Vec<usize>,
+    /// For each of its strands, as far as it has been said: after each item, how many the whole call's has.
+    done: Vec<Vec<u32>>,
 }
 
 impl Inlined<'_> {
+    /// Says a strand, after those for which it waits, unless it is there.
+    fn strand(&mut self, b: &mut Builder, strand: usize) {
+        if !self.done[strand].is_empty() {
+            return;
+        }
+        let made = self.strands[strand];
+        self.done[strand].push(b.items(made) as u32);
+        for item in &self.schedule.strands[strand].items {
+            for op in &self.schedule.ops[item.ops()] {
+                if let OpKind::Await { strand, .. } = op.kind {
+                    self.strand(b, usize::from(strand));
+                }
+            }
+            let outer = (b.strand, b.channel);
+            (b.strand, b.channel) = match strand {
+                0 => outer,
+                _ => (made, made as u16),
+            };
+            self.item(b, item);
+            (b.strand, b.channel) = outer;
+            self.done[strand].push(b.items(made) as u32);
+        }
+    }
+
+    fn item(&self, b: &mut Builder, item: &Item) {
+        match item {
+            Item::Step { .. } => {
+                self.ops(b, item.ops());
+                b.step();
+            }
+            Item::Repeat {
+                times,
+                window,
+                steps,
+                ..
+            } => b.repeat(*times, *window, |b| {
+                let mut start = item.ops().start;
+                for &end in steps {
+                    self.ops(b, start..end as usize);
+                    b.step();
+                    start = end as usize;
+                }
+                self.ops(b, start..item.ops().end);
+            }),
+        }
+    }
+
     fn ops(&self, b: &mut Builder, ops: core::ops::Range<usize>) {
         for op in &self.schedule.ops[ops] {
             let [from, into, other] =
@@ -201,14 +253,14 @@ impl Inlined<'_> {
             if op.kind == OpKind::Copy {
                 b.copy(from, into);
             } else if op.from.len + op.into.len + op.other.len == 0 {
-                b.push_always(self.kind(op.kind), [List::default(); 3]);
+                b.push_always(self.kind(b, op.kind), [List::default(); 3]);
             } else {
-                b.push(self.kind(op.kind), &from, &into, &other);
+                b.push(self.kind(b, op.kind), &from, &into, &other);
             }
         }
     }
 
-    fn kind(&self, kind: OpKind) -> OpKind {
+    fn kind(&self, b: &Builder, kind: OpKind) -> OpKind {
         let mut kind = kind;
         match &mut kind {
             OpKind::Send {
@@ -225,7 +277,7 @@ impl Inlined<'_> {
                 ..
             } => {
                 *rank = (self.group.rank)(*rank);
-                *channel = self.channel;
+                *channel = b.channel;
             }
             OpKind::Put { to: rank, .. }
             | OpKind::PutReduce { to: rank, .. }
@@ -236,7 +288,11 @@ impl Inlined<'_> {
                 *flag += self.reserved.first_flag;
             }
             // All ranks of the machine meet in a fabric, so nothing that uses one is a group's.
-            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce => {}
+            OpKind::Await { strand, items } => {
+                *items = self.done[usize::from(*strand)][*items as usize];
+                *strand = self.strands[usize::from(*strand)] as u16;
+            }
         }
         kind
     }

@@ -29,9 +29,39 @@ enum Offsets {
     Table(Vec<usize>),
 }
 
+impl Placed {
+    /// Where `run` consecutive blocks start in the region, and how many bytes they are.
+    #[inline]
+    fn run(&self, block: u32, run: u32, element_bytes: usize) -> (usize, usize) {
+        let (index, run) = ((block - self.first) as usize, run as usize);
+        match &self.offsets {
+            Offsets::Table(table) => (table[index], table[index + run] - table[index]),
+            Offsets::Rule {
+                unit_bytes,
+                longer: 0,
+                ..
+            } => (index * unit_bytes, run * unit_bytes),
+            Offsets::Rule {
+                unit,
+                unit_bytes,
+                longer,
+            } => {
+                let at = |u: usize| u * unit_bytes + u.min(*longer) * element_bytes;
+                let unit = *unit as usize;
+                let start = at(unit + index);
+                (start - at(unit), at(unit + index + run) - start)
+            }
+        }
+    }
+}
+
 /// From (space, block) to bytes.
+#[derive(Default)]
 pub(super) struct Map {
-    spaces: [Vec<Placed>; 4],
+    /// The regions, space by space.
+    regions: Vec<Placed>,
+    /// One past the last region of each space.
+    ends: [usize; 4],
     /// Where a space lies inside another: (its host, the host's byte at which it starts).
     hosts: [Option<(Space, usize)>; 4],
     /// The length of each space.
@@ -40,18 +70,20 @@ pub(super) struct Map {
 }
 
 impl Map {
-    pub(super) fn new(
+    /// The map of a schedule, in the memory of another one.
+    pub(super) fn of(
+        before: Map,
         s: &Schedule,
         call: &Call,
         layout: &Layout,
         element_bytes: usize,
     ) -> Result<Map, LowerError> {
         let mut map = Map {
-            spaces: Default::default(),
-            hosts: [None; 4],
-            bytes: [0; 4],
+            regions: before.regions,
             element_bytes,
+            ..Map::default()
         };
+        map.regions.clear();
         let rank = s.rank;
         let input = (call.input_blocks(rank, s.parts), &|b| {
             call.input_unit(rank, b)
@@ -130,12 +162,7 @@ impl Map {
             }
         };
         self.bytes[space.index()] = base + total;
-        self.spaces[space.index()].push(Placed {
-            first,
-            blocks,
-            base,
-            offsets,
-        });
+        self.put(space, [first, blocks], base, offsets);
         Ok(())
     }
 
@@ -158,13 +185,19 @@ impl Map {
             unit_bytes,
             longer: 0,
         };
-        self.spaces[space.index()].push(Placed {
+        self.put(space, [first, blocks], base, offsets);
+        Ok(())
+    }
+
+    /// Puts a region behind all others; spaces come in their order.
+    fn put(&mut self, space: Space, [first, blocks]: [u32; 2], base: usize, offsets: Offsets) {
+        self.regions.push(Placed {
             first,
             blocks,
             base,
             offsets,
         });
-        Ok(())
+        self.ends[space.index()..].fill(self.regions.len());
     }
 
     fn alias(&mut self, call: &Call, s: &Schedule) -> Result<(), LowerError> {
@@ -204,38 +237,36 @@ impl Map {
         Ok(())
     }
 
+    #[inline]
     fn placed(&self, space: Space, block: u32) -> &Placed {
-        let regions = &self.spaces[space.index()];
-        let at = regions.partition_point(|r| r.first + r.blocks <= block);
-        &regions[at]
+        let start = space.index().checked_sub(1).map_or(0, |i| self.ends[i]);
+        let regions = &self.regions[start..self.ends[space.index()]];
+        match regions {
+            [one] => one,
+            _ => &regions[regions.partition_point(|r| r.first + r.blocks <= block)],
+        }
     }
 
     /// The bytes of `run` consecutive blocks, which lie in one region.
+    #[inline]
     pub(super) fn extent(&self, space: Space, block: u32, run: u32) -> Extent {
         let placed = self.placed(space, block);
-        let index = (block - placed.first) as usize;
-        let (start, end) = match &placed.offsets {
-            Offsets::Table(table) => (table[index], table[index + run as usize]),
-            Offsets::Rule {
-                unit,
-                unit_bytes,
-                longer,
-            } => {
-                let at = |u: usize| u * unit_bytes + u.min(*longer) * self.element_bytes;
-                let unit = *unit as usize;
-                (
-                    at(unit + index) - at(unit),
-                    at(unit + index + run as usize) - at(unit),
-                )
-            }
-        };
+        let (start, bytes) = placed.run(block, run, self.element_bytes);
         self.hosted(Extent {
             space,
             offset: placed.base + start,
-            bytes: end - start,
+            bytes,
         })
     }
 
+    /// How many they are.
+    #[inline(always)]
+    pub(super) fn length(&self, space: Space, block: u32, run: u32) -> usize {
+        let placed = self.placed(space, block);
+        placed.run(block, run, self.element_bytes).1
+    }
+
+    #[inline]
     fn hosted(&self, extent: Extent) -> Extent {
         match self.hosts[extent.space.index()] {
             None => extent,

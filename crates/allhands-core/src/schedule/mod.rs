@@ -18,6 +18,7 @@ mod lower;
 mod map;
 mod op;
 mod plan;
+mod plan_op;
 mod repeat;
 mod shape;
 mod stage;
@@ -28,6 +29,10 @@ pub use builder::Builder;
 pub use inline::{Group, Reserved};
 pub use layout::Layout;
 pub use lower::LowerError;
-pub use op::{BROADCAST_PORT, Dependence, Item, Op, OpKind, Schedule, Side, Strand, View};
-pub use plan::{Extent, Extents, Moving, Plan, PlanItem, PlanOp};
+pub(crate) use lower::{Memory, lower};
+pub use op::{
+    AGREEMENT_CHANNEL, BROADCAST_PORT, Dependence, Item, Op, OpKind, Schedule, Side, Strand, View,
+};
+pub use plan::{Extent, Moving, Plan, PlanItem, PlanRepeat};
+pub use plan_op::{PlanOp, Runs};
 pub use shape::Shape;

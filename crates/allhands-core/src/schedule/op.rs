@@ -18,6 +18,10 @@ pub enum Side {
 /// makes one, which reaches all their receivers; any other sends them one by one.
 pub const BROADCAST_PORT: u8 = u8::MAX;
 
+/// The channel of messages by which ranks agree on an algorithm (B 2.3): on a machine whose algorithms send in ways of their own,
+/// these are still messages of its message-passing software.
+pub const AGREEMENT_CHANNEL: u16 = u16::MAX;
+
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
@@ -143,6 +147,61 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// The rank that it sends to, receives from, or whose window or flag it touches; `None` where there is none.
+    #[must_use]
+    pub const fn peer(self) -> Option<u32> {
+        match self {
+            OpKind::Send { to: peer, .. }
+            | OpKind::Recv { from: peer, .. }
+            | OpKind::RecvReduce { from: peer, .. }
+            | OpKind::Put { to: peer, .. }
+            | OpKind::PutReduce { to: peer, .. }
+            | OpKind::Get { from: peer, .. }
+            | OpKind::GetReduce { from: peer, .. }
+            | OpKind::Notify { to: peer, .. }
+            | OpKind::Wait { at: peer, .. } => Some(peer),
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
+        }
+    }
+
+    /// The same with another peer, if it has one.
+    #[must_use]
+    pub const fn with_peer(mut self, other: u32) -> OpKind {
+        match &mut self {
+            OpKind::Send { to: peer, .. }
+            | OpKind::Recv { from: peer, .. }
+            | OpKind::RecvReduce { from: peer, .. }
+            | OpKind::Put { to: peer, .. }
+            | OpKind::PutReduce { to: peer, .. }
+            | OpKind::Get { from: peer, .. }
+            | OpKind::GetReduce { from: peer, .. }
+            | OpKind::Notify { to: peer, .. }
+            | OpKind::Wait { at: peer, .. } => *peer = other,
+            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
+        }
+        self
+    }
+
+    /// Whether it is a message, in which its peer takes part: what needs no memory that the two share.
+    #[must_use]
+    pub const fn is_two_sided(self) -> bool {
+        matches!(
+            self,
+            OpKind::Send { .. } | OpKind::Recv { .. } | OpKind::RecvReduce { .. }
+        )
+    }
+
+    /// The channel of a message; 0 for anything else.
+    #[must_use]
+    pub const fn channel(self) -> u16 {
+        match self {
+            OpKind::Send { channel, .. }
+            | OpKind::Recv { channel, .. }
+            | OpKind::RecvReduce { channel, .. } => channel,
+            _ => 0,
+        }
+    }
+
     /// The port (rail) that carries what it moves; 0 where nothing is carried.
     #[must_use]
     pub const fn port(self) -> u8 {
@@ -252,7 +311,7 @@ pub struct View {
 }
 
 /// One rank's part of an algorithm.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The rank.
     pub rank: u32,
@@ -278,6 +337,28 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// A schedule in which nothing is said yet, in the memory of another one.
+    #[must_use]
+    pub(crate) fn emptied(mut self, rank: u32, parts: u32) -> Schedule {
+        self.strands.truncate(1);
+        match self.strands.first_mut() {
+            Some(strand) => strand.items.clear(),
+            None => self.strands.push(Strand::default()),
+        }
+        self.ops.clear();
+        self.blocks.clear();
+        self.scratch.clear();
+        self.window.clear();
+        self.credits.clear();
+        self.views.clear();
+        Schedule {
+            rank,
+            parts,
+            flags: 0,
+            ..self
+        }
+    }
+
     /// The block sets of a list.
     #[must_use]
     pub fn list(&self, list: List) -> &[Blocks] {

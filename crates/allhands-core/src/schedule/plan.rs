@@ -1,7 +1,10 @@
 //! The plan: a schedule lowered for one layout, with every block resolved to bytes.
 
+use super::plan_op::PlanOp;
 use super::{Dependence, OpKind, Space};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 /// A run of bytes in one space; only an engine turns it into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,18 +15,6 @@ pub struct Extent {
     pub offset: usize,
     /// The number of bytes.
     pub bytes: usize,
-}
-
-/// A list of extents: in the plan's table, or, for operations whose blocks move with the
-/// iteration, in the cursor's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extents {
-    /// The index of the first.
-    pub start: u32,
-    /// How many.
-    pub len: u32,
-    /// Whether they move, and so stand in the cursor's table.
-    pub moving: bool,
 }
 
 /// An extent that moves with the iteration of a repeat: it starts at unit `unit + advance * iteration`.
@@ -56,6 +47,20 @@ impl Moving {
         }
     }
 
+    /// An extent that stays where it is, among others that move.
+    pub(crate) fn still(extent: Extent) -> Moving {
+        Moving {
+            space: extent.space,
+            origin: extent.offset as isize,
+            unit_bytes: extent.bytes,
+            longer: 0,
+            element_bytes: 0,
+            unit: 0,
+            units: 1,
+            advance: 0,
+        }
+    }
+
     /// The most bytes that it has in any iteration.
     #[must_use]
     pub fn most_bytes(&self) -> usize {
@@ -72,31 +77,6 @@ impl Moving {
     }
 }
 
-/// An operation of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanOp {
-    /// What it does; peers, channels, flags as in the schedule.
-    pub kind: OpKind,
-    /// Whether it is a message without data (which is sent all the same).
-    pub token: bool,
-    /// The bytes that it reads.
-    pub from: Extents,
-    /// The bytes that it writes.
-    pub into: Extents,
-    /// The right operand of a reduce, the source of a get or get-reduce.
-    pub other: Extents,
-    /// The length of the message or operand; of iteration 0, if it moves.
-    pub bytes: usize,
-}
-
-impl PlanOp {
-    /// Whether its extents move with the iteration.
-    #[must_use]
-    pub fn moves(&self) -> bool {
-        self.from.moving || self.into.moving || self.other.moving
-    }
-}
-
 /// An item of a plan's strand; as [`Item`](super::Item), flattened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanItem {
@@ -104,39 +84,77 @@ pub struct PlanItem {
     pub start: u32,
     /// One past the last operation.
     pub end: u32,
-    /// The number of iterations of a repeat; 0 for a step.
+    /// One more than the index in [`Plan::repeats`]; `None` for a step.
+    pub repeat: Option<NonZeroU32>,
+}
+
+/// A repeat of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanRepeat {
+    /// The number of iterations.
     pub times: u32,
-    /// The window of a repeat.
+    /// The window.
     pub window: u32,
-    /// For a repeat: the index in [`Plan::waits`] of its first operation's list.
+    /// The index in [`Plan::waits`] of its first operation's list.
     pub waits: u32,
 }
 
 /// One rank's operations, resolved to bytes for one layout: what runs.
+///
+/// What every step needs comes first, in one line of the cache: simulators go from plan to plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct Plan {
-    /// The rank.
-    pub rank: u32,
-    /// The size of an element in bytes.
-    pub element_bytes: usize,
     /// Items, strand after strand.
-    pub items: Vec<PlanItem>,
-    /// For each strand, its items in [`Plan::items`] as (start, end).
-    pub strands: Vec<(u32, u32)>,
+    pub items: Box<[PlanItem]>,
     /// The operations.
-    pub ops: Vec<PlanOp>,
+    pub ops: Box<[PlanOp]>,
     /// Extents that do not move.
-    pub extents: Vec<Extent>,
+    pub extents: Box<[Extent]>,
     /// Extents that do.
-    pub moving: Vec<Moving>,
+    pub moving: Box<[Moving]>,
+    /// For each strand, its items in [`Plan::items`] as (start, end).
+    pub strands: Box<[(u32, u32)]>,
+    /// What items that are no steps repeat, and how often.
+    pub repeats: Box<[PlanRepeat]>,
     /// What each operation of a repeat waits for.
-    pub waits: Vec<Vec<Dependence>>,
+    pub waits: Box<[Vec<Dependence>]>,
+    /// For each flag, what this rank's waits for it, at whatever rank, may take before it is raised at all.
+    pub credits: Box<[u32]>,
     /// The length of each space, by [`Space::index`].
     pub space_bytes: [usize; 4],
-    /// The number of flags.
-    pub flags: u16,
-    /// For each flag, what this rank's waits for it, at whatever rank, may take before it is raised at all.
-    pub credits: Vec<u32>,
+    /// The size of an element in bytes.
+    pub element_bytes: usize,
     /// The most operations under way at once in a step (a hint for engines).
     pub widest: usize,
+    /// The rank.
+    pub rank: u32,
+    /// The number of flags.
+    pub flags: u16,
+    /// Whether some operation combines in the machine's own hardware.
+    pub combines: bool,
+}
+
+impl Plan {
+    /// The repeat that an item is, unless it is a step.
+    #[inline]
+    #[must_use]
+    pub fn repeat(&self, item: &PlanItem) -> Option<&PlanRepeat> {
+        let number = item.repeat?;
+        Some(&self.repeats[number.get() as usize - 1])
+    }
+
+    /// Gives each peer of an operation the number that `number` says, for a transport that numbers ranks in its own way.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        for op in &mut self.ops {
+            if let Some(peer) = op.kind.peer() {
+                op.kind = op.kind.with_peer(number(peer));
+            }
+        }
+    }
+
+    /// What each operation does, in the order of their numbers.
+    pub fn kinds(&self) -> impl Iterator<Item = OpKind> + '_ {
+        self.ops.iter().map(|op| op.kind)
+    }
 }

@@ -145,6 +145,11 @@ impl<T: Times> Network for Flat<T> {
     }
 
     #[inline]
+    fn look_at(&self, head: Head) -> usize {
+        (self.ports[head.to as usize][1] ^ self.lengths[head.number as usize]) as usize
+    }
+
+    #[inline]
     fn happen(&mut self, head: Head, queue: &mut Queue<Event<Head>>) {
         let Head { to, number } = head;
         let bytes = self.lengths[number as usize];

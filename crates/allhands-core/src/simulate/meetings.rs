@@ -39,7 +39,7 @@ impl Meetings {
     /// The meetings of all plans, to which nobody has come.
     pub(super) fn new(plans: &[Plan]) -> Meetings {
         let mut all = Meetings::default();
-        for plan in plans {
+        for plan in plans.iter().filter(|plan| plan.combines) {
             let mut number = [0; Fabric::ALL.len()];
             for op in &plan.ops {
                 let OpKind::Combine { fabric, gives, .. } = op.kind else {

@@ -12,6 +12,7 @@
 
 pub mod cell;
 mod check;
+mod cluster;
 mod dragonfly;
 mod fat_tree;
 mod flags;
@@ -39,6 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use check::Checker;
+pub use cluster::{Cluster, ClusterTimes, Coming, Reach};
 pub use dragonfly::{Dragonfly, DragonflyRoutes};
 pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
 pub use flat::{Flat, Head, LogGp, Times};
@@ -47,7 +49,7 @@ pub use network::{Envelope, Event, Kind, Network, Processor, Task, Work};
 pub use observer::{Observer, Purpose};
 pub use plogp::{Curve, CurveError, PLogP};
 pub use queue::{Moment, Queue};
-pub use rails::{Part, RailTimes, Rails};
+pub use rails::{Passing, RailTimes, Rails};
 pub use record::{Carried, Recorder, Span};
 pub use routed::{AtLink, Hop, Routed, Routes};
 pub use time::Linear;

@@ -23,6 +23,9 @@ pub struct Envelope {
     pub carrier: Option<u32>,
     /// The port (rail) that the operation asks for; told to networks that go by tasks.
     pub port: u8,
+    /// Whether ranks agree by it on an algorithm ([`AGREEMENT_CHANNEL`](crate::schedule::AGREEMENT_CHANNEL)): then it is one of the
+    /// machine's message-passing software, whatever the algorithm's others are.
+    pub agreement: bool,
 }
 
 /// Some work of a rank's processor, with what else machines may go by.
@@ -174,6 +177,10 @@ pub trait Network {
         None
     }
 
+    /// A rank posts a receive from `from`; for networks whose processors look through posted receives.
+    #[inline]
+    fn posted(&mut self, _rank: u32, _from: u32) {}
+
     /// When the processor of `rank` is free, if the network keeps that itself, since packets take of its time too.
     #[inline]
     fn free_ps(&mut self, _rank: u32) -> Option<&mut Moment> {
@@ -190,6 +197,14 @@ pub trait Network {
         message: Envelope,
         queue: &mut Queue<Event<Self::Event>>,
     ) -> Option<Moment>;
+
+    /// Something of what an event of the network will need, read a while before it happens: for memory to have it by then. What
+    /// it gives means nothing.
+    #[inline]
+    fn look_at(&self, event: Self::Event) -> usize {
+        let _ = event;
+        0
+    }
 
     /// Something that the network has put into the queue happens.
     fn happen(&mut self, event: Self::Event, queue: &mut Queue<Event<Self::Event>>);

@@ -70,6 +70,18 @@ impl<T: Copy> Queue<T> {
         Some(event)
     }
 
+    /// How many events of this moment have happened.
+    #[inline]
+    pub(super) fn happened(&self) -> usize {
+        self.happened
+    }
+
+    /// The events of this moment that are yet to happen, as far as they are known.
+    #[inline]
+    pub(super) fn coming(&self) -> &[(Moment, T)] {
+        &self.buckets[0][self.happened..]
+    }
+
     /// Goes on to the next moment in which something happens.
     fn go_on(&mut self) -> Option<()> {
         if self.filled == 0 {
@@ -79,7 +91,16 @@ impl<T: Copy> Queue<T> {
         self.filled &= self.filled - 1;
         let spare = core::mem::take(&mut self.spare);
         let mut dealt = core::mem::replace(&mut self.buckets[bucket], spare);
-        self.now_ps = dealt.iter().map(|(at, _)| *at).min()?;
+        let (first, last) = dealt
+            .iter()
+            .fold((Moment::MAX, 0), |(first, last), (at, _)| {
+                (first.min(*at), last.max(*at))
+            });
+        self.now_ps = first;
+        if first == last {
+            // All are of this very moment.
+            core::mem::swap(&mut self.buckets[0], &mut dealt);
+        }
         for (at_ps, event) in dealt.drain(..) {
             self.put(at_ps, event);
         }

@@ -13,20 +13,34 @@
 //! Hardware broadcast: of all messages of a step with [`BROADCAST_PORT`] one is made, which leaves its sender's bus once and
 //! comes to every node once; there each receiver copies it while it comes in.
 //!
+//! Hardware barrier: when the last rank has raised its node's flag, one node asks all others by a broadcast, which the network
+//! answers as one, and tells all by another.
+//!
+//! What only Quadrics' own library does with this hardware: interfaces hand on by themselves what comes to be sent further
+//! ([`RailTimes::chained`]), and a Tports message is announced before its receiver's interface fetches it
+//! ([`RailTimes::fetched_from_bytes`]).
+//!
 //! Source: Q 3.1, 4, 6, 7.1.
 
+mod broadcast;
+mod chain;
+mod links;
 mod memory;
 #[cfg(test)]
 mod tests;
+mod tports;
 
+use super::links::{Gauges, Link, Use, Watch};
 use super::network::{Envelope, Event, Kind, Network, Task, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
-use crate::machine::Nodes;
+use crate::machine::{Fabric, Nodes};
 use crate::schedule::{BROADCAST_PORT, Plan, Space};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
+use broadcast::Cast;
+use chain::Chain;
 use memory::Memory;
 
 /// What everything takes on a multi-rail cluster.
@@ -56,31 +70,25 @@ pub struct RailTimes {
     pub cache_bytes: u64,
     /// For a processor to combine.
     pub reduce: Linear,
-}
-
-/// A hardware broadcast.
-#[derive(Clone, Debug)]
-struct Cast {
-    /// When its sender's processor has handed it over.
-    ready_ps: Moment,
-    bytes: u64,
-    /// When its first byte leaves the sender's bus, and when its last.
-    leaves_ps: [Moment; 2],
-    /// Its receivers so far, and the first message to each node.
-    receivers: BTreeSet<u32>,
-    to_node: BTreeMap<u32, u32>,
+    /// Whether interfaces hand messages on by themselves: then it costs processors nothing (Q 3.1).
+    pub chained: bool,
+    /// From this length on, in bytes, a message is announced, and fetched by its receiver's interface; others come at once.
+    pub fetched_from_bytes: u64,
+    /// Whether all ranks can meet in the network (Q 3.1).
+    pub hardware_barrier: bool,
 }
 
 /// What the network knows of a message under way.
 #[derive(Clone, Debug, Default)]
 struct Passage {
     ranks: (u32, u32),
+    port: u8,
     /// Parts that have not come yet.
     parts: u32,
     /// When the last of those that have come will be there.
     there_ps: Moment,
-    /// For the part of each rail, how long it has a bus.
-    taken_ps: Vec<u64>,
+    /// The length of the part of each rail, if there is one.
+    parts_bytes: Vec<Option<u64>>,
     /// Messages of the same broadcast to other ranks of the receiver's node: they are there with it.
     with: Vec<u32>,
 }
@@ -94,11 +102,20 @@ struct Line {
     waiting: VecDeque<(u32, Option<Moment>)>,
 }
 
-/// The first byte of a part of a message comes to its receiver's bus.
+/// What happens to the message with a number.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
-    number: u32,
-    rail: u32,
+pub enum Passing {
+    /// That it is there to be fetched comes to its receiver's bus.
+    Announced(u32),
+    /// That it is fetched comes to its sender's bus.
+    Fetched(u32),
+    /// The first byte of its part on a rail comes to its receiver's bus.
+    Part {
+        /// The message.
+        number: u32,
+        /// The rail.
+        rail: u32,
+    },
 }
 
 /// A multi-rail cluster of SMP nodes.
@@ -111,10 +128,14 @@ pub struct Rails {
     cached: Vec<bool>,
     /// When the bus of each (node, rail) is free again.
     buses: Vec<Moment>,
+    /// What the buses do, if somebody watches.
+    gauges: Option<Gauges>,
     /// The memory of each node.
     memory: Vec<Memory>,
     /// The last broadcast of each rank.
     casts: Vec<Option<Cast>>,
+    /// What each rank hands on, if interfaces do that by themselves.
+    chains: Vec<Chain>,
     /// The last put of each rank to another node: the receiver, and when it was handed over.
     puts: Vec<Option<(u32, Moment)>>,
     under_way: Vec<Passage>,
@@ -140,8 +161,13 @@ impl Rails {
             node_of: sizes.iter().enumerate().flat_map(node).collect(),
             cached: plans.iter().map(fits).collect(),
             buses: vec![0; sizes.len() * times.rails as usize],
+            gauges: None,
             memory: sizes.iter().map(|size| Memory::new(*size)).collect(),
             casts: vec![None; plans.len()],
+            chains: match times.chained {
+                true => plans.iter().map(Chain::of).collect(),
+                false => vec![Chain::default(); plans.len()],
+            },
             puts: vec![None; plans.len()],
             under_way: Vec::new(),
             lines: BTreeMap::new(),
@@ -157,12 +183,21 @@ impl Rails {
         self.node(a) == self.node(b)
     }
 
-    /// Takes the bus of (node, rail) for `taken_ps` as soon as it is free, not before `at_ps`; gives when.
-    fn take_bus(&mut self, node: u32, rail: u32, at_ps: Moment, taken_ps: u64) -> Moment {
-        let bus = &mut self.buses[(node * self.times.rails + rail) as usize];
-        let start_ps = at_ps.max(*bus);
-        *bus = start_ps + taken_ps;
-        start_ps
+    /// Takes the bus of (node, rail) for so many bytes as soon as it is free, not before `at_ps`; gives from when to when.
+    fn take_bus(&mut self, (node, rail): (u32, u32), at_ps: Moment, bytes: u64) -> [Moment; 2] {
+        let number = (node * self.times.rails + rail) as usize;
+        let from_ps = at_ps.max(self.buses[number]);
+        let to_ps = from_ps + self.times.bus.of(bytes);
+        self.buses[number] = to_ps;
+        if let Some(gauges) = &mut self.gauges {
+            let used = Use {
+                from_ps,
+                to_ps,
+                bytes,
+            };
+            gauges.note(number, at_ps, used);
+        }
+        [from_ps, to_ps]
     }
 
     /// How long a copy takes that starts at `start_ps`: what the processor needs for it, or until the node's memory has served
@@ -187,18 +222,18 @@ impl Rails {
         (more + 1) * post_ps
     }
 
-    /// The rails by which a message goes, and how long each part has a bus. Short ones are multiplexed, by rank and port.
+    /// The rails by which a message goes, and the length of each part. Short ones are multiplexed, by rank and port.
     fn parts(&self, from: u32, port: u8, bytes: u64) -> Vec<(u32, u64)> {
-        let (rails, bus) = (u64::from(self.times.rails), self.times.bus);
+        let rails = u64::from(self.times.rails);
         if port == BROADCAST_PORT || bytes < self.times.stripe_from_bytes || rails == 1 {
             let rail = match port {
                 BROADCAST_PORT => 0,
                 _ => (from + u32::from(port)) % self.times.rails,
             };
-            return vec![(rail, bus.of(bytes))];
+            return vec![(rail, bytes)];
         }
         let part = |rail| (bytes * (rail + 1) / rails) - (bytes * rail / rails);
-        let parts = (0..rails).map(|rail| (rail as u32, bus.of(part(rail))));
+        let parts = (0..rails).map(|rail| (rail as u32, part(rail)));
         parts.collect()
     }
 
@@ -210,20 +245,20 @@ impl Rails {
             self.under_way.resize(least, Passage::default());
         }
         let passage = &mut self.under_way[message.number as usize];
-        passage.taken_ps.clear();
-        passage.taken_ps.resize(self.times.rails as usize, 0);
-        for (rail, ps) in parts {
-            passage.taken_ps[*rail as usize] = *ps;
+        passage.parts_bytes.clear();
+        passage.parts_bytes.resize(self.times.rails as usize, None);
+        for (rail, bytes) in parts {
+            passage.parts_bytes[*rail as usize] = Some(*bytes);
         }
         passage.with.clear();
         passage.parts = parts.len() as u32;
-        (passage.ranks, passage.there_ps) = (ranks, 0);
+        (passage.ranks, passage.port, passage.there_ps) = (ranks, message.port, 0);
         let line = self.lines.entry(ranks).or_default();
         line.waiting.push_back((message.number, None));
     }
 
     /// Says that a message will be there at `at_ps`; so then are those behind it that were only waiting for it.
-    fn there(&mut self, number: u32, at_ps: Moment, queue: &mut Queue<Event<Part>>) {
+    fn there(&mut self, number: u32, at_ps: Moment, queue: &mut Queue<Event<Passing>>) {
         let ranks = self.under_way[number as usize].ranks;
         let line = self.lines.entry(ranks).or_default();
         if let Some(own) = line.waiting.iter_mut().find(|(other, _)| *other == number) {
@@ -240,74 +275,30 @@ impl Rails {
     fn leave(
         &mut self,
         at_ps: Moment,
-        message: Envelope,
+        number: u32,
         parts: &[(u32, u64)],
-        queue: &mut Queue<Event<Part>>,
+        queue: &mut Queue<Event<Passing>>,
     ) -> [Moment; 2] {
-        let (node, number) = (self.node(message.from), message.number);
-        let by_loop_back = message.port != BROADCAST_PORT && self.node(message.to) == node;
+        let passage = &self.under_way[number as usize];
+        let ((from, to), port) = (passage.ranks, passage.port);
+        let node = self.node(from);
+        let by_loop_back = port != BROADCAST_PORT && self.node(to) == node;
         let mut leaves_ps = [Moment::MAX, at_ps];
-        for &(rail, taken_ps) in parts {
-            let start_ps = self.take_bus(node, rail, at_ps, taken_ps);
+        for &(rail, bytes) in parts {
+            let [start_ps, end_ps] = self.take_bus((node, rail), at_ps, bytes);
             let [first_ps, last_ps] = leaves_ps;
-            leaves_ps = [first_ps.min(start_ps), last_ps.max(start_ps + taken_ps)];
+            leaves_ps = [first_ps.min(start_ps), last_ps.max(end_ps)];
             // An interface does not take in what it still sends.
-            let from_ps = if by_loop_back {
-                start_ps + taken_ps
-            } else {
-                start_ps
-            };
+            let from_ps = if by_loop_back { end_ps } else { start_ps };
             let come_ps = from_ps + self.times.latency_ps;
-            queue.push(come_ps, Event::Inside(Part { number, rail }));
+            queue.push(come_ps, Event::Inside(Passing::Part { number, rail }));
         }
         leaves_ps
-    }
-
-    /// Whether a message that is handed over at `at_ps` is one more of its sender's last broadcast.
-    fn goes_with(&self, (from, to): (u32, u32), bytes: u64, at_ps: Moment) -> bool {
-        let last = self.casts[from as usize].as_ref();
-        last.is_some_and(|cast| {
-            cast.ready_ps == at_ps && cast.bytes == bytes && !cast.receivers.contains(&to)
-        })
-    }
-
-    /// A message of a broadcast: the first leaves, and the first to a node comes there. Gives when it has left.
-    fn broadcast(
-        &mut self,
-        at_ps: Moment,
-        message: Envelope,
-        parts: &[(u32, u64)],
-        queue: &mut Queue<Event<Part>>,
-    ) -> Moment {
-        let (number, from, to, bytes) = (message.number, message.from, message.to, message.bytes);
-        let node = self.node(to);
-        if !self.goes_with((from, to), bytes, at_ps) {
-            self.casts[from as usize] = Some(Cast {
-                ready_ps: at_ps,
-                bytes,
-                leaves_ps: self.leave(at_ps, message, parts, queue),
-                receivers: BTreeSet::from([to]),
-                to_node: BTreeMap::from([(node, number)]),
-            });
-        } else if let Some(cast) = &mut self.casts[from as usize] {
-            cast.receivers.insert(to);
-            if let Some(first) = cast.to_node.get(&node) {
-                self.under_way[*first as usize].with.push(number);
-            } else {
-                cast.to_node.insert(node, number);
-                for &(rail, _) in parts {
-                    let come_ps = cast.leaves_ps[0] + self.times.latency_ps;
-                    queue.push(come_ps, Event::Inside(Part { number, rail }));
-                }
-            }
-        }
-        let cast = self.casts[from as usize].as_ref();
-        cast.map_or(at_ps, |cast| cast.leaves_ps[1])
     }
 }
 
 impl Network for Rails {
-    type Event = Part;
+    type Event = Passing;
 
     const GOES_BY_TASKS: bool = true;
 
@@ -347,6 +338,7 @@ impl Network for Rails {
                 self.puts[rank as usize] = Some((to, start_ps + busy_ps));
                 busy_ps
             }
+            Work::Send { .. } if self.chains[rank as usize].sends() => 0,
             Work::Send { bytes, .. } => self.posts_ps(rank, &task, bytes),
             // A put says with itself that it is there (Q 7.1).
             Work::Notify { to } if self.puts[rank as usize] == Some((to, start_ps)) => 0,
@@ -355,6 +347,7 @@ impl Network for Rails {
                 let copies_ps = self.copies_ps(rank, start_ps, bytes);
                 alone_ps + copies_ps.saturating_sub(self.times.bus.of(bytes))
             }
+            Work::Receive { .. } if self.chains[rank as usize].takes() => 0,
             Work::Receive { bytes, .. } if task.runs > 1 => {
                 alone_ps + self.copies_ps(rank, start_ps + alone_ps, bytes)
             }
@@ -364,11 +357,26 @@ impl Network for Rails {
         }
     }
 
+    /// Interrupt wires are what the hardware barrier is to algorithms.
+    fn meeting_ps(&self, fabric: Fabric, _bytes: u64, _converted: bool) -> Option<u64> {
+        if fabric != Fabric::Interrupt || !self.times.hardware_barrier {
+            return None;
+        }
+        let times = &self.times;
+        let (into_ps, out_ps) = (times.flag_ps, times.flag_ps);
+        if self.memory.len() == 1 {
+            return Some(into_ps + out_ps);
+        }
+        let asked_ps = times.post_ps + times.bus.of(0) + 2 * times.latency_ps;
+        let told_ps = 2 * times.bus.of(0) + times.latency_ps + times.take_ps;
+        Some(into_ps + asked_ps + told_ps + out_ps)
+    }
+
     fn send(
         &mut self,
         at_ps: Moment,
         message: Envelope,
-        queue: &mut Queue<Event<Part>>,
+        queue: &mut Queue<Event<Passing>>,
     ) -> Option<Moment> {
         let Envelope {
             number,
@@ -404,14 +412,39 @@ impl Network for Rails {
         if port == BROADCAST_PORT {
             return Some(self.broadcast(at_ps, message, &parts, queue));
         }
-        Some(self.leave(at_ps, message, &parts, queue)[1])
+        if kind == Kind::Message && bytes >= self.times.fetched_from_bytes {
+            let come_ps = self.crosses_ps(from, at_ps);
+            queue.push(come_ps, Event::Inside(Passing::Announced(number)));
+            return None;
+        }
+        Some(self.leave(at_ps, number, &parts, queue)[1])
     }
 
-    fn happen(&mut self, Part { number, rail }: Part, queue: &mut Queue<Event<Part>>) {
+    fn happen(&mut self, passing: Passing, queue: &mut Queue<Event<Passing>>) {
+        match passing {
+            Passing::Announced(number) => self.announced(number, queue),
+            Passing::Fetched(number) => self.fetched(number, queue),
+            Passing::Part { number, rail } => self.comes(number, rail, queue),
+        }
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.gauges = Some(Gauges::new(self.buses.len(), watch));
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let gauges = self.gauges.as_ref();
+        gauges.map_or_else(Vec::new, |gauges| links::all(self.times.rails, gauges))
+    }
+}
+
+impl Rails {
+    /// A part of a message comes to its receiver's bus.
+    fn comes(&mut self, number: u32, rail: u32, queue: &mut Queue<Event<Passing>>) {
         let passage = &self.under_way[number as usize];
-        let (to, taken_ps) = (passage.ranks.1, passage.taken_ps[rail as usize]);
-        let node = self.node(to);
-        let there_ps = self.take_bus(node, rail, queue.now_ps(), taken_ps) + taken_ps;
+        let bytes = passage.parts_bytes[rail as usize].unwrap_or(0);
+        let node = self.node(passage.ranks.1);
+        let [_, there_ps] = self.take_bus((node, rail), queue.now_ps(), bytes);
         let passage = &mut self.under_way[number as usize];
         passage.parts -= 1;
         passage.there_ps = passage.there_ps.max(there_ps);

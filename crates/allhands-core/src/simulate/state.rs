@@ -79,6 +79,8 @@ pub(super) struct Rank {
     pub(super) first_op: u32,
     /// Operations under way of which nobody knows yet when they end.
     pub(super) unknown: u32,
+    /// The operation behind the one that it started last.
+    pub(super) next_op: u32,
     /// How many messages and receives wait in its lanes.
     pub(super) in_lanes: u32,
     /// A receive that waits here, as there is hardly ever more than one: then the lanes are not looked at.
@@ -97,6 +99,7 @@ impl Rank {
             wake_ps: 0,
             first_op,
             unknown: 0,
+            next_op: 0,
             in_lanes: 0,
             slot: None,
             // An operation of a pipeline has a list of what it waits for.

@@ -8,6 +8,7 @@ use crate::algorithm::{self, Algorithm};
 use crate::call::{Call, Collective};
 use crate::machine::{Fabric, Nodes};
 use crate::schedule::{Layout, Shape};
+use alloc::boxed::Box;
 use alloc::vec;
 
 const ALPHA_PS: u64 = 5_000_000;
@@ -160,8 +161,8 @@ fn ranks_meet_in_hardware() {
 #[test]
 fn a_message_that_nobody_receives_is_named() {
     let mut plans = named(Collective::Broadcast, "binomial", 2, 10);
-    plans[1].ops.clear();
-    plans[1].items.clear();
+    plans[1].ops = Box::default();
+    plans[1].items = Box::default();
     plans[1]
         .strands
         .iter_mut()

@@ -1,5 +1,6 @@
 //! A world in virtual time: the interpreter takes a rank's plan further whenever something has happened to the rank.
 
+mod ahead;
 mod meet;
 mod receive;
 
@@ -12,7 +13,7 @@ use super::queue::{Moment, Queue};
 use super::state::{Load, Message, Rank};
 use super::{Outcome, SimulateError};
 use crate::progress::{Cursor, Engine, Post, Status, advance};
-use crate::schedule::{OpKind, Plan};
+use crate::schedule::{AGREEMENT_CHANNEL, OpKind, Plan};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -49,12 +50,17 @@ pub(super) fn run<N: Network, O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, SimulateError> {
     let mut world = World::new(plans, network, observer);
-    let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
+    let cursor = |(plan, rank): (&Plan, &Rank)| match rank.in_steps {
+        true => Cursor::of_steps(plan),
+        false => Cursor::new(plan),
+    };
+    let mut cursors: Vec<Cursor> = plans.iter().zip(&world.ranks).map(cursor).collect();
     for rank in 0..plans.len() as u32 {
         world.queue.push(0, Event::Wake(rank));
     }
     while let Some(event) = world.queue.pop() {
         world.outcome.events += 1;
+        world.look_ahead(&cursors);
         let rank = match event {
             Event::Wake(rank) => Some(rank),
             Event::Sent(number) => world.sent(number),
@@ -148,7 +154,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             let task = Task {
                 work,
                 start_ps: from_ps,
-                runs: op.map_or(1, |op| op.from.len.max(op.into.len)),
+                runs: op.map_or(1, |op| op.source().len().max(op.target().len()) as u32),
                 port: op.map_or(0, |op| op.kind.port()),
             };
             self.network.busy_ps(rank, task)
@@ -270,6 +276,7 @@ impl<'a, N: Network, O: Observer> World<'a, N, O> {
             kind: load.kind(),
             carrier,
             port,
+            agreement: matches!(load, Load::Lane(AGREEMENT_CHANNEL)),
         };
         self.observer.sends(envelope, ticket, load.purpose(), at_ps);
         let sent_ps = self.network.send(at_ps, envelope, &mut self.queue);
@@ -375,6 +382,7 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
     fn start(&mut self, post: &Post<'_>) -> Result<Status, SimulateError> {
         let (rank, ticket, bytes) = (self.rank, post.ticket, post.bytes as u64);
         let world = &mut *self.world;
+        world.ranks[rank as usize].next_op = ticket + 1;
         world.observer.starts(rank, post, world.queue.now_ps());
         let end_ps = match post.kind() {
             OpKind::Send {
@@ -401,6 +409,7 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
             OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
                 let combines = matches!(post.kind(), OpKind::RecvReduce { .. });
                 let receive = Receive { ticket, combines };
+                world.network.posted(rank, from);
                 let there = world.message_of((from, rank), channel, receive);
                 there.map(|bytes| world.take_in((from, rank), receive, bytes))
             }
@@ -447,6 +456,11 @@ impl<N: Network, O: Observer> Engine for RankEngine<'_, '_, N, O> {
     fn is_settled(&self) -> bool {
         let rank = &self.world.ranks[self.rank as usize];
         rank.in_steps && rank.unknown == 0 && rank.latest_ps <= self.world.queue.now_ps()
+    }
+
+    #[inline]
+    fn keeps_steps(&self) -> bool {
+        self.world.ranks[self.rank as usize].in_steps
     }
 }
 

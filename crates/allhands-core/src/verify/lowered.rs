@@ -147,7 +147,7 @@ impl InMemory {
             done: BTreeSet::new(),
             flags: plans.iter().map(|p| vec![0; p.credits.len()]).collect(),
             taken: BTreeMap::new(),
-            credits: plans.iter().map(|p| p.credits.clone()).collect(),
+            credits: plans.iter().map(|p| p.credits.to_vec()).collect(),
             seed,
             events: 0,
             skips: 0,

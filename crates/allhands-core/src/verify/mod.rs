@@ -9,7 +9,7 @@
 //!    two consecutive calls, of the same root and of the next.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims
 //!    (of what is made of other algorithms, the steps at most); where streams are claimed to share no link of the torus, they
-//!    [share none](links).
+//!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved.
@@ -17,14 +17,18 @@
 pub mod bound;
 pub mod links;
 pub mod lowered;
+pub mod prefix;
 mod staged;
 
+use crate::algorithm::phase::nodes::LEADERS;
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
 use crate::call::{Alias, Call, Collective};
 use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
 use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What was proved, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,14 +98,34 @@ fn verify_placed(
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;
+    prefix::check(shape, schedules)?;
     if let Some(torus) = &shape.torus {
-        links::deposits(torus, schedules)?;
-        if algorithm.requires.contains(&Requirement::DisjointStreams) {
-            links::check(torus, schedules)?;
+        let node_of = nodes_of_ranks(torus, shape);
+        links::deposits(torus, &node_of, schedules)?;
+        if claims_disjoint_streams(algorithm, shape) {
+            links::check(torus, &node_of, schedules)?;
         }
     }
     lowered::check(&shape.call, schedules)?;
     Ok((counted, claims))
+}
+
+/// The node of the torus on which each rank is: its own, or the one that it shares.
+fn nodes_of_ranks(torus: &Torus, shape: &Shape) -> Vec<u32> {
+    if torus.ranks() == shape.ranks() {
+        return (0..shape.ranks()).collect();
+    }
+    let sizes = shape.nodes.sizes(shape.ranks());
+    let on_node = |(node, size): (usize, &u32)| vec![node as u32; *size as usize];
+    sizes.iter().enumerate().flat_map(on_node).collect()
+}
+
+/// Whether no link may carry two streams: of the algorithm, or of what serves one leader of each node.
+fn claims_disjoint_streams(algorithm: &Algorithm, shape: &Shape) -> bool {
+    let claims = |a: &Algorithm| a.requires.contains(&Requirement::DisjointStreams);
+    let one_leader = shape.get(LEADERS.name) <= 1;
+    let leaders = algorithm.among_leaders(shape).filter(|_| one_leader);
+    claims(algorithm) || leaders.is_some_and(|(found, _)| claims(found))
 }
 
 /// The shape with the strictest operator that the algorithm admits.

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::policy::{self, Policy};
-use crate::prepared::{Entry, Key, PlanCache, Prepared, Running, Turn, named};
+use crate::policy::{self, Forecast, Policy};
+use crate::prepared::{Entry, Key, PlanCache, Prepared, Running, Turn, named, unsuitable};
 use crate::transport::node::{Buffers, Port, Stamp};
 use crate::transport::{Signature, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
@@ -25,6 +25,8 @@ pub(super) struct Inner {
     /// Which ranks share a node, or are to be taken as if they did.
     pub(super) nodes: Nodes,
     pub(super) torus: Option<Torus>,
+    /// What is the fastest between nodes, if it is said what messages take there.
+    pub(super) forecast: Option<Forecast>,
     pub(super) next_window: u64,
 }
 
@@ -107,7 +109,7 @@ impl Inner {
     ) -> Result<(&'static Algorithm, Shape), Error> {
         let (algorithm, shape) = match &operation.algorithm {
             Some(name) => named(call, name)?,
-            None => policy::choose(&self.policy, operation, call, layout, self.crowded)?,
+            None => self.choose_by_policy(operation, call, layout)?,
         };
         let by_node = algorithm.requires.contains(&Requirement::Nodes);
         let shape = match by_node {
@@ -116,7 +118,27 @@ impl Inner {
         };
         let on_torus = algorithm.requires.contains(&Requirement::Torus);
         let shape = shape.on_torus(self.torus.filter(|_| on_torus));
+        if let Some(places) = self.port.places() {
+            let apart = algorithm.admits_apart(&shape, |nodes| places.contain(nodes));
+            apart.map_err(|source| unsuitable(algorithm, source))?;
+        }
         Ok((algorithm, shape))
+    }
+
+    fn choose_by_policy(
+        &self,
+        operation: &Operation<'_>,
+        call: &Call,
+        layout: &Layout,
+    ) -> Result<(&'static Algorithm, Shape), Error> {
+        let question = policy::question(operation, call, layout, self.crowded);
+        match self.port.places() {
+            None => policy::choose(&self.policy, &question),
+            Some(places) => {
+                let (nodes, forecast) = ((&self.nodes, places), self.forecast.as_ref());
+                policy::choose_on_nodes(&self.policy, &question, nodes, forecast)
+            }
+        }
     }
 
     pub(super) fn needs_all_counts(
@@ -183,9 +205,10 @@ impl Inner {
         layout: &Layout,
     ) -> Result<(Prepared, Stamp), Error> {
         let (algorithm, shape) = self.choose(operation, call, layout)?;
-        let rank = self.port.rank() as usize;
+        let rank = self.port.global_rank() as usize;
         let bytes = operation.element.bytes;
-        let prepared = Prepared::new(algorithm, shape, rank, layout, bytes)?;
+        let mut prepared = Prepared::new(algorithm, shape, rank, layout, bytes)?;
+        self.port.localize(&mut prepared.plan)?;
         let stamp = self
             .port
             .stamp(&signature(operation, call, layout, &prepared));
@@ -282,7 +305,9 @@ impl Inner {
         match self.port.fabric().error(rank) {
             Some(error) => Err(error),
             None if freed => Ok(()),
-            None => Err(TransportError::CallDropped { rank }),
+            None => Err(TransportError::CallDropped {
+                rank: self.port.global_rank(),
+            }),
         }
     }
 

@@ -6,8 +6,9 @@ mod split;
 
 use crate::error::Error;
 use crate::operation::{self, Operation};
-use crate::policy::Policy;
+use crate::policy::{Forecast, NetworkTimes, Policy};
 use crate::prepared::{PlanCache, Running};
+use crate::transport::network::Places;
 use crate::transport::node::{Block, Port};
 use allhands_core::call::Call;
 use allhands_core::machine::{Nodes, Torus};
@@ -31,9 +32,19 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// The communicator of a port; policy and crowdedness are the same on every rank.
+    /// The communicator of a port, for crates that bring a network of their own.
+    ///
+    /// Policy and crowdedness are the same on every rank.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_port(port: Port, policy: Policy, crowded: bool) -> Communicator {
+        Communicator::new(port, policy, crowded)
+    }
+
+    /// The communicator of a port, which may be joined to other nodes; policy and crowdedness are the same on every rank.
     pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
-        let (rank, size) = (port.rank() as usize, port.ranks() as usize);
+        let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);
+        let nodes = port.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
             port,
             cache: PlanCache::new(),
@@ -41,8 +52,9 @@ impl Communicator {
             under_way: 0,
             policy,
             crowded,
-            nodes: Nodes::one(),
+            nodes,
             torus: None,
+            forecast: None,
             next_window: 0,
         };
         Communicator {
@@ -92,7 +104,7 @@ impl Communicator {
         self.size
     }
 
-    /// Memory that all ranks can reach: `bytes` zeros.
+    /// Memory that all ranks of the node can reach: `bytes` zeros.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
         Ok(self.inner.take().port.fabric().arena().allocate(bytes)?)
     }
@@ -116,7 +128,8 @@ impl Communicator {
     /// Says which ranks share a node, for algorithms that treat nodes apart from what is between them (`hierarchical`);
     /// every rank must say the same.
     ///
-    /// At first all ranks share one, or, in a world that was started with `allhands run --nodes`, those that it says.
+    /// At first all ranks share one, or, in a world that was started with `allhands run --nodes`, those that it says; ranks that
+    /// are on several nodes are on those, or, where the ranks of a node do not follow one another, on smaller ones.
     ///
     /// # Errors
     /// [`Error::Nodes`] if they have another number of ranks.
@@ -124,6 +137,7 @@ impl Communicator {
         nodes.check(self.size as u32)?;
         let mut inner = self.inner.take();
         inner.nodes = nodes;
+        inner.forecast = inner.forecast.take().map(Forecast::forget);
         inner.cache = PlanCache::new();
         Ok(())
     }
@@ -132,6 +146,14 @@ impl Communicator {
     #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.inner.take().nodes.clone()
+    }
+
+    /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
+    /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
+    pub fn set_network_times(&self, times: Option<NetworkTimes>) {
+        let mut inner = self.inner.take();
+        inner.forecast = times.as_ref().map(Forecast::new);
+        inner.cache = PlanCache::new();
     }
 
     /// Says where the ranks are on a mesh or torus, for algorithms that ask for one (`torus-trees`, `hamiltonian`,
@@ -155,6 +177,20 @@ impl Communicator {
     #[must_use]
     pub fn torus(&self) -> Option<Torus> {
         self.inner.take().torus
+    }
+
+    /// Has `hook` called now and then while this rank waits in a call: what else the process must not neglect, such as
+    /// the progress of another library. Its sleeps are then short. Communicators made of this one inherit it.
+    ///
+    /// The hook must not call this communicator, nor panic.
+    pub fn set_while_waiting(&self, hook: Option<fn()>) {
+        self.inner.take().port.set_while_waiting(hook);
+    }
+
+    /// Whether this process counts more ranks than cores.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_fabric_crowded(&self) -> bool {
+        self.inner.take().port.fabric().is_crowded()
     }
 
     /// Sets what the ranks have agreed on.

@@ -66,6 +66,8 @@ pub enum Launcher {
     Pmi,
     /// A process manager that speaks PMIx; likewise.
     Pmix,
+    /// Another library of the process, which made the [`Place`]; it tells nobody how a rank ended.
+    Library,
 }
 
 /// This process's place among the ranks that a launcher started; `None` if there was no launcher.

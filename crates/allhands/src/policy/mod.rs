@@ -1,13 +1,18 @@
 //! Policies: who chooses the algorithm of a call that names none.
 
+mod forecast;
 mod installed;
 mod machine;
+mod nodes;
 
+pub use forecast::NetworkTimes;
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 
+pub(crate) use forecast::Forecast;
 #[cfg(target_os = "linux")]
 pub(crate) use installed::agree;
+pub(crate) use nodes::choose_on_nodes;
 
 use crate::error::Error;
 use crate::operation::Operation;
@@ -29,14 +34,13 @@ pub fn predict(algorithm: &Algorithm, shape: &Shape, bytes: u64) -> f64 {
     cost::predict_us(algorithm, shape, bytes as f64, &T3E, 1).unwrap_or(f64::INFINITY)
 }
 
-/// The algorithm that a policy takes for an operation.
-pub(crate) fn choose(
-    policy: &Policy,
+/// What a policy is asked about an operation.
+pub(crate) fn question(
     operation: &Operation<'_>,
     call: &Call,
     layout: &Layout,
     crowded: bool,
-) -> Result<(&'static Algorithm, Shape), Error> {
+) -> Question {
     let size = operation.element.bytes as u64;
     let bytes = match layout {
         Layout::Regular(block) if call.collective == Collective::ReduceScatter => {
@@ -53,14 +57,21 @@ pub(crate) fn choose(
         }
         Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
     };
-    let question = Question {
+    Question {
         call: *call,
         bytes,
         irregular: operation.irregular(),
         user_operator: operation.reduction.is_some_and(|r| r.signature.is_user()),
         crowded,
-    };
-    let choice = choose::choose(policy, &question, &predict)?;
+    }
+}
+
+/// The algorithm that a policy takes.
+pub(crate) fn choose(
+    policy: &Policy,
+    question: &Question,
+) -> Result<(&'static Algorithm, Shape), Error> {
+    let choice = choose::choose(policy, question, &predict)?;
     Ok((choice.algorithm, choice.shape))
 }
 
@@ -78,7 +89,8 @@ mod tests {
             let (input, mut output) = (vec![0u8; 8 * block], vec![0u8; block]);
             let operation = operation::reduce_scatter(&input, &mut output, &Sum);
             let layout = Layout::Regular(block);
-            let (algorithm, _) = choose(&policy, &operation, &call, &layout, false).unwrap();
+            let question = question(&operation, &call, &layout, false);
+            let (algorithm, _) = choose(&policy, &question).unwrap();
             algorithm.name
         };
         // Long vectors begin at 512 KB (T 4.4).

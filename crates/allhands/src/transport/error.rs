@@ -74,6 +74,78 @@ pub enum TransportError {
         /// What the system says.
         why: String,
     },
+    /// A message from another node is longer than the receiver's part says, by how much the network does not tell.
+    #[error(
+        "rank {rank} expects {expected} bytes from rank {other}, which sends more: the counts of the two do not fit"
+    )]
+    TooLong {
+        /// The receiver.
+        rank: u32,
+        /// The sender.
+        other: u32,
+        /// What the receiver expects, in bytes.
+        expected: usize,
+    },
+    /// The network between nodes failed.
+    #[error("rank {rank} could not exchange messages with other nodes: {why}")]
+    Network {
+        /// The rank.
+        rank: u32,
+        /// What the network says.
+        why: String,
+    },
+    /// An algorithm reaches into the memory of a rank on another node.
+    #[error("rank {rank} would reach into the memory of rank {other}, which is on another node")]
+    OtherNode {
+        /// The rank.
+        rank: u32,
+        /// The rank on another node.
+        other: u32,
+    },
+    /// A schedule has more channels to another node than the network has tags for.
+    #[error("the schedule of rank {rank} sends to another node on channel {channel}; there are channels 0 to {}", channels - 1)]
+    TooManyChannels {
+        /// The rank.
+        rank: u32,
+        /// The channel.
+        channel: u16,
+        /// How many channels there are.
+        channels: u32,
+    },
+    /// More calls are under way than a network has tags for.
+    #[error(
+        "rank {rank} has more than {calls} calls under way, for which the network's tags do not suffice"
+    )]
+    TooManyCalls {
+        /// The rank.
+        rank: u32,
+        /// The most calls.
+        calls: u64,
+    },
+    /// A network with too few tags.
+    #[error("the network has {tags} tags, where at least {least} are needed")]
+    FewTags {
+        /// How many there are.
+        tags: u32,
+        /// How many would be enough.
+        least: u32,
+    },
+    /// The ranks of a node are not those that share its memory.
+    #[error(
+        "rank {rank} is said to be number {local} of {on_node} on its node, and is number {number} of {sharing} that share memory"
+    )]
+    WrongPlace {
+        /// The rank.
+        rank: u32,
+        /// Its number on its node, as it is said.
+        local: u32,
+        /// The number of ranks there, as it is said.
+        on_node: u32,
+        /// Its number among those that share memory.
+        number: u32,
+        /// How many share memory.
+        sharing: u32,
+    },
     /// A rank dropped a call that was under way.
     #[error("rank {rank} dropped a call before it was complete")]
     CallDropped {

@@ -3,6 +3,7 @@
 mod combine;
 mod error;
 mod memory;
+pub mod network;
 pub mod node;
 mod signature;
 

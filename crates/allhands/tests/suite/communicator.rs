@@ -229,12 +229,17 @@ pub const DIFFERING: [(&str, Call); 5] = [
     }),
 ];
 
-/// One of [`DIFFERING`]; every rank is told.
-pub fn ranks_that_call_differently_are_told_what_differs(comm: &Communicator, which: usize) {
-    let (differs, call) = DIFFERING[which];
+/// What each rank is told of one of [`DIFFERING`].
+pub fn told_of_differing(comm: &Communicator, which: usize) -> String {
+    let (_, call) = DIFFERING[which];
     // A rank that leaves a differing call early is told at its next one.
     let said = call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 9], Sum));
-    let said = said.expect_err("every rank fails").to_string();
+    said.expect_err("every rank fails").to_string()
+}
+
+/// One of [`DIFFERING`]; every rank is told.
+pub fn ranks_that_call_differently_are_told_what_differs(comm: &Communicator, which: usize) {
+    let ((differs, _), said) = (DIFFERING[which], told_of_differing(comm, which));
     assert!(said.contains(differs), "'{said}' does not name: {differs}");
 }
 

@@ -7,6 +7,7 @@ mod qsnet;
 use crate::output;
 use anyhow::ensure;
 use serde::Serialize;
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ use std::process::ExitCode;
 ///   allhands reproduce cell --json cell.json
 ///   allhands reproduce qsnet --json qsnet.json
 ///   allhands reproduce bluegene --table 4
+///   allhands reproduce bluegene --figure 9
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -34,8 +36,12 @@ pub struct Arguments {
     paper: Paper,
 
     /// Only this table of the paper, by its number
-    #[arg(long)]
+    #[arg(long, conflicts_with = "figure")]
     table: Option<u32>,
+
+    /// Only what the paper's text says of this figure, by its number
+    #[arg(long)]
+    figure: Option<u32>,
 
     /// Write a JSON array of {table, row, column, paper, ours, ratio, used_to_fit} ('-': standard output)
     #[arg(long, value_name = "FILE")]
@@ -70,6 +76,30 @@ pub struct Entry {
     pub ratio: f64,
     /// Whether a constant of the machine was set by it.
     pub used_to_fit: bool,
+    /// What the paper says of the number, if that is no value to be met.
+    #[serde(skip)]
+    pub says: Option<Says>,
+}
+
+/// What a paper's text says of a number; entries have it in their column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Says {
+    /// It is below the one that is printed.
+    Below,
+    /// It is above.
+    Above,
+    /// It is that one, within this factor; 1: just that one.
+    About(f64),
+}
+
+impl fmt::Display for Says {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Says::Below => write!(f, "below"),
+            Says::Above => write!(f, "above"),
+            Says::About(factor) => write!(f, "within {factor}x"),
+        }
+    }
 }
 
 impl Entry {
@@ -88,7 +118,18 @@ impl Entry {
             ours,
             ratio: ours / paper,
             used_to_fit,
+            says: None,
         }
+    }
+
+    /// Whether ours is as the paper says, if it says how.
+    fn holds(&self) -> Option<bool> {
+        let ratio = self.ratio;
+        Some(match self.says? {
+            Says::Below => ratio < 1.0,
+            Says::Above => ratio > 1.0,
+            Says::About(factor) => (1.0 / factor..=factor).contains(&ratio),
+        })
     }
 }
 
@@ -102,8 +143,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.table.is_none() || arguments.paper == Paper::Bluegene,
         "--table is for bluegene, whose tables take minutes; leave it out"
     );
+    ensure!(
+        arguments.figure.is_none() || arguments.paper == Paper::Bluegene,
+        "--figure is for bluegene, of whose figures the text says what can be decided; leave it out"
+    );
     let (entries, notes) = match arguments.paper {
-        Paper::Bluegene => (bluegene::run(arguments.table, &mut out)?, Vec::new()),
+        Paper::Bluegene => bluegene::run((arguments.table, arguments.figure), &mut out)?,
         Paper::Cell => {
             let all = cell::reproduce()?;
             let notes = all.notes();
@@ -113,17 +158,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     writeln!(
         out,
-        "{:<10}{:<52}{:<20}{:>12}{:>12}{:>8}",
+        "{:<10}{:<52}{:<42}{:>12}{:>12}{:>8}",
         "table", "row", "column", "paper", "ours", "ratio"
     )?;
     for entry in &entries {
         let Entry {
             table, row, column, ..
         } = entry;
-        let fitted = if entry.used_to_fit { "  fitted" } else { "" };
+        let note = match (entry.used_to_fit, entry.holds()) {
+            (true, _) => "  fitted",
+            (false, Some(true)) => "  holds",
+            (false, Some(false)) => "  misses",
+            (false, None) => "",
+        };
         writeln!(
             out,
-            "{table:<10}{row:<52}{column:<20}{:>12.2}{:>12.2}{:>8.2}{fitted}",
+            "{table:<10}{row:<52}{column:<42}{:>12.2}{:>12.2}{:>8.2}{note}",
             entry.paper, entry.ours, entry.ratio
         )?;
     }
@@ -137,4 +187,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         output::write_json(file, &entries)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_paper_says_holds_or_misses() {
+        let holds = |says, paper, ours| {
+            let entry = Entry::new("", ("", ""), (paper, ours), false);
+            let says = Some(says);
+            Entry { says, ..entry }.holds()
+        };
+        assert_eq!(holds(Says::Below, 5.0, 4.9), Some(true));
+        assert_eq!(holds(Says::Below, 5.0, 5.0), Some(false));
+        assert_eq!(holds(Says::Above, 1.0, 1.2), Some(true));
+        assert_eq!(holds(Says::Above, 1.0, 0.9), Some(false));
+        assert_eq!(holds(Says::About(2.0), 2048.0, 1024.0), Some(true));
+        assert_eq!(holds(Says::About(2.0), 2048.0, 4096.0), Some(true));
+        assert_eq!(holds(Says::About(2.0), 2048.0, 512.0), Some(false));
+        assert_eq!(holds(Says::About(1.0), 6.0, 5.0), Some(false));
+        assert_eq!(holds(Says::Below, 1.0, f64::NAN), Some(false));
+        assert_eq!(Entry::new("", ("", ""), (1.0, 1.0), false).holds(), None);
+    }
 }

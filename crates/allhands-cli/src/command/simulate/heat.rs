@@ -47,14 +47,28 @@ impl Plane {
         (0..self.0.len()).filter(is_shown).collect()
     }
 
+    /// Which nodes are shown, if those are not all: `, of nodes *,*,0`.
+    fn words(&self) -> String {
+        let part = |part: &Option<u32>| part.map_or("*".into(), |number| number.to_string());
+        let parts: Vec<String> = self.0.iter().map(part).collect();
+        match self.shown().len() == self.0.len() {
+            true => String::new(),
+            false => format!("; nodes {}", parts.join(",")),
+        }
+    }
+
     fn holds(&self, place: &Place) -> bool {
         let mut both = self.0.iter().zip(&place.at);
         both.all(|(fixed, at)| fixed.is_none_or(|fixed| fixed == *at))
     }
 }
 
-/// The heat map of a run's links in a plane, by default that of the first two coordinates.
-pub fn map(title: &str, run: &Run, plane: Option<&Plane>) -> anyhow::Result<HeatMap> {
+/// The heat map of a run's links in a plane, by default that of the first two coordinates, which have these names.
+pub fn map(
+    title: &str,
+    run: &Run,
+    (plane, names): (Option<&Plane>, &[&str]),
+) -> anyhow::Result<HeatMap> {
     ensure!(
         !run.links.is_empty(),
         "this machine's network says nothing of its links, so there is no heat map"
@@ -108,12 +122,26 @@ pub fn map(title: &str, run: &Run, plane: Option<&Plane>) -> anyhow::Result<Heat
     Ok(HeatMap {
         title: title.to_string(),
         subtitle: format!(
-            "how much of {:.2} µs each link was busy",
-            run.outcome.completion_ps() as f64 / 1e6
+            "how much of {:.2} µs each link was busy, beside the node that it leaves{}",
+            run.outcome.completion_ps() as f64 / 1e6,
+            plane.words()
         ),
         size,
+        axes: axes(&shown, names),
         links,
     })
+}
+
+/// The names of columns and rows. A single coordinate goes on in further rows, and what has none is numbered.
+fn axes(shown: &[usize], names: &[&str]) -> [String; 2] {
+    let name = |at: Option<&usize>| {
+        let name = at.and_then(|at| names.get(*at));
+        name.map_or(String::new(), |name| (*name).to_string())
+    };
+    match shown {
+        [_, _, ..] => [name(shown.first()), name(shown.get(1))],
+        _ => [name(shown.first()), String::new()],
+    }
 }
 
 /// The column and row of a link, and where it leads; none, if it is not to be seen in the plane.
@@ -181,11 +209,16 @@ mod tests {
             }
         }
         let run = Run { outcome, links };
-        let of = |plane: &str| map("", &run, Some(&plane.parse().expect("a plane")));
-        let first = map("", &run, None).expect("there are links");
+        let names = ["x", "y", "z"];
+        let of = |plane: &str| map("", &run, (Some(&plane.parse().expect("a plane")), &names));
+        let first = map("", &run, (None, &names)).expect("there are links");
         assert_eq!((first.size, first.links.len()), ((2, 3), 2 * 3 * 4));
         let other = of("1,*,*").expect("there are links");
         assert_eq!((other.size, other.links.len()), ((3, 4), 3 * 4 * 4));
+        assert_eq!(
+            (first.axes, other.axes.concat()),
+            (["x".into(), "y".into()], "yz".into())
+        );
         assert!(other.links.iter().all(|link| link.share == 0.5));
         let said = |plane| format!("{:#}", of(plane).unwrap_err());
         assert!(said("*,*").contains("have 3"));

@@ -243,35 +243,60 @@ impl Machine {
         }
     }
 
+    /// The names of the coordinates by which its links say where they are.
+    pub fn coordinates(&self) -> &'static [&'static str] {
+        match &self.network {
+            Network::Torus(_) => &["x", "y", "z"],
+            Network::Rails(_) => &["node", "rail"],
+            Network::FatTree(_) => &["child", "level"],
+            Network::Dragonfly(_) => &["router", "group"],
+            _ => &["rank"],
+        }
+    }
+
+    /// Whether its times depend on where bytes lie: on how many runs they are in.
+    pub fn asks_where_bytes_lie(&self) -> bool {
+        matches!(self.network, Network::Rails(_))
+    }
+
     /// Where the nodes of `ranks` ranks are, if it is a torus, and what hardware they share.
     ///
     /// # Errors
     /// When it does not have so many ranks.
     pub fn place(&self, ranks: u32) -> anyhow::Result<(Option<Torus>, Fabrics)> {
-        let Network::Torus(file) = &self.network else {
-            return Ok((None, Fabrics::default()));
+        let file = match &self.network {
+            Network::Torus(file) => file,
+            Network::Rails(file) => return Ok((None, file.fabrics())),
+            _ => return Ok((None, Fabrics::default())),
         };
         let torus = match self.torus {
             Some(torus) => torus,
             None => file.partition(ranks)?,
         };
-        let there = file.ranks(torus);
-        if there != ranks {
+        let nodes = torus.ranks();
+        if ranks != nodes && ranks != 2 * nodes {
             bail!(
-                "{} has {there} ranks, not {ranks}; leave out --ranks",
-                self.name
+                "{} has {nodes} nodes, which are {nodes} ranks, or {} with two on each, but not {ranks}",
+                self.name,
+                2 * nodes
             );
         }
-        Ok((Some(torus), file.fabrics(torus)))
+        // How two ranks of a node share the tree and the wires, B does not say.
+        let fabrics = match ranks == nodes {
+            true => file.fabrics(torus),
+            false => Fabrics::default(),
+        };
+        Ok((Some(torus), fabrics))
     }
 
-    /// The same machine with one rail a node.
+    /// The same machine with other rails, if it has any.
     #[must_use]
-    pub fn on_one_rail(mut self) -> Machine {
-        if let Network::Rails(file) = &mut self.network {
-            file.use_one_rail();
+    pub fn with_rails(&self, change: impl FnOnce(&mut RailsFile)) -> Machine {
+        let mut machine = self.clone();
+        if let Network::Rails(file) = &mut machine.network {
+            change(file);
         }
-        self
+        machine
     }
 
     /// Whether it has room for so many ranks.
@@ -329,7 +354,8 @@ impl Machine {
             Network::Torus(file) => {
                 let (torus, _) = self.place(ranks)?;
                 let torus = torus.context("a torus has a shape")?;
-                let settings = file.settings(torus, algorithm, &self.processor);
+                let mut settings = file.settings(torus, algorithm, &self.processor);
+                settings.ranks_per_node = ranks / torus.ranks().max(1);
                 run(TorusNetwork::new(settings, ranks)?, plans, observer, watch)
             }
             Network::Plogp(table) => {

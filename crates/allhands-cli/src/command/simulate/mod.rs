@@ -9,10 +9,10 @@ use super::bench::report;
 use super::plot;
 use crate::ranks::Ranks;
 use crate::{names, output};
-use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
+use allhands_core::schedule::{Extent, Layout, LowerError, Moving, Plan, PlanItem, PlanOp, Shape};
 use allhands_core::simulate::{Checker, Recorder};
 use anyhow::{Context, bail, ensure};
 use machine::{Job, Machine, Run};
@@ -177,9 +177,16 @@ fn nodes<'a>(arguments: &'a Arguments, machine: &'a Machine) -> anyhow::Result<&
 
 /// The numbers of ranks, all of which are there.
 fn numbers(arguments: &Arguments, machine: &Machine, nodes: &Nodes) -> anyhow::Result<Vec<u32>> {
-    let numbers = match &arguments.ranks {
-        Some(ranks) => ranks.0.clone(),
-        None => vec![machine.ranks().unwrap_or(8)],
+    let numbers = match (&arguments.ranks, machine.ranks()) {
+        (Some(ranks), _) => ranks.0.clone(),
+        (None, None) => vec![8],
+        // As many as the nodes say, if they are two for each of the machine's.
+        (None, Some(ranks)) => vec![
+            match nodes.check(2 * ranks).is_ok() && *nodes != Nodes::one() {
+                true => 2 * ranks,
+                false => ranks,
+            },
+        ],
     };
     for &ranks in &numbers {
         machine.admits(ranks)?;
@@ -274,6 +281,7 @@ fn candidates(
         "the machine {} says itself where its ranks are: leave out --torus",
         machine.name
     );
+    let nodes = &on_torus(nodes, torus, call.ranks)?;
     let torus = torus.or(arguments.torus);
     let placed = |shape: Shape| shape.on(nodes.clone()).on_torus(torus).with(fabrics);
     if arguments.algorithm != "all" {
@@ -291,6 +299,19 @@ fn candidates(
     }
     ensure!(!all.is_empty(), "no algorithm fits");
     Ok(all)
+}
+
+/// The nodes of a machine that is a torus, which says itself which ranks share one, if any do; as they are elsewhere.
+fn on_torus(nodes: &Nodes, torus: Option<Torus>, ranks: u32) -> anyhow::Result<Nodes> {
+    let Some(there) = torus.map(|torus| torus.ranks()).filter(|n| *n < ranks) else {
+        return Ok(nodes.clone());
+    };
+    let own = Nodes::even(there, ranks / there);
+    ensure!(
+        *nodes == Nodes::one() || *nodes == own,
+        "{ranks} ranks are two on each node of the machine, and --nodes says {nodes}; right would be {own}, or nothing"
+    );
+    Ok(own)
 }
 
 /// The plans of all ranks are too large to be simulated.
@@ -353,12 +374,8 @@ fn simulated(
     let (start, call) = (Instant::now(), shape.call);
     let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
     let what = || format!("{} {name}", call.collective);
-    let lower = |rank| {
-        let schedule = algorithm.schedule(shape, rank);
-        let plan = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES);
-        plan.map(|plan| (plan, schedule.parts)).with_context(what)
-    };
-    let (first, _) = lower(call.root)?;
+    let schedule = algorithm.schedule(shape, call.root);
+    let first = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES).with_context(what)?;
     // Checked elements are twice as long as real ones.
     let spaces: usize = first.space_bytes.iter().sum();
     let checked = if outputs.checks() {
@@ -370,14 +387,18 @@ fn simulated(
     if needed > MOST_BYTES {
         return Err(TooLarge { needed }.into());
     }
-    let plans: anyhow::Result<Vec<(Plan, u32)>> = (0..call.ranks).map(lower).collect();
-    let (plans, parts): (Vec<Plan>, Vec<u32>) = plans?.into_iter().unzip();
+    let with_extents = outputs.checks() || machine.asks_where_bytes_lie();
+    let plans = all_plans(algorithm, shape, &layout, with_extents).with_context(what)?;
+    let parts = vec![schedule.parts; call.ranks as usize];
     let mut checker = outputs
         .checks()
         .then(|| Checker::new(&call, &parts, &plans, &layout));
     let mut recorder: Option<Recorder> = outputs.recorder();
+    // On a machine where some algorithms have messages of their own, those among leaders say which.
+    let leaders = algorithm.among_leaders(shape).map(|(found, _)| found);
+    let on_torus = leaders.filter(|found| found.requires.contains(&Requirement::Torus));
     let job = Job {
-        algorithm: algorithm.name,
+        algorithm: on_torus.unwrap_or(algorithm).name,
         plans: &plans,
         nodes: &shape.nodes,
     };
@@ -393,7 +414,7 @@ fn simulated(
         report::size(bytes),
         machine.name
     );
-    outputs.write(&title, &run, recorder.as_ref())?;
+    outputs.write((&title, machine.coordinates()), &run, recorder.as_ref())?;
     let ends = run.outcome.ends_ps.iter().map(|ps| *ps as f64 / 1e6);
     let record = Record {
         collective: call.collective.name(),
@@ -410,6 +431,20 @@ fn simulated(
         links: outputs.links.then(|| outputs::link_records(&run)),
     };
     Ok((record, run))
+}
+
+/// The plans of all ranks; without extents where nobody asks where bytes lie.
+fn all_plans(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    layout: &Layout,
+    with_extents: bool,
+) -> Result<Vec<Plan>, LowerError> {
+    let plans = algorithm.plans(shape, layout, ELEMENT_BYTES);
+    match with_extents {
+        true => plans.collect(),
+        false => plans.without_extents().collect(),
+    }
 }
 
 /// Runs a job while those look on that are there.

@@ -51,7 +51,7 @@ pub struct Outputs {
 /// The most that is recorded of a run: a trace has about 200 bytes for each.
 const MOST_RECORDED: usize = 4_000_000;
 /// The most rows and bars of a picture.
-const MOST_ROWS: usize = 256;
+const MOST_ROWS: usize = 1024;
 const MOST_BARS: usize = 100_000;
 /// How many links are printed.
 const HOT_SPOTS: usize = 8;
@@ -101,21 +101,38 @@ impl Outputs {
     }
 
     /// Writes what shows one run.
-    pub fn write(&self, title: &str, run: &Run, recorder: Option<&Recorder>) -> anyhow::Result<()> {
+    ///
+    /// The coordinates of nodes have `names`.
+    pub fn write(
+        &self,
+        (title, names): (&str, &[&str]),
+        run: &Run,
+        recorder: Option<&Recorder>,
+    ) -> anyhow::Result<()> {
         if let Some(recorder) = recorder {
             ensure!(
                 !recorder.is_full(),
                 "there are more than {MOST_RECORDED} operations and messages, too many for a trace or picture: take fewer ranks"
             );
         }
+        // What cannot be drawn is said before anything is written.
+        let picture = self.picture.as_ref().zip(recorder);
+        let picture = picture
+            .map(|(path, recorder)| Ok::<_, anyhow::Error>((path, chart(title, run, recorder)?)))
+            .transpose()?;
+        let heat = self.heat.as_ref();
+        let heat = heat
+            .map(|path| {
+                Ok::<_, anyhow::Error>((path, heat::map(title, run, (self.plane.as_ref(), names))?))
+            })
+            .transpose()?;
         if let (Some(path), Some(recorder)) = (&self.trace, recorder) {
             trace::write(path, run, recorder)?;
         }
-        if let (Some(path), Some(recorder)) = (&self.picture, recorder) {
-            save(path, &time_chart(&chart(title, run, recorder)?))?;
+        if let Some((path, chart)) = picture {
+            save(path, &time_chart(&chart))?;
         }
-        if let Some(path) = &self.heat {
-            let map = heat::map(title, run, self.plane.as_ref())?;
+        if let Some((path, map)) = heat {
             save(path, &heat_map(&map))?;
         }
         Ok(())
@@ -143,7 +160,7 @@ pub fn waited_for(what: OpKind) -> String {
 }
 
 /// What a processor does: its kind, and words.
-pub fn done(work: Work) -> (Doing, String) {
+fn done(work: Work) -> (Doing, String) {
     match work {
         Work::Send { to, .. } => (Doing::Sends, format!("to {to}")),
         Work::Put { to, .. } => (Doing::Sends, format!("put to {to}")),
@@ -193,6 +210,9 @@ fn chart(title: &str, run: &Run, recorder: &Recorder) -> anyhow::Result<TimeChar
         "a picture has at most {MOST_BARS} bars and arrows, not {drawn}: take fewer ranks, or --trace"
     );
     let completion = us(run.outcome.completion_ps());
+    // A window may be given back after the last rank is done.
+    let last = arrows.iter().map(|arrow| arrow.to.1);
+    let end = last.fold(completion, f64::max);
     Ok(TimeChart {
         title: title.to_string(),
         subtitle: format!(
@@ -204,7 +224,7 @@ fn chart(title: &str, run: &Run, recorder: &Recorder) -> anyhow::Result<TimeChar
             .collect(),
         bars,
         arrows,
-        end: completion,
+        end,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Machines that have algorithms of their own, as `allhands verify` takes them.
 
+use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
 use allhands_core::machine::{Fabrics, Torus, TorusError};
 
 /// A machine whose own algorithms are proved.
@@ -32,6 +33,23 @@ impl std::str::FromStr for Machine {
             .map_err(|error: TorusError| error.to_string())?;
         Ok(Machine { torus })
     }
+}
+
+/// A hierarchical algorithm with each of those among the leaders that ask for a torus.
+pub fn torus_among_leaders(
+    algorithm: &'static Algorithm,
+) -> impl Iterator<Item = (&'static Algorithm, String)> {
+    let key = algorithm.keys.iter().find(|key| key.name == "inter");
+    let names = match key.map(|key| key.values) {
+        Some(Values::Names(names)) => names,
+        _ => &[],
+    };
+    let asks = |name: &&&str| {
+        let found = algorithm::find(algorithm.collective, name);
+        found.is_some_and(|found| found.requires.contains(&Requirement::Torus))
+    };
+    let asking = names.iter().filter(asks);
+    asking.map(move |name| (algorithm, format!("inter={name}")))
 }
 
 #[cfg(test)]

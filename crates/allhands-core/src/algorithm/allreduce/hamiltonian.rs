@@ -9,6 +9,7 @@
 //!
 //! Source: B 3.1.
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
@@ -22,8 +23,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "sums go along a path through all nodes of the torus, results come back along it",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    keys: &[Key::SEGMENTS, prefix::PREFIX],
+    settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
@@ -42,10 +43,13 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let places = torus::of_all(shape, |rank| torus::paths(shape, 0, rank, false).0);
-    streams::claims(
-        shape.get("segments"),
-        &places,
-        Carries::UpAndDown,
-        Ends::AtRoot,
+    prefix::claims(
+        shape,
+        streams::claims(
+            shape.get("segments"),
+            &places,
+            Carries::UpAndDown,
+            Ends::AtRoot,
+        ),
     )
 }

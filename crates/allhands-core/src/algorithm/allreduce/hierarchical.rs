@@ -45,6 +45,11 @@ const INTER: &[&str] = &[
     "direct",
     "circulant",
     "shared-memory",
+    "torus-trees",
+    "hamiltonian",
+    "line-broadcast",
+    "multi-dimensional-ring",
+    "swing",
 ];
 
 const PHASES: &[Phase] = &[

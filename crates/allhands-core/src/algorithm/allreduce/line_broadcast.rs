@@ -11,7 +11,7 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use crate::algorithm::phase::lines::{self, Turn};
-use crate::algorithm::phase::torus;
+use crate::algorithm::phase::{prefix, torus};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, keeps_order, uncut};
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape};
@@ -30,8 +30,15 @@ pub const ALGORITHM: Algorithm = Algorithm {
             ..lines::GROUP
         },
         torus::DEPOSIT,
+        prefix::PREFIX,
     ],
-    settings: &["", "group=0", "group=3,deposit=off", "group=2"],
+    settings: &[
+        "",
+        "group=0",
+        "group=3,deposit=off",
+        "group=2",
+        "prefix=barrier",
+    ],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
@@ -40,6 +47,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
+    prefix::emit(b);
     let mut own = b.input();
     let turns = lines::turns(b.shape(), b.rank());
     let last = turns.iter().rposition(|turn| turn.sources.len() > 1);
@@ -89,5 +97,5 @@ fn exchange(b: &mut Builder, turn: &Turn, own: Blocks, last: bool) -> Blocks {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    lines::claims(shape, true)
+    prefix::claims(shape, lines::claims(shape, true))
 }

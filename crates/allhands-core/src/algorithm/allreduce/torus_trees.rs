@@ -10,6 +10,7 @@
 //!
 //! Source: B 3.1, figure 2(a).
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
@@ -24,8 +25,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "sums go up a spanning tree of the torus, results come down it at the same time",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    keys: &[Key::SEGMENTS, prefix::PREFIX],
+    settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
@@ -50,10 +51,13 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let places = torus::of_all(shape, |rank| places(shape, rank));
-    streams::claims(
-        shape.get("segments"),
-        &places,
-        Carries::UpAndDown,
-        Ends::AtRoot,
+    prefix::claims(
+        shape,
+        streams::claims(
+            shape.get("segments"),
+            &places,
+            Carries::UpAndDown,
+            Ends::AtRoot,
+        ),
     )
 }

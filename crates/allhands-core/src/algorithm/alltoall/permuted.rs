@@ -11,6 +11,7 @@
 //!
 //! Source: B 3.1.
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::pattern::math::{add_mod, sub_mod};
@@ -24,8 +25,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "everything is posted at once, in a random order that all ranks share",
     requires: &[],
-    keys: &[SEED],
-    settings: &["", "seed=7"],
+    keys: &[SEED, prefix::PREFIX],
+    settings: &["", "seed=7", "prefix=barrier"],
     in_place: InPlace::Staged,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -44,6 +45,7 @@ const SEED: Key = Key {
 };
 
 fn build(b: &mut Builder) {
+    prefix::emit(b);
     let (p, rank) = (b.ranks(), b.rank());
     let (input, output) = (b.input(), b.output());
     let order = permutation(p, b.get("seed"));
@@ -64,10 +66,11 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let others = shape.ranks() - 1;
-    Claims {
+    let own = Claims {
         ports: others,
         steps: others.min(1),
         volume: u64::from(others),
         work: 0,
-    }
+    };
+    prefix::claims(shape, own)
 }

@@ -1,6 +1,6 @@
 //! Scattered all-to-all: every rank posts all receives and all sends at once, each rank starting with another peer.
 //!
-//! Rank i sends to i + 1, i + 2, … so that not everybody begins with rank 0. The network sorts it out: good for blocks of medium length.
+//! Rank i receives from and sends to i + 1, i + 2, … so that not everybody begins with rank 0. The network sorts it out: good for blocks of medium length.
 //!
 //! ```text
 //! 4 ranks      i ─▶ i+1, i+2, i+3     (mod 4), all at once
@@ -32,10 +32,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
     let (input, output) = (b.input(), b.output());
+    // All receives, then all sends, both in the order of rank + distance.
     for distance in 1..p {
-        let peers = shifted(p, rank, distance);
-        b.recv(peers.from, output.at(peers.from));
-        b.send(peers.to, input.at(peers.to));
+        let other = shifted(p, rank, distance).to;
+        b.recv(other, output.at(other));
+    }
+    for distance in 1..p {
+        let other = shifted(p, rank, distance).to;
+        b.send(other, input.at(other));
     }
     b.copy(input.at(rank), output.at(rank));
 }

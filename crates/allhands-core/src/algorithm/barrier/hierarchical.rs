@@ -38,6 +38,7 @@ const INTER: &[&str] = &[
     "one-to-all",
     "direct",
     "shared-memory",
+    "line-broadcast",
 ];
 
 const PHASES: &[Phase] = &[

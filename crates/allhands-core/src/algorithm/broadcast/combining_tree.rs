@@ -8,6 +8,7 @@
 //!
 //! Source: B 4.
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
 use crate::call::Collective;
 use crate::machine::Fabric;
@@ -20,8 +21,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 4",
     summary: "up the machine's tree and down to all",
     requires: &[Requirement::Fabric(Fabric::Tree)],
-    keys: &[],
-    settings: &[""],
+    keys: &[prefix::PREFIX],
+    settings: &["", "prefix=agreement"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
@@ -30,6 +31,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
+    prefix::emit(b);
     let (input, output) = (b.input(), b.output());
     if b.rank() == b.root() {
         b.copy(input, output);
@@ -39,11 +41,12 @@ fn build(b: &mut Builder) {
     }
 }
 
-fn claims(_: &Shape) -> Claims {
-    Claims {
+fn claims(shape: &Shape) -> Claims {
+    let own = Claims {
         ports: 1,
         steps: 1,
         volume: 1,
         work: 0,
-    }
+    };
+    prefix::claims(shape, own)
 }

@@ -43,6 +43,7 @@ const INTER: &[&str] = &[
     "k-nomial",
     "pipelined-chain",
     "circulant",
+    "torus-trees",
 ];
 
 const PHASES: &[Phase] = &[

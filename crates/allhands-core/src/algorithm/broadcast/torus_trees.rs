@@ -12,6 +12,7 @@
 //!
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, keeps_order};
@@ -26,8 +27,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "parts of the vector along spanning trees of the torus that share no link",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS, torus::DEPOSIT],
-    settings: &["", "segments=1", "deposit=off", "segments=5,deposit=off"],
+    keys: &[Key::SEGMENTS, torus::DEPOSIT, prefix::PREFIX],
+    settings: &[
+        "",
+        "segments=1",
+        "deposit=off",
+        "segments=5,deposit=off",
+        "prefix=agreement-barrier",
+    ],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
@@ -47,5 +54,8 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let places = torus::of_all(shape, |rank| places(shape, rank));
-    streams::claims(shape.get("segments"), &places, Carries::Down, Ends::AtRoot)
+    prefix::claims(
+        shape,
+        streams::claims(shape.get("segments"), &places, Carries::Down, Ends::AtRoot),
+    )
 }

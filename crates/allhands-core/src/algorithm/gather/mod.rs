@@ -4,6 +4,7 @@ pub mod binomial;
 pub mod direct;
 pub mod hierarchical;
 pub mod shared_memory;
+pub mod smp_gather;
 
 use super::Algorithm;
 
@@ -13,4 +14,5 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &smp_gather::ALGORITHM,
 ];

@@ -98,11 +98,21 @@ fn part(
         in_place: false,
     };
     let mut part = found.shape(call, "").unwrap_or_else(|e| panic!("{e}"));
+    if among == Among::Leaders && found.requires.contains(&Requirement::Torus) {
+        part.torus = shape.torus;
+    }
     if let Some(nodes) = inside {
         part.parameters.set(INTRA.name, shape.get(INTRA.name));
         part.nodes = nodes;
     }
     (found, part)
+}
+
+/// The algorithm that serves the leaders, with their call: of the same collective, as the whole one is.
+#[must_use]
+pub fn among_leaders(shape: &Shape) -> (&'static Algorithm, Shape) {
+    let leaders = division::sizes(shape).len() as u32;
+    part(shape, (Among::Leaders, shape.call.collective), leaders, 0)
 }
 
 /// What a phase does with the data: see [`Group`].
@@ -149,6 +159,10 @@ pub fn phase(b: &mut Builder, nodes: &Division, (among, collective): Phase, data
         Reserved::default()
     };
     let Some(member) = member else {
+        // Only streams along a torus have several.
+        if found.requires.contains(&Requirement::Torus) {
+            b.pass_strands(&found.schedule(&shape, 0));
+        }
         return;
     };
     let (found, mut shape) = part(b.shape(), (among, collective), ranks, root);
@@ -367,8 +381,13 @@ pub fn claims(shape: &Shape, phases: &[Phase]) -> Claims {
     let all = parts_of(shape, phases).fold(none, |all, roots| {
         let claims: Vec<Claims> = roots.iter().map(|(a, shape)| (a.claims)(shape)).collect();
         let most = |of: fn(&Claims) -> u32| claims.iter().map(of).max().unwrap_or(0);
+        // Streams that do not start together may come together where they did not.
+        let streams = roots.iter().filter_map(|(_, part)| part.torus);
+        let streams = streams.map(|torus| torus.ways().count() as u32);
         Claims {
-            ports: all.ports.max(most(|c| c.ports)),
+            ports: all
+                .ports
+                .max(most(|c| c.ports) * streams.max().unwrap_or(1).max(1)),
             steps: all.steps + most(|c| c.steps),
             ..all
         }
@@ -393,6 +412,7 @@ fn least_common_multiple(a: u32, b: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Unsuitable;
     use crate::machine::Nodes;
     use crate::verify;
     use alloc::format;
@@ -431,8 +451,17 @@ mod tests {
         };
         let shape = whole.shape(call, parameters).expect("the keys name them");
         for nodes in Nodes::samples(ranks) {
-            let proved = verify::verify(whole, &shape.clone().on(nodes.clone()));
-            proved.unwrap_or_else(|f| panic!("{whole:?}:{parameters} on {nodes}: {f}"));
+            let on_nodes = shape.clone().on(nodes.clone());
+            let (leaders, of_leaders) = among_leaders(&on_nodes);
+            for torus in leaders.tori(of_leaders.ranks()) {
+                let placed = on_nodes.clone().on_torus(torus);
+                if matches!(whole.admits(&placed), Err(Unsuitable::NotPowerOfTwo { .. })) {
+                    continue;
+                }
+                let proved = verify::verify(whole, &placed);
+                let proved = proved.map_err(|f| format!("{f}, on {torus:?}"));
+                proved.unwrap_or_else(|f| panic!("{whole:?}:{parameters} on {nodes}: {f}"));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Each stream has a part of the vector of its own and is a strand: a segment goes on when it is there. Which trees these are, and
 //! where this rank stands in them, the caller says.
 
+use super::prefix;
 use crate::algorithm::Claims;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 use alloc::vec;
@@ -31,21 +32,27 @@ pub fn parts(shape: &Shape, streams: usize) -> u32 {
     shape.get("segments") * streams.max(1) as u32
 }
 
-/// Gives each stream a strand: `each` is called with this rank's place and the number of the stream's first part.
+/// Gives each stream a strand: `each` is called with this rank's place and the number of the stream's first part. All of them begin
+/// when the prefix is done, if there is one.
 pub fn strands(b: &mut Builder, places: &[Place], each: &dyn Fn(&mut Builder, &Place, u32)) {
     let segments = b.parts() / places.len().max(1) as u32;
+    let before = prefix::items(b);
     for (number, place) in places.iter().enumerate() {
         let first = number as u32 * segments;
         if number == 0 {
             each(b, place, first);
         } else {
-            b.strand(|b| each(b, place, first));
+            b.strand(|b| {
+                prefix::hold(b, before);
+                each(b, place, first);
+            });
         }
     }
 }
 
 /// Broadcasts along every stream.
 pub fn down(b: &mut Builder, places: &[Place]) {
+    prefix::emit(b);
     let (input, output) = (b.input(), b.output());
     let root = b.rank() == b.root();
     if root {
@@ -122,6 +129,7 @@ pub enum Ends {
 
 /// Reduces up every stream.
 pub fn up(b: &mut Builder, places: &[Place], ends: Ends) {
+    prefix::emit(b);
     let (rank, root, input, segments) = (b.rank(), b.root(), b.input(), b.get("segments"));
     let sums = match ends {
         Ends::AtRoot if rank == root => b.output(),
@@ -160,6 +168,7 @@ fn combine(b: &mut Builder, place: &Place, own: Blocks, into: Blocks) -> Blocks 
 
 /// Reduces up every stream and broadcasts down again: what has come to the root goes back while more still comes.
 pub fn up_and_down(b: &mut Builder, places: &[Place]) {
+    prefix::emit(b);
     let (input, output, segments) = (b.input(), b.output(), b.get("segments"));
     strands(b, places, &|b, place, first| {
         let output = output.at(first).advancing(1);

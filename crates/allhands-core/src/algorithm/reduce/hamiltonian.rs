@@ -11,6 +11,7 @@
 //!
 //! Source: B 3.1, figure 2(b).
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
@@ -24,8 +25,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "sums go along a path through all nodes of the torus, or both ways round a cycle",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    keys: &[Key::SEGMENTS, prefix::PREFIX],
+    settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, torus::paths(shape, shape.call.root, 0, true).0.len()),
@@ -45,5 +46,8 @@ fn build(b: &mut Builder) {
 fn claims(shape: &Shape) -> Claims {
     let of_rank = |rank| torus::paths(shape, shape.call.root, rank, true);
     let places = torus::of_all(shape, |rank| of_rank(rank).0);
-    streams::claims(shape.get("segments"), &places, Carries::Up, of_rank(0).1)
+    prefix::claims(
+        shape,
+        streams::claims(shape.get("segments"), &places, Carries::Up, of_rank(0).1),
+    )
 }

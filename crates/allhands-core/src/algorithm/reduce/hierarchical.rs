@@ -37,6 +37,8 @@ const INTER: &[&str] = &[
     "ring",
     "k-nomial",
     "circulant",
+    "torus-trees",
+    "hamiltonian",
 ];
 
 const PHASES: &[Phase] = &[

@@ -10,6 +10,7 @@
 //!
 //! Source: B 3.1, figure 2(a).
 
+use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
@@ -23,8 +24,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.1",
     summary: "parts of the vector up spanning trees of the torus that share no link",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
-    keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    keys: &[Key::SEGMENTS, prefix::PREFIX],
+    settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
@@ -45,5 +46,8 @@ fn claims(shape: &Shape) -> Claims {
     let places = torus::of_all(shape, |rank| {
         torus::trees(shape, shape.call.root, rank, false)
     });
-    streams::claims(shape.get("segments"), &places, Carries::Up, Ends::AtRoot)
+    prefix::claims(
+        shape,
+        streams::claims(shape.get("segments"), &places, Carries::Up, Ends::AtRoot),
+    )
 }

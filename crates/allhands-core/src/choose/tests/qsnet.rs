@@ -24,7 +24,7 @@ const QSNET_THRESHOLDS: [(Collective, u64, &str, &str); 4] = [
     (Collective::Allgather, 8 * KB, "smp-bruck", "direct:ports=2"),
 ];
 const IN_SHARED_MEMORY: [&str; 2] = [
-    "hierarchical:intra=shared-memory,inter=binomial",
+    "smp-gather:inter=binomial",
     "hierarchical:intra=shared-memory,inter=pairwise",
 ];
 const BY_MESSAGES: &str = "smp-gather-broadcast:intra=messages,inter=binomial";

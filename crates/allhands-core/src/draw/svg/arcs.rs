@@ -64,7 +64,11 @@ pub(super) fn draw(story: &Story) -> String {
     let pitch = (widest + 4.0).max(52.0);
     let right = MARGIN + SIDE + pitch * f64::from(story.ranks);
     let mut canvas = Canvas::default();
+    let meeting = story.meets_in;
+    let meeting =
+        meeting.map(|fabric| format!("all ranks meet in the machine's {}", fabric.name()));
     let note = match story.steps.iter().any(|s| !s.tables.is_empty()) {
+        _ if meeting.is_some() => meeting.as_deref().unwrap_or_default(),
         true => "on each arc: how much travels; under each circle: what the rank then holds",
         false => "an arc for each signal",
     };
@@ -82,6 +86,9 @@ pub(super) fn draw(story: &Story) -> String {
         y = draw_step(&mut canvas, story.ranks, step, pitch, y);
         canvas.line((MARGIN, y), (right, y), RULE);
         y += 4.0;
+    }
+    if story.meets_in.is_some() {
+        y = draw_meeting(&mut canvas, story.ranks, pitch, y);
     }
     canvas.finish((&story.title, &story.subtitle), (right + MARGIN, y + 12.0))
 }
@@ -121,6 +128,22 @@ fn draw_step(canvas: &mut Canvas, ranks: u32, step: &Step, pitch: f64, y: f64) -
     foot + 12.0
 }
 
+/// Draws all ranks with the hardware that joins them from `y` on down; returns where it ends.
+fn draw_meeting(canvas: &mut Canvas, ranks: u32, pitch: f64, y: f64) -> f64 {
+    let (joint, line) = (y + 14.0, y + 36.0 + RADIUS);
+    canvas.text((MARGIN, line + 5.0), 14.0, Anchor::Start, INK, "all meet");
+    let ends = (x(0, pitch), x(ranks - 1, pitch));
+    canvas.line((ends.0, joint), (ends.1, joint), INK);
+    for rank in 0..ranks {
+        let middle = x(rank, pitch);
+        canvas.line((middle, joint), (middle, line - RADIUS), INK);
+        canvas.circle((middle, line), RADIUS, PLAIN, false);
+        let name = format!("P{rank}");
+        canvas.text((middle, line + 4.0), SIZE, Anchor::Middle, INK, &name);
+    }
+    line + RADIUS + 12.0
+}
+
 fn x(rank: u32, pitch: f64) -> f64 {
     MARGIN + SIDE + pitch * (f64::from(rank) + 0.5)
 }
@@ -155,4 +178,24 @@ fn label(canvas: &mut Canvas, arc: &Arc<'_>, line: f64, pitch: f64) {
     let top = line + up * (EDGE + arc.rise(pitch) * 0.975);
     let middle = (x(arc.message.from, pitch) + x(arc.message.to, pitch)) / 2.0;
     canvas.label((middle, top + 4.0), 10.5, INK, words);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::algorithm::find;
+    use crate::call::{Call, Collective};
+    use crate::draw;
+
+    #[test]
+    fn a_meeting_in_hardware_is_drawn() {
+        let found = find(Collective::Barrier, "global-interrupt").expect("it is there");
+        let call = Call::new(Collective::Barrier, 4);
+        let shape = found.shape(call, "").expect("it has no parameters");
+        let story = draw::story(found, &shape.with(found.fabrics())).expect("it can be told");
+        let words = "all ranks meet in the machine's interrupt";
+        assert!(draw::text(&story).contains(words));
+        let svg = draw::svg(&story, draw::Style::Arcs);
+        assert!(svg.contains("all meet") && svg.contains("meet in the machine"));
+        assert_eq!(svg.matches("<circle").count(), 4);
+    }
 }

@@ -147,6 +147,27 @@ impl Canvas {
         ));
     }
 
+    /// A line along `path` that shows through, where there are many.
+    pub(super) fn faint(&mut self, path: &str, colour: &str) {
+        self.push(&format!(
+            r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="0.6" stroke-opacity="0.3"/>"#
+        ));
+    }
+
+    /// Words around `x` that cover what is behind them with their ground: (colour, ground).
+    pub(super) fn haloed(
+        &mut self,
+        (x, y): (f64, f64),
+        size: f64,
+        (colour, ground): (&str, &str),
+        words: &str,
+    ) {
+        let words = escaped(words);
+        self.push(&format!(
+            r#"<text x="{x:.1}" y="{y:.1}" font-size="{size}" text-anchor="middle" fill="{colour}" stroke="{ground}" stroke-width="3" paint-order="stroke">{words}</text>"#
+        ));
+    }
+
     /// A straight line.
     pub(super) fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) {
         self.push(&format!(
@@ -198,7 +219,8 @@ impl Canvas {
         for (number, (part, ranks)) in pairs.iter().enumerate() {
             let gap = if number == 0 { "" } else { "  " };
             // What comes after an index stands on the line again.
-            let shift = if number == 0 { 0.0 } else { -size * 0.25 };
+            let indexed = number > 0 && !pairs[number - 1].1.is_empty();
+            let shift = if indexed { -size * 0.25 } else { 0.0 };
             words.push_str(&format!(
                 r#"<tspan dy="{shift:.1}">{gap}{}</tspan>"#,
                 escaped(&part.replace('-', "–"))

@@ -1,6 +1,6 @@
 //! The heat map: nodes in a plane, each with its links, and how much of the time they were busy.
 
-use super::canvas::{Anchor, Canvas, GREY, HEAD, INK, MARGIN, PAPER, RULE};
+use super::canvas::{Anchor, Canvas, GREY, HEAD, INK, MARGIN, PAPER, RULE, text_width};
 use crate::draw::chart::{HeatMap, Way};
 use alloc::format;
 use alloc::string::String;
@@ -51,6 +51,10 @@ pub fn heat_map(map: &HeatMap) -> String {
         let words = format!("{column}");
         canvas.text((x, bottom + 12.0), 11.0, Anchor::Middle, GREY, &words);
     }
+    let [across, up] = &map.axes;
+    let right = left + f64::from(columns) * PITCH;
+    canvas.text((right, bottom + 12.0), 11.0, Anchor::Start, INK, across);
+    canvas.text((left - 8.0, top - 1.0), 11.0, Anchor::End, INK, up);
     // Where links share a place, the busiest is on top.
     let mut links: Vec<_> = map.links.iter().collect();
     links.sort_by(|a, b| a.share.total_cmp(&b.share));
@@ -61,7 +65,8 @@ pub fn heat_map(map: &HeatMap) -> String {
         canvas.titled((x + dx, y + dy), (w, h), &fill, (RULE, 0.5), &link.words);
     }
     scale(&mut canvas, (left, bottom + 44.0));
-    let width = left + f64::from(columns).max(9.0) * PITCH + MARGIN;
+    let named = right + text_width(across, 11.0);
+    let width = (left + 9.0 * PITCH).max(named) + MARGIN;
     canvas.finish((&map.title, &map.subtitle), (width, bottom + FOOT))
 }
 
@@ -140,9 +145,11 @@ mod tests {
             title: "a map".into(),
             subtitle: String::new(),
             size: (2, 1),
+            axes: ["host".into(), "level".into()],
             links: ways.map(link).into_iter().collect::<vec::Vec<_>>(),
         };
         let svg = heat_map(&map);
+        assert!(svg.contains(">host<") && svg.contains(">level<"));
         for way in ways {
             assert!(svg.contains(&format!("<title>a &lt;{way:?}&gt; link</title>")));
         }

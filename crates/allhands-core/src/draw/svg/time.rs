@@ -4,15 +4,21 @@ use super::canvas::{
     Anchor, COMBINED, Canvas, GREY, HEAD, INK, MARGIN, OVERHEAD, PLAIN, RECEIVED, RULE, SENT,
     text_width,
 };
-use crate::draw::chart::{Doing, TimeChart};
+use crate::draw::chart::{Bar, Doing, TimeChart};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The width of the time axis.
 const WIDTH: f64 = 1000.0;
-/// The height of a row and of its bar.
-const ROW: (f64, f64) = (22.0, 14.0);
+/// The height of a row, and how much of it is its bar.
+const ROW: f64 = 22.0;
+const BAR: f64 = 0.64;
+/// Where there are many rows, the height of all, and the least of one.
+const MOST_HEIGHT: f64 = 1400.0;
+const LEAST_ROW: f64 = 2.5;
+/// From so many arrows on they are faint, and have no heads.
+const MANY_ARROWS: usize = 300;
 /// The space for the legend and the numbers of the axis.
 const FOOT: f64 = 62.0;
 
@@ -22,29 +28,30 @@ pub fn time_chart(chart: &TimeChart) -> String {
     let mut canvas = Canvas::default();
     let widths = chart.rows.iter().map(|name| text_width(name, 12.0));
     let left = MARGIN + widths.fold(0.0, f64::max) + 10.0;
-    let bottom = HEAD + ROW.0 * chart.rows.len() as f64;
+    let rows = chart.rows.len();
+    let row = (MOST_HEIGHT / rows.max(1) as f64).clamp(LEAST_ROW, ROW);
+    let bottom = HEAD + row * rows as f64;
     let end = chart.end.max(f64::MIN_POSITIVE);
     let x = |time: f64| left + time / end * WIDTH;
-    let y = |row: usize| HEAD + ROW.0 * (row as f64 + 0.5);
+    let y = |number: usize| HEAD + row * (number as f64 + 0.5);
     for tick in ticks(end) {
         canvas.line((x(tick), HEAD), (x(tick), bottom), RULE);
         let words = format!("{tick}");
         canvas.text((x(tick), bottom + 16.0), 11.0, Anchor::Middle, GREY, &words);
     }
     canvas.text((left + WIDTH, bottom + 32.0), 11.0, Anchor::End, GREY, "µs");
-    for (row, name) in chart.rows.iter().enumerate() {
-        canvas.text((left - 8.0, y(row) + 4.0), 12.0, Anchor::End, INK, name);
+    // Names that would touch are left out.
+    let apart = every(row);
+    for (number, name) in chart.rows.iter().enumerate().step_by(apart) {
+        canvas.text((left - 8.0, y(number) + 4.0), 12.0, Anchor::End, INK, name);
     }
+    let width = |bar: &Bar| (x(bar.to) - x(bar.from)).max(0.3);
     for bar in &chart.bars {
-        let width = (x(bar.to) - x(bar.from)).max(0.3);
-        let corner = (x(bar.from), y(bar.row) - ROW.1 / 2.0);
-        canvas.rect(corner, (width, ROW.1), colour(bar.what), ("none", 0.0));
-        let words = &bar.words;
-        if text_width(words, 9.0) + 4.0 < width {
-            let middle = (x(bar.from) + width / 2.0, y(bar.row) + 3.2);
-            canvas.text(middle, 9.0, Anchor::Middle, ink(bar.what), words);
-        }
+        let corner = (x(bar.from), y(bar.row) - row * BAR / 2.0);
+        let size = (width(bar), row * BAR);
+        canvas.rect(corner, size, colour(bar.what), ("none", 0.0));
     }
+    let many = chart.arrows.len() >= MANY_ARROWS;
     for arrow in &chart.arrows {
         let (from, to) = (arrow.from, arrow.to);
         let path = format!(
@@ -54,7 +61,21 @@ pub fn time_chart(chart: &TimeChart) -> String {
             x(to.1),
             y(to.0)
         );
-        canvas.arrow(&path, RECEIVED, (false, true));
+        match many {
+            true => canvas.faint(&path, RECEIVED),
+            false => canvas.arrow(&path, RECEIVED, (false, true)),
+        }
+    }
+    // Words are on top, each on the ground of its bar.
+    let has_room = |bar: &&Bar| text_width(&bar.words, 9.0) + 4.0 < width(bar);
+    for bar in chart
+        .bars
+        .iter()
+        .filter(|_| row * BAR >= 11.0)
+        .filter(has_room)
+    {
+        let middle = (x(bar.from) + width(bar) / 2.0, y(bar.row) + 3.2);
+        canvas.haloed(middle, 9.0, (ink(bar.what), colour(bar.what)), &bar.words);
     }
     let mut at = (left, bottom + 50.0);
     let is_there = |what: &Doing| chart.bars.iter().any(|bar| bar.what == *what);
@@ -83,6 +104,13 @@ fn ink(what: Doing) -> &'static str {
     }
 }
 
+/// Every how many rows of this height are named.
+fn every(row: f64) -> usize {
+    let apart = [1, 2, 4, 8, 16];
+    let fits = apart.into_iter().find(|n| *n as f64 * row >= 14.0);
+    fits.unwrap_or(32)
+}
+
 /// Round times from 0 to `end`, five to ten of them.
 fn ticks(end: f64) -> Vec<f64> {
     let mut step = 1.0;
@@ -104,6 +132,31 @@ fn ticks(end: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_rows_are_low_and_few_are_named() {
+        let chart = |rows: usize| TimeChart {
+            title: String::new(),
+            subtitle: String::new(),
+            rows: (0..rows).map(|row| format!("rank {row}")).collect(),
+            bars: (0..rows)
+                .map(|row| Bar {
+                    row,
+                    from: 0.0,
+                    to: 9.0,
+                    what: Doing::Copies,
+                    words: "copy".into(),
+                })
+                .collect(),
+            arrows: Vec::new(),
+            end: 9.0,
+        };
+        let names = |svg: &str| svg.matches(">rank ").count();
+        let few = time_chart(&chart(16));
+        assert_eq!((names(&few), few.matches(">copy<").count()), (16, 16));
+        let many = time_chart(&chart(512));
+        assert_eq!((names(&many), many.matches(">copy<").count()), (64, 0));
+    }
 
     #[test]
     fn an_axis_has_a_few_round_times() {

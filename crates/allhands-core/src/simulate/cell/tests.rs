@@ -59,6 +59,7 @@ fn arrivals_on(cell: &mut Cell, messages: &[(Kind, u32, u32, u64)]) -> Vec<Momen
             kind,
             carrier: None,
             port: 0,
+            agreement: false,
         };
         cell.send(0, envelope, &mut queue);
     }

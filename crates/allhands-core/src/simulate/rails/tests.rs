@@ -19,6 +19,9 @@ const TIMES: RailTimes = RailTimes {
     uncached_byte_fs: 2000,
     cache_bytes: 1 << 20,
     reduce: linear(0, 0),
+    chained: false,
+    fetched_from_bytes: u64::MAX,
+    hardware_barrier: true,
 };
 
 const fn linear(fixed_ps: u64, per_byte_fs: u64) -> Linear {
@@ -168,4 +171,79 @@ fn messages_between_two_ranks_come_in_order() {
     // The second has a rail of its own, and is there first, but for its place in the line.
     let outcome = to_all(2, "2x1", 5000, unstriped, &[0, 1]);
     assert_eq!(outcome.ends_ps[1], 100 + 1000 + 5050 + 100 + 30);
+}
+
+#[test]
+fn interfaces_hand_on_by_themselves() {
+    let hands_on = |chained, nodes| {
+        let times = RailTimes { chained, ..TIMES };
+        gather("binomial", nodes, 4, 100, times).completion_ps()
+    };
+    // 3 to 2, which takes it, hands over two runs, and sends them to 0.
+    let first_ps = 100 + 1000 + 150;
+    assert_eq!(
+        hands_on(false, "4x1"),
+        first_ps + 30 + 2 * 100 + 1000 + 250 + 30
+    );
+    assert_eq!(hands_on(true, "4x1"), first_ps + 1000 + 250 + 30);
+    // Who only sends or only receives is not spared.
+    let direct = |chained| {
+        let times = RailTimes { chained, ..TIMES };
+        gather("direct", "2x1", 2, 100, times).completion_ps()
+    };
+    assert_eq!(direct(true), direct(false));
+}
+
+#[test]
+fn a_message_that_is_fetched_crosses_three_times() {
+    let fetched = RailTimes {
+        fetched_from_bytes: 100,
+        ..TIMES
+    };
+    // The announcement, and that it is fetched.
+    let leaves_ps = 100 + 2 * (1000 + 50);
+    let outcome = gather("direct", "2x1", 2, 100, fetched);
+    assert_eq!(
+        outcome.ends_ps,
+        [leaves_ps + 1000 + 150 + 30, leaves_ps + 150]
+    );
+    let short = gather("direct", "2x1", 2, 99, fetched);
+    assert_eq!(short, gather("direct", "2x1", 2, 99, TIMES));
+    // In parts, by both rails.
+    let outcome = gather("direct", "2x1", 2, 2000, fetched);
+    assert_eq!(outcome.ends_ps[0], leaves_ps + 1000 + 1050 + 30);
+}
+
+#[test]
+fn all_meet_in_the_network() {
+    let meeting_ps = |nodes: &str, times| {
+        let found = algorithm::find(Collective::Barrier, "global-interrupt").expect("it is there");
+        let call = Call::new(Collective::Barrier, 4);
+        let shape = found.shape(call, "").expect("it has no parameters");
+        let shape = shape
+            .on(nodes.parse().expect("nodes"))
+            .with(found.fabrics());
+        run(&shape, 0, times, found.build).ends_ps
+    };
+    let asked_and_told_ps = 100 + 50 + 2 * 1000 + 2 * 50 + 1000 + 30;
+    assert_eq!(meeting_ps("2x2", TIMES), [20 + asked_and_told_ps + 20; 4]);
+    assert_eq!(meeting_ps("one", TIMES), [40; 4]);
+}
+
+#[test]
+fn buses_say_what_they_carried() {
+    let call = Call::new(Collective::Gather, 2);
+    let found = algorithm::find(Collective::Gather, "direct").expect("it is there");
+    let shape = found.shape(call, "").expect("the default is right");
+    let shape = shape.on("2x1".parse().expect("nodes"));
+    let layout = Layout::regular(Collective::Gather, 2001);
+    let plan = |rank| Plan::lower(&found.schedule(&shape, rank), &call, &layout, 1);
+    let plans: Vec<Plan> = (0..2).map(|rank| plan(rank).expect("it fits")).collect();
+    let mut rails = Rails::new(&plans, &shape.nodes, TIMES);
+    rails.watch(Watch::Sums);
+    simulate(&plans, &mut rails).expect("it ends");
+    let links = rails.links();
+    let said = |link: &Link| (link.name.clone(), link.load.bytes, link.load.busy_ps);
+    assert_eq!(said(&links[0]), ("rail 0 of node 0".into(), 1000, 1050));
+    assert_eq!(said(&links[3]), ("rail 1 of node 1".into(), 1001, 1051));
 }

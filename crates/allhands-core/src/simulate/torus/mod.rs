@@ -11,6 +11,7 @@
 mod grid;
 mod links;
 mod order;
+mod posted;
 mod processors;
 mod router;
 mod settings;
@@ -148,6 +149,11 @@ impl Network for TorusNetwork {
         }
     }
 
+    #[inline]
+    fn posted(&mut self, rank: u32, from: u32) {
+        self.processors.posted.post(rank, from);
+    }
+
     fn send(&mut self, _: Moment, message: Envelope, queue: &mut Queue<Signal>) -> Option<Moment> {
         let (from, to) = (self.node(message.from), self.node(message.to));
         if from == to {
@@ -175,6 +181,15 @@ impl Network for TorusNetwork {
     fn links(&self) -> Vec<Link> {
         let gauges = self.router.watched.as_deref();
         gauges.map_or_else(Vec::new, |gauges| links::all(&self.router.grid, gauges))
+    }
+
+    #[inline]
+    fn look_at(&self, step: Step) -> usize {
+        match step {
+            Step::Arrive(packet) => self.router.look_at_arrival(packet),
+            Step::Leave(buffer) => self.router.look_at_leaving(buffer as usize),
+            Step::Turn(rank) => self.processors.look_at(rank),
+        }
     }
 
     #[inline]

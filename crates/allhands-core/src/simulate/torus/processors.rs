@@ -4,6 +4,7 @@
 //! whole, it does with its first packet. Taking in and putting in alternate while there is both.
 
 use super::grid::Way;
+use super::posted::Posted;
 use super::router::{NONE, Router};
 use super::settings::{CHUNK_BYTES, TorusSettings};
 use super::{Signal, Step};
@@ -42,6 +43,8 @@ struct Message {
     way: Way,
     /// Whether its first packet was put in, and taken in.
     begun: [bool; 2],
+    /// Whether ranks agree by it on an algorithm.
+    agreement: bool,
 }
 
 /// A message that packets of another leave behind. It may be over, and its number another's, before those packets are.
@@ -76,6 +79,7 @@ pub(super) struct Processors {
     ranks: Vec<Processor>,
     messages: Vec<Message>,
     copies: Vec<Copy>,
+    pub(super) posted: Posted,
     /// The first place in the list of copies that is free.
     free: u32,
 }
@@ -96,6 +100,7 @@ impl Processors {
             ranks: vec![processor; settings.ranks() as usize],
             messages: Vec::new(),
             copies: Vec::new(),
+            posted: Posted::new(settings.match_ps, settings.ranks()),
             free: NONE,
         }
     }
@@ -103,6 +108,13 @@ impl Processors {
     /// When the processor of `rank` is free.
     pub(super) fn free_ps(&mut self, rank: u32) -> &mut Moment {
         &mut self.ranks[rank as usize].free_ps
+    }
+
+    /// Something of what a processor's turn will need, read ahead of it.
+    pub(super) fn look_at(&self, rank: u32) -> usize {
+        let own = &self.ranks[rank as usize];
+        let message = self.messages.get(own.ring[0] as usize);
+        message.map_or(0, |message| message.packets as usize) ^ own.turn as usize
     }
 
     /// A message is to be sent.
@@ -127,6 +139,7 @@ impl Processors {
             way,
             // What is not sent yet has no place for copies.
             begun: [true; 2],
+            agreement: message.agreement,
         };
         if at >= self.messages.len() {
             self.messages.resize(at + 1, message);
@@ -293,7 +306,11 @@ impl Processors {
         let message = &mut self.messages[router.packet(packet).message as usize];
         let mut time_ps = self.settings.take.of(packet_bytes);
         if !core::mem::replace(&mut message.begun[1], true) {
-            time_ps += self.settings.receive.of(message.bytes);
+            let receive = match message.agreement {
+                true => &self.settings.agreement[1],
+                false => &self.settings.receive,
+            };
+            time_ps += receive.of(message.bytes) + self.posted.search_ps(rank, message.from);
         }
         Some((Doing::Takes(packet), time_ps))
     }
@@ -317,7 +334,11 @@ impl Processors {
         let last_of = (message.left == 0).then_some(number);
         let mut time_ps = settings.inject.of(chunks * u64::from(CHUNK_BYTES));
         if !core::mem::replace(&mut message.begun[0], true) {
-            time_ps += settings.send.of(message.bytes);
+            let send = match message.agreement {
+                true => &settings.agreement[0],
+                false => &settings.send,
+            };
+            time_ps += send.of(message.bytes);
         }
         self.turn(rank, last_of.is_some());
         Some((Doing::Puts { packet, last_of }, time_ps))

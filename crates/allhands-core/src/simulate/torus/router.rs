@@ -8,6 +8,8 @@
 //! then z, and a packet enters one of its rings only where room for another one remains: so something can always move, and nothing
 //! locks (the bubble rule). There room is counted in full packets, as small ones would cut it into pieces of no use.
 
+mod ahead;
+
 use super::grid::{DIRECTIONS, Grid, NOBODY, Way};
 use super::settings::{CHUNK_BYTES, TorusSettings};
 use super::{Signal, Step};

@@ -51,6 +51,11 @@ pub struct TorusSettings {
     pub send: Beginning,
     /// To begin to receive a message.
     pub receive: Beginning,
+    /// To look at a posted receive that is for another message, before the one that is for a message that comes.
+    pub match_ps: u64,
+    /// To begin to send a message by which ranks agree on an algorithm, and to receive one and combine what it says, whatever the
+    /// algorithm's own messages take.
+    pub agreement: [Beginning; 2],
     /// To copy.
     pub copy: Linear,
     /// To combine two operands, by the length of one.

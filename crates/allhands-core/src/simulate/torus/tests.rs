@@ -41,6 +41,8 @@ fn settings(sizes: [u32; 3], wraps: bool) -> TorusSettings {
         receive: Beginning::default(),
         copy: fixed(0),
         reduce: fixed(0),
+        match_ps: 0,
+        agreement: [Beginning::default(); 2],
         start_ps: 0,
         tree: None,
         interrupt_ps: None,
@@ -81,6 +83,7 @@ fn run_on(
             kind: Kind::Message,
             carrier: carrier(number),
             port: 0,
+            agreement: false,
         };
         sent += usize::from(torus.send(0, message, &mut queue).is_some());
     }
@@ -361,4 +364,53 @@ fn a_pipeline_of_copies_ends() {
         let ended = simulate(&plans, &mut network);
         assert!(ended.is_ok(), "{setting}: {ended:?}");
     }
+}
+
+/// When the last of four ranks on a line is done with a collective of a double a block.
+fn done_ps(
+    settings: TorusSettings,
+    collective: Collective,
+    name: &str,
+    parameters: &str,
+) -> Moment {
+    let algorithm = algorithm::find(collective, name).expect("it is there");
+    let shape = algorithm.shape(Call::new(collective, 4), parameters);
+    let shape = shape.expect("it has these").on_torus(Some(settings.torus));
+    let layout = Layout::regular(collective, 1);
+    let lower = |rank| {
+        let schedule = algorithm.schedule(&shape, rank);
+        Plan::lower(&schedule, &shape.call, &layout, 8).expect("it is small")
+    };
+    let plans: Vec<Plan> = (0..4).map(lower).collect();
+    let outcome = simulate(&plans, &mut network(settings)).expect("it ends");
+    outcome.completion_ps()
+}
+
+#[test]
+fn an_agreement_takes_what_its_own_messages_take() {
+    let plain = settings([4, 1, 1], false);
+    let begins = |fixed_ps| Beginning {
+        fixed_ps,
+        ..Beginning::default()
+    };
+    let mut dear = plain;
+    dear.agreement = [begins(1_000_000), begins(3_000_000)];
+    let more = |prefix| {
+        let done = |settings| done_ps(settings, Collective::Broadcast, "torus-trees", prefix);
+        done(dear) - done(plain)
+    };
+    // Two steps, in each of which a rank sends and then receives.
+    assert_eq!(more("prefix=agreement"), 8_000_000);
+    assert_eq!(more("prefix=barrier"), 0);
+}
+
+#[test]
+fn receives_that_are_posted_are_looked_through() {
+    let plain = settings([4, 1, 1], false);
+    let mut slow = plain;
+    slow.match_ps = 1_000_000;
+    let done = |settings, name| done_ps(settings, Collective::Alltoall, name, "");
+    // One receive at a time, for what comes; and all three at once.
+    assert_eq!(done(slow, "pairwise"), done(plain, "pairwise"));
+    assert!(done(slow, "scattered") > done(plain, "scattered"));
 }

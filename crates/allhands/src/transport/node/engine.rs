@@ -30,8 +30,8 @@ const CROWDED_PIECE: usize = 32 << 10;
 /// Drives one flight through one port; made anew for each look at the call, at no cost.
 #[derive(Debug)]
 pub struct NodeEngine<'a> {
-    port: &'a mut Port,
-    flight: &'a mut Flight,
+    pub(super) port: &'a mut Port,
+    pub(super) flight: &'a mut Flight,
 }
 
 impl Engine for NodeEngine<'_> {

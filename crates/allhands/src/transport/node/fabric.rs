@@ -14,7 +14,7 @@ use super::vigil::Vigil;
 use super::window::{Opened, Openings, WindowSet, WindowSize};
 use crate::transport::TransportError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What stands at the start of a fabric's memory; zeros are a new fabric.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub struct Fabric {
     pub(super) vigil: Vigil,
     /// The communicator that this one was made of.
     pub(super) origin: Option<Origin>,
+    /// What ranks are called in the communicator, where it has others than those of this node: by number, its own first.
+    names: OnceLock<Box<[u32]>>,
     /// Memory of flights that have ended, with messages that receivers have not read yet.
     retired: Mutex<Vec<Outbox>>,
 }
@@ -164,6 +166,7 @@ impl Fabric {
             crowded,
             vigil,
             origin: None,
+            names: OnceLock::new(),
             retired: Mutex::default(),
         }
     }
@@ -172,6 +175,18 @@ impl Fabric {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// What rank `rank` is called in the communicator.
+    #[cold]
+    pub(super) fn name(&self, rank: u32) -> u32 {
+        let name = self.names.get().and_then(|names| names.get(rank as usize));
+        name.copied().unwrap_or(rank)
+    }
+
+    /// Says what ranks are called, those of this node first; every rank of the node says the same.
+    pub(super) fn call_ranks(&self, names: &[u32]) {
+        self.names.get_or_init(|| names.into());
     }
 
     /// The memory that its ranks share.
@@ -183,6 +198,11 @@ impl Fabric {
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.crowded
+    }
+
+    /// Whether as many ranks as `ranks` would be more than the node has cores.
+    pub(crate) fn is_crowded_with(&self, ranks: u32) -> bool {
+        self.vigil.is_crowded(ranks)
     }
 
     /// Where memory is that another rank has written.

@@ -4,7 +4,7 @@ use super::member::Stamp;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Words of a fault: its kind, the finder, and at most two stamps with their ranks.
-const WORDS: usize = 16;
+pub(super) const WORDS: usize = 16;
 
 /// What stopped a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,14 @@ pub(crate) enum Fault {
         found: [u64; 2],
         wanted: [u64; 2],
     },
+    /// Rank `rank` could not exchange messages with other nodes.
+    Network {
+        rank: u32,
+    },
 }
 
 impl Fault {
-    fn words(self) -> [u64; WORDS] {
+    pub(super) fn words(self) -> [u64; WORDS] {
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let mut words = [0; WORDS];
         let mut put = |list: &[u64]| words[..list.len()].copy_from_slice(list);
@@ -99,11 +103,30 @@ impl Fault {
                 wanted[0],
                 wanted[1],
             ]),
+            Fault::Network { rank } => put(&[9, pair(rank, 0)]),
         }
         words
     }
 
-    fn from_words(words: &[u64; WORDS]) -> Option<Fault> {
+    /// The same with other numbers for its ranks.
+    pub(super) fn renumbered(mut self, number: impl Fn(u32) -> u32) -> Fault {
+        match &mut self {
+            Fault::Mismatch { rank, other, .. }
+            | Fault::Length { rank, other, .. }
+            | Fault::Unreachable { rank, other, .. } => {
+                (*rank, *other) = (number(*rank), number(*other));
+            }
+            Fault::Panicked { rank }
+            | Fault::Left { rank }
+            | Fault::Died { rank, .. }
+            | Fault::Dropped { rank }
+            | Fault::Window { rank, .. }
+            | Fault::Network { rank } => *rank = number(*rank),
+        }
+        self
+    }
+
+    pub(super) fn from_words(words: &[u64; WORDS]) -> Option<Fault> {
         let (rank, other) = ((words[1] >> 32) as u32, words[1] as u32);
         let stamp = |at: usize| Stamp {
             hash: words[at],
@@ -137,6 +160,7 @@ impl Fault {
                 found: [words[3], words[4]],
                 wanted: [words[5], words[6]],
             },
+            9 => Fault::Network { rank },
             _ => return None,
         })
     }
@@ -229,6 +253,7 @@ mod tests {
                 found: [3, 4],
                 wanted: [5, 6],
             },
+            Fault::Network { rank: 5 },
         ];
         for fault in faults {
             // SAFETY: zeros are an empty board: it is atomics alone.

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::member::Stamp;
 use super::outbox::Outbox;
 use super::port::Port;
+use super::remote::Remote;
 use super::rendezvous::Revoked;
 use super::runs::Run;
 use super::window::{WindowSet, WindowSize};
@@ -69,6 +70,8 @@ pub struct Flight {
     outbox: Option<Outbox>,
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
+    /// What goes to other nodes.
+    pub(super) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
     deferred: Cell<Option<Deferred>>,
     pub(super) call: u64,
@@ -92,7 +95,7 @@ impl std::fmt::Debug for Flight {
 }
 
 impl Flight {
-    /// A flight of `plan` on `port`.
+    /// A flight of `plan` on `port`, by whose numbers the plan calls its peers ([`Port::localize`]).
     ///
     /// `window_key` names the window and flags of a plan that has some: all ranks give the same key for the
     /// same plan, and never the same for another or for a second flight, as each outstanding call
@@ -134,7 +137,7 @@ impl Flight {
         if let Some(scratch) = &scratch {
             bases[Space::Scratch.index()] = scratch.address();
         }
-        let outbox = Outbox::new(fabric.arena(), plan)?;
+        let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
         Ok(Flight {
             rank,
             fabric,
@@ -146,6 +149,7 @@ impl Flight {
             taken,
             outbox: Some(outbox),
             _scratch: scratch,
+            remote: Remote::new(port, plan).map(Box::new),
             combine: None,
             deferred: Cell::new(None),
             call: 0,
@@ -189,6 +193,9 @@ impl Flight {
 
     /// Ends a call that cannot complete: afterwards no peer touches its buffers.
     pub(super) fn stop(&mut self) {
+        if let Some(remote) = &mut self.remote {
+            remote.stop();
+        }
         let Some(outbox) = &self.outbox else { return };
         let mut read = true;
         for (ticket, slot) in (0..).zip(&mut self.slots).filter(|(_, s)| s.posted) {
@@ -457,7 +464,7 @@ fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
         };
         let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
         let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
-        let waits = item.times == 0 && ops.iter().any(receives) && !ops.iter().any(sends);
+        let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
         for (slot, op) in slots[range].iter_mut().zip(ops) {
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
             slot.defers = op.kind == OpKind::Copy && waits;

@@ -10,6 +10,9 @@
 //! Everything that ranks share lies in an arena, is found by offsets, consists of atomics and of memory that these guard, and
 //! begins as zeros. So threads and processes run the same code, and a process that is killed holds no lock.
 //!
+//! Ranks of several nodes are as many fabrics, joined by a [network](super::network) ([`Port::join`]): a plan's messages to other
+//! nodes go that way, all else as ever.
+//!
 //! A communicator is a [`Fabric`]; each rank opens its [`Port`], makes a [`Flight`] for each plan,
 //! begins a call with [`Port::begin`] and takes it through with [`Port::wait`], or with [`Port::test`] and
 //! [`Port::wait_until`] if it is nonblocking. Ranks that make different calls, panic, leave or are killed are errors
@@ -17,6 +20,7 @@
 
 mod arena;
 mod bell;
+mod cluster;
 mod deferred;
 mod engine;
 mod fabric;
@@ -28,11 +32,13 @@ mod inbox;
 mod links;
 mod member;
 mod names;
+mod notice;
 mod origin;
 mod outbox;
 mod port;
 mod reach;
 mod receive;
+mod remote;
 mod rendezvous;
 mod ring;
 mod runs;
@@ -53,5 +59,6 @@ pub use member::Stamp;
 pub use port::Port;
 pub use ring::EAGER_BYTES;
 pub use spawn::spawn;
+pub(crate) use spawn::spawn_on;
 #[cfg(target_os = "linux")]
 pub(crate) use vigil::Membership;

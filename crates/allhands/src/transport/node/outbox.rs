@@ -11,7 +11,7 @@ use super::rendezvous::Descriptor;
 use super::ring::EAGER_BYTES;
 use super::runs::{self, Pieces, Run};
 use crate::transport::TransportError;
-use allhands_core::schedule::{OpKind, Plan, PlanOp};
+use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -173,8 +173,12 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// The outbox of a plan; no memory at all if the plan sends nothing long.
-    pub(super) fn new(arena: &Arc<Arena>, plan: &Plan) -> Result<Outbox, TransportError> {
+    /// The outbox of a plan among `ranks` ranks of the arena; no memory at all if the plan sends them nothing long.
+    pub(super) fn new(
+        arena: &Arc<Arena>,
+        plan: &Plan,
+        ranks: u32,
+    ) -> Result<Outbox, TransportError> {
         let mut bytes = 0;
         let mut take = |size: usize| {
             let at = bytes;
@@ -184,10 +188,11 @@ impl Outbox {
         let mut slots = vec![Slot::default(); plan.ops.len()].into_boxed_slice();
         for (slot, op) in slots.iter_mut().zip(&plan.ops) {
             let longest = longest(plan, op);
-            if !matches!(op.kind, OpKind::Send { .. }) || longest <= EAGER_BYTES {
+            // What goes to other nodes goes another way.
+            if !matches!(op.kind, OpKind::Send { to, .. } if to < ranks) || longest <= EAGER_BYTES {
                 continue;
             }
-            slot.runs = op.from.len as usize;
+            slot.runs = op.source().len();
             slot.entry = take(size_of::<Entry>() + slot.runs.max(1) * size_of::<Place>()) + 1;
         }
         // Stages come last: their pages cost nothing until a message is staged.
@@ -294,13 +299,11 @@ impl Outbox {
 
 /// The length in bytes of the longest message of an operation, whose extents may move.
 fn longest(plan: &Plan, op: &PlanOp) -> usize {
-    if !op.moves() {
-        return op.bytes;
-    }
-    let list = op.from.start as usize..(op.from.start + op.from.len) as usize;
-    if op.from.moving {
-        plan.moving[list].iter().map(|m| m.most_bytes()).sum()
-    } else {
-        op.bytes
+    match op.moves() {
+        true => plan.moving[op.source()]
+            .iter()
+            .map(Moving::most_bytes)
+            .sum(),
+        false => op.bytes(),
     }
 }

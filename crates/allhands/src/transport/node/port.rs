@@ -1,6 +1,7 @@
 //! The port: one rank's end of a fabric, with the messages that came before they were wanted.
 
 use super::arena::Block;
+use super::cluster::Cluster;
 use super::engine::NodeEngine;
 use super::fabric::{Carrier, Fabric};
 use super::fault::Fault;
@@ -37,8 +38,12 @@ pub struct Port {
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     chain: u64,
     pub(super) patience: Patience,
+    /// What is called now and then while this rank waits.
+    while_waiting: Option<fn()>,
     /// When [`Port::look_out`] looked last.
     looked_out: Option<Instant>,
+    /// The way to other nodes, if there are some.
+    pub(super) cluster: Option<Arc<Cluster>>,
 }
 
 impl std::fmt::Debug for Port {
@@ -73,7 +78,9 @@ impl Port {
             next_call: 0,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
+            while_waiting: None,
             looked_out: None,
+            cluster: None,
             fabric,
         })
     }
@@ -88,6 +95,16 @@ impl Port {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.fabric.ranks()
+    }
+
+    /// What is called now and then while this rank waits.
+    pub(crate) fn while_waiting(&self) -> Option<fn()> {
+        self.while_waiting
+    }
+
+    /// Has `hook` called now and then while this rank waits; its sleeps are then short.
+    pub(crate) fn set_while_waiting(&mut self, hook: Option<fn()>) {
+        self.while_waiting = hook;
     }
 
     /// The sequence number of the call that is begun next.
@@ -163,11 +180,17 @@ impl Port {
         if !flight.is_under_way() {
             return Ok(Status::Done);
         }
-        let status = advance(plan, cursor, &mut NodeEngine::new(self, flight));
+        let status = match flight.remote {
+            None => advance(plan, cursor, &mut NodeEngine::new(self, flight)),
+            Some(_) => self.advance_remote(flight, plan, cursor),
+        };
         match status {
             Ok(Status::Done) => flight.arrive(),
             Ok(Status::Pending) => {}
-            Err(_) => flight.stop(),
+            Err(_) => {
+                flight.stop();
+                self.spread();
+            }
         }
         status
     }
@@ -218,7 +241,12 @@ impl Port {
         call: u64,
         step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
-        let (mut last_check, mut nap) = (None, Patience::NAP);
+        if let Some(cluster) = self.cluster.clone() {
+            let ended = self.wait_at_network(&cluster, call, step);
+            return ended.inspect_err(|_| self.spread());
+        }
+        let (mut last_check, hook) = (None, self.while_waiting);
+        let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
         loop {
             let start = Instant::now();
             for look in 0..self.patience.looks() {
@@ -226,6 +254,9 @@ impl Port {
                     return Ok(());
                 }
                 self.patience.pause(look);
+                if self.patience.is_hook_due(look) {
+                    hook.inspect(|hook| hook());
+                }
                 if look % 64 == 63 && self.patience.is_over(start) {
                     break;
                 }
@@ -235,7 +266,8 @@ impl Port {
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
                 self.fabric.member(self.rank).bell.sleep(nap);
-                nap = (2 * nap).min(Patience::LONGEST_NAP);
+                let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
+                nap = (2 * nap).min(longest);
             }
             self.fabric.rise(self.rank);
             if status? == Status::Done {
@@ -254,6 +286,7 @@ impl Port {
             let rank = self.rank;
             self.fabric.poison(rank, Fault::Dropped { rank });
             flight.stop();
+            self.spread();
         }
     }
 
@@ -262,15 +295,18 @@ impl Port {
     /// # Errors
     /// Whatever stops the communicator. The caller then stops the flights that it drove.
     pub fn look_out(&mut self, call: u64) -> Result<(), TransportError> {
-        if self.patience.is_check_due(&mut self.looked_out) {
-            self.check(call)?;
+        match self.patience.is_check_due(&mut self.looked_out) {
+            true => self.check(call).inspect_err(|_| self.spread()),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Looks whether the calls waited for can complete at all.
     #[cold]
-    fn check(&mut self, call: u64) -> Result<(), TransportError> {
+    pub(super) fn check(&mut self, call: u64) -> Result<(), TransportError> {
+        if let Some(cluster) = &self.cluster {
+            self.hear(cluster, call)?;
+        }
         if let Some(error) = self.fabric.error(self.rank) {
             return Err(error);
         }
@@ -389,6 +425,8 @@ impl Drop for Port {
                 drop(unsafe { Block::adopt(Arc::clone(arena), offset, PARCEL_BYTES as u64) });
             }
         }
-        self.fabric.leave(self.rank, std::thread::panicking());
+        let panicked = std::thread::panicking();
+        self.tell_leave(panicked);
+        self.fabric.leave(self.rank, panicked);
     }
 }

@@ -20,14 +20,28 @@ pub fn spawn<R: Send>(
     rank_main: impl Fn(u32, Arc<Fabric>) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
     let fabric = Fabric::new(ranks)?;
+    let place = |rank| (Arc::clone(&fabric), rank);
+    spawn_on(ranks, place, rank_main)
+}
+
+/// The same for ranks on several nodes: `place` gives a rank's fabric and its number there.
+///
+/// # Errors
+/// [`TransportError::RankPanicked`] with the rank that panicked first.
+pub(crate) fn spawn_on<R: Send>(
+    ranks: u32,
+    place: impl Fn(u32) -> (Arc<Fabric>, u32) + Sync,
+    rank_main: impl Fn(u32, Arc<Fabric>) -> R + Sync,
+) -> Result<Vec<R>, TransportError> {
     let first_panicked = AtomicU32::new(u32::MAX);
     let run = |rank: u32| {
+        let (fabric, number) = place(rank);
         // Nothing that a panic left half-done is used again: the peers of this rank only get errors.
         let result = catch_unwind(AssertUnwindSafe(|| rank_main(rank, Arc::clone(&fabric))));
         match result {
             Ok(value) => {
-                if fabric.member(rank).take() {
-                    fabric.leave(rank, false);
+                if fabric.member(number).take() {
+                    fabric.leave(number, false);
                 }
                 Some(value)
             }
@@ -35,7 +49,7 @@ pub fn spawn<R: Send>(
                 let order = Ordering::Relaxed;
                 // Whoever comes second is not the first.
                 let _ = first_panicked.compare_exchange(u32::MAX, rank, order, order);
-                fabric.leave(rank, true);
+                fabric.leave(number, true);
                 None
             }
         }

@@ -37,15 +37,29 @@ impl Fabric {
     /// The signature that `rank` made `stamp` of.
     pub(crate) fn signature(&self, rank: u32, stamp: &Stamp) -> Signature {
         let [call, bytes, element, names] = stamp.words;
+        // A rank of another node has its name in the table of the one that heard of it.
+        let (holder, name) = match (names >> 48) as u32 {
+            0 => (rank, (names >> 32) as u32),
+            holder => (holder - 1, (names >> 32) as u16 as u32),
+        };
         let collective = (call >> 32) as usize % Collective::ALL.len();
         Signature {
             collective: Collective::ALL[collective],
-            algorithm: self.member(rank).names.text((names >> 32) as u32).into(),
+            algorithm: self.member(holder).names.text(name).into(),
             root: call as u32,
             bytes,
             element: (element != 0).then(|| TypeSignature::from_code(element)),
             operator: (names as u32 != 0).then(|| OperatorSignature::from_code(names as u32)),
         }
+    }
+
+    /// The stamp of a rank of another node whose algorithm is called `name`, as rank `holder` heard.
+    pub(super) fn stamp_from_afar(&self, holder: u32, stamp: Stamp, name: &str) -> Stamp {
+        let name = self.member(holder).names.number(name);
+        let [.., names] = stamp.words;
+        let mut heard = stamp;
+        heard.words[3] = u64::from((holder + 1) << 16 | name) << 32 | u64::from(names as u32);
+        heard
     }
 
     /// What stopped the communicator, as rank `rank` is to hear it.
@@ -63,12 +77,16 @@ impl Fabric {
             return error;
         }
         TransportError::Poisoned {
-            rank: finder,
+            rank: self.name(finder),
             error: Box::new(error),
         }
     }
 
+    /// A fault in words, with the numbers that ranks have in the communicator.
     fn error_of(&self, fault: Fault) -> TransportError {
+        // A signature is found by the number that its rank has here.
+        let signature = |rank, stamp: &Stamp| Box::new(self.signature(rank, stamp));
+        let name = |rank| self.name(rank);
         match fault {
             Fault::Mismatch {
                 rank,
@@ -76,32 +94,27 @@ impl Fabric {
                 mine,
                 theirs,
             } => TransportError::Mismatch {
-                rank,
-                other,
-                mine: Box::new(self.signature(rank, &mine)),
-                theirs: theirs.map(|t| Box::new(self.signature(other, &t))),
+                rank: name(rank),
+                other: name(other),
+                mine: signature(rank, &mine),
+                theirs: theirs.map(|stamp| signature(other, &stamp)),
             },
             Fault::Length {
                 rank,
                 other,
                 expected,
                 received,
-            } => TransportError::Length {
-                rank,
-                other,
-                expected: expected as usize,
-                received: received as usize,
-            },
-            Fault::Panicked { rank } => TransportError::RankPanicked { rank },
-            Fault::Left { rank } => TransportError::RankLeft { rank },
+            } => wrong_length(name(rank), name(other), expected, received),
+            Fault::Panicked { rank } => TransportError::RankPanicked { rank: name(rank) },
+            Fault::Left { rank } => TransportError::RankLeft { rank: name(rank) },
             Fault::Died { rank, how } => TransportError::RankDied {
-                rank,
+                rank: name(rank),
                 how: self.vigil.how(how),
             },
-            Fault::Dropped { rank } => TransportError::CallDropped { rank },
+            Fault::Dropped { rank } => TransportError::CallDropped { rank: name(rank) },
             Fault::Unreachable { rank, other, errno } => TransportError::Unreachable {
-                rank,
-                other,
+                rank: name(rank),
+                other: name(other),
                 why: std::io::Error::from_raw_os_error(errno as i32).to_string(),
             },
             Fault::Window {
@@ -110,12 +123,16 @@ impl Fabric {
                 found,
                 wanted,
             } => TransportError::WindowDiffers {
-                rank,
+                rank: name(rank),
                 key,
                 bytes: found[0] as usize,
                 flags: found[1] as usize,
                 wanted_bytes: wanted[0] as usize,
                 wanted_flags: wanted[1] as usize,
+            },
+            Fault::Network { rank } => TransportError::Network {
+                rank: name(rank),
+                why: "its network failed".to_string(),
             },
         }
     }
@@ -191,5 +208,23 @@ impl Fabric {
             Presence::Left => Some(Fault::Left { rank: other }),
             Presence::Panicked => Some(Fault::Panicked { rank: other }),
         }
+    }
+}
+
+/// What a receiver says of a message that is not as long as it expects; `u64::MAX` bytes are more, nobody knows how many.
+fn wrong_length(rank: u32, other: u32, expected: u64, received: u64) -> TransportError {
+    let expected = expected as usize;
+    match received {
+        u64::MAX => TransportError::TooLong {
+            rank,
+            other,
+            expected,
+        },
+        _ => TransportError::Length {
+            rank,
+            other,
+            expected,
+            received: received as usize,
+        },
     }
 }

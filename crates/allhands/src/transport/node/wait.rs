@@ -22,6 +22,8 @@ impl Patience {
     pub(crate) const NAP: Duration = Duration::from_millis(2);
     /// The longest sleep between two looks.
     pub(crate) const LONGEST_NAP: Duration = Duration::from_millis(32);
+    /// The longest sleep between two looks where something else is to be done now and then.
+    pub(crate) const HOOKED_NAP: Duration = Duration::from_micros(500);
     /// The longest time without a sleep; all looks take less, unless others than our ranks want the cores, too.
     const LONGEST_LOOKS: Duration = Duration::from_millis(10);
     /// The time between checks whether the call can complete at all.
@@ -54,6 +56,14 @@ impl Patience {
         } else {
             std::thread::yield_now();
         }
+    }
+
+    /// Whether something else is to be done after look `look`: after tens of microseconds, so that short waits are not
+    /// prolonged by it. It may give way to other processes, as progress in other libraries does.
+    #[inline]
+    pub(crate) fn is_hook_due(&self, look: u32) -> bool {
+        let every = if look < self.spins { 1024 } else { 64 };
+        look % every == every - 1
     }
 
     /// Whether it is time to check; the first is due when there has been none.

@@ -67,6 +67,36 @@ fn mix(a: u64, b: u64, c: u64) -> u64 {
 }
 
 impl Case {
+    /// A call in order of the numbers 0 to 9 of `variant`: apart and in place, regular and not, with each type.
+    #[allow(dead_code, reason = "not every engine's tests have cases in order")]
+    pub fn new(
+        (algorithm, setting): (&'static Algorithm, &'static str),
+        ranks: usize,
+        root: usize,
+        elements: usize,
+        variant: usize,
+    ) -> Case {
+        let in_place = variant % 2 == 1;
+        let seed = (root * 31 + elements) as u64;
+        Case {
+            algorithm,
+            setting,
+            ranks,
+            root,
+            elements,
+            in_place,
+            irregular: (variant % 4 == 2).then_some(seed),
+            kind: KINDS[KINDS.len() - 1 - variant / 2 % KINDS.len()],
+        }
+    }
+
+    /// Takes an operator that commutes, if these nodes ask for one.
+    pub fn order_on(&mut self, nodes: &Nodes) {
+        if self.kind == Kind::ComposeMaps && !is_ordered(self, nodes) {
+            self.kind = Kind::SumOfU64;
+        }
+    }
+
     fn collective(&self) -> Collective {
         self.algorithm.collective
     }
@@ -105,11 +135,17 @@ impl Case {
     }
 
     /// Makes the call on this rank, with the others, and compares what it gets.
+    #[allow(dead_code, reason = "ranks on several nodes are where they are")]
     pub fn check(&self, comm: &Communicator) -> Result<(), String> {
         let nodes = self.nodes();
         if comm.nodes() != nodes {
             comm.set_nodes(nodes).map_err(|error| error.to_string())?;
         }
+        self.check_here(comm)
+    }
+
+    /// The same on the nodes on which the ranks are.
+    pub fn check_here(&self, comm: &Communicator) -> Result<(), String> {
         if comm.torus() != self.torus() {
             let said = comm.set_torus(self.torus());
             said.map_err(|error| error.to_string())?;
@@ -191,16 +227,14 @@ pub fn cases(
                 irregular: irregular.filter(|_| !in_place),
                 kind: KINDS[kind],
             };
-            if case.kind == Kind::ComposeMaps && !is_ordered(&case) {
-                case.kind = Kind::SumOfU64;
-            }
+            case.order_on(&case.nodes());
             case
         },
     )
 }
 
 /// Whether an operator that does not commute may be used.
-fn is_ordered(case: &Case) -> bool {
+fn is_ordered(case: &Case, nodes: &Nodes) -> bool {
     let call = Call {
         root: case.root as u32,
         commutative: false,
@@ -209,7 +243,7 @@ fn is_ordered(case: &Case) -> bool {
     let shape = case.algorithm.shape(call, case.setting);
     shape.is_ok_and(|shape| {
         case.algorithm
-            .admits(&shape.on(case.nodes()).on_torus(case.torus()))
+            .admits(&shape.on(nodes.clone()).on_torus(case.torus()))
             .is_ok()
     })
 }

@@ -57,6 +57,16 @@ impl Laboratory {
         })
     }
 
+    /// Whether its algorithm serves a call on that partition.
+    pub fn serves(&self, experiment: &Experiment<'_>) -> anyhow::Result<bool> {
+        let (algorithm, shape) = experiment.algorithm_and_shape()?;
+        let machine = self.machine.on(experiment.torus);
+        let (torus, fabrics) = machine.place(experiment.torus.ranks())?;
+        Ok(algorithm
+            .admits(&shape.on_torus(torus).with(fabrics))
+            .is_ok())
+    }
+
     /// How long a call takes, in microseconds.
     pub fn time_us(&self, experiment: &Experiment<'_>) -> anyhow::Result<f64> {
         self.run_us(experiment, &|plan| plan, &mut ())
@@ -108,9 +118,18 @@ impl Laboratory {
 }
 
 impl Experiment<'_> {
+    /// The name of the algorithm that is taken.
+    pub fn algorithm_name(&self) -> anyhow::Result<&'static str> {
+        Ok(self.algorithm_and_shape()?.0.name)
+    }
+
     /// What runs.
     pub fn algorithm_and_shape(&self) -> anyhow::Result<(&'static Algorithm, Shape)> {
-        let call = Call::new(self.collective, self.torus.ranks());
+        let call = Call {
+            // MPI's broadcast has one buffer.
+            in_place: self.collective == Collective::Broadcast,
+            ..Call::new(self.collective, self.torus.ranks())
+        };
         match self.algorithm {
             Taken::Named(text) | Taken::Floating(text) | Taken::Settled(text) => {
                 let (algorithm, parameters) = names::algorithm(self.collective, text)?;
@@ -128,20 +147,21 @@ impl Experiment<'_> {
 
 /// The plan of so many calls, one right behind the other; of several strands, each goes on by itself.
 fn again(plan: Plan, calls: u32) -> Plan {
-    let mut plan = plan;
-    let (items, ops) = (core::mem::take(&mut plan.items), plan.ops.len() as u32);
+    let (mut plan, mut items) = (plan, Vec::new());
+    let ops = plan.ops.len() as u32;
     for strand in &mut plan.strands {
-        let own = &items[strand.0 as usize..strand.1 as usize];
-        let start = plan.items.len() as u32;
+        let own = &plan.items[strand.0 as usize..strand.1 as usize];
+        let start = items.len() as u32;
         for call in 0..calls {
-            plan.items.extend(own.iter().map(|item| PlanItem {
+            items.extend(own.iter().map(|item| PlanItem {
                 start: item.start + call * ops,
                 end: item.end + call * ops,
                 ..*item
             }));
         }
-        *strand = (start, plan.items.len() as u32);
+        *strand = (start, items.len() as u32);
     }
-    plan.ops = plan.ops.repeat(calls as usize);
+    plan.items = items.into();
+    plan.ops = plan.ops.repeat(calls as usize).into();
     plan
 }

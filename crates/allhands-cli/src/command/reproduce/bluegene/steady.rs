@@ -8,7 +8,7 @@
 use super::laboratory::{Experiment, Laboratory, Taken};
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
-use allhands_core::schedule::{OpKind, Plan};
+use allhands_core::schedule::{OpKind, Plan, PlanOp};
 use allhands_core::simulate::{Moment, Observer};
 use core::fmt;
 use std::collections::BTreeMap;
@@ -190,12 +190,12 @@ fn to_first(experiment: &Experiment<'_>, peers: usize) -> anyhow::Result<Vec<boo
 fn only(plan: Plan, messages: &[bool], ranks: usize) -> Plan {
     let mut plan = plan;
     let rank = plan.rank as usize;
-    plan.ops.retain(|op| match op.kind {
+    let stays = |op: &&PlanOp| match op.kind {
         OpKind::Send { to, .. } => messages[to as usize * ranks + rank],
         OpKind::Recv { from, .. } => messages[rank * ranks + from as usize],
         _ => false,
-    });
-    plan.ops.shrink_to_fit();
+    };
+    plan.ops = plan.ops.iter().filter(stays).copied().collect();
     for item in &mut plan.items {
         (item.start, item.end) = (0, plan.ops.len() as u32);
     }

@@ -17,27 +17,18 @@ const LINES: Taken<'_> = Taken::Named("line-broadcast:group=4");
 
 const TREE: Taken<'_> = Taken::Named("combining-tree");
 
+/// B 5.1: all agree first.
+const AGREED_TREE: Taken<'_> = Taken::Named("combining-tree:prefix=agreement");
+
 /// A latency of table 4.
 struct Latency {
     collective: Collective,
     column: &'static str,
     algorithm: Taken<'static>,
-    /// By what is done before: B 5.1's decision by all, and B 2.3's barrier.
-    before: Before,
     /// Bytes and microseconds.
     paper: &'static [(u64, f64)],
     /// The bytes of which the entry set a constant.
     fitted: &'static [u64],
-}
-
-/// What a call of B's broadcasts does before it begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Nothing,
-    /// All agree on the algorithm, by a short allreduce of MPICH2 (B 5.1).
-    Decides,
-    /// The same, and a barrier, so that no packet comes early (B 2.3).
-    DecidesAndMeets,
 }
 
 const LATENCIES: [Latency; 9] = [
@@ -45,7 +36,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Allreduce,
         column: "MPICH2",
         algorithm: Taken::Mpich,
-        before: Before::Nothing,
         paper: &[(16, 42.3), (256, 78.4)],
         fitted: &[],
     },
@@ -53,7 +43,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Allreduce,
         column: "torus",
         algorithm: LINES,
-        before: Before::Nothing,
         paper: &[(16, 19.7), (256, 52.8)],
         fitted: &[16],
     },
@@ -61,7 +50,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Allreduce,
         column: "tree",
         algorithm: TREE,
-        before: Before::Nothing,
         paper: &[(16, 4.22), (256, 4.75)],
         fitted: &[16],
     },
@@ -69,23 +57,20 @@ const LATENCIES: [Latency; 9] = [
         collective: Broadcast,
         column: "MPICH2",
         algorithm: Taken::Mpich,
-        before: Before::Nothing,
         paper: &[(16, 15.9), (256, 24.0)],
         fitted: &[256],
     },
     Latency {
         collective: Broadcast,
         column: "torus",
-        algorithm: Taken::Named("torus-trees:segments=1"),
-        before: Before::DecidesAndMeets,
+        algorithm: Taken::Named("torus-trees:segments=1,prefix=agreement-barrier"),
         paper: &[(16, 73.8), (256, 78.5)],
         fitted: &[],
     },
     Latency {
         collective: Broadcast,
         column: "tree",
-        algorithm: TREE,
-        before: Before::Decides,
+        algorithm: AGREED_TREE,
         paper: &[(16, 45.2), (256, 45.7)],
         fitted: &[],
     },
@@ -93,7 +78,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Barrier,
         column: "MPICH2",
         algorithm: Taken::Mpich,
-        before: Before::Nothing,
         paper: &[(0, 40.0)],
         fitted: &[0],
     },
@@ -101,7 +85,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Barrier,
         column: "torus",
         algorithm: Taken::Named("line-broadcast"),
-        before: Before::Nothing,
         paper: &[(0, 8.72)],
         fitted: &[0],
     },
@@ -109,7 +92,6 @@ const LATENCIES: [Latency; 9] = [
         collective: Barrier,
         column: "GI",
         algorithm: Taken::Named("global-interrupt"),
-        before: Before::Nothing,
         paper: &[(0, 0.82)],
         fitted: &[],
     },
@@ -119,18 +101,15 @@ const LATENCIES: [Latency; 9] = [
 pub fn latencies(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for latency in LATENCIES {
-        let before_us = before_us(laboratory, latency.before)?;
         for &(bytes, paper) in latency.paper {
-            let own_us =
-                match latency.before {
-                    Before::Nothing => {
-                        each_us(laboratory, latency.collective, latency.algorithm, bytes)?
-                    }
-                    // All have just met: it overlaps with no call before it.
-                    Before::Decides | Before::DecidesAndMeets => laboratory
-                        .time_us(&experiment(latency.collective, latency.algorithm, bytes)?)?,
-                };
-            let ours = before_us + own_us;
+            let experiment = experiment(latency.collective, latency.algorithm, bytes)?;
+            let ours = match latency.algorithm {
+                // All agree first, so it overlaps with no call before it.
+                Taken::Named(name) if name.contains("prefix=") => {
+                    laboratory.time_us(&experiment)?
+                }
+                _ => laboratory.each_us(&experiment)?,
+            };
             let column = format!("{} {bytes}", latency.column);
             let fitted = latency.fitted.contains(&bytes);
             let entry = Entry::new(
@@ -173,26 +152,6 @@ fn experiment(
     })
 }
 
-/// How long each of many calls takes.
-fn each_us(
-    laboratory: &Laboratory,
-    collective: Collective,
-    algorithm: Taken<'_>,
-    bytes: u64,
-) -> anyhow::Result<f64> {
-    laboratory.each_us(&experiment(collective, algorithm, bytes)?)
-}
-
-fn before_us(laboratory: &Laboratory, before: Before) -> anyhow::Result<f64> {
-    let decides = || each_us(laboratory, Allreduce, Taken::Mpich, 8);
-    let meets = || each_us(laboratory, Barrier, Taken::Named("line-broadcast"), 0);
-    Ok(match before {
-        Before::Nothing => 0.0,
-        Before::Decides => decides()?,
-        Before::DecidesAndMeets => decides()? + meets()?,
-    })
-}
-
 /// A bandwidth of table 3, in MB/s, and the length with half of it, in bytes.
 struct Bandwidth {
     collective: Collective,
@@ -212,13 +171,9 @@ enum Measured {
         name: &'static str,
         floating: bool,
         streams: u64,
-        before: Before,
     },
     /// By how much longer the tree takes with more packets.
-    Tree {
-        algorithm: &'static str,
-        before: Before,
-    },
+    Tree(Taken<'static>),
 }
 
 const KB: f64 = 1024.0;
@@ -257,35 +212,35 @@ const BANDWIDTHS: [Bandwidth; 10] = [
         Alltoall,
         "all-to-all",
         "MPICH2",
-        Measured::Most(&[1024, 2048, 4096, 8192, 16_384]),
+        Measured::Most(&[512, 1024, 2048, 4096]),
         (58.3, 8.0),
     ),
     bandwidth(
         Allreduce,
         "allreduce (int)",
         "torus",
-        pipeline("hamiltonian", false, 1),
+        pipeline("hamiltonian:", false, 1),
         (79.6, 512.0),
     ),
     bandwidth(
         Allreduce,
         "allreduce (double)",
         "torus",
-        pipeline("hamiltonian", true, 1),
+        pipeline("hamiltonian:", true, 1),
         (119.4, 1024.0),
     ),
     bandwidth(
         Broadcast,
         "broadcast",
         "torus",
-        pipeline("torus-trees", false, 6),
+        pipeline("torus-trees:prefix=agreement-barrier,", false, 6),
         (243.8, 64.0),
     ),
     bandwidth(
         Allreduce,
         "allreduce (int)",
         "tree",
-        tree("combining-tree", Before::Nothing),
+        Measured::Tree(TREE),
         (336.7, 2.0),
     ),
     Bandwidth {
@@ -294,7 +249,7 @@ const BANDWIDTHS: [Bandwidth; 10] = [
             Allreduce,
             "allreduce (double)",
             "tree",
-            tree("combining-tree:passes=2", Before::Nothing),
+            Measured::Tree(Taken::Named("combining-tree:passes=2")),
             (25.5, 0.25),
         )
     },
@@ -302,7 +257,7 @@ const BANDWIDTHS: [Bandwidth; 10] = [
         Broadcast,
         "broadcast",
         "tree",
-        tree("combining-tree", Before::Decides),
+        Measured::Tree(AGREED_TREE),
         (336.1, 16.0),
     ),
 ];
@@ -325,20 +280,11 @@ const fn bandwidth(
 }
 
 const fn pipeline(name: &'static str, floating: bool, streams: u64) -> Measured {
-    let before = match streams {
-        1 => Before::Nothing,
-        _ => Before::DecidesAndMeets,
-    };
     Measured::Pipeline {
         name,
         floating,
         streams,
-        before,
     }
-}
-
-const fn tree(algorithm: &'static str, before: Before) -> Measured {
-    Measured::Tree { algorithm, before }
 }
 
 /// Simulates table 3.
@@ -359,10 +305,9 @@ pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Resul
                 name,
                 floating,
                 streams,
-                before,
             } => {
                 let line = |packets: u64| {
-                    let text = format!("{name}:segments={packets}");
+                    let text = format!("{name}segments={packets}");
                     let algorithm = match floating {
                         true => Taken::Floating(&text),
                         false => Taken::Named(&text),
@@ -371,21 +316,18 @@ pub fn bandwidths(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Resul
                     let time_us = laboratory.time_us(&experiment(collective, algorithm, bytes)?)?;
                     anyhow::Ok((bytes as f64, time_us))
                 };
-                let before_us = before_us(laboratory, before)?;
                 let mb_s = slope(line(200)?, line(400)?);
                 // In packets of all streams, next to a power of two of bytes.
                 let of = |bytes: u64| line(bytes.div_ceil(streams * PAYLOAD_BYTES));
-                (mb_s, half_at(mb_s / 2.0, before_us, of)?)
+                (mb_s, half_at(mb_s / 2.0, of)?)
             }
-            Measured::Tree { algorithm, before } => {
+            Measured::Tree(algorithm) => {
                 let line = |bytes: u64| {
-                    let algorithm = Taken::Named(algorithm);
                     let time_us = laboratory.time_us(&experiment(collective, algorithm, bytes)?)?;
                     anyhow::Ok((bytes as f64, time_us))
                 };
-                let before_us = before_us(laboratory, before)?;
                 let mb_s = slope(line(65_536)?, line(1_048_576)?);
-                (mb_s, half_at(mb_s / 2.0, before_us, line)?)
+                (mb_s, half_at(mb_s / 2.0, line)?)
             }
         };
         for (what, paper, ours, fitted) in [
@@ -407,14 +349,10 @@ fn slope(short: (f64, f64), long: (f64, f64)) -> f64 {
 }
 
 /// The first power of two of bytes at which a bandwidth is reached; no number if none up to 4 MB does.
-fn half_at(
-    mb_s: f64,
-    before_us: f64,
-    of: impl Fn(u64) -> anyhow::Result<(f64, f64)>,
-) -> anyhow::Result<f64> {
+fn half_at(mb_s: f64, of: impl Fn(u64) -> anyhow::Result<(f64, f64)>) -> anyhow::Result<f64> {
     for power in 6..=22 {
         let (bytes, time_us) = of(1 << power)?;
-        if bytes / (before_us + time_us) >= mb_s {
+        if bytes / time_us >= mb_s {
             return Ok(f64::from(1 << power));
         }
     }

@@ -63,6 +63,7 @@ pub fn reproduce() -> anyhow::Result<Reproduction> {
             ours: percent,
             ratio: percent / 218.0,
             used_to_fit: true,
+            says: None,
         }],
         parameters: measure::parameters(&cell, &blade)?,
         shares: Shares::default(),
@@ -180,6 +181,7 @@ fn entry(
         ours,
         ratio: ours / paper,
         used_to_fit: false,
+        says: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Entry;
 use super::entry;
-use super::testbed::{RailsUsed, Testbed};
+use super::testbed::{Testbed, Way};
 use allhands_core::call::Collective;
 use allhands_core::machine::Nodes;
 
@@ -18,22 +18,21 @@ const LONG_BYTES: u64 = KB * KB;
 pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
     let apart = || (2, Nodes::even(2, 1));
     let put_us =
-        |rails, bytes| testbed.algorithm_us((Collective::Gather, "direct"), apart(), rails, bytes);
-    let both_ways_us = |rails| {
+        |way, bytes| testbed.algorithm_us((Collective::Gather, "direct"), apart(), way, bytes);
+    let both_ways_us = |way| {
         let exchange = (Collective::Alltoall, "pairwise");
-        testbed.algorithm_us(exchange, apart(), rails, LONG_BYTES)
+        testbed.algorithm_us(exchange, apart(), way, LONG_BYTES)
     };
     let by_interface_us = |bytes| {
         let pair = (2, Nodes::one());
-        testbed.algorithm_us((Collective::Gather, "direct"), pair, RailsUsed::Both, bytes)
+        testbed.algorithm_us((Collective::Gather, "direct"), pair, Way::BothRails, bytes)
     };
     let by_memory_us = |bytes| {
         let (gather, pair) = ((Collective::Gather, "shared-memory"), (2, Nodes::one()));
-        testbed.algorithm_us(gather, pair, RailsUsed::Both, bytes)
+        testbed.algorithm_us(gather, pair, Way::BothRails, bytes)
     };
-    let gain = both_ways_us(RailsUsed::One)? / both_ways_us(RailsUsed::Both)?;
-    let striped =
-        first(|bytes| Ok(put_us(RailsUsed::Both, bytes)? < put_us(RailsUsed::One, bytes)?))?;
+    let gain = both_ways_us(Way::OneRail)? / both_ways_us(Way::BothRails)?;
+    let striped = first(|bytes| Ok(put_us(Way::BothRails, bytes)? < put_us(Way::OneRail, bytes)?))?;
     let beaten = first(|bytes| Ok(by_memory_us(bytes)? > by_interface_us(bytes)?))?;
     let crowded = first(|bytes| Ok(testbed.copies_us(4, bytes)? > by_interface_us(bytes)?))?;
     Ok(vec![
@@ -43,7 +42,7 @@ pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
             "put of 4 B",
             "µs",
             2.385,
-            put_us(RailsUsed::Both, 4)?,
+            put_us(Way::BothRails, 4)?,
             true,
         ),
         entry("4.1", "both ways, 1 MB", "rails 2 by 1", 2.0, gain, false),

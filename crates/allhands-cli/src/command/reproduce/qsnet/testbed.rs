@@ -19,24 +19,31 @@ pub enum Who {
     Algorithm(&'static str, &'static str),
 }
 
-/// The testbed with both rails, and with one.
+/// The testbed, for every way of using it.
 pub struct Testbed {
     both: Machine,
     one: Machine,
+    chained: Machine,
+    tports: Machine,
 }
 
-/// How many rails are used.
+/// How the interfaces are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RailsUsed {
-    /// One.
-    One,
-    /// Both.
-    Both,
+pub enum Way {
+    /// Puts by both rails.
+    BothRails,
+    /// Puts by one.
+    OneRail,
+    /// Puts by one rail that interfaces chain.
+    Chained,
+    /// Tports by both rails: messages are announced and fetched.
+    Tports,
 }
 
-/// Up to this size `elan_gather` uses one rail: beyond it its messages are Tports', which stripe (Q 3.1). `elan_alltoall` has both
-/// at any size, as Q 1 says that there is a multi-rail one now; on one rail it would be slower still.
-const ONE_RAIL_UP_TO_BYTES: u64 = 4096;
+/// Up to this size `elan_gather` chains puts on one rail; beyond it its messages are Tports', which stripe (Q 3.1). Of
+/// `elan_alltoall` neither is said, and it has both rails, as Q 1 says that there is a multi-rail one now; on one rail it would be
+/// slower still.
+const CHAINED_UP_TO_BYTES: u64 = 4096;
 
 impl Testbed {
     /// The testbed, of the built-in machine.
@@ -44,9 +51,15 @@ impl Testbed {
     /// # Errors
     /// What is wrong with its file.
     pub fn new() -> anyhow::Result<Testbed> {
+        let both = Machine::find("multirail-smp")?;
         Ok(Testbed {
-            both: Machine::find("multirail-smp")?,
-            one: Machine::find("multirail-smp")?.on_one_rail(),
+            one: both.with_rails(|rails| rails.use_one_rail()),
+            chained: both.with_rails(|rails| {
+                rails.use_one_rail();
+                rails.chain();
+            }),
+            tports: both.with_rails(|rails| rails.announce()),
+            both,
         })
     }
 
@@ -66,10 +79,13 @@ impl Testbed {
         };
         let choice = choose(&policy, &Question::new(call, bytes), &|_, _, _| 0.0);
         let choice = choice.map_err(|error| anyhow!("{error}"))?;
-        let one =
-            who == Who::Elan && collective != Collective::Alltoall && bytes <= ONE_RAIL_UP_TO_BYTES;
-        let rails = if one { RailsUsed::One } else { RailsUsed::Both };
-        self.time_us(choice.algorithm, &choice.shape.on(nodes), rails, bytes)
+        let way = match who {
+            Who::Elan if collective == Collective::Alltoall => Way::BothRails,
+            Who::Elan if bytes <= CHAINED_UP_TO_BYTES => Way::Chained,
+            Who::Elan => Way::Tports,
+            Who::Qsnet | Who::Algorithm(..) => Way::BothRails,
+        };
+        self.time_us(choice.algorithm, &choice.shape.on(nodes), way, bytes)
     }
 
     /// The time of an algorithm among `ranks` ranks on some nodes, with root 0, in microseconds.
@@ -80,38 +96,40 @@ impl Testbed {
         &self,
         (collective, name): (Collective, &str),
         (ranks, nodes): (u32, Nodes),
-        rails: RailsUsed,
+        way: Way,
         bytes: u64,
     ) -> anyhow::Result<f64> {
         let found = algorithm::find(collective, name);
         let algorithm = found.with_context(|| format!("there is no {collective} {name}"))?;
         let shape = algorithm.shape(Call::new(collective, ranks), "")?.on(nodes);
-        self.time_us(algorithm, &shape, rails, bytes)
+        self.time_us(algorithm, &shape, way, bytes)
     }
 
     fn time_us(
         &self,
         algorithm: &Algorithm,
         shape: &Shape,
-        rails: RailsUsed,
+        way: Way,
         bytes: u64,
     ) -> anyhow::Result<f64> {
-        self.schedules_us(&algorithm.world(shape), shape, rails, bytes)
+        self.schedules_us(&algorithm.world(shape), shape, way, bytes)
     }
 
     fn schedules_us(
         &self,
         schedules: &[Schedule],
         shape: &Shape,
-        rails: RailsUsed,
+        way: Way,
         bytes: u64,
     ) -> anyhow::Result<f64> {
         let layout = Layout::regular(shape.call.collective, bytes as usize);
         let lower = |schedule| Plan::lower(schedule, &shape.call, &layout, 1);
         let plans: Result<Vec<Plan>, _> = schedules.iter().map(lower).collect();
-        let machine = match rails {
-            RailsUsed::One => &self.one,
-            RailsUsed::Both => &self.both,
+        let machine = match way {
+            Way::BothRails => &self.both,
+            Way::OneRail => &self.one,
+            Way::Chained => &self.chained,
+            Way::Tports => &self.tports,
         };
         let job = Job {
             algorithm: "",
@@ -138,6 +156,6 @@ impl Testbed {
             b.finish()
         };
         let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
-        self.schedules_us(&schedules, &shape, RailsUsed::Both, bytes)
+        self.schedules_us(&schedules, &shape, Way::BothRails, bytes)
     }
 }

@@ -1,6 +1,7 @@
 //! A machine of nodes with several rails, as its file says.
 
 use super::{check_times, linear, picoseconds};
+use allhands_core::machine::Fabrics;
 use allhands_core::simulate::{Linear, Processor, RailTimes};
 use anyhow::ensure;
 use serde::Deserialize;
@@ -19,6 +20,20 @@ pub struct RailsFile {
     cached_byte_ns: f64,
     uncached_byte_ns: f64,
     cache_bytes: u64,
+    /// Whether interfaces hand messages on by themselves.
+    #[serde(default)]
+    chained: bool,
+    /// Messages of this length and more are announced and fetched; none, if it is not said.
+    #[serde(default = "never")]
+    fetched_from_bytes: u64,
+    /// Whether all ranks can meet in the network.
+    #[serde(default)]
+    hardware_barrier: bool,
+}
+
+/// A length that no message has.
+const fn never() -> u64 {
+    u64::MAX
 }
 
 impl RailsFile {
@@ -43,9 +58,27 @@ impl RailsFile {
         ])
     }
 
-    /// The same with one rail a node.
+    /// Has one rail a node.
     pub fn use_one_rail(&mut self) {
         self.rails = 1;
+    }
+
+    /// Has interfaces hand messages on by themselves.
+    pub fn chain(&mut self) {
+        self.chained = true;
+    }
+
+    /// Has messages announced and fetched.
+    pub fn announce(&mut self) {
+        self.fetched_from_bytes = 0;
+    }
+
+    /// The hardware in which all ranks meet.
+    pub fn fabrics(&self) -> Fabrics {
+        Fabrics {
+            tree: false,
+            interrupt: self.hardware_barrier,
+        }
     }
 
     /// What everything takes, with these processors.
@@ -66,6 +99,9 @@ impl RailsFile {
             uncached_byte_fs: picoseconds(self.uncached_byte_ns),
             cache_bytes: self.cache_bytes,
             reduce: processor.reduce,
+            chained: self.chained,
+            fetched_from_bytes: self.fetched_from_bytes,
+            hardware_barrier: self.hardware_barrier,
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct TorusFile {
     #[serde(default)]
     direct: Direct,
     random: Option<Random>,
-    point_to_point: Option<Packets>,
+    point_to_point: Option<PointToPoint>,
     tree: Option<TreeFile>,
     interrupt: Option<InterruptFile>,
 }
@@ -58,9 +58,24 @@ struct Direct {
 }
 
 /// What packets take of processors.
+#[derive(Clone, Debug)]
+struct Packets {
+    inject_us: f64,
+    inject_byte_ns: f64,
+    take_us: f64,
+    take_byte_ns: f64,
+}
+
+/// What messages of MPI take.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Packets {
+struct PointToPoint {
+    /// Whether a rank puts in all of a message before the next.
+    #[serde(default)]
+    one_at_a_time: bool,
+    /// What it takes to look at a posted receive that is for another message.
+    #[serde(default)]
+    match_us: f64,
     inject_us: f64,
     inject_byte_ns: f64,
     take_us: f64,
@@ -116,6 +131,7 @@ impl TorusFile {
                 ("point_to_point.inject_byte_ns", packets.inject_byte_ns),
                 ("point_to_point.take_us", packets.take_us),
                 ("point_to_point.take_byte_ns", packets.take_byte_ns),
+                ("point_to_point.match_us", packets.match_us),
             ]);
         }
         let mut rates = vec![("payload_mb_s", self.payload_mb_s)];
@@ -184,15 +200,15 @@ impl TorusFile {
         let is = |list: &[String]| list.iter().any(|own| own == algorithm);
         let direct = is(&self.direct.algorithms);
         let random = self.random.as_ref().filter(|own| is(&own.algorithms));
+        let message_us = [times.send_us, times.receive_us].map(|us| us.unwrap_or(0.0));
         let [send, receive] = match (direct, random) {
             (_, Some(random)) => [self.beginning(random, torus); 2],
             (true, None) => [fixed(self.direct.message_us); 2],
-            (false, None) => [times.send_us, times.receive_us].map(|us| fixed(us.unwrap_or(0.0))),
+            (false, None) => message_us.map(fixed),
         };
-        let packets = match &self.point_to_point {
-            Some(packets) if !direct && random.is_none() => packets,
-            _ => &self.packets(),
-        };
+        let messages = self.point_to_point.as_ref();
+        let messages = messages.filter(|_| !direct && random.is_none());
+        let packets = messages.map_or_else(|| self.packets(), PointToPoint::packets);
         let call_us = random.map_or(0.0, |random| random.call_us);
         let fabrics = self.fabrics(torus);
         TorusSettings {
@@ -207,11 +223,16 @@ impl TorusFile {
             injection_bytes: self.injection_bytes,
             reception_bytes: self.reception_bytes,
             adaptive: self.routing == Routing::Adaptive,
-            packets_a_turn: self.packets_a_turn,
+            packets_a_turn: match messages {
+                Some(messages) if messages.one_at_a_time => u32::MAX,
+                Some(_) | None => self.packets_a_turn,
+            },
             inject: linear(packets.inject_us, packets.inject_byte_ns),
             take: linear(packets.take_us, packets.take_byte_ns),
             send,
             receive,
+            match_ps: picoseconds(messages.map_or(0.0, |messages| messages.match_us)),
+            agreement: [message_us[0], message_us[1] + times.reduce_us].map(fixed),
             copy: linear(0.0, times.copy_byte_ns),
             reduce: linear(times.reduce_us, times.reduce_byte_ns),
             start_ps: picoseconds(call_us),
@@ -256,6 +277,17 @@ impl TorusFile {
             short_byte_fs: picoseconds(byte_half * random.short_byte_ns),
             first_bytes: u64::from(payload) * u64::from(self.packets_a_turn),
             byte_fs: picoseconds(byte_half * random.byte_ns),
+        }
+    }
+}
+
+impl PointToPoint {
+    fn packets(&self) -> Packets {
+        Packets {
+            inject_us: self.inject_us,
+            inject_byte_ns: self.inject_byte_ns,
+            take_us: self.take_us,
+            take_byte_ns: self.take_byte_ns,
         }
     }
 }

@@ -55,6 +55,12 @@ impl Division {
         }
     }
 
+    /// The same nodes, of a call with this root, which leads its own.
+    #[must_use]
+    pub fn with_root(self, root: Option<u32>) -> Division {
+        Division { root, ..self }
+    }
+
     /// The same nodes, for another share.
     #[must_use]
     pub fn of_share(&self, share: u32) -> Division {

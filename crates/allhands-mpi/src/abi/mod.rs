@@ -1,0 +1,173 @@
+//! The ABI: what handles and constants look like in the MPI that the process has loaded.
+
+mod operators;
+mod table;
+mod types;
+
+pub(crate) use operators::Operator;
+pub(crate) use types::{Class, Named, Number};
+
+use crate::native::{Native, Object};
+use std::ffi::{CStr, c_char, c_int};
+use table::Table;
+
+/// A handle as it is passed in a register: an `int` of MPICH's ABI or a pointer.
+pub(crate) type Handle = usize;
+
+/// Which family of headers a program was compiled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// MPICH and what keeps to its ABI, such as Intel MPI: handles are numbers of 32 bits.
+    Mpich,
+    /// Open MPI: handles are addresses of objects.
+    OpenMpi,
+    /// The standard ABI of MPI 5: handles are pointers, those of predefined objects small numbers.
+    Standard,
+}
+
+impl Family {
+    /// The family of a loaded MPI, by what it says and has; `None` if it is none that we know.
+    fn of(object: &Object, native: &Native) -> Option<Family> {
+        let (mut major, mut minor): (c_int, c_int) = (-1, -1);
+        if let Some(version) = native.abi_get_version {
+            // SAFETY: two numbers to write to, as the function asks; it may be called at any time.
+            unsafe { version(&raw mut major, &raw mut minor) };
+        }
+        if major >= 1 {
+            return Some(Family::Standard);
+        }
+        if object.symbol(c"ompi_mpi_comm_world").is_some() {
+            return Some(Family::OpenMpi);
+        }
+        // Longer than any MPI's MPI_MAX_LIBRARY_VERSION_STRING.
+        let (mut text, mut length) = (vec![0 as c_char; 1 << 15], 0);
+        let version = native.get_library_version?;
+        // SAFETY: room for the text, and a number; it may be called at any time.
+        unsafe { version(text.as_mut_ptr(), &raw mut length) };
+        *text.last_mut()? = 0;
+        // SAFETY: the last byte is zero, so the text ends inside.
+        let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
+        let is_mpich = ["MPICH", "Intel(R) MPI", "MVAPICH"];
+        is_mpich
+            .iter()
+            .any(|name| text.contains(name))
+            .then_some(Family::Mpich)
+    }
+}
+
+/// The constants of an ABI.
+pub(crate) struct Abi {
+    pub(crate) family: Family,
+    /// The bits of a register that are the handle.
+    mask: usize,
+    pub(crate) comm_world: Handle,
+    pub(crate) comm_null: Handle,
+    pub(crate) datatype_null: Handle,
+    pub(crate) info_null: Handle,
+    pub(crate) byte: Handle,
+    /// `MPI_IN_PLACE`, an address.
+    pub(crate) in_place: usize,
+    pub(crate) comm_type_shared: c_int,
+    pub(crate) err_truncate: c_int,
+    pub(crate) err_other: c_int,
+    types: Table<Named>,
+    operators: Table<Operator>,
+}
+
+impl Abi {
+    /// The ABI of a loaded MPI; `None` if it is none that we know.
+    pub(crate) fn of(object: &Object, native: &Native) -> Option<Abi> {
+        let family = Family::of(object, native)?;
+        let number = |name: &CStr| object.shared_symbol(name).map(|address| address as usize);
+        let (types, operators) = (
+            types::table(family, object),
+            operators::table(family, object),
+        );
+        Some(match family {
+            Family::Mpich => Abi {
+                family,
+                mask: 0xffff_ffff,
+                comm_world: 0x4400_0000,
+                comm_null: 0x0400_0000,
+                datatype_null: 0x0c00_0000,
+                info_null: 0x1c00_0000,
+                byte: 0x4c00_010d,
+                in_place: usize::MAX,
+                comm_type_shared: 1,
+                err_truncate: 14,
+                err_other: 15,
+                types,
+                operators,
+            },
+            Family::OpenMpi => Abi {
+                family,
+                mask: usize::MAX,
+                comm_world: number(c"ompi_mpi_comm_world")?,
+                comm_null: number(c"ompi_mpi_comm_null")?,
+                datatype_null: number(c"ompi_mpi_datatype_null")?,
+                info_null: number(c"ompi_mpi_info_null")?,
+                byte: number(c"ompi_mpi_byte")?,
+                in_place: 1,
+                comm_type_shared: 0,
+                err_truncate: 15,
+                err_other: 16,
+                types,
+                operators,
+            },
+            Family::Standard => Abi {
+                family,
+                mask: usize::MAX,
+                comm_world: 0x101,
+                comm_null: 0x100,
+                datatype_null: 0x200,
+                info_null: 0x130,
+                byte: 0x247,
+                in_place: 1,
+                comm_type_shared: 221,
+                err_truncate: 15,
+                err_other: 16,
+                types,
+                operators,
+            },
+        })
+    }
+
+    /// A handle without what a register holds besides.
+    #[inline]
+    pub(crate) fn handle(&self, register: usize) -> Handle {
+        register & self.mask
+    }
+
+    /// The handle at a place of an array of handles.
+    ///
+    /// # Safety
+    /// The array has so many.
+    pub(crate) unsafe fn handle_at(&self, array: *const u8, index: usize) -> Handle {
+        match self.family {
+            // SAFETY: the caller's promise; handles are numbers of 32 bits.
+            Family::Mpich => unsafe { array.cast::<u32>().add(index).read() as usize },
+            // SAFETY: as above; handles are pointers.
+            Family::OpenMpi | Family::Standard => unsafe {
+                array.cast::<usize>().add(index).read()
+            },
+        }
+    }
+
+    /// What a predefined type is; `None` for derived ones.
+    #[inline]
+    pub(crate) fn named(&self, datatype: Handle) -> Option<&Named> {
+        self.types.get(datatype)
+    }
+
+    /// Which predefined operator this is; `None` for the user's own.
+    #[inline]
+    pub(crate) fn operator(&self, operator: Handle) -> Option<Operator> {
+        self.operators.get(operator).copied()
+    }
+
+    /// Whether a buffer's address says that the data is in the other one.
+    #[inline]
+    pub(crate) fn is_in_place(&self, address: *const u8) -> bool {
+        address as usize == self.in_place
+    }
+}

@@ -1,0 +1,22 @@
+//! The collectives: a call's arguments as MPI has them, served by a communicator of ours.
+
+mod moves;
+mod reduce;
+mod uneven;
+
+pub(crate) use moves::{allgather, alltoall, barrier, broadcast, gather, scatter};
+pub(crate) use reduce::{allreduce, exscan, reduce, reduce_scatter, reduce_scatter_block, scan};
+pub(crate) use uneven::{Lists, Types, allgatherv, alltoallv, gatherv, scatterv};
+
+use crate::takeover::Unserved;
+
+/// What serving a call gives: the number of bytes that this rank had.
+pub(crate) type Served = Result<usize, Unserved>;
+
+/// A buffer as MPI describes it: its address, the number of elements and their type.
+#[derive(Clone, Copy)]
+pub(crate) struct Given {
+    pub(crate) start: *const u8,
+    pub(crate) count: i64,
+    pub(crate) datatype: usize,
+}

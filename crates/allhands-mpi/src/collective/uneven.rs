@@ -1,0 +1,147 @@
+//! Collectives that move blocks of their own lengths, as bytes.
+
+use super::{Given, Served};
+use crate::abi::Handle;
+use crate::buffer::{Datatype, Landing, Numbers, Part, packed, read};
+use crate::takeover::{Here, Reason, Unserved};
+use allhands::operation;
+use std::borrow::Cow;
+use std::ffi::c_int;
+
+/// The type of every block, or the list of their types.
+#[derive(Clone, Copy)]
+pub(crate) enum Types {
+    /// One for all; displacements count its extents.
+    One(Handle),
+    /// A list of handles; displacements count bytes.
+    Each(*const u8),
+}
+
+/// A buffer of blocks as MPI describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Lists {
+    pub(crate) start: *const u8,
+    pub(crate) counts: Numbers,
+    pub(crate) displacements: Numbers,
+    pub(crate) types: Types,
+}
+
+impl Lists {
+    /// The block of one rank.
+    fn block(&self, here: &Here<'_>, rank: usize) -> Result<Part, Unserved> {
+        let (count, displacement) = (self.counts.at(rank)?, self.displacements.at(rank)?);
+        match self.types {
+            Types::One(datatype) => {
+                let datatype = Datatype::of(here, datatype)?;
+                let distance = datatype.extent.wrapping_mul(displacement as isize);
+                Part::new(self.start.wrapping_offset(distance), count, datatype)
+            }
+            Types::Each(list) if !list.is_null() => {
+                // SAFETY: the user hands in a list of as many handles as there are ranks.
+                let handle = unsafe { here.abi.handle_at(list, rank) };
+                let start = self.start.wrapping_offset(displacement as isize);
+                Part::new(start, count, Datatype::of(here, handle)?)
+            }
+            Types::Each(_) => Err(Unserved::Pass(Reason::Arguments)),
+        }
+    }
+
+    /// The blocks of all ranks.
+    fn blocks(&self, here: &Here<'_>) -> Result<Vec<Part>, Unserved> {
+        (0..here.size).map(|rank| self.block(here, rank)).collect()
+    }
+}
+
+/// The lengths of blocks in bytes.
+fn lengths(parts: &[Part]) -> Vec<usize> {
+    parts.iter().map(Part::bytes).collect()
+}
+
+/// `MPI_Gatherv`. As the root alone knows whether it gathers in place, its own block is then copied.
+pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int) -> Served {
+    let is_root = here.is_root(root)?;
+    let input: Cow<'_, [u8]> = if is_root && here.abi.is_in_place(send.start) {
+        Cow::Owned(packed(here, &[receive.block(here, here.rank)?])?)
+    } else {
+        read(here, &[send.part(here)?])?
+    };
+    let parts = if is_root {
+        receive.blocks(here)?
+    } else {
+        Vec::new()
+    };
+    let mut landing = Landing::of(here, &parts)?;
+    let counts = lengths(&parts);
+    here.run(operation::gather_v(
+        &input,
+        landing.bytes(),
+        &counts,
+        root as usize,
+    ))?;
+    landing.deliver(here, &parts)?;
+    Ok(input.len())
+}
+
+/// `MPI_Scatterv`. As the root alone knows whether it scatters in place, its own block then goes nowhere.
+pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int) -> Served {
+    let is_root = here.is_root(root)?;
+    let blocks = if is_root {
+        send.blocks(here)?
+    } else {
+        Vec::new()
+    };
+    let (input, counts) = (read(here, &blocks)?, lengths(&blocks));
+    let own = if is_root && here.abi.is_in_place(receive.start) {
+        None
+    } else {
+        Some(receive.part(here)?)
+    };
+    let parts = own.as_slice();
+    let mut landing = match own {
+        Some(_) => Landing::of(here, parts)?,
+        None => Landing::Staged(vec![0; counts[here.rank]]),
+    };
+    here.run(operation::scatter_v(
+        &input,
+        &counts,
+        landing.bytes(),
+        root as usize,
+    ))?;
+    let bytes = landing.bytes().len();
+    landing.deliver(here, parts)?;
+    Ok(bytes)
+}
+
+/// `MPI_Allgatherv`.
+pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served {
+    let parts = receive.blocks(here)?;
+    let input: Cow<'_, [u8]> = if here.abi.is_in_place(send.start) {
+        Cow::Owned(packed(here, &parts[here.rank..=here.rank])?)
+    } else {
+        read(here, &[send.part(here)?])?
+    };
+    let mut landing = Landing::of(here, &parts)?;
+    here.run(operation::allgather_v(
+        &input,
+        landing.bytes(),
+        &lengths(&parts),
+    ))?;
+    landing.deliver(here, &parts)?;
+    Ok(input.len())
+}
+
+/// `MPI_Alltoallv` and `MPI_Alltoallw`; in place the blocks that come replace those that go.
+pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served {
+    let incoming = receive.blocks(here)?;
+    let (input, outgoing): (Cow<'_, [u8]>, _) = if here.abi.is_in_place(send.start) {
+        (Cow::Owned(packed(here, &incoming)?), lengths(&incoming))
+    } else {
+        let blocks = send.blocks(here)?;
+        (read(here, &blocks)?, lengths(&blocks))
+    };
+    let mut landing = Landing::of(here, &incoming)?;
+    let (output, counts) = (landing.bytes(), lengths(&incoming));
+    here.run(operation::all_to_all_v(&input, &outgoing, output, &counts))?;
+    landing.deliver(here, &incoming)?;
+    Ok(input.len())
+}

@@ -1,0 +1,112 @@
+//! The library's own state: the MPI that it found, what it was told, and what its ranks have agreed on.
+
+use crate::abi::{Abi, Handle};
+use crate::native::{Native, Object};
+use crate::node::Node;
+use crate::report::Report;
+use crate::settings::Settings;
+use crate::state::States;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::sync::{OnceLock, RwLock};
+
+/// An error for calls where no MPI is loaded at all; classes differ, but zero is success in each.
+pub(crate) const NO_MPI: c_int = 16;
+
+/// Everything that this library knows.
+pub(crate) struct Library {
+    pub(crate) native: Native,
+    /// `None`: an MPI that we do not know; then all calls pass through.
+    pub(crate) abi: Option<Abi>,
+    /// The ranks on this node, once they have been brought together.
+    pub(crate) node: RwLock<Option<Node>>,
+    pub(crate) settings: OnceLock<Settings>,
+    pub(crate) states: States,
+    pub(crate) report: Report,
+}
+
+impl Library {
+    /// The one of this process; `None` while no MPI is loaded.
+    #[inline]
+    pub(crate) fn get() -> Option<&'static Library> {
+        static LIBRARY: OnceLock<Library> = OnceLock::new();
+        match LIBRARY.get() {
+            Some(library) => Some(library),
+            None => {
+                let object = Object::find()?;
+                let native = Native::of(&object)?;
+                let abi = Abi::of(&object, &native);
+                Some(LIBRARY.get_or_init(|| Library {
+                    native,
+                    abi,
+                    node: RwLock::new(None),
+                    settings: OnceLock::new(),
+                    states: States::default(),
+                    report: Report::default(),
+                }))
+            }
+        }
+    }
+
+    /// What was told; until ranks have agreed, nothing was.
+    pub(crate) fn settings(&self) -> &Settings {
+        static NOTHING: Settings = Settings::NOTHING;
+        self.settings.get().unwrap_or(&NOTHING)
+    }
+
+    /// The number of ranks of a communicator; `None` if the MPI says that it is none.
+    pub(crate) fn size(&self, comm: Handle) -> Option<usize> {
+        self.number(self.native.comm_size, comm)
+    }
+
+    /// This process's rank in a communicator.
+    pub(crate) fn rank(&self, comm: Handle) -> Option<usize> {
+        self.number(self.native.comm_rank, comm)
+    }
+
+    /// Whether a communicator is between two groups.
+    pub(crate) fn is_inter(&self, comm: Handle) -> Option<bool> {
+        self.number(self.native.comm_test_inter, comm)
+            .map(|n| n != 0)
+    }
+
+    fn number(
+        &self,
+        ask: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+        comm: Handle,
+    ) -> Option<usize> {
+        let mut number = 0;
+        // SAFETY: asks about a communicator that a caller of MPI handed in, with a number to write to.
+        let error = unsafe { ask(comm, &raw mut number) };
+        usize::try_from(number).ok().filter(|_| error == 0)
+    }
+}
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside of a call that we have seen already: then the MPI calls itself.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    INSIDE.get()
+}
+
+/// Says that this thread is inside of a call, until it is dropped.
+pub(crate) struct Inside;
+
+impl Inside {
+    /// Goes inside.
+    #[inline]
+    pub(crate) fn enter() -> Inside {
+        INSIDE.set(true);
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}

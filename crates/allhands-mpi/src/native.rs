@@ -1,0 +1,209 @@
+//! The native MPI: the object that the process has loaded, and its functions, which are looked up there and never linked.
+
+use crate::abi::Handle;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// A shared object that the process has loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    handle: *mut c_void,
+}
+
+// SAFETY: a handle of the dynamic linker, which may be used from any thread and is never given back.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+/// The function by which an MPI is known.
+const MARK: &CStr = c"PMPI_Comm_size";
+
+impl Object {
+    /// The MPI that the process has loaded, wherever it is in the linker's scopes.
+    ///
+    /// A program that is linked with an MPI has it in the global scope; Python's is in a local one.
+    pub(crate) fn find() -> Option<Object> {
+        // SAFETY: looks up a name behind this object; nothing is called.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, MARK.as_ptr()) };
+        if !next.is_null() {
+            return Object::open(&home(next)?);
+        }
+        loaded().iter().find_map(|name| {
+            let object = Object::open(name)?;
+            // An object's lookup goes on among those that it needs.
+            let found = object.symbol(MARK)?;
+            Object::open(&home(found)?)
+        })
+    }
+
+    /// The loaded object with this file name.
+    fn open(name: &CStr) -> Option<Object> {
+        // SAFETY: with NOLOAD nothing is loaded, so no code runs.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        (!handle.is_null()).then_some(Object { handle })
+    }
+
+    /// The address of a name in this object.
+    pub(crate) fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is open; nothing is called.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+
+    /// The address of a variable as the program sees it: a program may have a copy, and then that is the one.
+    pub(crate) fn shared_symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: looks up a name; nothing is called.
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        if address.is_null() {
+            self.symbol(name)
+        } else {
+            Some(address)
+        }
+    }
+}
+
+/// The file name of the object that an address is in.
+fn home(address: *const c_void) -> Option<CString> {
+    // SAFETY: all fields are addresses, for which zero is a value.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: fills the record.
+    let found = unsafe { libc::dladdr(address, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the linker's name of an object that stays loaded ends with a zero.
+    Some(unsafe { CStr::from_ptr(info.dli_fname) }.to_owned())
+}
+
+/// The file names of all loaded objects.
+fn loaded() -> Vec<CString> {
+    unsafe extern "C" fn note(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        names: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker hands in a record, and the list that was handed to it below.
+        let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
+        if !info.dlpi_name.is_null() {
+            // SAFETY: ends with a zero.
+            let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+            if !name.is_empty() {
+                names.push(name.to_owned());
+            }
+        }
+        0
+    }
+    let mut names = Vec::new();
+    // SAFETY: `note` takes what it is handed for what it is.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut names).cast()) };
+    names
+}
+
+type CopyFunction =
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// Declares the functions that every MPI has, and those that only some have.
+macro_rules! natives {
+    (
+        every { $($name:ident $symbol:literal ($($type:ty),*);)* }
+        some { $($rare:ident $rare_symbol:literal ($($rare_type:ty),*);)* }
+    ) => {
+        /// The functions of a loaded MPI.
+        pub(crate) struct Native {
+            $(pub(crate) $name: unsafe extern "C" fn($($type),*) -> c_int,)*
+            $(pub(crate) $rare: Option<unsafe extern "C" fn($($rare_type),*) -> c_int>,)*
+        }
+
+        impl Native {
+            /// Looks all of them up; `None` if one is missing that every MPI has.
+            pub(crate) fn of(object: &Object) -> Option<Native> {
+                Some(Native {
+                    $($name: {
+                        let address = object.symbol($symbol)?;
+                        // SAFETY: the standard says what a function of this name takes; handles are passed as words, of
+                        // which the callee takes what it needs.
+                        unsafe { std::mem::transmute::<
+                            *mut c_void,
+                            unsafe extern "C" fn($($type),*) -> c_int,
+                        >(address) }
+                    },)*
+                    $($rare: object.symbol($rare_symbol).map(|address| {
+                        // SAFETY: as above.
+                        unsafe { std::mem::transmute::<
+                            *mut c_void,
+                            unsafe extern "C" fn($($rare_type),*) -> c_int,
+                        >(address) }
+                    }),)*
+                })
+            }
+        }
+    };
+}
+
+type In = *const u8;
+type Out = *mut u8;
+type Ints = *const c_int;
+type Longs = *const i64;
+type Handles = *const u8;
+
+natives! {
+    every {
+        init c"PMPI_Init" (*mut c_int, *mut c_void);
+        init_thread c"PMPI_Init_thread" (*mut c_int, *mut c_void, c_int, *mut c_int);
+        finalize c"PMPI_Finalize" ();
+        initialized c"PMPI_Initialized" (*mut c_int);
+        finalized c"PMPI_Finalized" (*mut c_int);
+        comm_size c"PMPI_Comm_size" (Handle, *mut c_int);
+        comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
+        comm_remote_size c"PMPI_Comm_remote_size" (Handle, *mut c_int);
+        comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        comm_split_type c"PMPI_Comm_split_type" (Handle, c_int, c_int, Handle, *mut Handle);
+        comm_free c"PMPI_Comm_free" (*mut Handle);
+        comm_create_keyval c"PMPI_Comm_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
+        comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
+        comm_set_attr c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
+        comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
+        type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
+        type_get_extent_x c"PMPI_Type_get_extent_x" (Handle, *mut i64, *mut i64);
+        pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
+        unpack c"PMPI_Unpack" (In, c_int, *mut c_int, Out, c_int, Handle, Handle);
+        iprobe c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, *mut u8);
+        barrier c"PMPI_Barrier" (Handle);
+        bcast c"PMPI_Bcast" (Out, c_int, Handle, c_int, Handle);
+        gather c"PMPI_Gather" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle);
+        gatherv c"PMPI_Gatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, c_int, Handle);
+        scatter c"PMPI_Scatter" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle);
+        scatterv c"PMPI_Scatterv" (In, Ints, Ints, Handle, Out, c_int, Handle, c_int, Handle);
+        allgather c"PMPI_Allgather" (In, c_int, Handle, Out, c_int, Handle, Handle);
+        allgatherv c"PMPI_Allgatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, Handle);
+        alltoall c"PMPI_Alltoall" (In, c_int, Handle, Out, c_int, Handle, Handle);
+        alltoallv c"PMPI_Alltoallv" (In, Ints, Ints, Handle, Out, Ints, Ints, Handle, Handle);
+        alltoallw c"PMPI_Alltoallw" (In, Ints, Ints, Handles, Out, Ints, Ints, Handles, Handle);
+        reduce c"PMPI_Reduce" (In, Out, c_int, Handle, Handle, c_int, Handle);
+        allreduce c"PMPI_Allreduce" (In, Out, c_int, Handle, Handle, Handle);
+        reduce_scatter c"PMPI_Reduce_scatter" (In, Out, Ints, Handle, Handle, Handle);
+        reduce_scatter_block c"PMPI_Reduce_scatter_block" (In, Out, c_int, Handle, Handle, Handle);
+        scan c"PMPI_Scan" (In, Out, c_int, Handle, Handle, Handle);
+        exscan c"PMPI_Exscan" (In, Out, c_int, Handle, Handle, Handle);
+    }
+    some {
+        abi_get_version c"PMPI_Abi_get_version" (*mut c_int, *mut c_int);
+        get_library_version c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
+        bcast_c c"PMPI_Bcast_c" (Out, i64, Handle, c_int, Handle);
+        gather_c c"PMPI_Gather_c" (In, i64, Handle, Out, i64, Handle, c_int, Handle);
+        gatherv_c c"PMPI_Gatherv_c" (In, i64, Handle, Out, Longs, Longs, Handle, c_int, Handle);
+        scatter_c c"PMPI_Scatter_c" (In, i64, Handle, Out, i64, Handle, c_int, Handle);
+        scatterv_c c"PMPI_Scatterv_c" (In, Longs, Longs, Handle, Out, i64, Handle, c_int, Handle);
+        allgather_c c"PMPI_Allgather_c" (In, i64, Handle, Out, i64, Handle, Handle);
+        allgatherv_c c"PMPI_Allgatherv_c" (In, i64, Handle, Out, Longs, Longs, Handle, Handle);
+        alltoall_c c"PMPI_Alltoall_c" (In, i64, Handle, Out, i64, Handle, Handle);
+        alltoallv_c c"PMPI_Alltoallv_c" (In, Longs, Longs, Handle, Out, Longs, Longs, Handle, Handle);
+        alltoallw_c c"PMPI_Alltoallw_c" (In, Longs, Longs, Handles, Out, Longs, Longs, Handles, Handle);
+        reduce_c c"PMPI_Reduce_c" (In, Out, i64, Handle, Handle, c_int, Handle);
+        allreduce_c c"PMPI_Allreduce_c" (In, Out, i64, Handle, Handle, Handle);
+        reduce_scatter_c c"PMPI_Reduce_scatter_c" (In, Out, Longs, Handle, Handle, Handle);
+        reduce_scatter_block_c c"PMPI_Reduce_scatter_block_c" (In, Out, i64, Handle, Handle, Handle);
+        scan_c c"PMPI_Scan_c" (In, Out, i64, Handle, Handle, Handle);
+        exscan_c c"PMPI_Exscan_c" (In, Out, i64, Handle, Handle, Handle);
+    }
+}

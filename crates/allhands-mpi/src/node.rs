@@ -1,0 +1,263 @@
+//! The node: bringing together the ranks of a world that share a machine.
+//!
+//! It happens once, where all ranks of `MPI_COMM_WORLD` make a call: in `MPI_Init`, or in the first collective on it. The
+//! first rank of each machine makes a segment of memory and tells the others where it is. Each step that can fail is
+//! followed by a native collective in which the ranks tell one another whether it did, so either all share a segment
+//! or none does.
+
+use crate::abi::{Abi, Handle};
+use crate::library::{Inside, Library};
+use crate::settings::Settings;
+use allhands::launch::{Launcher, Place, Roll, Segment};
+use allhands::{Communicator, Policy};
+use std::ffi::c_int;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
+
+/// The ranks of this world that share the machine.
+pub(crate) struct Node {
+    /// All of them; communicators are made of this one.
+    pub(crate) comm: Mutex<Communicator>,
+    /// What tells their segment from those of other worlds and machines; never 0.
+    pub(crate) id: u64,
+    /// This process's rank among them.
+    pub(crate) rank: u32,
+}
+
+/// What each rank tells the others of its machine.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Card {
+    /// The cpus that it may use, a bit each.
+    cpus: [u64; 16],
+}
+
+/// Where the first rank's segment is.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Whereabouts {
+    is_there: u64,
+    pid: u64,
+    descriptor: u64,
+    inode: u64,
+}
+
+/// Calls of the native MPI while ranks come together, each of which may say that it failed.
+struct Native<'a> {
+    library: &'a Library,
+    abi: &'a Abi,
+}
+
+impl Native<'_> {
+    /// Gives every rank of a communicator what its rank 0 has.
+    fn tell<T: Copy>(&self, value: &mut [T], comm: Handle) -> Option<()> {
+        let bytes = c_int::try_from(size_of_val(value)).ok()?;
+        let start = value.as_mut_ptr().cast();
+        // SAFETY: so many bytes to read or write, of plain numbers, as all callers' are.
+        let error = unsafe { (self.library.native.bcast)(start, bytes, self.abi.byte, 0, comm) };
+        (error == 0).then_some(())
+    }
+
+    /// What every rank of a communicator has, by rank.
+    fn collect<T: Copy>(&self, value: T, size: usize, comm: Handle) -> Option<Vec<T>> {
+        let bytes = size_of::<T>() as c_int;
+        let (mut all, byte) = (vec![value; size], self.abi.byte);
+        let (own, room) = ((&raw const value).cast(), all.as_mut_ptr().cast());
+        // SAFETY: so many bytes of each rank to read, and room for those of all; plain numbers, as all callers' are.
+        let error =
+            unsafe { (self.library.native.allgather)(own, bytes, byte, room, bytes, byte, comm) };
+        (error == 0).then_some(all)
+    }
+
+    /// Whether all ranks of a communicator say yes.
+    fn all(&self, yes: bool, size: usize, comm: Handle) -> Option<bool> {
+        let answers = self.collect(u8::from(yes), size, comm)?;
+        Some(answers.iter().all(|answer| *answer == 1))
+    }
+}
+
+/// Brings the ranks of the world together, unless that has happened; every rank of the world calls this.
+pub(crate) fn gather(library: &Library) {
+    let Some(abi) = &library.abi else { return };
+    if library.settings.get().is_some() {
+        return;
+    }
+    let _inside = Inside::enter();
+    let native = Native { library, abi };
+    let settings = agree_on_settings(&native).unwrap_or_default();
+    let is_first = library.rank(abi.comm_world) == Some(0);
+    if is_first {
+        for mistake in &settings.mistakes {
+            eprintln!("allhands: {mistake}");
+        }
+    }
+    let node = if settings.is_off {
+        None
+    } else {
+        share(&native, &settings)
+    };
+    *library.node.write().unwrap_or_else(PoisonError::into_inner) = node;
+    // Whoever was first with it: the ranks of a world call this once, in whatever thread.
+    let _ = library.settings.set(settings);
+}
+
+/// What rank 0 of the world has in its environment.
+fn agree_on_settings(native: &Native<'_>) -> Option<Settings> {
+    let world = native.abi.comm_world;
+    let mut text = Settings::text().into_bytes();
+    let mut length = [text.len() as u64];
+    native.tell(&mut length, world)?;
+    text.resize(length[0] as usize, 0);
+    // The address of no bytes at all may be MPI_IN_PLACE.
+    if !text.is_empty() {
+        native.tell(&mut text, world)?;
+    }
+    Some(Settings::parse(&String::from_utf8_lossy(&text)))
+}
+
+/// The ranks on this machine, if there are several and all of them can share memory.
+fn share(native: &Native<'_>, settings: &Settings) -> Option<Node> {
+    let (abi, functions) = (native.abi, &native.library.native);
+    let mut comm = abi.comm_null;
+    // SAFETY: a communicator, and room for another handle.
+    let error = unsafe {
+        let kind = abi.comm_type_shared;
+        (functions.comm_split_type)(abi.comm_world, kind, 0, abi.info_null, &raw mut comm)
+    };
+    let comm_handle = abi.handle(comm);
+    if error != 0 || comm_handle == abi.comm_null {
+        return None;
+    }
+    let node = share_among(native, settings, comm_handle);
+    // SAFETY: made above. That it cannot be freed would harm nobody.
+    unsafe { (functions.comm_free)(&raw mut comm) };
+    node
+}
+
+/// The same, among the ranks of a communicator that all are on this machine.
+fn share_among(native: &Native<'_>, settings: &Settings, comm: Handle) -> Option<Node> {
+    let (size, rank) = (native.library.size(comm)?, native.library.rank(comm)?);
+    if size < 2 || size > allhands::launch::MAX_RANKS as usize {
+        return None;
+    }
+    let cards = native.collect(Card { cpus: own_cpus() }, size, comm)?;
+    let cpus = (0..16).map(|word| cards.iter().fold(0, |all, card| all | card.cpus[word]));
+    let cpus = cpus.map(u64::count_ones).sum::<u32>() as usize;
+    let made = if rank == 0 { make(size as u32) } else { None };
+    let mut place = made
+        .as_ref()
+        .map_or(Whereabouts::default(), |(_, place)| *place);
+    native.tell(std::slice::from_mut(&mut place), comm)?;
+    if place.is_there == 0 {
+        return None;
+    }
+    let segment = match made {
+        Some((segment, _)) => Some(segment),
+        None => open(&place),
+    };
+    let joined = segment.and_then(|segment| {
+        let place = Place {
+            rank: rank as u32,
+            ranks: size as u32,
+            segment,
+            launcher: Launcher::Library,
+            nodes: None,
+            cpus,
+        };
+        Communicator::join(&place).ok()
+    });
+    // A rank that could join while another could not leaves again, in order, when this is dropped.
+    if !native.all(joined.is_some(), size, comm)? {
+        return None;
+    }
+    let joined = joined?;
+    let ready = prepare(&joined, settings);
+    if !native.all(ready.is_some(), size, comm)? {
+        return None;
+    }
+    let id = place.inode ^ place.pid.rotate_left(40) ^ place.descriptor.rotate_left(56);
+    Some(Node {
+        comm: Mutex::new(joined),
+        id: (id ^ boot()).max(1),
+        rank: rank as u32,
+    })
+}
+
+/// The segment of the first rank, and where it is.
+fn make(ranks: u32) -> Option<(Segment, Whereabouts)> {
+    let segment = Segment::create().ok()?;
+    Roll::begin(segment, ranks).ok()?;
+    let whereabouts = Whereabouts {
+        is_there: 1,
+        pid: u64::from(std::process::id()),
+        descriptor: segment.fd().as_raw_fd() as u64,
+        inode: segment.inode().ok()?,
+    };
+    Some((segment, whereabouts))
+}
+
+fn open(place: &Whereabouts) -> Option<Segment> {
+    Segment::of_process(place.pid as u32, place.descriptor as i32, place.inode).ok()
+}
+
+/// Sets who chooses algorithms, and what is not to be neglected while a rank waits.
+fn prepare(comm: &Communicator, settings: &Settings) -> Option<()> {
+    comm.set_while_waiting(Some(poll));
+    comm.agree().ok()?;
+    if let Some(policy) = &settings.policy {
+        comm.set_policy(Policy::parse(policy));
+    }
+    Some(())
+}
+
+/// Lets the native MPI take its own messages further.
+fn poll() {
+    let Some(library) = Library::get() else {
+        return;
+    };
+    let Some(abi) = &library.abi else { return };
+    let mut flag = 0;
+    // More than any MPI's status, and aligned for it; nothing is asked of it.
+    let mut status = [0u64; 32];
+    // SAFETY: looks for a message of rank 0 of the world without taking it; the MPI is initialised, as this is called
+    // in its calls alone. That it fails is no matter of the call that waits.
+    unsafe {
+        let status = status.as_mut_ptr().cast();
+        (library.native.iprobe)(0, 0, abi.comm_world, &raw mut flag, status);
+    }
+}
+
+/// The cpus that this process may use.
+fn own_cpus() -> [u64; 16] {
+    let mut cpus = [0; 16];
+    // SAFETY: room for so many bytes, which the call fills as far as there are cpus.
+    unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), cpus.as_mut_ptr().cast()) };
+    cpus
+}
+
+/// A number of this machine since it was started.
+fn boot() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// What is left to do before the native MPI is finalized: the report, and giving back what ranks share.
+pub(crate) fn part(library: &Library) {
+    let (mut is_begun, mut is_over) = (0, 0);
+    // SAFETY: two numbers to write to; both may be asked at any time.
+    unsafe {
+        (library.native.initialized)(&raw mut is_begun);
+        (library.native.finalized)(&raw mut is_over);
+    }
+    if is_begun == 0 || is_over != 0 {
+        return;
+    }
+    let world = library.abi.as_ref().map(|abi| abi.comm_world);
+    library
+        .report
+        .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
+    library.states.forget_all(library);
+    *library.node.write().unwrap_or_else(PoisonError::into_inner) = None;
+}

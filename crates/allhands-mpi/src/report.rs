@@ -1,0 +1,206 @@
+//! The report: how many calls were taken over and how many passed through, and why.
+
+use crate::settings::REPORT;
+use crate::takeover::{Call, Reason};
+use std::fmt::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Classes of sizes: no bytes, and for each power of two from 8 bytes to beyond a gigabyte what is no longer.
+const SIZES: usize = 30;
+const CALLS: usize = Call::ALL.len();
+const REASONS: usize = Reason::ALL.len();
+
+#[derive(Default)]
+struct Count {
+    calls: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&self, since: Option<Instant>) {
+        // Otherwise nobody wants to know.
+        if let Some(since) = since {
+            let time = since.elapsed().as_nanos() as u64;
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            self.nanoseconds.fetch_add(time, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Calls that went one way.
+struct Row {
+    call: Call,
+    way: Way,
+    calls: u64,
+    seconds: f64,
+}
+
+/// Which way a call went.
+enum Way {
+    /// It was served here, and had at most so many bytes.
+    Taken(u64),
+    /// The native MPI served it.
+    Passed(Reason),
+}
+
+/// What is counted in this process.
+#[derive(Default)]
+pub(crate) struct Report {
+    taken: [[Count; SIZES]; CALLS],
+    passed: [[Count; REASONS]; CALLS],
+    file: OnceLock<Option<String>>,
+}
+
+/// The class of so many bytes.
+fn class(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        _ => (bytes.max(8).next_power_of_two().ilog2() as usize - 2).min(SIZES - 1),
+    }
+}
+
+/// The most bytes of a class.
+fn most(class: usize) -> u64 {
+    if class == 0 { 0 } else { 1 << (class + 2) }
+}
+
+impl Report {
+    /// When a call begins, if anybody wants to know.
+    #[inline]
+    pub(crate) fn begin(&self) -> Option<Instant> {
+        let file = self
+            .file
+            .get_or_init(|| std::env::var(REPORT).ok().filter(|f| !f.is_empty()));
+        file.is_some().then(Instant::now)
+    }
+
+    /// Counts a call that was taken over, of so many bytes.
+    #[inline]
+    pub(crate) fn taken(&self, call: Call, bytes: usize, since: Option<Instant>) {
+        self.taken[call as usize][class(bytes)].add(since);
+    }
+
+    /// Counts a call that passed through.
+    #[inline]
+    pub(crate) fn passed(&self, call: Call, reason: Reason, since: Option<Instant>) {
+        self.passed[call as usize][reason as usize].add(since);
+    }
+
+    /// Writes the report, if one is wanted: of each rank if its file's name has a `%r`, otherwise of rank 0.
+    pub(crate) fn write(&self, rank: usize) {
+        let Some(Some(file)) = self.file.get() else {
+            return;
+        };
+        if rank != 0 && !file.contains("%r") {
+            return;
+        }
+        if file == "-" {
+            eprint!("{}", self.summary());
+            return;
+        }
+        let path = file.replace("%r", &rank.to_string());
+        if let Err(error) = std::fs::write(&path, self.json()) {
+            eprintln!("allhands: the report cannot be written to {path}: {error}");
+        }
+    }
+
+    /// What was counted, a row for each way in which a call went.
+    fn rows(&self) -> Vec<Row> {
+        let read = |count: &Count| {
+            let calls = count.calls.load(Ordering::Relaxed);
+            let time = count.nanoseconds.load(Ordering::Relaxed);
+            (calls > 0).then_some((calls, time as f64 * 1e-9))
+        };
+        let mut rows = Vec::new();
+        for call in Call::ALL {
+            for (class, count) in self.taken[call as usize].iter().enumerate() {
+                if let Some((calls, time)) = read(count) {
+                    let way = Way::Taken(most(class));
+                    rows.push(Row {
+                        call,
+                        way,
+                        calls,
+                        seconds: time,
+                    });
+                }
+            }
+            for reason in Reason::ALL {
+                if let Some((calls, time)) = read(&self.passed[call as usize][reason as usize]) {
+                    let way = Way::Passed(reason);
+                    rows.push(Row {
+                        call,
+                        way,
+                        calls,
+                        seconds: time,
+                    });
+                }
+            }
+        }
+        rows
+    }
+
+    fn json(&self) -> String {
+        let line = |row: Row| {
+            let (taken, passed, reason, class) = match row.way {
+                Way::Taken(most) => (row.calls, 0, "null".into(), most.to_string()),
+                Way::Passed(reason) => (
+                    0,
+                    row.calls,
+                    format!("\"{}\"", reason.name()),
+                    "null".into(),
+                ),
+            };
+            format!(
+                "{{\"call\": \"{}\", \"taken_over\": {taken}, \"passed_through\": {passed}, \
+                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}}}",
+                row.call.name(),
+                row.seconds
+            )
+        };
+        let lines: Vec<String> = self.rows().into_iter().map(line).collect();
+        format!("[\n{}\n]\n", lines.join(",\n"))
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::from("allhands: calls on rank 0\n");
+        for row in self.rows() {
+            let what = match row.way {
+                Way::Taken(most) => format!("taken over, to {most} bytes"),
+                Way::Passed(reason) => format!("passed through: {}", reason.name()),
+            };
+            let (call, calls, seconds) = (row.call.name(), row.calls, row.seconds);
+            let done = writeln!(text, "  {call:<24}{calls:>10}  {seconds:>10.6} s  {what}");
+            debug_assert!(done.is_ok(), "writing to a string does not fail");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fall_into_classes() {
+        for (bytes, is_at_most) in [(0, 0), (1, 8), (8, 8), (9, 16), (1024, 1024), (1025, 2048)] {
+            assert_eq!(most(class(bytes)), is_at_most);
+        }
+        assert_eq!(class(usize::MAX / 4), SIZES - 1);
+    }
+
+    #[test]
+    fn what_is_counted_is_written() {
+        let report = Report::default();
+        report.taken(Call::Bcast, 100, Some(Instant::now()));
+        report.passed(Call::Bcast, Reason::OneRank, Some(Instant::now()));
+        report.passed(Call::Scan, Reason::OneRank, None);
+        let json = report.json();
+        assert!(json.contains("\"taken_over\": 1"), "{json}");
+        assert!(json.contains("\"size_class\": 128"), "{json}");
+        assert!(json.contains("\"reason\": \"one rank\""), "{json}");
+        assert!(!json.contains("MPI_Scan"), "{json}");
+    }
+}

@@ -1,0 +1,272 @@
+//! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
+
+use crate::abi::{Abi, Handle, Number};
+use crate::buffer::Part;
+use crate::library::{Inside, Library, NO_MPI, is_inside};
+use crate::settings::Said;
+use crate::state::{Shared, State};
+use crate::verify::{Witness, verify};
+use allhands::transport::TransportError;
+use allhands::{Communicator, Error, Operation};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::PoisonError;
+
+/// Declares the calls and the reasons with their names.
+macro_rules! named {
+    ($(#[$doc:meta])* $kind:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $kind { $($(#[$variant_doc])* $variant,)* }
+
+        impl $kind {
+            pub(crate) const ALL: [$kind; [$($name),*].len()] = [$($kind::$variant),*];
+
+            /// The name in reports.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $($kind::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+named! {
+    /// A call that can be taken over, whether its counts are of the small or the large kind.
+    Call {
+        Barrier "MPI_Barrier",
+        Bcast "MPI_Bcast",
+        Gather "MPI_Gather",
+        Gatherv "MPI_Gatherv",
+        Scatter "MPI_Scatter",
+        Scatterv "MPI_Scatterv",
+        Allgather "MPI_Allgather",
+        Allgatherv "MPI_Allgatherv",
+        Alltoall "MPI_Alltoall",
+        Alltoallv "MPI_Alltoallv",
+        Alltoallw "MPI_Alltoallw",
+        Reduce "MPI_Reduce",
+        Allreduce "MPI_Allreduce",
+        ReduceScatter "MPI_Reduce_scatter",
+        ReduceScatterBlock "MPI_Reduce_scatter_block",
+        Scan "MPI_Scan",
+        Exscan "MPI_Exscan",
+    }
+}
+
+impl Call {
+    /// The variable of the environment that speaks of this call.
+    pub(crate) fn variable(self) -> String {
+        self.name().replace("MPI_", "ALLHANDS_").to_uppercase()
+    }
+}
+
+named! {
+    /// Why a call passes through. All but the last two are the same on every rank of a communicator.
+    Reason {
+        /// The environment says so.
+        Off "off",
+        /// The communicator has one rank.
+        OneRank "one rank",
+        /// Ranks are on several nodes, or of several worlds.
+        SeveralNodes "several nodes",
+        /// The ranks of a node do not share memory.
+        NoNode "no shared memory",
+        Intercommunicator "intercommunicator",
+        UserOperator "user operator",
+        /// No kernel combines this type with this operator.
+        NoKernel "no kernel for the type and operator",
+        /// The algorithm that was asked for does not serve this call.
+        NoAlgorithm "the algorithm does not serve this call",
+        /// The arguments are wrong, and the native MPI says how.
+        Arguments "arguments",
+        /// The MPI calls itself, or nothing is known of it.
+        Inside "inside of MPI",
+    }
+}
+
+/// What keeps a call from being served.
+pub(crate) enum Unserved {
+    /// It passes through.
+    Pass(Reason),
+    /// The native MPI said that something is wrong.
+    Native(c_int),
+    /// An element of a derived type is too long to be packed.
+    LongElement(usize),
+    /// The native MPI has another result: this rank, and the byte of its result.
+    Differs(usize, usize),
+    /// It failed here.
+    Failed(Error),
+}
+
+impl From<Error> for Unserved {
+    fn from(error: Error) -> Unserved {
+        match error {
+            // The same on every rank, before anything was sent.
+            Error::NoSuchAlgorithm { .. }
+            | Error::Parameters { .. }
+            | Error::Unsuitable { .. }
+            | Error::Choice(_) => Unserved::Pass(Reason::NoAlgorithm),
+            error => Unserved::Failed(error),
+        }
+    }
+}
+
+/// A call that is being served: where, and on what.
+pub(crate) struct Here<'a> {
+    pub(crate) library: &'a Library,
+    pub(crate) abi: &'a Abi,
+    /// The communicator's handle.
+    pub(crate) handle: Handle,
+    pub(crate) comm: &'a Communicator,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    algorithm: Option<&'a str>,
+    /// Whether the result is to be compared with the native one.
+    verify: bool,
+    /// What the call was about to write.
+    witness: RefCell<Option<Witness>>,
+}
+
+impl Here<'_> {
+    /// Runs an operation, with the algorithm that was asked for if one was.
+    #[inline]
+    pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
+        match self.algorithm {
+            None => self.comm.run(operation)?,
+            Some(name) => self.comm.run(operation.algorithm(name))?,
+        }
+        Ok(())
+    }
+
+    /// Looks at what is about to be written, if the result is to be verified; once a call.
+    #[inline]
+    pub(crate) fn look(&self, parts: &[Part], number: Option<Number>) -> Result<(), Unserved> {
+        if self.verify {
+            *self.witness.borrow_mut() = Some(Witness::new(self, parts, number)?);
+        }
+        Ok(())
+    }
+
+    /// Whether this rank is the root; wrong roots are for the native MPI to complain of.
+    pub(crate) fn is_root(&self, root: c_int) -> Result<bool, Unserved> {
+        match usize::try_from(root) {
+            Ok(root) if root < self.size => Ok(root == self.rank),
+            _ => Err(Unserved::Pass(Reason::Arguments)),
+        }
+    }
+}
+
+/// Serves a call on a communicator, or has the native MPI serve it.
+///
+/// `serve` gives the number of bytes that this rank had; where it says that the call passes, it has not said anything to
+/// other ranks yet.
+#[inline]
+pub(crate) fn take(
+    call: Call,
+    comm: usize,
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> c_int,
+) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    let begin = library.report.begin();
+    let mut native = Some(native);
+    let reason = match try_to(library, call, comm, serve, &mut native) {
+        Ok(bytes) => {
+            library.report.taken(call, bytes, begin);
+            return 0;
+        }
+        Err(Unserved::Pass(reason)) => reason,
+        Err(unserved) => return raise(library, call, comm, &unserved),
+    };
+    let code = {
+        let _inside = (!is_inside()).then(Inside::enter);
+        native.map_or(NO_MPI, |native| native(library))
+    };
+    library.report.passed(call, reason, begin);
+    code
+}
+
+#[inline]
+fn try_to(
+    library: &Library,
+    call: Call,
+    comm: usize,
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> c_int>,
+) -> Result<usize, Unserved> {
+    let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
+    if is_inside() {
+        return Err(Unserved::Pass(Reason::Inside));
+    }
+    let handle = abi.handle(comm);
+    if handle == abi.comm_null {
+        return Err(Unserved::Pass(Reason::Arguments));
+    }
+    let _inside = Inside::enter();
+    let state = library.states.of(library, abi, handle);
+    let Shared { comm, rank, size } = match &*state {
+        State::Shared(shared) => &**shared,
+        State::Native(reason) => return Err(Unserved::Pass(*reason)),
+    };
+    let settings = library.settings();
+    let algorithm = match settings.of(call) {
+        None => None,
+        Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
+        Some(Said::Algorithm(name)) => Some(name.as_str()),
+    };
+    let comm = comm.lock().unwrap_or_else(PoisonError::into_inner);
+    let (comm, rank, size) = (&*comm, *rank, *size);
+    let here = Here {
+        library,
+        abi,
+        handle,
+        comm,
+        rank,
+        size,
+        algorithm,
+        verify: settings.verify,
+        witness: RefCell::new(None),
+    };
+    let bytes = serve(&here)?;
+    if here.verify
+        && let Some(native) = native.take()
+    {
+        verify(&here, here.witness.take().as_ref(), native)?;
+    }
+    Ok(bytes)
+}
+
+/// Tells the user, and the communicator's error handler, that a call has failed.
+#[cold]
+fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_int {
+    let Some(abi) = &library.abi else {
+        return NO_MPI;
+    };
+    let (code, what) = match unserved {
+        // The handler has heard of it.
+        Unserved::Native(code) => return *code,
+        Unserved::Pass(_) => return 0,
+        Unserved::LongElement(bytes) => (
+            abi.err_other,
+            format!(
+                "an element of {bytes} bytes with gaps is longer than an int can tell MPI_Pack"
+            ),
+        ),
+        Unserved::Differs(rank, byte) => (
+            abi.err_other,
+            format!("byte {byte} of the result of rank {rank} is not what the native MPI gives"),
+        ),
+        Unserved::Failed(error) => match error {
+            Error::Transport(TransportError::Length { .. }) => {
+                (abi.err_truncate, error.to_string())
+            }
+            _ => (abi.err_other, error.to_string()),
+        },
+    };
+    eprintln!("allhands: {}: {what}", call.name());
+    // SAFETY: a communicator, and an error class of this MPI.
+    unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
+    code
+}

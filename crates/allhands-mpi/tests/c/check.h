@@ -1,0 +1,69 @@
+/* What the test programs share: communicators of all kinds, and counting what is wrong. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int wrong;
+
+#define EXPECT(condition, ...)                                                  \
+    do {                                                                        \
+        if (!(condition) && wrong++ < 20) {                                     \
+            int rank_;                                                          \
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank_);                              \
+            fprintf(stderr, "%s:%d: rank %d: ", __FILE__, __LINE__, rank_);     \
+            fprintf(stderr, __VA_ARGS__);                                       \
+            fputc('\n', stderr);                                                \
+        }                                                                       \
+    } while (0)
+
+/* Runs `test` on the world, on communicators derived from it in several ways, and on one rank alone. */
+static void on_communicators(void (*test)(MPI_Comm comm, int rank, int size))
+{
+    int rank, size;
+    MPI_Comm comms[6];
+    MPI_Group world, rotated;
+    int n = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    comms[n++] = MPI_COMM_WORLD;
+    comms[n++] = MPI_COMM_SELF;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[n++]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[n++]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &comms[n++]);
+    int *order = malloc(size * sizeof *order);
+    for (int i = 0; i < size; i++)
+        order[i] = (i + 1) % size;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, size, order, &rotated);
+    MPI_Comm_create(MPI_COMM_WORLD, rotated, &comms[n++]);
+    for (int i = 0; i < n; i++) {
+        int own_rank, own_size;
+        MPI_Comm_rank(comms[i], &own_rank);
+        MPI_Comm_size(comms[i], &own_size);
+        test(comms[i], own_rank, own_size);
+        if (i > 1)
+            MPI_Comm_free(&comms[i]);
+    }
+    MPI_Group_free(&world);
+    MPI_Group_free(&rotated);
+    free(order);
+}
+
+/* Says whether anything was wrong, on any rank, and ends. */
+static int verdict(const char *name)
+{
+    int all = wrong, own = wrong, rank;
+    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        printf("%s: %s\n", name, all ? "WRONG" : "right");
+    MPI_Finalize();
+    return all || wrong ? 1 : 0;
+}
+
+#endif

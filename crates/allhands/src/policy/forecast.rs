@@ -1,0 +1,274 @@
+//! The forecast: which algorithm is the fastest between nodes, by simulation with LogGP's times.
+//!
+//! Every rank simulates the same calls with the same times, in whole picoseconds, so all ranks take the same one.
+
+use super::nodes::serves;
+use crate::transport::network::Places;
+use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
+use allhands_core::call::{Call, Collective};
+use allhands_core::choose::{Facts, Question};
+use allhands_core::machine::{Fabrics, Nodes};
+use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::simulate::{Cluster, ClusterTimes, Linear, Reach, simulate};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may.
+const MOST_RANKS: u32 = 64;
+
+/// LogGP's parameters of a network, and what processors add (C 3.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetworkTimes {
+    /// L: the time of a message on its way, in nanoseconds.
+    pub latency_ns: f64,
+    /// o: what a processor does for a message it sends or receives, in nanoseconds.
+    pub overhead_ns: f64,
+    /// g: how long a message of no bytes keeps an interface busy, in nanoseconds.
+    pub gap_ns: f64,
+    /// G: how much longer for each byte, in nanoseconds.
+    pub byte_ns: f64,
+    /// For a processor to combine a byte, in nanoseconds.
+    pub reduce_byte_ns: f64,
+}
+
+/// Inside a node, where choices between nodes are compared: an assumption about memory that ranks share, a tenth of a
+/// microsecond a message and 10 GB/s, not a measurement.
+const INSIDE: Reach = Reach {
+    latency_ps: 100_000,
+    overhead_ps: 50_000,
+    gap: Linear {
+        fixed_ps: 0,
+        per_byte_fs: 100_000,
+    },
+};
+
+impl NetworkTimes {
+    fn of_cluster(&self) -> ClusterTimes {
+        let picoseconds = |ns: f64| (ns * 1e3).clamp(0.0, 1e15).round() as u64;
+        let by_byte = |ns: f64| Linear {
+            fixed_ps: 0,
+            per_byte_fs: (ns * 1e6).clamp(0.0, 1e12).round() as u64,
+        };
+        ClusterTimes {
+            between: Reach {
+                latency_ps: picoseconds(self.latency_ns),
+                overhead_ps: picoseconds(self.overhead_ns),
+                gap: Linear {
+                    fixed_ps: picoseconds(self.gap_ns),
+                    ..by_byte(self.byte_ns)
+                },
+            },
+            inside: INSIDE,
+            copy: INSIDE.gap,
+            reduce: by_byte(self.reduce_byte_ns),
+        }
+    }
+}
+
+/// What was forecast.
+#[derive(Debug)]
+pub(crate) struct Forecast {
+    times: ClusterTimes,
+    /// The fastest, with its parameters, by what decides.
+    fastest: RefCell<BTreeMap<Key, Option<Named>>>,
+}
+
+/// An algorithm and its parameters.
+type Named = (&'static Algorithm, String);
+
+/// Collective, size class, whether the operator commutes, whether blocks differ in length.
+type Key = (Collective, u64, bool, bool);
+
+impl Forecast {
+    pub(crate) fn new(times: &NetworkTimes) -> Forecast {
+        Forecast {
+            times: times.of_cluster(),
+            fastest: RefCell::default(),
+        }
+    }
+
+    /// The same times, for other nodes.
+    pub(crate) fn forget(self) -> Forecast {
+        Forecast {
+            fastest: RefCell::default(),
+            ..self
+        }
+    }
+
+    /// The fastest algorithm for a call on nodes, whose ranks share memory in their places; none where it cannot be told: where not every rank
+    /// knows the lengths, or there are very many ranks.
+    pub(crate) fn choose(
+        &self,
+        question: &Question,
+        (nodes, places): (&Nodes, &Places),
+    ) -> Option<(&'static Algorithm, Shape)> {
+        let facts = Facts::of(question);
+        let bytes = size_class(facts.bytes?);
+        let call = question.call;
+        if call.ranks > MOST_RANKS {
+            return None;
+        }
+        let key = (call.collective, bytes, call.commutative, question.irregular);
+        let mut known = self.fastest.borrow_mut();
+        let found = known.entry(key).or_insert_with(|| {
+            let candidates = candidates(question, nodes, places).into_iter();
+            let timed = candidates.filter_map(|(named, shape)| {
+                let time_ps = self.time_ps(named.0, &shape, bytes, places)?;
+                Some((time_ps, named))
+            });
+            // The first of equals: the order of the registry is the same everywhere.
+            timed.min_by_key(|(time_ps, _)| *time_ps).map(|best| best.1)
+        });
+        let (algorithm, parameters) = found.as_ref()?;
+        let shape = algorithm.shape(call, parameters).ok()?;
+        serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((*algorithm, shape))
+    }
+
+    /// How long a call takes, with root 0, in picoseconds; none if it cannot be simulated.
+    fn time_ps(
+        &self,
+        algorithm: &Algorithm,
+        shape: &Shape,
+        bytes: u64,
+        places: &Places,
+    ) -> Option<u64> {
+        const ELEMENT_BYTES: usize = 4;
+        let call = shape.call;
+        let elements = (bytes as usize).div_ceil(ELEMENT_BYTES);
+        let layout = Layout::regular(call.collective, elements);
+        let plan = |rank| {
+            let schedule = algorithm.schedule(shape, rank);
+            Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES)
+        };
+        let plans: Vec<Plan> = (0..call.ranks).map(plan).collect::<Result<_, _>>().ok()?;
+        let node_of: Vec<u32> = (0..call.ranks).map(|rank| places.node(rank)).collect();
+        let outcome = simulate(&plans, &mut Cluster::new(&node_of, self.times)).ok()?;
+        Some(outcome.completion_ps())
+    }
+}
+
+/// Sizes that are taken for the same: they agree in their first three binary digits.
+fn size_class(bytes: u64) -> u64 {
+    let spare = (u64::BITS - bytes.leading_zeros()).saturating_sub(3);
+    bytes >> spare << spare
+}
+
+/// Everything that serves a call on nodes, with root 0.
+fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
+    let call = Call {
+        root: 0,
+        in_place: false,
+        ..question.call
+    };
+    let layered = nodes.innermost(call.ranks).iter().any(|size| *size > 1);
+    let may_serve = |algorithm: &Algorithm, shape: &Shape| {
+        let needs = |requirement| algorithm.requires.contains(&requirement);
+        let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
+        let told = question.irregular && needs(Requirement::AllCounts);
+        let layers = layered || !needs(Requirement::Nodes);
+        possible && !told && layers && serves(algorithm, shape, places)
+    };
+    let mut all = Vec::new();
+    for algorithm in algorithm::of(call.collective) {
+        for parameters in settings(algorithm) {
+            let Ok(shape) = algorithm.shape(call, &parameters) else {
+                continue;
+            };
+            let shape = shape.on(nodes.clone());
+            if may_serve(algorithm, &shape) {
+                all.push(((algorithm, parameters), shape));
+            }
+        }
+    }
+    all
+}
+
+/// The registered settings, and for `hierarchical` everything that may serve the leaders.
+fn settings(algorithm: &Algorithm) -> Vec<String> {
+    let inter = algorithm.keys.iter().find(|key| key.name == "inter");
+    let names = inter.map_or(&[][..], |key| match key.values {
+        Values::Names(names) => names,
+        Values::Range { .. } => &[],
+    });
+    let named = names.iter().map(|name| format!("inter={name}"));
+    let registered = algorithm.settings.iter().map(ToString::to_string);
+    registered.chain(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// About a cluster of 200 Mbit/s and 500 µs.
+    const SLOW: NetworkTimes = NetworkTimes {
+        latency_ns: 500_000.0,
+        overhead_ns: 5_000.0,
+        gap_ns: 1_000.0,
+        byte_ns: 40.0,
+        reduce_byte_ns: 0.1,
+    };
+
+    fn chosen(collective: Collective, bytes: u64, nodes: &str) -> (String, f64) {
+        let nodes: Nodes = nodes.parse().unwrap();
+        let ranks = nodes.sizes(0).iter().sum();
+        let question = Question::new(Call::new(collective, ranks), bytes);
+        let (forecast, places) = (Forecast::new(&SLOW), Places::of(&nodes, ranks));
+        let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+        let time_ps = forecast.time_ps(algorithm, &shape.clone().on(nodes), bytes, &places);
+        let inter = algorithm.named(&shape, "inter").unwrap_or("");
+        let name = format!("{} {inter}", algorithm.name);
+        (name.trim().to_string(), time_ps.unwrap() as f64 / 1e6)
+    }
+
+    #[test]
+    fn long_vectors_come_near_the_bound() {
+        const MB: u64 = 1 << 20;
+        // L + 2 (p−1)/p mG, and L + (p−1)/p mG of all blocks together.
+        for (nodes, ranks) in [("8x1", 8.0), ("13x1", 13.0)] {
+            let (name, time_us) = chosen(Collective::Allreduce, 4 * MB, nodes);
+            let bound_us = 500.0 + 2.0 * (ranks - 1.0) / ranks * 4.0 * MB as f64 * 0.04;
+            assert!(time_us < 1.15 * bound_us, "{name}: {time_us} of {bound_us}");
+            let (name, time_us) = chosen(Collective::Allgather, MB, nodes);
+            let bound_us = 500.0 + (ranks - 1.0) * MB as f64 * 0.04;
+            assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
+        }
+    }
+
+    #[test]
+    fn nodes_of_several_ranks_send_through_few() {
+        let (name, _) = chosen(Collective::Allreduce, 8, "4x4");
+        assert!(name.starts_with("hierarchical"), "{name}");
+        let (name, _) = chosen(Collective::Barrier, 0, "4x4");
+        assert!(name.starts_with("hierarchical"), "{name}");
+    }
+
+    #[test]
+    fn a_size_class_is_a_quarter_wide_at_most() {
+        assert_eq!(
+            [0, 1, 7, 8, 9, 10, 1000].map(size_class),
+            [0, 1, 7, 8, 8, 10, 896]
+        );
+        for bytes in 1..5000u64 {
+            let class = size_class(bytes);
+            assert!(class <= bytes && bytes - class <= class / 4);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_left_to_rules() {
+        let forecast = Forecast::new(&SLOW);
+        let is_left = |question, ranks| {
+            let nodes = Nodes::even(ranks, 1);
+            let places = Places::of(&nodes, ranks);
+            forecast.choose(question, (&nodes, &places)).is_none()
+        };
+        let call = Call::new(Collective::Gather, 4);
+        let hidden = Question {
+            irregular: true,
+            ..Question::new(call, 0)
+        };
+        assert!(is_left(&hidden, 4));
+        let many = Question::new(Call::new(Collective::Gather, 1000), 8);
+        assert!(is_left(&many, 1000));
+    }
+}

@@ -1,0 +1,127 @@
+//! Nodes: who serves a call whose ranks are on several, and share memory only there.
+
+use super::{Forecast, Policy, choose};
+use crate::error::Error;
+use crate::transport::network::Places;
+use allhands_core::algorithm::{self, Algorithm, Values};
+use allhands_core::call::{Call, Collective};
+use allhands_core::choose::Question;
+use allhands_core::machine::Nodes;
+use allhands_core::schedule::Shape;
+
+/// The algorithm that a policy takes where ranks are on these nodes, and share memory in these places.
+///
+/// What the user fixed it stays. Otherwise, where some nodes have several ranks, it is `hierarchical`, with shared memory inside
+/// nodes and what the policy would take for the leaders alone among them; where none has, or `hierarchical` does not serve the
+/// call, what the policy takes for ranks that share nothing. A measured table is one of ranks that share memory: the rules
+/// behind it decide. Where it is said what the network's messages take, what is then the fastest.
+pub(crate) fn choose_on_nodes(
+    policy: &Policy,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+    forecast: Option<&Forecast>,
+) -> Result<(&'static Algorithm, Shape), Error> {
+    if let Policy::Fixed { .. } = policy {
+        return choose(policy, question);
+    }
+    if let Some(found) = forecast.and_then(|forecast| forecast.choose(question, (nodes, places))) {
+        return Ok(found);
+    }
+    let rules = match policy {
+        Policy::Tuned(_) => &Policy::Mpich2005,
+        rules => rules,
+    };
+    let sizes = nodes.innermost(question.call.ranks);
+    let layered = match sizes.iter().any(|size| *size > 1) && sizes.len() > 1 {
+        true => hierarchical(rules, question, (nodes, places), &sizes),
+        false => None,
+    };
+    layered.map_or_else(|| choose(rules, question), Ok)
+}
+
+/// `hierarchical`, if it serves the call.
+fn hierarchical(
+    rules: &Policy,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+    sizes: &[u32],
+) -> Option<(&'static Algorithm, Shape)> {
+    const NAME: &str = "hierarchical";
+    let found = algorithm::find(question.call.collective, NAME)?;
+    let inter = found.keys.iter().find(|key| key.name == "inter")?;
+    let mut parameters = "intra=shared-memory".to_string();
+    if let (Ok((chosen, _)), Values::Names(names)) =
+        (choose(rules, &among_leaders(question, sizes)), inter.values)
+        && names.contains(&chosen.name)
+    {
+        parameters = format!("{parameters},inter={}", chosen.name);
+    }
+    let fixed = Policy::Fixed {
+        name: NAME.to_string(),
+        parameters,
+    };
+    let (algorithm, shape) = choose(&fixed, question).ok()?;
+    serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((algorithm, shape))
+}
+
+/// Whether an algorithm serves a call whose ranks share memory only if they share a place.
+pub(super) fn serves(algorithm: &Algorithm, shape: &Shape, places: &Places) -> bool {
+    let apart = algorithm.admits_apart(shape, |nodes| places.contain(nodes));
+    apart.is_ok() && algorithm.admits(shape).is_ok()
+}
+
+/// What the leaders do among themselves: a block of theirs is all blocks of their node.
+fn among_leaders(question: &Question, sizes: &[u32]) -> Question {
+    let largest = u64::from(sizes.iter().copied().max().unwrap_or(1));
+    let blocks = match question.call.collective {
+        Collective::Gather | Collective::Scatter | Collective::Allgather => largest,
+        Collective::Alltoall => largest * largest,
+        Collective::Barrier
+        | Collective::Broadcast
+        | Collective::ReduceScatter
+        | Collective::Reduce
+        | Collective::Allreduce
+        | Collective::Scan
+        | Collective::Exscan => 1,
+    };
+    Question {
+        call: Call {
+            ranks: sizes.len() as u32,
+            root: 0,
+            ..question.call
+        },
+        bytes: question.bytes * blocks,
+        ..*question
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(collective: Collective, bytes: u64, nodes: &str) -> String {
+        let nodes: Nodes = nodes.parse().unwrap();
+        let ranks = nodes.sizes(0).iter().sum();
+        let question = Question::new(Call::new(collective, ranks), bytes);
+        let places = Places::of(&nodes, ranks);
+        let nodes = (&nodes, &places);
+        let (algorithm, shape) =
+            choose_on_nodes(&Policy::shared_memory(), &question, nodes, None).unwrap();
+        let inter = algorithm.named(&shape, "inter").unwrap_or("");
+        format!("{} {inter}", algorithm.name)
+    }
+
+    #[test]
+    fn leaders_do_what_ranks_apart_would() {
+        let allreduce = |bytes, nodes| chosen(Collective::Allreduce, bytes, nodes);
+        assert_eq!(allreduce(8, "4x2"), "hierarchical recursive-doubling");
+        assert_eq!(allreduce(1 << 20, "4x2"), "hierarchical rabenseifner");
+        assert_eq!(allreduce(8, "13x1"), "recursive-doubling ");
+        assert_eq!(allreduce(1 << 20, "13x1"), "rabenseifner ");
+        assert_eq!(chosen(Collective::Scan, 8, "3,2"), "recursive-doubling ");
+        // A block of a leader is four times as long: T 4.1.3's cutoff for three ranks, 80 KB in all.
+        let allgather = |bytes| chosen(Collective::Allgather, bytes, "4,2,4");
+        assert_eq!(allgather(6 << 10), "hierarchical bruck");
+        assert_eq!(allgather(8 << 10), "hierarchical ring");
+    }
+}

@@ -1,0 +1,408 @@
+//! The cluster: what a rank has beyond its node, a network to the ranks of others and the numbers by which plans call them.
+//!
+//! A plan numbers the ranks of the own node first, as the fabric does, and then all others in their order; so whoever shares
+//! memory is known by one comparison. Errors give ranks the numbers that they have in the communicator.
+
+use super::fault::Fault;
+use super::member::Stamp;
+use super::notice::Word;
+use super::port::Port;
+use super::wait::Patience;
+use crate::transport::TransportError;
+use crate::transport::network::{Network, Places};
+use allhands_core::progress::Status;
+use allhands_core::schedule::Plan;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
+const CHANNELS: u32 = 128;
+
+/// The longest time without a look at the network while a rank waits.
+const NAP: Duration = Duration::from_micros(50);
+
+/// How long a rank waits before it tells the other nodes in which call.
+const PATIENT_FOR: Duration = Duration::from_millis(100);
+
+/// A rank's way to other nodes.
+pub(super) struct Cluster {
+    places: Places,
+    /// The rank in the communicator.
+    rank: u32,
+    /// By the number in plans: the rank in the communicator.
+    names: Box<[u32]>,
+    /// By the rank in the communicator: the number in plans.
+    numbers: Box<[u32]>,
+    /// How many calls may be under way, so that their tags differ.
+    calls: u64,
+    state: Mutex<State>,
+}
+
+/// What changes.
+pub(super) struct State {
+    pub(super) network: Box<dyn Network>,
+    /// How often the network was taken further.
+    looks: u64,
+    /// The numbers of the calls under way that exchange messages with other nodes.
+    under_way: Vec<u64>,
+    /// Ranks that make no further call, by their numbers in plans, with how many they have made.
+    left: Vec<(u32, u64, bool)>,
+    /// Whether the others have been told what stopped the communicator.
+    has_told: bool,
+}
+
+impl Cluster {
+    /// The way of rank `rank`, which is number `number` of the `sharing` ranks of its fabric.
+    fn new(
+        network: Box<dyn Network>,
+        places: Places,
+        rank: u32,
+        (number, sharing): (u32, u32),
+    ) -> Result<Cluster, TransportError> {
+        let (ranks, tags) = (places.ranks(), network.tags());
+        if rank >= ranks {
+            return Err(TransportError::NoSuchRank { rank, ranks });
+        }
+        if tags < 2 * CHANNELS {
+            let least = 2 * CHANNELS;
+            return Err(TransportError::FewTags { tags, least });
+        }
+        let own = places.members(places.node(rank));
+        let (local, on_node) = (places.local(rank), own.len() as u32);
+        if (local, on_node) != (number, sharing) {
+            return Err(TransportError::WrongPlace {
+                rank,
+                local,
+                on_node,
+                number,
+                sharing,
+            });
+        }
+        let others = (0..ranks).filter(|other| places.node(*other) != places.node(rank));
+        let names: Box<[u32]> = own.iter().copied().chain(others).collect();
+        let mut numbers = vec![0; names.len()];
+        for (number, name) in (0..).zip(&names) {
+            numbers[*name as usize] = number;
+        }
+        let state = State {
+            network,
+            looks: 0,
+            under_way: Vec::new(),
+            left: Vec::new(),
+            has_told: false,
+        };
+        Ok(Cluster {
+            rank,
+            names,
+            numbers: numbers.into(),
+            calls: u64::from(tags / CHANNELS),
+            state: Mutex::new(state),
+            places,
+        })
+    }
+
+    /// What changes, for whoever uses the network now.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panics while it is held leaves messages that their flight takes back.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a rank of another node is called in the communicator.
+    pub(super) fn name(&self, number: u32) -> u32 {
+        self.names[number as usize]
+    }
+
+    /// The tag of a message. Calls that are under way at once have different ones; those of an earlier call are over, on both
+    /// sides, before the next one with the same tags begins there, so that nothing is overtaken.
+    pub(super) fn tag(&self, call: u64, channel: u16) -> u32 {
+        (call % self.calls) as u32 * CHANNELS + u32::from(channel)
+    }
+
+    /// Whether call `call` may begin: all that have its tags have ended.
+    pub(super) fn begin(&self, call: u64) -> Result<(), TransportError> {
+        let mut state = self.state();
+        let same_tags = |earlier: &u64| call.abs_diff(*earlier) >= self.calls;
+        if state.under_way.iter().any(same_tags) {
+            let (rank, calls) = (self.rank, self.calls);
+            return Err(TransportError::TooManyCalls { rank, calls });
+        }
+        state.under_way.push(call);
+        Ok(())
+    }
+
+    /// Says that a call is under way no more.
+    pub(super) fn end(&self, call: u64) {
+        self.state().under_way.retain(|other| *other != call);
+    }
+
+    /// The ranks of other nodes, as the communicator calls them.
+    fn others(&self) -> &[u32] {
+        let own = self.places.members(self.places.node(self.rank));
+        &self.names[own.len()..]
+    }
+
+    fn tell_all(&self, state: &mut State, word: &Word) {
+        let notice = word.notice();
+        for other in self.others() {
+            state.network.tell(*other, &notice);
+        }
+    }
+}
+
+impl State {
+    /// Takes the network further.
+    pub(super) fn look(&mut self) -> Result<(), crate::transport::network::NetworkError> {
+        self.looks += 1;
+        self.network.progress()
+    }
+}
+
+impl Port {
+    /// The port of rank `rank` of a communicator on several nodes, of which this port's fabric has the ranks of one.
+    ///
+    /// The fabric's ranks are those that share the rank's place, in their order. `crowded` says whether ranks share cores with
+    /// anybody, be it on a node of another name.
+    ///
+    /// # Errors
+    /// [`TransportError::WrongPlace`] if the fabric's ranks are others; [`TransportError::FewTags`] if the network has too few tags.
+    pub fn join(
+        mut self,
+        network: Box<dyn Network>,
+        places: Places,
+        rank: u32,
+        crowded: bool,
+    ) -> Result<Port, TransportError> {
+        let here = (self.rank, self.fabric.ranks());
+        let cluster = Cluster::new(network, places, rank, here)?;
+        self.fabric.call_ranks(&cluster.names);
+        self.patience = Patience::new(crowded);
+        self.cluster = Some(Arc::new(cluster));
+        Ok(self)
+    }
+
+    /// The rank in the communicator; [`Port::rank`] is the number on the node.
+    #[must_use]
+    pub fn global_rank(&self) -> u32 {
+        self.cluster.as_ref().map_or(self.rank, |c| c.rank)
+    }
+
+    /// The number of ranks of the communicator; [`Port::ranks`] is that of the node.
+    #[must_use]
+    pub fn global_ranks(&self) -> u32 {
+        let of_node = || self.fabric.ranks();
+        self.places().map_or_else(of_node, Places::ranks)
+    }
+
+    /// Where the ranks are, if they are on several nodes.
+    #[must_use]
+    pub fn places(&self) -> Option<&Places> {
+        self.cluster.as_ref().map(|cluster| &cluster.places)
+    }
+
+    /// Gives the peers of a plan, which has those of the communicator, the numbers by which this port knows them.
+    ///
+    /// # Errors
+    /// [`TransportError::OtherNode`] if the plan would reach into the memory of a rank on another node, and
+    /// [`TransportError::TooManyChannels`].
+    pub fn localize(&self, plan: &mut Plan) -> Result<(), TransportError> {
+        let Some(cluster) = &self.cluster else {
+            return Ok(());
+        };
+        plan.renumber(|peer| cluster.numbers[peer as usize]);
+        let (rank, here) = (cluster.rank, self.fabric.ranks());
+        for kind in plan.kinds() {
+            let Some(peer) = kind.peer().filter(|peer| *peer >= here) else {
+                continue;
+            };
+            if !kind.is_two_sided() {
+                let other = cluster.name(peer);
+                return Err(TransportError::OtherNode { rank, other });
+            }
+            let (channel, channels) = (kind.channel(), CHANNELS);
+            if u32::from(channel) >= channels {
+                return Err(TransportError::TooManyChannels {
+                    rank,
+                    channel,
+                    channels,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Port::wait_until`] after a first look, of a rank that also looks at the network.
+    ///
+    /// It never sleeps for long: what other nodes send wakes nobody.
+    #[cold]
+    pub(super) fn wait_at_network(
+        &mut self,
+        cluster: &Cluster,
+        call: u64,
+        step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        let (mut last_check, since) = (None, Instant::now());
+        let mut patient_for = PATIENT_FOR;
+        loop {
+            let start = Instant::now();
+            for look in 0..self.patience.looks() {
+                let looks = cluster.state().looks;
+                if step(self)? == Status::Done {
+                    return Ok(());
+                }
+                self.look_at_network(cluster, looks)?;
+                self.patience.pause(look);
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
+                }
+            }
+            std::thread::sleep(NAP);
+            if self.patience.is_check_due(&mut last_check) {
+                self.check(call)?;
+            }
+            if since.elapsed() >= patient_for {
+                patient_for *= 2;
+                self.tell_call(cluster, call);
+            }
+        }
+    }
+
+    /// Takes the network further, unless that was done since it had been looked at `looks` times.
+    fn look_at_network(&mut self, cluster: &Cluster, looks: u64) -> Result<(), TransportError> {
+        let mut state = cluster.state();
+        if state.looks > looks {
+            return Ok(());
+        }
+        let looked = state.look();
+        drop(state);
+        looked.map_err(|error| self.network_failed(error.0))
+    }
+
+    /// Stops the communicator as its network failed.
+    #[cold]
+    pub(super) fn network_failed(&self, why: String) -> TransportError {
+        let rank = self.rank;
+        self.fabric.poison(rank, Fault::Network { rank });
+        TransportError::Network {
+            rank: self.global_rank(),
+            why,
+        }
+    }
+
+    /// Tells the other nodes in which call this rank waits: who calls differently finds out.
+    fn tell_call(&self, cluster: &Cluster, call: u64) {
+        let Some(stamp) = self.fabric.member(self.rank).entry(call) else {
+            return;
+        };
+        let name = self.fabric.signature(self.rank, &stamp).algorithm;
+        let word = Word::Waits(call, stamp, name.to_string());
+        cluster.tell_all(&mut cluster.state(), &word);
+    }
+
+    /// Hears what other nodes have to say of call `call` and those before it.
+    ///
+    /// # Errors
+    /// What stopped the communicator.
+    pub(super) fn hear(&self, cluster: &Cluster, call: u64) -> Result<(), TransportError> {
+        let mut state = cluster.state();
+        while let Some((teller, notice)) = state.network.hear() {
+            let Some(teller) = cluster.numbers.get(teller as usize).copied() else {
+                continue;
+            };
+            match Word::from_notice(&notice) {
+                Some(Word::Stopped(fault, names)) => {
+                    self.heard_fault(cluster, teller, fault, &names)
+                }
+                Some(Word::Left { entered, panicked }) => {
+                    state.left.push((teller, entered, panicked));
+                }
+                Some(Word::Waits(call, stamp, name)) => {
+                    self.heard_call(teller, (call, stamp), &name);
+                }
+                None => {}
+            }
+        }
+        if let Some(error) = self.fabric.error(self.rank) {
+            return Err(error);
+        }
+        let absent = state.left.iter().find(|(_, entered, _)| *entered <= call);
+        match absent {
+            Some(&(rank, _, true)) => Err(self.fabric.poison(self.rank, Fault::Panicked { rank })),
+            Some(&(rank, _, false)) => Err(self.fabric.poison(self.rank, Fault::Left { rank })),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops the communicator on this node with what stopped it elsewhere.
+    fn heard_fault(&self, cluster: &Cluster, teller: u32, fault: Fault, names: &[String; 2]) {
+        let all = cluster.numbers.len();
+        let number = |rank: u32| cluster.numbers[rank as usize % all];
+        let mut fault = fault.renumbered(number);
+        if let Fault::Mismatch { mine, theirs, .. } = &mut fault {
+            let here = |stamp, name| self.fabric.stamp_from_afar(self.rank, stamp, name);
+            *mine = here(*mine, &names[0]);
+            *theirs = theirs.map(|stamp| here(stamp, &names[1]));
+        }
+        self.fabric.poison(teller, fault);
+    }
+
+    /// Compares a call in which a rank of another node waits with what this one called.
+    fn heard_call(&self, other: u32, (call, theirs): (u64, Stamp), name: &str) {
+        let (rank, fabric) = (self.rank, &self.fabric);
+        let mine = fabric.member(rank).entry(call);
+        if let Some(mine) = mine.filter(|mine| mine.hash != theirs.hash) {
+            let theirs = Some(fabric.stamp_from_afar(rank, theirs, name));
+            let fault = Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            };
+            fabric.poison(rank, fault);
+        }
+    }
+
+    /// Tells the other nodes what stopped the communicator, once, if this rank found it.
+    #[cold]
+    pub(super) fn spread(&self) {
+        let Some(cluster) = &self.cluster else {
+            return;
+        };
+        let Some((finder, fault)) = self.fabric.head().fault.first() else {
+            return;
+        };
+        // Who has left tells everybody by itself.
+        let tells_itself =
+            matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
+        let mut state = cluster.state();
+        if finder != self.rank || tells_itself || state.has_told {
+            return;
+        }
+        state.has_told = true;
+        let name = |rank, stamp| self.fabric.signature(rank, &stamp).algorithm.to_string();
+        let names = match fault {
+            Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            } => [
+                name(rank, mine),
+                theirs.map_or_else(String::new, |theirs| name(other, theirs)),
+            ],
+            _ => [String::new(), String::new()],
+        };
+        let fault = fault.renumbered(|rank| cluster.name(rank));
+        cluster.tell_all(&mut state, &Word::Stopped(fault, names));
+    }
+
+    /// Tells the other nodes that this rank makes no further call.
+    #[cold]
+    pub(super) fn tell_leave(&self, panicked: bool) {
+        self.spread();
+        if let Some(cluster) = &self.cluster {
+            let entered = self.next_call();
+            let word = Word::Left { entered, panicked };
+            cluster.tell_all(&mut cluster.state(), &word);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Notices: what ranks of different nodes tell one another when something is wrong, or has taken long.
+
+use super::fault::{Fault, WORDS};
+use super::member::Stamp;
+use crate::transport::network::Notice;
+
+/// The longest name of an algorithm in bytes; a longer one is cut.
+const NAME_BYTES: usize = 56;
+
+/// What one rank tells another; ranks have the numbers of the communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// What stopped the communicator, with the names of the algorithms in its stamps.
+    Stopped(Fault, [String; 2]),
+    /// The teller makes no further call, after so many.
+    Left { entered: u64, panicked: bool },
+    /// The teller has waited in a call for some time; this is what it calls, with its algorithm.
+    Waits(u64, Stamp, String),
+}
+
+impl Word {
+    pub(super) fn notice(&self) -> Notice {
+        let mut notice = Notice([0; Notice::BYTES]);
+        let mut words = Vec::with_capacity(2 + WORDS);
+        let mut names = ["", ""];
+        match self {
+            Word::Stopped(fault, of) => {
+                words.push(1);
+                words.extend(fault.words());
+                names = [&of[0], &of[1]];
+            }
+            Word::Left { entered, panicked } => words.extend([2, *entered, u64::from(*panicked)]),
+            Word::Waits(call, stamp, name) => {
+                words.extend([3, *call, stamp.hash]);
+                words.extend(stamp.words);
+                names[0] = name;
+            }
+        }
+        let (numbers, texts) = notice.0.split_at_mut(Notice::BYTES - 2 * (NAME_BYTES + 1));
+        for (bytes, word) in numbers.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        for (bytes, name) in texts.chunks_exact_mut(NAME_BYTES + 1).zip(names) {
+            let length = name.len().min(NAME_BYTES);
+            bytes[0] = length as u8;
+            bytes[1..=length].copy_from_slice(&name.as_bytes()[..length]);
+        }
+        notice
+    }
+
+    /// What a notice says; nothing, if it is none that this version gives.
+    pub(super) fn from_notice(notice: &Notice) -> Option<Word> {
+        let (numbers, texts) = notice.0.split_at(Notice::BYTES - 2 * (NAME_BYTES + 1));
+        let mut words = [0; 1 + WORDS];
+        for (word, bytes) in words.iter_mut().zip(numbers.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let name = |at: usize| {
+            let bytes = &texts[at * (NAME_BYTES + 1)..][..NAME_BYTES + 1];
+            let length = usize::from(bytes[0]).min(NAME_BYTES);
+            String::from_utf8_lossy(&bytes[1..=length]).into_owned()
+        };
+        let [kind, rest @ ..] = words;
+        match kind {
+            1 => Some(Word::Stopped(Fault::from_words(&rest)?, [name(0), name(1)])),
+            2 => Some(Word::Left {
+                entered: rest[0],
+                panicked: rest[1] != 0,
+            }),
+            3 => {
+                let stamp = Stamp {
+                    hash: rest[1],
+                    words: [rest[2], rest[3], rest[4], rest[5]],
+                };
+                Some(Word::Waits(rest[0], stamp, name(0)))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_out_of_its_notice() {
+        let stamp = |n: u64| Stamp {
+            hash: n,
+            words: [n + 1, n + 2, n + 3, n + 4],
+        };
+        let fault = Fault::Mismatch {
+            rank: 3,
+            other: 70_000,
+            mine: stamp(5),
+            theirs: Some(stamp(u64::MAX - 9)),
+        };
+        let names = ["ring".to_string(), "x".repeat(NAME_BYTES)];
+        let words = [
+            Word::Stopped(fault, names),
+            Word::Left {
+                entered: 1 << 50,
+                panicked: true,
+            },
+            Word::Waits(7, stamp(8), String::new()),
+        ];
+        for word in words {
+            assert_eq!(Word::from_notice(&word.notice()), Some(word));
+        }
+        let long = Word::Waits(7, stamp(8), "y".repeat(100));
+        let Some(Word::Waits(7, _, cut)) = Word::from_notice(&long.notice()) else {
+            panic!("it is what it was");
+        };
+        assert_eq!(cut, "y".repeat(NAME_BYTES));
+        assert_eq!(Word::from_notice(&Notice([255; Notice::BYTES])), None);
+    }
+}

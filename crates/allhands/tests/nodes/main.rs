@@ -1,0 +1,18 @@
+//! Ranks on several nodes: the engine of the node and a network among threads together, tried without any real network.
+#![cfg(not(loom))]
+
+mod communicator;
+mod failure;
+#[allow(dead_code, reason = "ranks of one node do more with it")]
+#[path = "../threads/harness.rs"]
+mod harness;
+mod ports;
+mod properties;
+#[path = "../suite/property/mod.rs"]
+mod property;
+#[path = "../suite/stopwatch.rs"]
+mod stopwatch;
+#[allow(dead_code, reason = "ranks on several nodes cannot split or duplicate")]
+#[path = "../suite/communicator.rs"]
+mod suite;
+mod world;

@@ -1,0 +1,99 @@
+//! The job: one run of a program by an MPI's launcher, with the library preloaded and a limit to its time.
+
+use super::Report;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A run to come.
+pub(super) struct Job<'a> {
+    pub(super) launcher: Command,
+    pub(super) title: &'a str,
+    pub(super) patience: Duration,
+}
+
+/// What became of a run.
+pub(super) struct Outcome {
+    /// What was wrong with its end, if anything was.
+    failure: Option<String>,
+    pub(super) output: String,
+    pub(super) report: Option<Report>,
+    pub(super) time: Duration,
+}
+
+impl Outcome {
+    /// What was wrong with its end.
+    pub(super) fn findings(&self) -> Vec<String> {
+        self.failure.iter().cloned().collect()
+    }
+}
+
+impl Job<'_> {
+    /// Runs it; files that are needed meanwhile are in `folder`.
+    ///
+    /// The launcher has the library preloaded too, as it would have from a user's command line.
+    pub(super) fn run(mut self, library: &Path, libraries: &Path, folder: &Path) -> Outcome {
+        let name: String = self
+            .title
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '-' })
+            .collect();
+        let (log, report) = (
+            folder.join(format!("{name}.log")),
+            folder.join(format!("{name}.json")),
+        );
+        // There need not be one from an earlier run.
+        let _ = fs::remove_file(&report);
+        let begin = Instant::now();
+        let failure = match File::create(&log).and_then(|out| Ok((out.try_clone()?, out))) {
+            Ok((out, errors)) => {
+                self.launcher
+                    .env("LD_PRELOAD", library)
+                    .env("LD_LIBRARY_PATH", libraries)
+                    .env("ALLHANDS_REPORT", &report)
+                    .stdin(Stdio::null())
+                    .stdout(out)
+                    .stderr(errors)
+                    .process_group(0);
+                match self.launcher.spawn() {
+                    Ok(child) => end(child, self.patience),
+                    Err(error) => Some(format!("the launcher did not start: {error}")),
+                }
+            }
+            Err(error) => Some(format!("{}: {error}", log.display())),
+        };
+        let output = fs::read(&log).unwrap_or_default();
+        Outcome {
+            failure,
+            output: String::from_utf8_lossy(&output).into_owned(),
+            report: Report::read(&report),
+            time: begin.elapsed(),
+        }
+    }
+}
+
+/// Waits for the end; says what was wrong with it.
+fn end(mut child: Child, patience: Duration) -> Option<String> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return None,
+            Ok(Some(status)) => return Some(format!("it ended with {status}")),
+            Ok(None) if begin.elapsed() < patience => std::thread::sleep(Duration::from_millis(20)),
+            Ok(None) => break,
+            Err(error) => return Some(format!("it cannot be waited for: {error}")),
+        }
+    }
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        // SAFETY: signals the process group that this child leads, as it was made for it alone; the child has not been
+        // waited for, so its number is still its own.
+        unsafe { libc::kill(-(child.id() as i32), signal) };
+        std::thread::sleep(Duration::from_secs(2));
+        if let Ok(Some(_)) = child.try_wait() {
+            break;
+        }
+    }
+    Some(format!("it had not ended after {} s", patience.as_secs()))
+}

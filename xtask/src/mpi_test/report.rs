@@ -1,0 +1,113 @@
+//! The report that the library writes: which calls were taken over, and why others passed through.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A row of it.
+#[derive(Debug, Deserialize)]
+struct Row {
+    call: String,
+    taken_over: u64,
+    passed_through: u64,
+    reason: Option<String>,
+}
+
+/// What one rank wrote.
+#[derive(Debug)]
+pub(super) struct Report(Vec<Row>);
+
+/// Every blocking call that the library takes over.
+const CALLS: [&str; 17] = [
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Scan",
+    "MPI_Exscan",
+];
+
+impl Report {
+    /// Reads a report; `None` if there is none.
+    pub(super) fn read(path: &Path) -> Option<Report> {
+        Report::parse(&std::fs::read_to_string(path).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Report> {
+        serde_json::from_str(text).ok().map(Report)
+    }
+
+    /// How many calls were taken over.
+    pub(super) fn taken(&self) -> u64 {
+        self.0.iter().map(|row| row.taken_over).sum()
+    }
+
+    /// How many passed through.
+    pub(super) fn passed(&self) -> u64 {
+        self.0.iter().map(|row| row.passed_through).sum()
+    }
+
+    /// What passed through for any but these reasons.
+    pub(super) fn passed_but_for(&self, reasons: &[&str]) -> Vec<String> {
+        let rows = self.0.iter().filter(|row| row.passed_through > 0);
+        rows.filter_map(|row| {
+            let reason = row.reason.as_deref().unwrap_or("no reason");
+            let finding = || {
+                format!(
+                    "{} passed through {} times: {reason}",
+                    row.call, row.passed_through
+                )
+            };
+            (!reasons.contains(&reason)).then(finding)
+        })
+        .collect()
+    }
+
+    /// Which calls were never taken over.
+    pub(super) fn never_taken(&self) -> Vec<String> {
+        let mut taken: BTreeMap<&str, u64> = CALLS.iter().map(|call| (*call, 0)).collect();
+        for row in &self.0 {
+            *taken.entry(&row.call).or_default() += row.taken_over;
+        }
+        let never = taken.into_iter().filter(|(_, calls)| *calls == 0);
+        never
+            .map(|(call, _)| format!("{call} was never taken over"))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"[
+        {"call": "MPI_Bcast", "taken_over": 3, "passed_through": 0, "reason": null, "seconds": 0.5, "size_class": 8},
+        {"call": "MPI_Scan", "taken_over": 0, "passed_through": 2, "reason": "off", "seconds": 0, "size_class": null}
+    ]"#;
+
+    #[test]
+    fn what_was_not_taken_over_is_found() {
+        let report = Report::parse(TEXT).unwrap();
+        assert_eq!((report.taken(), report.passed()), (3, 2));
+        assert_eq!(report.passed_but_for(&["off"]), Vec::<String>::new());
+        assert_eq!(
+            report.passed_but_for(&["one rank"]),
+            ["MPI_Scan passed through 2 times: off"]
+        );
+        let never = report.never_taken();
+        assert_eq!(never.len(), CALLS.len() - 1);
+        assert!(!never.contains(&"MPI_Bcast was never taken over".to_string()));
+        assert!(Report::parse("[").is_none());
+    }
+}
