@@ -40,9 +40,6 @@ const BUFFERS: usize = 32;
 /// Places for a node's links, more than there are: those to its neighbours, then from each incoming one to its processors.
 const LINKS: usize = 16;
 
-/// One in so many times a link serves who is next, and else the longest; at most 8.
-const IN_TURN: u8 = 2;
-
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
@@ -94,7 +91,7 @@ pub(super) struct Router {
     busy: Vec<u16>,
     /// By node and link, the buffers whose first packet waits for it, as bits.
     waiting: Vec<u32>,
-    /// By node and link, the buffer that it serves next of equally long ones, and how often it has served the longest.
+    /// By node and link, the buffer that it serves next, of equally long ones.
     turns: Vec<u8>,
     /// By node and incoming link, chunks for which there is room until a processor takes them in.
     room: Vec<[u16; 8]>,
@@ -332,12 +329,12 @@ impl Router {
         }
     }
 
-    /// A link serves the longest buffer of `waiting` whose packet can go, and of equally long ones who is next; every few times, who is
-    /// next however short, so that nobody starves. Whether there is one.
+    /// A link serves one buffer of `waiting` whose packet can go: to another node, of packets under way, the longest, and of equally
+    /// long ones who is next; otherwise who is next. Whether there is one.
     fn serve(&mut self, node: u32, link: usize, waiting: u32, queue: &mut Queue<Signal>) -> bool {
         let place = node as usize * LINKS + link;
-        let turn = u32::from(self.turns[place]) % u32::BITS;
-        let time = self.turns[place] / BUFFERS as u8;
+        let turn = u32::from(self.turns[place]);
+        let in_turn = link >= DIRECTIONS || waiting & OTHERS == 0;
         let mut waiting = waiting.rotate_right(turn);
         let (mut longest, mut least) = (None, u16::MAX);
         while waiting != 0 {
@@ -351,7 +348,7 @@ impl Router {
             if let Some((channel, _)) = self.channel(node, own, &packet, link) {
                 least = buffer.room;
                 longest = Some((own, channel, self.links(&packet, own)));
-                if time == 0 {
+                if in_turn {
                     break;
                 }
             }
@@ -359,7 +356,7 @@ impl Router {
         let Some((own, channel, links)) = longest else {
             return false;
         };
-        self.turns[place] = ((own + 1) % BUFFERS) as u8 + (time + 1) % IN_TURN * BUFFERS as u8;
+        self.turns[place] = ((own + 1) % BUFFERS) as u8;
         self.each(node as usize, links, |waiting| *waiting &= !(1 << own));
         self.go(node as usize * BUFFERS + own, link, channel, queue);
         true

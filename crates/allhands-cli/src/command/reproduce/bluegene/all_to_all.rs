@@ -5,7 +5,7 @@ use super::laboratory::Laboratory;
 use super::steady::{self, Part, Rates};
 use allhands_core::machine::Torus;
 use anyhow::Context;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -97,13 +97,19 @@ const FITTED: [(&str, u64); 5] = [
 const LINK_MB_S: f64 = 154.0;
 
 /// The most hops of packets that are simulated one by one for an entry; those of more are told by their steady state.
-const MOST_HOPS: f64 = 2.5e8;
+const MOST_HOPS: f64 = 5e8;
 
 /// The most ranks whose all-to-all is simulated as a whole: beyond, its plans are too large.
-const MOST_RANKS: u32 = 2048;
+const MOST_RANKS: u32 = 4096;
 
 /// Entries of more hops are told, too, where they are simulated as a whole and have later turns: that says how well parts tell.
 const CHECKED_HOPS: f64 = 1e7;
+
+/// From this length on, more bytes take as much longer as they are more: packets alone count, and every peer has several turns.
+const STEADY_BYTES: u64 = 1024;
+
+/// How long entries take that are simulated as a whole, in microseconds, by torus and bytes.
+type Wholes = BTreeMap<(Torus, u64), f64>;
 
 /// An entry of table 2.
 #[derive(Clone, Copy, Debug)]
@@ -137,14 +143,28 @@ impl Cell {
         !self.is_whole() || checked
     }
 
-    fn time(&self, laboratory: &Laboratory, rates: &Rates) -> anyhow::Result<Time> {
-        let (torus, bytes) = (self.torus, self.bytes);
-        let whole = || laboratory.time_us(&steady::permuted(torus, bytes));
-        let told = || steady::told_us(rates, torus, bytes);
-        Ok(Time {
-            whole_us: self.is_whole().then(whole).transpose()?,
-            told_us: self.is_told().then(told),
-        })
+    /// The two longest shorter ones that are simulated as a whole, and tell what more bytes take, if there are two.
+    fn told_by(&self) -> Option<[u64; 2]> {
+        let is_whole = |bytes: &u64| {
+            let other = Cell {
+                bytes: *bytes,
+                ..*self
+            };
+            (STEADY_BYTES..self.bytes).contains(bytes) && other.is_whole()
+        };
+        let mut wholes = BYTES.into_iter().filter(is_whole).rev();
+        let longer = wholes.next()?;
+        Some([wholes.next()?, longer])
+    }
+
+    /// How long it takes by its steady state, in microseconds: that of shorter ones, or of parts.
+    fn told_us(&self, wholes: &Wholes, rates: &Rates) -> f64 {
+        let Some([shorter, longer]) = self.told_by() else {
+            return steady::told_us(rates, self.torus, self.bytes);
+        };
+        let [shorter_us, longer_us] = [shorter, longer].map(|bytes| wholes[&(self.torus, bytes)]);
+        let byte_us = (longer_us - shorter_us) / (longer - shorter) as f64;
+        longer_us + (self.bytes - longer) as f64 * byte_us
     }
 
     /// The aggregate bandwidth, in MB/s.
@@ -157,8 +177,21 @@ impl Cell {
 /// Simulates table 2.
 pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
     let cells = cells()?;
-    let told = cells.iter().filter(|cell| cell.is_told());
-    let parts: BTreeSet<Part> = told
+    let whole: Vec<Cell> = cells.iter().copied().filter(Cell::is_whole).collect();
+    let whole_us = on_all_cores(
+        &whole,
+        |cell| laboratory.time_us(&steady::permuted(cell.torus, cell.bytes)),
+        |cell, us, wall_s| {
+            let Cell { row, bytes, .. } = cell;
+            writeln!(out, "{TABLE} {row} {bytes}: {us:.1} us  {wall_s:.1} s")
+        },
+    )?;
+    let keys = whole.iter().map(|cell| (cell.torus, cell.bytes));
+    let wholes: Wholes = keys.zip(whole_us).collect();
+    let of_parts = cells
+        .iter()
+        .filter(|cell| cell.is_told() && cell.told_by().is_none());
+    let parts: BTreeSet<Part> = of_parts
         .flat_map(|cell| steady::parts(cell.torus, cell.bytes))
         .collect();
     let parts: Vec<Part> = parts.into_iter().collect();
@@ -168,11 +201,14 @@ pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec
         |part, us, wall_s| writeln!(out, "{TABLE} {part}: {us:.3} us  {wall_s:.1} s"),
     )?;
     let rates: Rates = parts.into_iter().zip(rates).collect();
-    let times = on_all_cores(
-        &cells,
-        |cell| cell.time(laboratory, &rates),
-        |cell, time, wall_s| tell(out, cell, *time, wall_s),
-    )?;
+    let time = |cell: &Cell| Time {
+        whole_us: wholes.get(&(cell.torus, cell.bytes)).copied(),
+        told_us: cell.is_told().then(|| cell.told_us(&wholes, &rates)),
+    };
+    let times: Vec<Time> = cells.iter().map(time).collect();
+    for (cell, time) in cells.iter().zip(&times) {
+        tell(out, cell, *time)?;
+    }
     Ok(entries(&cells, &times))
 }
 
@@ -193,19 +229,19 @@ fn cells() -> anyhow::Result<Vec<Cell>> {
 }
 
 /// Says what became of an entry.
-fn tell(out: &mut dyn Write, cell: &Cell, time: Time, wall_s: f64) -> std::io::Result<()> {
+fn tell(out: &mut dyn Write, cell: &Cell, time: Time) -> std::io::Result<()> {
     let how = match (time.whole_us, time.told_us) {
         (None, _) => "told by the steady state".to_string(),
         (Some(us), Some(told_us)) => {
             let more = 100.0 * (told_us / us - 1.0);
             format!("the steady state would tell {more:+.1} %")
         }
-        (Some(_), None) => String::new(),
+        (Some(_), None) => return Ok(()),
     };
     let (mb_s, paper) = (cell.mb_s(time), cell.paper);
     writeln!(
         out,
-        "{TABLE} {} {}: {paper} {mb_s:.0} {:.2}  {wall_s:.1} s  {how}",
+        "{TABLE} {} {}: {paper} {mb_s:.0} {:.2}  {how}",
         cell.row,
         cell.bytes,
         mb_s / paper
@@ -278,23 +314,30 @@ fn take<'a, I>(items: &'a [I], next: &AtomicUsize) -> Option<(usize, &'a I)> {
     items.get(at).map(|item| (at, item))
 }
 
-/// Table 3's entries of the permuted all-to-all, for each of 512 nodes, which are those of table 2.
-pub fn summary(table: &[Entry]) -> Vec<Entry> {
-    const NODES: f64 = 512.0;
-    let row = || {
-        let of_row = table.iter().filter(|entry| entry.row == "8x8x8(T)");
-        of_row.filter_map(|entry| Some((entry.column.parse().ok()?, entry.ours / NODES)))
-    };
-    let most = row().map(|(_, mb_s)| mb_s).fold(0.0, f64::max);
-    let half: Option<f64> = row().find(|(_, mb_s)| *mb_s >= most / 2.0).map(|of| of.0);
+/// Table 3's entries of the permuted all-to-all, for each of 512 nodes, whose best is that of table 2.
+pub fn summary(laboratory: &Laboratory, table: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+    const ROW: &str = "8x8x8(T)";
+    let torus: Torus = "8x8x8:torus".parse()?;
+    let nodes = f64::from(torus.ranks());
+    let is_of_row = |entry: &&Entry| entry.row == ROW && entry.column.parse::<u64>().is_ok();
+    let row = table.iter().filter(is_of_row);
+    let most = row.map(|entry| entry.ours / nodes).fold(0.0, f64::max);
+    let mut half_bytes = 0;
+    for bytes in (6..=12).map(|power| 1 << power) {
+        half_bytes = bytes;
+        let us = laboratory.time_us(&steady::permuted(torus, bytes))?;
+        if nodes * bytes as f64 / us >= most / 2.0 {
+            break;
+        }
+    }
     let entry = |what: &str, paper, ours| {
         let column = format!("torus {what}");
         Entry::new("table 3", ("all-to-all", column), (paper, ours), false)
     };
-    vec![
+    Ok(vec![
         entry("MB/s", 151.6, most),
-        entry("half at bytes", 1024.0, half.unwrap_or(0.0)),
-    ]
+        entry("half at bytes", 1024.0, f64::from(half_bytes as u32)),
+    ])
 }
 
 /// What cross-sections allow (B 5.3).
@@ -319,5 +362,22 @@ mod tests {
             let torus = shape.parse().expect("it is a torus");
             assert_eq!(peak_mb_s(torus).round() as u32, printed);
         }
+    }
+
+    #[test]
+    fn shorter_ones_tell_what_more_bytes_take() {
+        let cells = cells().expect("they are tori");
+        let cell = |row: &str, bytes| {
+            let mut own = cells.iter().filter(|cell| cell.row == row);
+            own.find(|cell| cell.bytes == bytes)
+                .expect("the table has it")
+        };
+        let long = cell("8x16x8(T)", 65_536);
+        assert_eq!(long.told_by(), Some([1024, 4096]));
+        let wholes = Wholes::from([((long.torus, 1024), 20.0), ((long.torus, 4096), 50.0)]);
+        assert!((long.told_us(&wholes, &Rates::new()) - 650.0).abs() < 1e-9);
+        // Only one that is long enough is simulated as a whole.
+        assert_eq!(cell("8x16x16(T)", 4096).told_by(), None);
+        assert_eq!(cell("4x4x2", 64).told_by(), None);
     }
 }
