@@ -3,6 +3,7 @@
 mod all_to_all;
 mod figures;
 mod laboratory;
+mod steady;
 mod summary;
 
 use super::Entry;
@@ -99,7 +100,7 @@ fn entries(part: Part, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
         Part::Table(2) => {
             let mut table = all_to_all::table(&laboratory, out)?;
             // Table 3 has two of its numbers again.
-            table.extend(all_to_all::summary(&table));
+            table.extend(all_to_all::summary(&laboratory, &table)?);
             Ok(table)
         }
         Part::Table(3) => summary::bandwidths(&laboratory, out),

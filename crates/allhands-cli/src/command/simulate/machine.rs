@@ -226,6 +226,15 @@ impl Machine {
         machine
     }
 
+    /// The same machine if messages began for nothing, of algorithms that turn from peer to peer at random.
+    pub fn beginning_for_nothing(&self) -> Machine {
+        let mut machine = self.clone();
+        if let Network::Torus(file) = &mut machine.network {
+            file.begin_for_nothing();
+        }
+        machine
+    }
+
     /// How many ranks it has, if that is said.
     pub fn ranks(&self) -> Option<u32> {
         match (&self.network, self.torus) {

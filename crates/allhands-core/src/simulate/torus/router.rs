@@ -2,7 +2,9 @@
 //!
 //! Every node has six incoming links with three virtual channels each, two on which packets choose among the shortest ways and one to
 //! escape, and queues into which its processors put packets. What stands first in a buffer asks for the links that bring it nearer;
-//! a link takes it when the next buffer has room for all of it (virtual cut-through). The escape channel goes along x, then y,
+//! a link takes it when the next buffer has room for all of it (virtual cut-through). As accounts of BlueGene/L's router say, a packet
+//! joins the shortest queue, and a link serves the longest: where one dimension of a torus is full, those who are on it would
+//! otherwise starve behind those who turn into it, and fill the buffers that lead there. The escape channel goes along x, then y,
 //! then z, and a packet enters one of its rings only where room for another one remains: so something can always move, and nothing
 //! locks (the bubble rule). There room is counted in full packets, as small ones would cut it into pieces of no use.
 
@@ -89,7 +91,7 @@ pub(super) struct Router {
     busy: Vec<u16>,
     /// By node and link, the buffers whose first packet waits for it, as bits.
     waiting: Vec<u32>,
-    /// By node and link, the buffer that it serves next if it can.
+    /// By node and link, the buffer that it serves next, of equally long ones.
     turns: Vec<u8>,
     /// By node and incoming link, chunks for which there is room until a processor takes them in.
     room: Vec<[u16; 8]>,
@@ -313,7 +315,7 @@ impl Router {
         links & waiting.iter().enumerate().map(bit).sum::<u16>()
     }
 
-    /// A link serves who is next of those that wait for it and can go: packets under way before those that start here, without
+    /// A link serves one of those that wait for it and can go: packets under way before those that start here, without
     /// which rule a loaded torus carries half of what it can.
     fn give(&mut self, node: u32, link: usize, queue: &mut Queue<Signal>) {
         let place = node as usize * LINKS + link;
@@ -327,25 +329,37 @@ impl Router {
         }
     }
 
-    /// A link serves who is next of `waiting` and can go; whether there is one.
+    /// A link serves one buffer of `waiting` whose packet can go: to another node, of packets under way, the longest, and of equally
+    /// long ones who is next; otherwise who is next. Whether there is one.
     fn serve(&mut self, node: u32, link: usize, waiting: u32, queue: &mut Queue<Signal>) -> bool {
         let place = node as usize * LINKS + link;
         let turn = u32::from(self.turns[place]);
+        let in_turn = link >= DIRECTIONS || waiting & OTHERS == 0;
         let mut waiting = waiting.rotate_right(turn);
+        let (mut longest, mut least) = (None, u16::MAX);
         while waiting != 0 {
             let own = ((waiting.trailing_zeros() + turn) % u32::BITS) as usize;
             waiting &= waiting - 1;
-            let at = node as usize * BUFFERS + own;
-            let packet = self.packets[self.buffers[at].first as usize];
+            let buffer = &self.buffers[node as usize * BUFFERS + own];
+            if buffer.room >= least {
+                continue;
+            }
+            let packet = self.packets[buffer.first as usize];
             if let Some((channel, _)) = self.channel(node, own, &packet, link) {
-                self.turns[place] = ((own + 1) % BUFFERS) as u8;
-                let links = self.links(&packet, own);
-                self.each(node as usize, links, |waiting| *waiting &= !(1 << own));
-                self.go(at, link, channel, queue);
-                return true;
+                least = buffer.room;
+                longest = Some((own, channel, self.links(&packet, own)));
+                if in_turn {
+                    break;
+                }
             }
         }
-        false
+        let Some((own, channel, links)) = longest else {
+            return false;
+        };
+        self.turns[place] = ((own + 1) % BUFFERS) as u8;
+        self.each(node as usize, links, |waiting| *waiting &= !(1 << own));
+        self.go(node as usize * BUFFERS + own, link, channel, queue);
+        true
     }
 
     /// For each of the links of a node that are set.

@@ -1,10 +1,15 @@
 //! B's table 2: the aggregate bandwidth of the permuted all-to-all, by topology and message size.
 
 use super::super::Entry;
-use super::laboratory::{Laboratory, Time};
+use super::laboratory::Laboratory;
+use super::steady::{self, Part, Rates};
 use allhands_core::machine::Torus;
 use anyhow::Context;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
 
 const TABLE: &str = "table 2";
 
@@ -83,66 +88,256 @@ const ROWS: [Row; 8] = [
 const FITTED: [(&str, u64); 5] = [
     ("4x4x2", 16),
     ("8x4x2", 16),
-    ("8x4x2", 64),
-    ("8x4x2", 256),
-    ("8x16x16(T)", 16),
+    ("8x4x4", 64),
+    ("8x8x4", 1024),
+    ("8x16x16(T)", 64),
 ];
 
 /// What a link carries, in MB/s (B 2.1).
 const LINK_MB_S: f64 = 154.0;
 
-/// Simulates table 2.
-pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for (name, shape, row, best) in ROWS {
-        let torus: Torus = shape.parse().with_context(|| shape.to_string())?;
-        let mut most = 0.0_f64;
-        for (bytes, &paper) in BYTES.into_iter().zip(row) {
-            let start = std::time::Instant::now();
-            let time = laboratory.all_to_all(torus, bytes)?;
-            let ours = f64::from(torus.ranks()).powi(2) * bytes as f64 / time.us;
-            most = most.max(ours);
-            let how = match time {
-                Time { told: true, .. } => "told by a part".to_string(),
-                Time {
-                    would_be_told_us: Some(told_us),
-                    us,
-                    ..
-                } => format!("a part would tell {:+.1} %", 100.0 * (told_us / us - 1.0)),
-                Time { .. } => String::new(),
-            };
-            writeln!(
-                out,
-                "{TABLE} {name} {bytes}: {paper} {ours:.0} {:.2}  {:.1} s  {how}",
-                ours / paper,
-                start.elapsed().as_secs_f64()
-            )?;
-            let fitted = FITTED.contains(&(name, bytes));
-            entries.push(Entry::new(TABLE, (name, bytes), (paper, ours), fitted));
-        }
-        let percent = 100.0 * most / peak_mb_s(torus);
-        entries.push(Entry::new(TABLE, (name, "best %"), (best, percent), false));
-    }
-    Ok(entries)
+/// The most hops of packets that are simulated one by one for an entry; those of more are told by their steady state.
+const MOST_HOPS: f64 = 5e8;
+
+/// The most ranks whose all-to-all is simulated as a whole: beyond, its plans are too large.
+const MOST_RANKS: u32 = 4096;
+
+/// Entries of more hops are told, too, where they are simulated as a whole and have later turns: that says how well parts tell.
+const CHECKED_HOPS: f64 = 1e7;
+
+/// From this length on, more bytes take as much longer as they are more: packets alone count, and every peer has several turns.
+const STEADY_BYTES: u64 = 1024;
+
+/// How long entries take that are simulated as a whole, in microseconds, by torus and bytes.
+type Wholes = BTreeMap<(Torus, u64), f64>;
+
+/// An entry of table 2.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    row: &'static str,
+    torus: Torus,
+    bytes: u64,
+    paper: f64,
 }
 
-/// Table 3's entries of the permuted all-to-all, for each of 512 nodes, which are those of table 2.
-pub fn summary(table: &[Entry]) -> Vec<Entry> {
-    const NODES: f64 = 512.0;
-    let row = || {
-        let of_row = table.iter().filter(|entry| entry.row == "8x8x8(T)");
-        of_row.filter_map(|entry| Some((entry.column.parse().ok()?, entry.ours / NODES)))
+/// How long it takes, in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    /// Simulated as a whole.
+    whole_us: Option<f64>,
+    /// Told by its steady state.
+    told_us: Option<f64>,
+}
+
+impl Cell {
+    fn hops(&self) -> f64 {
+        steady::hops(self.torus, self.bytes, self.torus.ranks() - 1)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.hops() <= MOST_HOPS && self.torus.ranks() <= MOST_RANKS
+    }
+
+    fn is_told(&self) -> bool {
+        let checked = self.hops() > CHECKED_HOPS && self.bytes > steady::TURN_BYTES;
+        !self.is_whole() || checked
+    }
+
+    /// The two longest shorter ones that are simulated as a whole, and tell what more bytes take, if there are two.
+    fn told_by(&self) -> Option<[u64; 2]> {
+        let is_whole = |bytes: &u64| {
+            let other = Cell {
+                bytes: *bytes,
+                ..*self
+            };
+            (STEADY_BYTES..self.bytes).contains(bytes) && other.is_whole()
+        };
+        let mut wholes = BYTES.into_iter().filter(is_whole).rev();
+        let longer = wholes.next()?;
+        Some([wholes.next()?, longer])
+    }
+
+    /// How long it takes by its steady state, in microseconds: that of shorter ones, or of parts.
+    fn told_us(&self, wholes: &Wholes, rates: &Rates) -> f64 {
+        let Some([shorter, longer]) = self.told_by() else {
+            return steady::told_us(rates, self.torus, self.bytes);
+        };
+        let [shorter_us, longer_us] = [shorter, longer].map(|bytes| wholes[&(self.torus, bytes)]);
+        let byte_us = (longer_us - shorter_us) / (longer - shorter) as f64;
+        longer_us + (self.bytes - longer) as f64 * byte_us
+    }
+
+    /// The aggregate bandwidth, in MB/s.
+    fn mb_s(&self, time: Time) -> f64 {
+        let us = time.whole_us.or(time.told_us).unwrap_or(f64::INFINITY);
+        f64::from(self.torus.ranks()).powi(2) * self.bytes as f64 / us
+    }
+}
+
+/// Simulates table 2.
+pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+    let cells = cells()?;
+    let whole: Vec<Cell> = cells.iter().copied().filter(Cell::is_whole).collect();
+    let whole_us = on_all_cores(
+        &whole,
+        |cell| laboratory.time_us(&steady::permuted(cell.torus, cell.bytes)),
+        |cell, us, wall_s| {
+            let Cell { row, bytes, .. } = cell;
+            writeln!(out, "{TABLE} {row} {bytes}: {us:.1} us  {wall_s:.1} s")
+        },
+    )?;
+    let keys = whole.iter().map(|cell| (cell.torus, cell.bytes));
+    let wholes: Wholes = keys.zip(whole_us).collect();
+    let of_parts = cells
+        .iter()
+        .filter(|cell| cell.is_told() && cell.told_by().is_none());
+    let parts: BTreeSet<Part> = of_parts
+        .flat_map(|cell| steady::parts(cell.torus, cell.bytes))
+        .collect();
+    let parts: Vec<Part> = parts.into_iter().collect();
+    let rates = on_all_cores(
+        &parts,
+        |part| steady::rate_us(laboratory, *part),
+        |part, us, wall_s| writeln!(out, "{TABLE} {part}: {us:.3} us  {wall_s:.1} s"),
+    )?;
+    let rates: Rates = parts.into_iter().zip(rates).collect();
+    let time = |cell: &Cell| Time {
+        whole_us: wholes.get(&(cell.torus, cell.bytes)).copied(),
+        told_us: cell.is_told().then(|| cell.told_us(&wholes, &rates)),
     };
-    let most = row().map(|(_, mb_s)| mb_s).fold(0.0, f64::max);
-    let half: Option<f64> = row().find(|(_, mb_s)| *mb_s >= most / 2.0).map(|of| of.0);
+    let times: Vec<Time> = cells.iter().map(time).collect();
+    for (cell, time) in cells.iter().zip(&times) {
+        tell(out, cell, *time)?;
+    }
+    Ok(entries(&cells, &times))
+}
+
+/// All entries, those of most hops first, which would otherwise be waited for last.
+fn cells() -> anyhow::Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (row, shape, papers, _) in ROWS {
+        let torus: Torus = shape.parse().with_context(|| shape.to_string())?;
+        cells.extend(BYTES.into_iter().zip(papers).map(|(bytes, &paper)| Cell {
+            row,
+            torus,
+            bytes,
+            paper,
+        }));
+    }
+    cells.sort_by(|a, b| b.hops().total_cmp(&a.hops()));
+    Ok(cells)
+}
+
+/// Says what became of an entry.
+fn tell(out: &mut dyn Write, cell: &Cell, time: Time) -> std::io::Result<()> {
+    let how = match (time.whole_us, time.told_us) {
+        (None, _) => "told by the steady state".to_string(),
+        (Some(us), Some(told_us)) => {
+            let more = 100.0 * (told_us / us - 1.0);
+            format!("the steady state would tell {more:+.1} %")
+        }
+        (Some(_), None) => return Ok(()),
+    };
+    let (mb_s, paper) = (cell.mb_s(time), cell.paper);
+    writeln!(
+        out,
+        "{TABLE} {} {}: {paper} {mb_s:.0} {:.2}  {how}",
+        cell.row,
+        cell.bytes,
+        mb_s / paper
+    )
+}
+
+/// The table, row by row.
+fn entries(cells: &[Cell], times: &[Time]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (name, _, _, best) in ROWS {
+        let own = || cells.iter().zip(times).filter(|(cell, _)| cell.row == name);
+        let mut row: Vec<(u64, f64, f64)> = own()
+            .map(|(cell, time)| (cell.bytes, cell.paper, cell.mb_s(*time)))
+            .collect();
+        row.sort_by_key(|(bytes, ..)| *bytes);
+        let most = row.iter().map(|(.., ours)| *ours).fold(0.0, f64::max);
+        entries.extend(row.into_iter().map(|(bytes, paper, ours)| {
+            let fitted = FITTED.contains(&(name, bytes));
+            Entry::new(TABLE, (name, bytes), (paper, ours), fitted)
+        }));
+        let peak = own()
+            .next()
+            .map_or(f64::INFINITY, |(cell, _)| peak_mb_s(cell.torus));
+        let percent = 100.0 * most / peak;
+        entries.push(Entry::new(TABLE, (name, "best %"), (best, percent), false));
+    }
+    entries
+}
+
+/// What `work` makes of each item, in the items' order; it goes on on all cores at once, and `tell` hears of each as it is done,
+/// and how long it took, in seconds.
+fn on_all_cores<I: Sync, T: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> anyhow::Result<T> + Sync,
+    mut tell: impl FnMut(&I, &T, f64) -> std::io::Result<()>,
+) -> anyhow::Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<Option<T>> = items.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        let (sender, results) = mpsc::channel();
+        for _ in 0..cores.min(items.len()) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                while let Some((at, item)) = take(items, next) {
+                    let start = Instant::now();
+                    let result = work(item);
+                    let sent = sender.send((at, result, start.elapsed().as_secs_f64()));
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (at, result, wall_s) in results {
+            // Nothing more is begun after an error.
+            let made = result.inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+            tell(&items[at], &made, wall_s)?;
+            done[at] = Some(made);
+        }
+        Ok::<(), anyhow::Error>(())
+    })?;
+    Ok(done.into_iter().flatten().collect())
+}
+
+/// The next item that nobody has taken yet.
+fn take<'a, I>(items: &'a [I], next: &AtomicUsize) -> Option<(usize, &'a I)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    items.get(at).map(|item| (at, item))
+}
+
+/// Table 3's entries of the permuted all-to-all, for each of 512 nodes, whose best is that of table 2.
+pub fn summary(laboratory: &Laboratory, table: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+    const ROW: &str = "8x8x8(T)";
+    let torus: Torus = "8x8x8:torus".parse()?;
+    let nodes = f64::from(torus.ranks());
+    let is_of_row = |entry: &&Entry| entry.row == ROW && entry.column.parse::<u64>().is_ok();
+    let row = table.iter().filter(is_of_row);
+    let most = row.map(|entry| entry.ours / nodes).fold(0.0, f64::max);
+    let mut half_bytes = 0;
+    for bytes in (6..=12).map(|power| 1 << power) {
+        half_bytes = bytes;
+        let us = laboratory.time_us(&steady::permuted(torus, bytes))?;
+        if nodes * bytes as f64 / us >= most / 2.0 {
+            break;
+        }
+    }
     let entry = |what: &str, paper, ours| {
         let column = format!("torus {what}");
         Entry::new("table 3", ("all-to-all", column), (paper, ours), false)
     };
-    vec![
+    Ok(vec![
         entry("MB/s", 151.6, most),
-        entry("half at bytes", 1024.0, half.unwrap_or(0.0)),
-    ]
+        entry("half at bytes", 1024.0, f64::from(half_bytes as u32)),
+    ])
 }
 
 /// What cross-sections allow (B 5.3).
@@ -167,5 +362,22 @@ mod tests {
             let torus = shape.parse().expect("it is a torus");
             assert_eq!(peak_mb_s(torus).round() as u32, printed);
         }
+    }
+
+    #[test]
+    fn shorter_ones_tell_what_more_bytes_take() {
+        let cells = cells().expect("they are tori");
+        let cell = |row: &str, bytes| {
+            let mut own = cells.iter().filter(|cell| cell.row == row);
+            own.find(|cell| cell.bytes == bytes)
+                .expect("the table has it")
+        };
+        let long = cell("8x16x8(T)", 65_536);
+        assert_eq!(long.told_by(), Some([1024, 4096]));
+        let wholes = Wholes::from([((long.torus, 1024), 20.0), ((long.torus, 4096), 50.0)]);
+        assert!((long.told_us(&wholes, &Rates::new()) - 650.0).abs() < 1e-9);
+        // Only one that is long enough is simulated as a whole.
+        assert_eq!(cell("8x16x16(T)", 4096).told_by(), None);
+        assert_eq!(cell("4x4x2", 64).told_by(), None);
     }
 }

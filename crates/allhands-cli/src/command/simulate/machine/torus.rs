@@ -248,6 +248,14 @@ impl TorusFile {
         }
     }
 
+    /// Has messages begin for nothing, of algorithms that turn from peer to peer at random.
+    pub fn begin_for_nothing(&mut self) {
+        if let Some(random) = &mut self.random {
+            (random.call_us, random.message_us) = (0.0, 0.0);
+            (random.short_byte_ns, random.byte_ns) = (0.0, 0.0);
+        }
+    }
+
     /// What packets take that are no part of point-to-point messages.
     fn packets(&self) -> Packets {
         Packets {
@@ -260,15 +268,15 @@ impl TorusFile {
 
     /// Half of what it takes to begin with a message: the sender's part, or the receiver's.
     fn beginning(&self, random: &Random, torus: Torus) -> Beginning {
-        let peers = f64::from(self.ranks(torus)) / f64::from(random.peers);
-        let half = (1.0 + random.growth * peers.log2().max(0.0)) / 2.0;
+        let peers = f64::from(self.ranks(torus)) / f64::from(random.peers.max(1));
+        let byte_half = peers.powf(random.growth) / 2.0;
         let payload = self.packet_bytes.saturating_sub(self.header_bytes);
         Beginning {
-            fixed_ps: picoseconds(half * random.message_us),
+            fixed_ps: picoseconds(random.message_us / 2.0),
             short_bytes: random.short_bytes,
-            short_byte_fs: picoseconds(half * random.short_byte_ns),
+            short_byte_fs: picoseconds(byte_half * random.short_byte_ns),
             first_bytes: u64::from(payload) * u64::from(self.packets_a_turn),
-            byte_fs: picoseconds(half * random.byte_ns),
+            byte_fs: picoseconds(byte_half * random.byte_ns),
         }
     }
 }
