@@ -168,24 +168,8 @@ fn drop_op(schedule: &mut Schedule, op: usize) {
     }
 }
 
-/// The rank at the other end of an operation.
-fn peer_of(op: &mut Op) -> Option<&mut u32> {
-    match &mut op.kind {
-        OpKind::Send { to: peer, .. }
-        | OpKind::Recv { from: peer, .. }
-        | OpKind::RecvReduce { from: peer, .. }
-        | OpKind::Put { to: peer, .. }
-        | OpKind::PutReduce { to: peer, .. }
-        | OpKind::Get { from: peer, .. }
-        | OpKind::GetReduce { from: peer, .. }
-        | OpKind::Notify { to: peer, .. }
-        | OpKind::Wait { at: peer, .. } => Some(peer),
-        OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
-    }
-}
-
 fn redirect(op: &mut Op, to: u32) {
-    if let Some(peer) = peer_of(op) {
+    if let Some(peer) = op.kind.peer_mut() {
         *peer = to;
     }
 }
@@ -387,7 +371,7 @@ fn mutate_world(subject: &Subject, random: &mut Random) -> Tally {
 
 /// A rank that is neither the operation's peer nor its own, if it has a peer.
 fn another_peer(subject: &Subject, rank: usize, op: usize, random: &mut Random) -> Option<u32> {
-    let peer = *peer_of(&mut subject.document.schedules[rank].ops[op].clone())?;
+    let peer = subject.document.schedules[rank].ops[op].kind.peer()?;
     let ranks = (0..subject.document.call.ranks).filter(|r| *r != peer && *r as usize != rank);
     random.sample(ranks.collect(), 1).pop()
 }

@@ -150,7 +150,15 @@ pub enum OpKind {
 impl OpKind {
     /// The rank that it sends to, receives from, or whose window or flag it touches; `None` where there is none.
     #[must_use]
-    pub const fn peer(self) -> Option<u32> {
+    pub const fn peer(mut self) -> Option<u32> {
+        match self.peer_mut() {
+            Some(peer) => Some(*peer),
+            None => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub const fn peer_mut(&mut self) -> Option<&mut u32> {
         match self {
             OpKind::Send { to: peer, .. }
             | OpKind::Recv { from: peer, .. }
@@ -163,24 +171,6 @@ impl OpKind {
             | OpKind::Wait { at: peer, .. } => Some(peer),
             OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => None,
         }
-    }
-
-    /// The same with another peer, if it has one.
-    #[must_use]
-    pub const fn with_peer(mut self, other: u32) -> OpKind {
-        match &mut self {
-            OpKind::Send { to: peer, .. }
-            | OpKind::Recv { from: peer, .. }
-            | OpKind::RecvReduce { from: peer, .. }
-            | OpKind::Put { to: peer, .. }
-            | OpKind::PutReduce { to: peer, .. }
-            | OpKind::Get { from: peer, .. }
-            | OpKind::GetReduce { from: peer, .. }
-            | OpKind::Notify { to: peer, .. }
-            | OpKind::Wait { at: peer, .. } => *peer = other,
-            OpKind::Combine { .. } | OpKind::Copy | OpKind::Reduce | OpKind::Await { .. } => {}
-        }
-        self
     }
 
     /// Whether it is a message, in which its peer takes part: what needs no memory that the two share.

@@ -147,8 +147,8 @@ impl Plan {
     /// Gives each peer of an operation the number that `number` says, for a transport that numbers ranks in its own way.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         for op in &mut self.ops {
-            if let Some(peer) = op.kind.peer() {
-                op.kind = op.kind.with_peer(number(peer));
+            if let Some(peer) = op.kind.peer_mut() {
+                *peer = number(*peer);
             }
         }
     }
