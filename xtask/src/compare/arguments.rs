@@ -25,6 +25,8 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
   --same-input           do not write new input before every call, as applications do
   --launcher 'WORDS'     what starts our ranks; {worker}, {ranks}, {allhands} and {bind} are replaced
   --json FILE            where the records go (default target/compare/compare.json)
+  --dropin               instead of our own ranks: each peer with the drop-in preloaded beside the same peer without it,
+                         with our own program and with Intel's IMB-MPI1 (of --collectives and --bytes what it has)
   --simgrid              instead of all this: the simulator beside SimGrid's SMPI, which as root on Debian it installs;
                          the table and records go to target/compare/simgrid
   --help                 print this
@@ -54,6 +56,8 @@ pub struct Arguments {
     pub patience: Option<f64>,
     /// Whether input is written before every call.
     pub fresh: bool,
+    /// Whether the peers themselves, with the drop-in preloaded, stand in the place of our ranks.
+    pub dropin: bool,
     /// The words that start our ranks.
     pub launcher: String,
     /// Where the records go, from the repository's root.
@@ -113,6 +117,7 @@ impl Default for Arguments {
             seconds: 900.0,
             patience: None,
             fresh: true,
+            dropin: false,
             launcher: LAUNCHER.to_owned(),
             json: PathBuf::from("target/compare/compare.json"),
         }
@@ -138,6 +143,10 @@ impl Arguments {
                     own.fresh = false;
                     continue;
                 }
+                "--dropin" => {
+                    own.dropin = true;
+                    continue;
+                }
                 _ if !option.starts_with("--") => return Err(Mistake::Unknown(option.to_owned())),
                 _ => {}
             }
@@ -145,6 +154,15 @@ impl Arguments {
             own.set(option, value)?;
         }
         Ok(own)
+    }
+
+    /// The peers that one run is beside: all of them, or with the drop-in, which each has in a version of its own, one.
+    #[must_use]
+    pub fn sides(&self) -> Vec<Vec<&'static str>> {
+        match self.dropin {
+            true => self.peers.iter().map(|peer| vec![*peer]).collect(),
+            false => vec![self.peers.clone()],
+        }
     }
 
     fn set(&mut self, option: &str, value: Option<&str>) -> Result<(), Mistake> {

@@ -20,6 +20,7 @@ pub mod arguments;
 #[path = "../../../crates/allhands/examples/compare_worker/board.rs"]
 pub mod board;
 pub mod cell;
+mod dropin;
 pub mod group;
 mod machine;
 pub mod peers;
@@ -32,6 +33,12 @@ pub mod statistics;
 
 /// The least and the most time of a turn.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
+
+/// Our own ranks.
+const OWN: Name = Name {
+    library: "allhands",
+    setting: "default",
+};
 
 /// Why there is no comparison.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +56,12 @@ enum Error {
     Start { group: String, failure: Failure },
     #[error("{0}")]
     SimGrid(String),
+    #[error(
+        "with {peer} and {ranks} ranks the preloaded library took no call over, so there is nothing to compare"
+    )]
+    Inactive { peer: &'static str, ranks: usize },
+    #[error("IMB-MPI1 under {peer}: {why}")]
+    Imb { peer: &'static str, why: String },
     #[error("interrupted")]
     Interrupted,
 }
@@ -112,6 +125,7 @@ impl Drop for Folder {
 /// What stays the same from cell to cell.
 struct Run<'a> {
     arguments: &'a Arguments,
+    target: PathBuf,
     worker: PathBuf,
     installed: Vec<Installed>,
     folder: Folder,
@@ -126,7 +140,11 @@ struct Run<'a> {
 /// Whether all results were right.
 fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
-    let worker = build(root, &target)?;
+    let what = match arguments.dropin {
+        true => &dropin::PACKAGE[..],
+        false => &OWN_PROGRAMS,
+    };
+    let worker = build(root, &target, what)?;
     let source = root.join("xtask/compare/worker.c");
     let peers = arguments.peers.iter();
     let installed: Result<Vec<Installed>, _> = peers
@@ -134,17 +152,18 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         .collect();
     let folder = target.join(format!("compare/run-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let counts = arguments.ranks.iter();
+    let (counts, sides) = (arguments.ranks.iter(), arguments.sides());
     let patience = arguments.patience.unwrap_or(arguments.seconds / 2.0);
     let mut run = Run {
         arguments,
+        target,
         worker,
         installed: installed?,
         folder: Folder(folder),
         end: Instant::now() + Duration::from_secs_f64(arguments.seconds),
         quiet: Quiet::new(Duration::from_secs_f64(patience)),
         cells_left: counts
-            .map(|ranks| run_cells(arguments, *ranks).0.len())
+            .map(|ranks| sides.len() * run_cells(arguments, *ranks).0.len())
             .sum(),
         is_right: true,
     };
@@ -159,9 +178,14 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let begin = Instant::now();
     let mut all = Vec::new();
     for &ranks in &arguments.ranks {
-        let cells = run.compare_ranks(ranks)?;
-        println!("{}", report::summary(&arguments.peers, ranks, &cells));
-        all.extend(cells.into_iter().flatten());
+        for peers in &sides {
+            let cells = run.compare_ranks(ranks, peers)?;
+            println!("{}", report::summary(peers, ranks, &cells));
+            all.extend(cells.into_iter().flatten());
+        }
+    }
+    if arguments.dropin {
+        all.extend(run.benchmark_of_intel()?);
     }
     println!("{}", run.quiet.verdict());
     let path = root.join(&arguments.json);
@@ -186,22 +210,22 @@ fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
     }
 }
 
-fn build(root: &Path, target: &Path) -> Result<PathBuf, Error> {
+/// What is built of our own.
+const OWN_PROGRAMS: [&str; 8] = [
+    "--package",
+    "allhands",
+    "--example",
+    "compare_worker",
+    "--package",
+    "allhands-cli",
+    "--bin",
+    "allhands",
+];
+
+fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words = [
-        "build",
-        "--release",
-        "--locked",
-        "--quiet",
-        "--package",
-        "allhands",
-        "--example",
-        "compare_worker",
-        "--package",
-        "allhands-cli",
-        "--bin",
-        "allhands",
-    ];
+    let mut words = vec!["build", "--release", "--locked", "--quiet"];
+    words.extend(what);
     let status = Command::new(cargo).args(words).current_dir(root).status();
     match status {
         Ok(status) if status.success() => Ok(target.join("release/examples/compare_worker")),
@@ -220,11 +244,16 @@ fn write_json(path: &Path, records: &[Record]) -> Result<(), Error> {
 }
 
 impl Run<'_> {
-    /// All cells of one number of ranks: the records of each.
-    fn compare_ranks(&mut self, ranks: usize) -> Result<Vec<Vec<Record>>, Error> {
+    /// All cells of one number of ranks, beside these peers: the records of each.
+    fn compare_ranks(
+        &mut self,
+        ranks: usize,
+        peers: &[&'static str],
+    ) -> Result<Vec<Vec<Record>>, Error> {
         let crowded = ranks > machine::cores();
-        let settings: Vec<_> = peers::settings(&self.arguments.peers, crowded).collect();
-        let path = self.folder.0.join(format!("board-{ranks}"));
+        let settings: Vec<_> = peers::settings(peers, crowded).collect();
+        let name = format!("board-{ranks}-{}", peers.join("-"));
+        let path = self.folder.0.join(name);
         let file = File::options()
             .read(true)
             .write(true)
@@ -235,11 +264,10 @@ impl Run<'_> {
         file.set_len(length as u64).map_err(at(&path))?;
         let board = Board::map(&file).map_err(at(&path))?;
 
-        let ours = Name {
-            library: "allhands",
-            setting: "default",
+        let (ours, launcher) = match peers {
+            [peer] if self.arguments.dropin => self.preloaded(peer, ranks, crowded),
+            _ => (OWN, self.launcher(ranks, crowded)),
         };
-        let launcher = self.launcher(ranks, crowded);
         let place = |number| (&board, path.as_path(), number);
         let mut groups = vec![Group::new(ours, place(0), ranks, launcher, &self.folder.0)];
         for (index, setting) in settings.iter().enumerate() {
@@ -247,8 +275,7 @@ impl Run<'_> {
                 library: setting.peer,
                 setting: setting.name,
             };
-            let peer = self.arguments.peers.iter().position(|p| *p == setting.peer);
-            let launcher = self.installed[peer.unwrap_or(0)].launch(setting, ranks, crowded);
+            let launcher = self.installed(setting.peer).launch(setting, ranks, crowded);
             groups.push(Group::new(
                 name,
                 place(1 + index),
@@ -260,17 +287,27 @@ impl Run<'_> {
         start(&mut groups)?;
 
         let (cells, skipped) = run_cells(self.arguments, ranks);
-        println!("{}", report::head(&self.arguments.peers, ranks));
+        println!("{}", report::head(peers, ranks));
         let mut all = Vec::new();
         for cell in cells {
             let records = self.compare_cell(cell, ranks, crowded, &mut groups)?;
-            println!("{}", report::row(cell, &self.arguments.peers, &records));
+            println!("{}", report::row(cell, peers, &records));
             all.push(records);
         }
         for cell in skipped {
             println!("{cell} is left out: all ranks together would hold more than 256 MB");
         }
+        drop(groups);
+        match peers {
+            [peer] if self.arguments.dropin => self.was_active(peer, ranks)?,
+            _ => {}
+        }
         Ok(all)
+    }
+
+    fn installed(&self, peer: &str) -> &Installed {
+        let at = self.arguments.peers.iter().position(|name| *name == peer);
+        &self.installed[at.unwrap_or(0)]
     }
 
     fn launcher(&self, ranks: usize, crowded: bool) -> Command {
@@ -346,7 +383,7 @@ impl Run<'_> {
                 let Name { library, setting } = group.name;
                 eprintln!("{}: {library} ({setting}): {failure}", turn.cell);
                 let is_wrong = matches!(failure, Failure::Wrong { .. });
-                self.is_right &= !is_wrong && library != "allhands";
+                self.is_right &= !is_wrong && library != OWN.library;
                 column.failure = Some(failure.to_string());
             }
         }

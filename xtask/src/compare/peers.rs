@@ -301,9 +301,27 @@ impl Installed {
         command
     }
 
+    /// A program that comes with the peer.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.prefix.join("bin").join(name)
+    }
+
     /// The launcher of `ranks` ranks with a setting; what the worker is told comes behind.
     #[must_use]
     pub fn launch(&self, setting: &Setting, ranks: usize, crowded: bool) -> Command {
+        self.launch_program(setting, ranks, crowded, &self.worker)
+    }
+
+    /// The launcher of `ranks` ranks of a program with a setting; the program's arguments come behind.
+    #[must_use]
+    pub fn launch_program(
+        &self,
+        setting: &Setting,
+        ranks: usize,
+        crowded: bool,
+        program: &Path,
+    ) -> Command {
         let mut command = self.command("mpiexec");
         command.args(self.peer.arguments);
         if !crowded {
@@ -312,13 +330,13 @@ impl Installed {
         command
             .args(setting.arguments)
             .args(["-n", &ranks.to_string()])
-            .arg(&self.worker)
+            .arg(program)
             .envs(setting.environment.iter().copied());
         command
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.prefix.join("bin").join(program));
+        let mut command = Command::new(self.program(program));
         // The user's own settings would be measured otherwise, and printed as ours.
         for (name, _) in std::env::vars_os() {
             if is_a_setting(&name) {
@@ -363,7 +381,15 @@ impl Peer {
 
 fn is_a_setting(name: &OsString) -> bool {
     let prefixes = [
-        "I_MPI_", "MPIR_", "MPICH_", "OMPI_", "PRTE_", "PMIX_", "PMI_", "HYDRA_",
+        "I_MPI_",
+        "MPIR_",
+        "MPICH_",
+        "OMPI_",
+        "PRTE_",
+        "PMIX_",
+        "PMI_",
+        "HYDRA_",
+        "ALLHANDS_",
     ];
     let name = name.to_string_lossy();
     prefixes.iter().any(|prefix| name.starts_with(prefix))

@@ -114,7 +114,7 @@ pub(super) fn compare(root: &Path) -> Result<bool, Error> {
         )));
     }
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
-    let allhands = build(root, &target)?.with_file_name("../allhands");
+    let allhands = build(root, &target, &super::OWN_PROGRAMS)?.with_file_name("../allhands");
     let folder = target.join("compare/simgrid");
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let files = Files::write(root, folder)?;

@@ -1,7 +1,7 @@
 //! The drop-in's tests: C programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
 mod job;
-mod report;
+pub(crate) mod report;
 
 use crate::compare::peers::{Installed, Missing, PEERS};
 use job::{Job, Outcome};

@@ -15,7 +15,7 @@ struct Row {
 
 /// What one rank wrote.
 #[derive(Debug)]
-pub(super) struct Report(Vec<Row>);
+pub(crate) struct Report(Vec<Row>);
 
 /// Every blocking call that the library takes over.
 const CALLS: [&str; 17] = [
@@ -40,7 +40,7 @@ const CALLS: [&str; 17] = [
 
 impl Report {
     /// Reads a report; `None` if there is none.
-    pub(super) fn read(path: &Path) -> Option<Report> {
+    pub(crate) fn read(path: &Path) -> Option<Report> {
         Report::parse(&std::fs::read_to_string(path).ok()?)
     }
 
@@ -49,17 +49,17 @@ impl Report {
     }
 
     /// How many calls were taken over.
-    pub(super) fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.0.iter().map(|row| row.taken_over).sum()
     }
 
     /// How many passed through.
-    pub(super) fn passed(&self) -> u64 {
+    pub(crate) fn passed(&self) -> u64 {
         self.0.iter().map(|row| row.passed_through).sum()
     }
 
     /// What passed through for any but these reasons.
-    pub(super) fn passed_but_for(&self, reasons: &[&str]) -> Vec<String> {
+    pub(crate) fn passed_but_for(&self, reasons: &[&str]) -> Vec<String> {
         let rows = self.0.iter().filter(|row| row.passed_through > 0);
         rows.filter_map(|row| {
             let reason = row.reason.as_deref().unwrap_or("no reason");
@@ -75,7 +75,7 @@ impl Report {
     }
 
     /// Which calls were never taken over.
-    pub(super) fn never_taken(&self) -> Vec<String> {
+    pub(crate) fn never_taken(&self) -> Vec<String> {
         let mut taken: BTreeMap<&str, u64> = CALLS.iter().map(|call| (*call, 0)).collect();
         for row in &self.0 {
             *taken.entry(&row.call).or_default() += row.taken_over;

@@ -5,6 +5,7 @@ mod figures;
 mod laboratory;
 mod steady;
 mod summary;
+pub mod verdict;
 
 use super::Entry;
 use anyhow::ensure;

@@ -180,8 +180,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for note in &notes {
         writeln!(out, "{note}")?;
     }
-    if arguments.paper == Paper::Qsnet {
-        qsnet::print_misses(&mut out, &entries)?;
+    match arguments.paper {
+        Paper::Bluegene => bluegene::verdict::print(&mut out, &entries)?,
+        Paper::Cell => {}
+        Paper::Qsnet => qsnet::print_misses(&mut out, &entries)?,
     }
     if let Some(file) = &arguments.json {
         output::write_json(file, &entries)?;
