@@ -2,6 +2,7 @@
 
 use crate::abi::Handle;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A shared object that the process has loaded.
 #[derive(Clone, Copy, Debug)]
@@ -19,20 +20,8 @@ const MARK: &CStr = c"PMPI_Comm_size";
 
 impl Object {
     /// The MPI that the process has loaded, wherever it is in the linker's scopes.
-    ///
-    /// A program that is linked with an MPI has it in the global scope; Python's is in a local one.
     pub(crate) fn find() -> Option<Object> {
-        // SAFETY: looks up a name behind this object; nothing is called.
-        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, MARK.as_ptr()) };
-        if !next.is_null() {
-            return Object::open(&home(next)?);
-        }
-        loaded().iter().find_map(|name| {
-            let object = Object::open(name)?;
-            // An object's lookup goes on among those that it needs.
-            let found = object.symbol(MARK)?;
-            Object::open(&home(found)?)
-        })
+        Object::open(&home(further(MARK)?)?)
     }
 
     /// The loaded object with this file name.
@@ -58,6 +47,53 @@ impl Object {
         } else {
             Some(address)
         }
+    }
+}
+
+/// The address of a name that another object has.
+///
+/// A program that is linked with an MPI has it in the global scope, behind this object; Python's is in a local one.
+fn further(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: looks up a name behind this object; nothing is called.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    let own = home(further as *const c_void);
+    loaded().iter().find_map(|file| {
+        // An object's lookup goes on among those that it needs.
+        let found = Object::open(file)?.symbol(name)?;
+        // Our own is not further.
+        (home(found) != own).then_some(found)
+    })
+}
+
+/// The function that a call by some name would have reached without this library, looked up when it is first called.
+pub(crate) struct Next {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Next {
+    /// The one of a name.
+    pub(crate) const fn new(name: &'static CStr) -> Next {
+        Next {
+            name,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Its address.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<*mut c_void> {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return Some(known);
+        }
+        let found = further(self.name)?;
+        // Whoever looks finds the same.
+        self.address.store(found, Ordering::Relaxed);
+        Some(found)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::settings::REPORT;
 use crate::takeover::{Call, Reason};
 use std::fmt::Write;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Classes of sizes: no bytes, and for each power of two from 8 bytes to beyond a gigabyte what is no longer.
@@ -52,6 +52,7 @@ pub(crate) struct Report {
     taken: [[Count; SIZES]; CALLS],
     passed: [[Count; REASONS]; CALLS],
     file: OnceLock<Option<String>>,
+    is_written: AtomicBool,
 }
 
 /// The class of so many bytes.
@@ -71,10 +72,14 @@ impl Report {
     /// When a call begins, if anybody wants to know.
     #[inline]
     pub(crate) fn begin(&self) -> Option<Instant> {
-        let file = self
-            .file
-            .get_or_init(|| std::env::var(REPORT).ok().filter(|f| !f.is_empty()));
-        file.is_some().then(Instant::now)
+        self.file().is_some().then(Instant::now)
+    }
+
+    /// The file that the report goes to.
+    #[inline]
+    fn file(&self) -> Option<&String> {
+        let read = || std::env::var(REPORT).ok().filter(|file| !file.is_empty());
+        self.file.get_or_init(read).as_ref()
     }
 
     /// Counts a call that was taken over, of so many bytes.
@@ -89,11 +94,12 @@ impl Report {
         self.passed[call as usize][reason as usize].add(since);
     }
 
-    /// Writes the report, if one is wanted: of each rank if its file's name has a `%r`, otherwise of rank 0.
+    /// Writes the report, if one is wanted and not yet there: of each rank if its file's name has a `%r`, otherwise of rank 0.
     pub(crate) fn write(&self, rank: usize) {
-        let Some(Some(file)) = self.file.get() else {
+        let Some(file) = self.file() else { return };
+        if self.is_written.swap(true, Ordering::Relaxed) {
             return;
-        };
+        }
         if rank != 0 && !file.contains("%r") {
             return;
         }

@@ -64,13 +64,27 @@ pub enum Missing {
     },
     /// The worker does not build.
     #[error(
-        "{peer}: mpicc failed: {why}\n    right: a C compiler named gcc, or --peers without {peer}"
+        "{peer}: {compiler} failed: {why}\n    right: compilers named gcc and gfortran, or --peers without {peer}"
     )]
     Compiler {
         /// The peer's name.
         peer: &'static str,
+        /// The compiler.
+        compiler: String,
         /// What it said.
         why: String,
+    },
+    /// A package of Debian's is not there.
+    #[error(
+        "{peer}: there is no {program}\n    right: `apt-get install {packages}`, or --peers without {peer}"
+    )]
+    Debian {
+        /// The MPI's name.
+        peer: &'static str,
+        /// The program that is missing.
+        program: &'static str,
+        /// The packages that bring it.
+        packages: String,
     },
     /// A file operation failed.
     #[error("{path}: {error}")]
@@ -282,10 +296,12 @@ impl Installed {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(Missing::Compiler {
                 peer,
+                compiler: compiler.into(),
                 why: text(&output.stderr),
             }),
             Err(error) => Err(Missing::Compiler {
                 peer,
+                compiler: compiler.into(),
                 why: error.to_string(),
             }),
         }
@@ -335,7 +351,9 @@ impl Installed {
         command
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// One of the peer's programs, without the user's own settings of it.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.program(program));
         // The user's own settings would be measured otherwise, and printed as ours.
         for (name, _) in std::env::vars_os() {

@@ -34,7 +34,12 @@ impl Job<'_> {
     /// Runs it; files that are needed meanwhile are in `folder`.
     ///
     /// The launcher has the library preloaded too, as it would have from a user's command line.
-    pub(super) fn run(mut self, library: &Path, libraries: &Path, folder: &Path) -> Outcome {
+    pub(super) fn run(
+        mut self,
+        library: &Path,
+        libraries: Option<&Path>,
+        folder: &Path,
+    ) -> Outcome {
         let name: String = self
             .title
             .chars()
@@ -51,7 +56,7 @@ impl Job<'_> {
             Ok((out, errors)) => {
                 self.launcher
                     .env("LD_PRELOAD", library)
-                    .env("LD_LIBRARY_PATH", libraries)
+                    .envs(libraries.map(|folder| ("LD_LIBRARY_PATH", folder)))
                     .env("ALLHANDS_REPORT", &report)
                     .stdin(Stdio::null())
                     .stdout(out)

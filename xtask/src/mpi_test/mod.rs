@@ -1,10 +1,13 @@
-//! The drop-in's tests: C programs and mpi4py's own suite, run by each MPI with the library preloaded.
+//! The drop-in's tests: C and Fortran programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
 mod job;
+mod mpi;
+mod python;
 pub(crate) mod report;
 
-use crate::compare::peers::{Installed, Missing, PEERS};
+use crate::compare::peers::Missing;
 use job::{Job, Outcome};
+use mpi::{KINDS, Kind, Mpi};
 use report::Report;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,28 +17,51 @@ use std::time::Duration;
 const HELP: &str = "\
 cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py]
 
-  --peers NAMES     of mpich, openmpi, intel and standard (MPICH's standard ABI); all at first
+  --peers NAMES     of mpich, openmpi, intel, standard (MPICH's standard ABI), debian-mpich and debian-openmpi; all at first
   --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
   --no-mpi4py       leave out mpi4py's own suite
 
-Peers are installed with pip below target/peers; the programs are those in crates/allhands-mpi/tests/c.
+Debian's are installed with apt-get, the others with pip below target/peers. The programs are those in
+crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 4] = [
+const PROGRAMS: [(&str, &[&str]); 5] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
     ("traps", &["one rank", "intercommunicator"]),
+    // No operator, and no type, are the native MPI's to complain of.
+    (
+        "life",
+        &[
+            "one rank",
+            "intercommunicator",
+            "arguments",
+            "type and operator do not fit",
+        ],
+    ),
 ];
 
-/// The modules of mpi4py's suite that are run, as its `-i` takes them.
-const SUITE: [&str; 4] = ["test_cco", "test_op", "test_comm", "util_pkl5"];
-const MPI4PY: &str = "mpi4py==4.1.2";
+/// The program that is also compiled to have copies of the library's variables, and how.
+const COPIES: (&str, &[&str]) = ("reductions", &["-no-pie", "-fno-pic"]);
 
-/// The longest time of a program, and of mpi4py's suite.
+/// The Fortran programs, and for which reasons calls of theirs may pass through.
+const FORTRAN: [(&str, &[&str]); 3] = [
+    ("moves", &["one rank"]),
+    ("counted", &["one rank"]),
+    (
+        "reductions",
+        &[
+            "one rank",
+            "type and operator do not fit",
+            "intercommunicator",
+        ],
+    ),
+];
+
+/// The longest time of a program.
 const PATIENCE: Duration = Duration::from_secs(600);
-const SUITE_PATIENCE: Duration = Duration::from_secs(900);
 
 /// Why the tests cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -54,17 +80,15 @@ enum Error {
 }
 
 struct Arguments {
-    peers: Vec<&'static str>,
+    kinds: Vec<&'static Kind>,
     ranks: Vec<usize>,
     mpi4py: bool,
 }
 
-const NAMES: [&str; 4] = ["mpich", "openmpi", "intel", "standard"];
-
 impl Arguments {
     fn parse(words: &[&str]) -> Result<Arguments, Error> {
         let mut arguments = Arguments {
-            peers: NAMES.to_vec(),
+            kinds: KINDS.iter().collect(),
             ranks: vec![1, 2, 5],
             mpi4py: true,
         };
@@ -75,11 +99,11 @@ impl Arguments {
             match *word {
                 "--no-mpi4py" => arguments.mpi4py = false,
                 "--peers" => {
-                    let name = |text| NAMES.into_iter().find(|name| *name == text);
+                    let kind = |text: &str| KINDS.iter().find(|kind| kind.name == text);
                     let names = value()?
                         .split(',')
-                        .map(|text| name(text).ok_or_else(|| unknown(text)));
-                    arguments.peers = names.collect::<Result<_, _>>()?;
+                        .map(|text| kind(text).ok_or_else(|| unknown(text)));
+                    arguments.kinds = names.collect::<Result<_, _>>()?;
                 }
                 "--ranks" => {
                     let number = |text: &str| text.parse().ok().filter(|n| (1..=64).contains(n));
@@ -152,22 +176,17 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         folder,
     };
     let python = match arguments.mpi4py {
-        true => Some(mpi4py(&place)?),
+        true => Some(python::fetched(&place)?),
         false => None,
     };
     let mut failed = 0;
-    for &name in &arguments.peers {
-        // The standard ABI's library comes with MPICH.
-        let peer = if name == "standard" {
-            PEERS[0].name
-        } else {
-            name
-        };
-        let installed = Installed::fetched(peer, &place.target.join("peers"))?;
-        failed += programs(&place, &installed, name, &arguments.ranks)?;
-        if let Some(python) = python.as_ref().filter(|_| name != "standard") {
+    for &kind in &arguments.kinds {
+        let mpi = Mpi::ready(kind, &place.target.join("peers"))?;
+        failed += programs(&place, &mpi, &arguments.ranks)?;
+        failed += fortran(&place, &mpi, &arguments.ranks)?;
+        if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
-                failed += usize::from(!suite(&place, &installed, python, ranks)?);
+                failed += usize::from(!python::suite(&place, &mpi, python, ranks));
             }
         }
     }
@@ -189,77 +208,156 @@ const SETTINGS: [(&str, &str, bool); 3] = [
 ];
 
 /// Runs the C programs and gives the number of runs that failed.
-fn programs(
-    place: &Place<'_>,
-    installed: &Installed,
-    name: &str,
-    ranks: &[usize],
-) -> Result<usize, Error> {
-    let compiler = if name == "standard" {
-        "mpicc_abi"
-    } else {
-        "mpicc"
-    };
-    let sources = place.root.join("crates/allhands-mpi/tests/c");
+fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Error> {
+    let (sources, name) = (
+        place.root.join("crates/allhands-mpi/tests/c"),
+        mpi.kind.name,
+    );
     let mut failed = 0;
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
-        installed.compile(compiler, &sources.join(format!("{program}.c")), &binary)?;
+        mpi.compile(&sources.join(format!("{program}.c")), &binary, &[])?;
+        let test = Test {
+            place,
+            mpi,
+            program,
+            binary: &binary,
+        };
         for &ranks in ranks {
             let title = format!("{program}, {name}, {ranks} ranks");
-            let judge_report = |report: &Report| {
-                let mut findings = report.passed_but_for(may_pass);
-                if ranks > 1 && report.taken() == 0 {
-                    findings.push("no call was taken over".into());
-                }
-                findings
+            let passed = test.passes(&title, ranks, None, &|report| {
+                only_these_pass(report, may_pass, ranks)
+            });
+            failed += usize::from(!passed);
+        }
+        if program == COPIES.0 && ranks.contains(&2) {
+            let binary = place.folder.join(format!("{program}-{name}-copies"));
+            mpi.compile(&sources.join(format!("{program}.c")), &binary, COPIES.1)?;
+            let title = format!("{program} with copies of variables, {name}, 2 ranks");
+            let copies = Test {
+                binary: &binary,
+                ..test
             };
-            let run = (title.as_str(), installed.launcher(ranks));
-            let passed = program_passes(place, installed, (program, &binary), run, &judge_report);
+            let passed = copies.passes(&title, 2, None, &|report| {
+                only_these_pass(report, may_pass, 2)
+            });
             failed += usize::from(!passed);
         }
         let is_short = program == "moves" && ranks.contains(&2);
         for (variable, value, takes) in SETTINGS.iter().filter(|_| is_short) {
             let title = format!("{program}, {name}, 2 ranks, {variable}={value}");
-            let mut launcher = installed.launcher(2);
-            launcher.env(variable, value);
-            let judge_report = |report: &Report| {
+            let passed = test.passes(&title, 2, Some((variable, value)), &|report| {
                 let finding = || format!("{} calls were taken over", report.taken());
                 let is_right = (report.taken() > 0) == *takes;
                 (!is_right).then(finding).into_iter().collect()
-            };
-            let run = (title.as_str(), launcher);
-            let passed = program_passes(place, installed, (program, &binary), run, &judge_report);
+            });
             failed += usize::from(!passed);
         }
     }
     Ok(failed)
 }
 
-/// Runs a C program; whether it ends well, says that all is right, and `judge_report` finds nothing wrong.
-fn program_passes(
-    place: &Place<'_>,
-    installed: &Installed,
-    (program, binary): (&str, &Path),
-    (title, mut launcher): (&str, Command),
-    judge_report: &dyn Fn(&Report) -> Vec<String>,
-) -> bool {
-    launcher.arg(binary);
-    let job = Job {
-        launcher,
-        title,
-        patience: PATIENCE,
+/// Runs the Fortran programs and gives the number of runs that failed.
+fn fortran(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Error> {
+    let sources = place.root.join("crates/allhands-mpi/tests/fortran");
+    let mut failed = 0;
+    for (program, may_pass) in FORTRAN {
+        let binary = place
+            .folder
+            .join(format!("{program}-fortran-{}", mpi.kind.name));
+        let source = sources.join(format!("{program}.F90"));
+        for (flavour, binary) in mpi.compile_fortran(&source, &binary)? {
+            let test = Test {
+                place,
+                mpi,
+                program,
+                binary: &binary,
+            };
+            for &ranks in ranks {
+                let (name, flavour) = (mpi.kind.name, flavour.name());
+                let title = format!("{program} in Fortran, {flavour}, {name}, {ranks} ranks");
+                let passed = test.passes(&title, ranks, None, &|report| {
+                    let mut findings = only_these_pass(report, may_pass, ranks);
+                    findings.extend(
+                        (program == "counted")
+                            .then(|| miscounts(report))
+                            .into_iter()
+                            .flatten(),
+                    );
+                    findings
+                });
+                failed += usize::from(!passed);
+            }
+        }
+    }
+    Ok(failed)
+}
+
+/// How many calls the program `counted` makes.
+const COUNTED: [(&str, u64); 3] = [("MPI_Allreduce", 11), ("MPI_Barrier", 5), ("MPI_Bcast", 3)];
+
+/// Which calls of the program `counted` were not counted once each.
+fn miscounts(report: &Report) -> Vec<String> {
+    let wrong = COUNTED
+        .iter()
+        .filter(|(call, calls)| report.calls(call) != *calls);
+    let finding = |(call, calls): &(&str, u64)| {
+        format!("{calls} of {call} were counted as {}", report.calls(call))
     };
-    let outcome = job.run(&place.library, &installed.libraries(), &place.folder);
-    let mut findings = outcome.findings();
-    if !outcome.output.contains(&format!("{program}: right")) {
-        findings.push(format!("it does not say '{program}: right'"));
+    wrong.map(finding).collect()
+}
+
+/// What is wrong with a report if calls may pass through for these reasons alone.
+fn only_these_pass(report: &Report, reasons: &[&str], ranks: usize) -> Vec<String> {
+    let mut findings = report.passed_but_for(reasons);
+    if ranks > 1 && report.taken() == 0 {
+        findings.push("no call was taken over".into());
     }
-    match &outcome.report {
-        Some(report) => findings.extend(judge_report(report)),
-        None => findings.push("there is no report: was the library preloaded?".into()),
+    findings
+}
+
+/// A test program that is compiled.
+#[derive(Clone, Copy)]
+struct Test<'a> {
+    place: &'a Place<'a>,
+    mpi: &'a Mpi,
+    program: &'a str,
+    binary: &'a Path,
+}
+
+impl Test<'_> {
+    /// Runs it; whether it ends well, says that all is right, and `judge_report` finds nothing wrong.
+    fn passes(
+        &self,
+        title: &str,
+        ranks: usize,
+        variable: Option<(&str, &str)>,
+        judge_report: &dyn Fn(&Report) -> Vec<String>,
+    ) -> bool {
+        let mut launcher = self.mpi.launcher(ranks);
+        launcher.envs(variable).arg(self.binary);
+        let job = Job {
+            launcher,
+            title,
+            patience: PATIENCE,
+        };
+        let libraries = self.mpi.libraries();
+        let outcome = job.run(
+            &self.place.library,
+            libraries.as_deref(),
+            &self.place.folder,
+        );
+        let mut findings = outcome.findings();
+        let right = format!("{}: right", self.program);
+        if !outcome.output.contains(&right) {
+            findings.push(format!("it does not say '{right}'"));
+        }
+        match &outcome.report {
+            Some(report) => findings.extend(judge_report(report)),
+            None => findings.push("there is no report: was the library preloaded?".into()),
+        }
+        judge(title, &outcome, &findings)
     }
-    judge(title, &outcome, &findings)
 }
 
 /// Prints what became of a test; whether it passed.
@@ -287,69 +385,4 @@ fn judge(title: &str, outcome: &Outcome, findings: &[String]) -> bool {
         }
     }
     findings.is_empty()
-}
-
-/// mpi4py: the folder to import it from, and the one with its suite.
-struct Python {
-    modules: PathBuf,
-    source: PathBuf,
-}
-
-/// Fetches mpi4py, with pip, if it is not there.
-fn mpi4py(place: &Place<'_>) -> Result<Python, Error> {
-    let home = place.target.join("peers/mpi4py");
-    let (modules, archives) = (home.join("modules"), home.join("archives"));
-    let source = home.join(MPI4PY.replace("==", "-"));
-    if !source.join("test/main.py").exists() || !modules.exists() {
-        let pip = |words: &[&str], folder: &Path, option: &str| {
-            let mut command = Command::new("python3");
-            command.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
-            command.args(words).arg(option).arg(folder).arg(MPI4PY);
-            complete(
-                &mut command,
-                &format!("python3 -m pip {} {MPI4PY}", words.join(" ")),
-            )
-        };
-        pip(&["install", "--no-deps"], &modules, "--target")?;
-        pip(
-            &["download", "--no-deps", "--no-binary", ":all:"],
-            &archives,
-            "--dest",
-        )?;
-        let archive = archives.join(format!("{}.tar.gz", MPI4PY.replace("==", "-")));
-        let mut tar = Command::new("tar");
-        tar.arg("-xf").arg(&archive).arg("-C").arg(&home);
-        complete(&mut tar, "tar -xf of mpi4py's source")?;
-    }
-    Ok(Python { modules, source })
-}
-
-/// Runs mpi4py's suite; whether it passed.
-fn suite(
-    place: &Place<'_>,
-    installed: &Installed,
-    python: &Python,
-    ranks: usize,
-) -> Result<bool, Error> {
-    let mut launcher = installed.launcher(ranks);
-    launcher.args(["python3", "test/main.py", "-q"]);
-    for module in SUITE {
-        launcher.args(["-i", module]);
-    }
-    launcher
-        .current_dir(&python.source)
-        .env("PYTHONPATH", &python.modules);
-    let title = format!("mpi4py's suite, {}, {ranks} ranks", installed.peer().name);
-    let job = Job {
-        launcher,
-        title: &title,
-        patience: SUITE_PATIENCE,
-    };
-    let outcome = job.run(&place.library, &installed.libraries(), &place.folder);
-    let mut findings = outcome.findings();
-    match &outcome.report {
-        Some(report) => findings.extend(report.never_taken()),
-        None => findings.push("there is no report: was the library preloaded?".into()),
-    }
-    Ok(judge(&title, &outcome, &findings))
 }

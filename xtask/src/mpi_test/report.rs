@@ -74,6 +74,12 @@ impl Report {
         .collect()
     }
 
+    /// How often a call was made, either way.
+    pub(super) fn calls(&self, call: &str) -> u64 {
+        let rows = self.0.iter().filter(|row| row.call == call);
+        rows.map(|row| row.taken_over + row.passed_through).sum()
+    }
+
     /// Which calls were never taken over.
     pub(crate) fn never_taken(&self) -> Vec<String> {
         let mut taken: BTreeMap<&str, u64> = CALLS.iter().map(|call| (*call, 0)).collect();

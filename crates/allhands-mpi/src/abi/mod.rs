@@ -1,11 +1,13 @@
 //! The ABI: what handles and constants look like in the MPI that the process has loaded.
 
 mod combiner;
+mod fortran;
 mod operators;
 mod table;
 mod types;
 
 pub(crate) use combiner::Combiner;
+pub(crate) use fortran::Fortran;
 pub(crate) use operators::Operator;
 pub(crate) use types::{Class, Coding, Named, Number};
 
@@ -15,6 +17,25 @@ use table::Table;
 
 /// A handle as it is passed in a register: an `int` of MPICH's ABI or a pointer.
 pub(crate) type Handle = usize;
+
+/// An array of types' handles in a user's memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Handles {
+    /// As C has them.
+    C(*const u8),
+    /// As Fortran has them: numbers.
+    Fortran(*const c_int),
+}
+
+impl Handles {
+    /// Whether there is none.
+    pub(crate) fn is_null(self) -> bool {
+        match self {
+            Handles::C(array) => array.is_null(),
+            Handles::Fortran(array) => array.is_null(),
+        }
+    }
+}
 
 /// Which family of headers a program was compiled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +94,12 @@ pub(crate) struct Abi {
     pub(crate) in_place: usize,
     pub(crate) comm_type_shared: c_int,
     pub(crate) order_c: c_int,
+    /// The rank that is nobody.
+    pub(crate) proc_null: c_int,
     pub(crate) err_truncate: c_int,
     pub(crate) err_other: c_int,
+    /// `None` where Fortran comes through the C names.
+    pub(crate) fortran: Option<Fortran>,
     types: Table<Named>,
     operators: Table<Operator>,
     /// Predefined handles of operators that no collective takes.
@@ -110,8 +135,10 @@ impl Abi {
                 in_place: usize::MAX,
                 comm_type_shared: 1,
                 order_c: 56,
+                proc_null: -1,
                 err_truncate: 14,
                 err_other: 15,
+                fortran: None,
                 types,
                 operators,
                 other_operators,
@@ -129,8 +156,10 @@ impl Abi {
                 in_place: 1,
                 comm_type_shared: 0,
                 order_c: 0,
+                proc_null: -2,
                 err_truncate: 15,
                 err_other: 16,
+                fortran: Fortran::of(object, 1),
                 types,
                 operators,
                 other_operators,
@@ -148,8 +177,10 @@ impl Abi {
                 in_place: 1,
                 comm_type_shared: 221,
                 order_c: 12,
+                proc_null: -3,
                 err_truncate: 15,
                 err_other: 16,
+                fortran: None,
                 types,
                 operators,
                 other_operators,
@@ -167,14 +198,22 @@ impl Abi {
     ///
     /// # Safety
     /// The array has so many.
-    pub(crate) unsafe fn handle_at(&self, array: *const u8, index: usize) -> Handle {
-        match self.family {
+    pub(crate) unsafe fn handle_at(&self, array: Handles, index: usize) -> Handle {
+        match (array, self.family) {
             // SAFETY: the caller's promise; handles are numbers of 32 bits.
-            Family::Mpich => unsafe { array.cast::<u32>().add(index).read() as usize },
+            (Handles::C(array), Family::Mpich) => unsafe {
+                array.cast::<u32>().add(index).read() as usize
+            },
             // SAFETY: as above; handles are pointers.
-            Family::OpenMpi | Family::Standard => unsafe {
+            (Handles::C(array), Family::OpenMpi | Family::Standard) => unsafe {
                 array.cast::<usize>().add(index).read()
             },
+            (Handles::Fortran(array), _) => {
+                // SAFETY: as above.
+                let handle = unsafe { array.add(index).read() };
+                let fortran = self.fortran.as_ref();
+                fortran.map_or(self.datatype_null, |fortran| fortran.datatype(handle))
+            }
         }
     }
 

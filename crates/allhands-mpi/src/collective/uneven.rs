@@ -1,7 +1,7 @@
 //! Collectives that move blocks of their own lengths, as bytes.
 
 use super::{Given, Served};
-use crate::abi::Handle;
+use crate::abi::{Handle, Handles};
 use crate::buffer::{Landing, Numbers, Part, packed, read};
 use crate::datatype::Datatype;
 use crate::takeover::{Here, Reason, Unserved};
@@ -15,7 +15,7 @@ pub(crate) enum Types {
     /// One for all; displacements count its extents.
     One(Handle),
     /// A list of handles; displacements count bytes.
-    Each(*const u8),
+    Each(Handles),
 }
 
 /// A buffer of blocks as MPI describes it.

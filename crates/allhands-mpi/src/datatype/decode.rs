@@ -1,7 +1,7 @@
 //! Decoding: the type map of a derived type, from what the MPI says of how it was made.
 
 use super::map::{MOST_RUNS, TypeMap};
-use crate::abi::{Abi, Combiner, Handle};
+use crate::abi::{Abi, Combiner, Handle, Handles};
 use crate::library::Library;
 use crate::verify::Likeness;
 use std::cell::Cell;
@@ -228,7 +228,7 @@ impl Decoder<'_> {
             return None;
         }
         // SAFETY: the MPI has filled in so many.
-        let of = |index| unsafe { self.abi.handle_at(handles, index) };
+        let of = |index| unsafe { self.abi.handle_at(Handles::C(handles), index) };
         let types = (0..types.len()).map(of).collect();
         // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone.
         let mut numbers: Vec<i64> = integers.into_iter().map(i64::from).collect();

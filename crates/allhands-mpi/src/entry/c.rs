@@ -1,0 +1,199 @@
+//! The C entry points: `MPI_X`, and `MPI_X_c` with large counts.
+
+use super::table::table;
+use super::{In, Out, given, lists};
+use crate::abi::{Handle, Handles};
+use crate::buffer::Numbers;
+use crate::collective::{self, Types};
+use crate::library::{Library, NO_MPI};
+use crate::takeover::{Call, take};
+use std::ffi::c_int;
+
+/// The C type of an argument, in the call with small counts and in that with large ones.
+macro_rules! argument {
+    (small count) => { c_int };
+    (large count) => { i64 };
+    (small list) => { *const c_int };
+    (large list) => { *const i64 };
+    ($size:ident send) => { In };
+    ($size:ident receive) => { Out };
+    ($size:ident types) => { In };
+    ($size:ident rank) => { c_int };
+    ($size:ident $handle:ident) => { Handle };
+}
+
+/// An argument as the collectives take it, of either size.
+macro_rules! wide {
+    ($size:ident count $value:ident) => {
+        i64::from($value)
+    };
+    (small list $value:ident) => {
+        Numbers::Int($value)
+    };
+    (large list $value:ident) => {
+        Numbers::Long($value)
+    };
+    ($size:ident receive $value:ident) => {
+        $value.cast_const()
+    };
+    ($size:ident types $value:ident) => {
+        Handles::C($value)
+    };
+    ($size:ident $kind:ident $value:ident) => {
+        $value
+    };
+}
+
+/// An argument of a large call for the native small one, which is all that some MPIs have.
+macro_rules! narrow {
+    (count $value:ident $ranks:ident) => {
+        c_int::try_from($value).ok()?
+    };
+    (list $value:ident $ranks:ident) => {
+        $ranks.narrow($value)?.as_ptr()
+    };
+    ($kind:ident $value:ident $ranks:ident) => {
+        $value
+    };
+}
+
+/// Declares the entry points of a call: with counts of type `int`, and, where there is one, of type `MPI_Count`.
+macro_rules! entries {
+    ($(
+        $call:ident: $small:ident $native:ident [$($large:ident $native_large:ident)?] $fortran:tt
+        $arguments:tt => |$here:ident| $serve:expr;
+    )*) => {$(
+        entries!(@small $call $small $native $arguments $here $serve);
+        $(entries!(@large $call $large $native $native_large $arguments $here $serve);)?
+    )*};
+    (@small $call:ident $small:ident $native:ident ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
+        #[doc = concat!("`", stringify!($small), "`, taken over.")]
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $small($($name: argument!(small $kind)),*) -> c_int {
+            take(
+                Call::$call,
+                entries!(@comm $($name)*),
+                |$here| {
+                    $(#[allow(unused_variables)] let $name = wide!(small $kind $name);)*
+                    $serve
+                },
+                // SAFETY: the caller's arguments, as they came.
+                |library| unsafe { (library.native.$native)($($name),*) },
+            )
+        }
+    };
+    (@large $call:ident $large:ident $native:ident $native_large:ident
+        ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
+        #[doc = concat!("`", stringify!($large), "`, taken over.")]
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $large($($name: argument!(large $kind)),*) -> c_int {
+            take(
+                Call::$call,
+                entries!(@comm $($name)*),
+                |$here| {
+                    $(#[allow(unused_variables)] let $name = wide!(large $kind $name);)*
+                    $serve
+                },
+                |library| match library.native.$native_large {
+                    // SAFETY: the caller's arguments, as they came.
+                    Some(native) => unsafe { native($($name),*) },
+                    None => {
+                        let ranks = Narrow {
+                            library,
+                            comm: entries!(@comm $($name)*),
+                            root: entries!(@root $($name $kind)*),
+                        };
+                        let small = || {
+                            // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the
+                            // call is over.
+                            Some(unsafe {
+                                (library.native.$native)($(narrow!($kind $name ranks)),*)
+                            })
+                        };
+                        small().unwrap_or_else(|| ranks.too_large())
+                    }
+                },
+            )
+        }
+    };
+    // The communicator is the last argument of every call.
+    (@comm $only:ident) => { $only };
+    (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
+    (@root) => { None };
+    (@root $root:ident rank $($rest:ident)*) => { Some($root) };
+    (@root $first:ident $kind:ident $($rest:ident)*) => { entries!(@root $($rest)*) };
+}
+
+/// What makes arguments of a large call smaller.
+struct Narrow<'a> {
+    library: &'a Library,
+    comm: Handle,
+    /// The root, if the call has one: lists are then meant for it alone.
+    root: Option<c_int>,
+}
+
+impl Narrow<'_> {
+    /// A list as the small call takes it; `None` if a number does not fit.
+    ///
+    /// Where a list means nothing, which is on all ranks but the root, it is handed on as nothing.
+    fn narrow(&self, list: *const i64) -> Option<Vec<c_int>> {
+        let ranks = self.ranks()?;
+        if list.is_null() || self.root.is_some_and(|root| !self.is_root(root)) {
+            return Some(Vec::new());
+        }
+        // SAFETY: the user hands in a list of as many numbers as there are ranks.
+        let number = |rank| unsafe { list.add(rank).read() };
+        (0..ranks)
+            .map(|rank| c_int::try_from(number(rank)).ok())
+            .collect()
+    }
+
+    /// Whether this rank is the root, which between two groups says so by a negative constant.
+    fn is_root(&self, root: c_int) -> bool {
+        let Some(abi) = &self.library.abi else {
+            return true;
+        };
+        let comm = abi.handle(self.comm);
+        match self.library.is_inter(comm) {
+            Some(true) => root < 0 && root != abi.proc_null,
+            _ => usize::try_from(root).ok() == self.library.rank(comm),
+        }
+    }
+
+    /// The number of ranks for which a list has numbers.
+    fn ranks(&self) -> Option<usize> {
+        let comm = self.library.abi.as_ref()?.handle(self.comm);
+        let mut ranks = 0;
+        let native = &self.library.native;
+        // SAFETY: asks about the caller's communicator, with a number to write to.
+        let error = unsafe {
+            match self.library.is_inter(comm)? {
+                true => (native.comm_remote_size)(comm, &raw mut ranks),
+                false => (native.comm_size)(comm, &raw mut ranks),
+            }
+        };
+        usize::try_from(ranks).ok().filter(|_| error == 0)
+    }
+
+    /// Says that a count does not fit.
+    fn too_large(&self) -> c_int {
+        let Some(abi) = &self.library.abi else {
+            return NO_MPI;
+        };
+        // SAFETY: the caller's communicator, and an error class of this MPI.
+        unsafe {
+            (self.library.native.comm_call_errhandler)(abi.handle(self.comm), abi.err_other);
+        }
+        abi.err_other
+    }
+}
+
+table!(entries);

@@ -1,0 +1,283 @@
+//! The Fortran entry points, for MPIs whose Fortran does not come through the C names.
+//!
+//! Every call has the names that compilers make of `MPI_X` (mpif.h, and the module `mpi`), and the one by which Open MPI's module
+//! `mpi_f08` calls what serves mpif.h. All arguments are addresses, handles are numbers, and the error code comes last. Where the
+//! MPI's Fortran does call the C names, the call is handed on as it came, and is seen there; what has no buffer in MPICH's `mpi_f08`
+//! does not.
+
+use super::table::table;
+use super::{In, Out, given, lists};
+use crate::abi::{Family, Fortran, Handles};
+use crate::buffer::Numbers;
+use crate::collective::{self, Types};
+use crate::library::{Library, NO_MPI};
+use crate::native::Next;
+use crate::node;
+use crate::takeover::{Call, take};
+use std::ffi::{CStr, c_int, c_void};
+
+/// An argument that is a number: a count, a rank, or a handle.
+type Number = *const c_int;
+
+/// The type of an argument.
+macro_rules! argument {
+    (send) => {
+        In
+    };
+    (receive) => {
+        Out
+    };
+    ($number:ident) => {
+        Number
+    };
+}
+
+/// An argument as the collectives take it.
+macro_rules! converted {
+    ($fortran:ident send $value:ident) => {
+        $fortran.address($value)
+    };
+    ($fortran:ident receive $value:ident) => {
+        $fortran.address($value.cast_const())
+    };
+    ($fortran:ident count $value:ident) => {
+        i64::from(number($value))
+    };
+    ($fortran:ident rank $value:ident) => {
+        number($value)
+    };
+    ($fortran:ident list $value:ident) => {
+        Numbers::Int($value)
+    };
+    ($fortran:ident types $value:ident) => {
+        Handles::Fortran($value)
+    };
+    ($fortran:ident datatype $value:ident) => {
+        $fortran.datatype(number($value))
+    };
+    ($fortran:ident op $value:ident) => {
+        $fortran.operator(number($value))
+    };
+    ($fortran:ident comm $value:ident) => {
+        $fortran.communicator(number($value))
+    };
+}
+
+/// The number at an address that Fortran hands in.
+fn number(address: Number) -> c_int {
+    // SAFETY: Fortran hands in the address of a number that lives as long as the call.
+    unsafe { address.read() }
+}
+
+/// Stores an error code where Fortran wants it; in `mpi_f08` it may be left out.
+///
+/// # Safety
+/// The address is null, or that of a number that nobody else uses now.
+unsafe fn store(code: c_int, into: *mut c_int) {
+    if !into.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { into.write(code) };
+    }
+}
+
+/// The name of a function as the linker wants it.
+macro_rules! name {
+    ($name:ident) => {
+        match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name holds no zero"),
+        }
+    };
+}
+
+/// Declares, for a function here, the entry points that call it with the next function of their own name.
+macro_rules! names {
+    ($inner:ident [] $arguments:tt) => {};
+    ($inner:ident [$first:ident $($rest:ident)*] ($($name:ident: $type:ty),*)) => {
+        #[doc = concat!("`", stringify!($first), "`, of Fortran.")]
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $first($($name: $type,)* error: *mut c_int) {
+            static NEXT: Next = Next::new(const { name!($first) });
+            // SAFETY: the caller's arguments, as they came.
+            unsafe { $inner(&NEXT, $($name,)* error) };
+        }
+        names!($inner [$($rest)*] ($($name: $type),*));
+    };
+}
+
+/// The native function of a name as one that takes these arguments and an error code.
+macro_rules! native {
+    ($next:ident ($($type:ty),*)) => {
+        $next.get().map(|address: *mut c_void| {
+            // SAFETY: what Fortran calls by this name takes these arguments.
+            unsafe {
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type,)* *mut c_int)>(address)
+            }
+        })
+    };
+}
+
+/// Declares the entry points of a call.
+macro_rules! entries {
+    ($(
+        $call:ident: $small:ident $native:ident $large:tt $fortran:tt $arguments:tt => |$here:ident| $serve:expr;
+    )*) => {$(
+        entries!(@inner $call $native $arguments $here $serve);
+        entries!(@names $native $fortran $arguments);
+    )*};
+    (@names $native:ident $names:tt ($($name:ident: $kind:ident),*)) => {
+        names!($native $names ($($name: argument!($kind)),*));
+    };
+    (@inner $call:ident $native:ident ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
+        /// Takes a call over, or hands it to the next function of the name that it came by.
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        unsafe fn $native(next: &Next, $($name: argument!($kind),)* error: *mut c_int) {
+            let native = native!(next ($(argument!($kind)),*));
+            let Some(fortran) = direct() else {
+                match native {
+                    // SAFETY: the caller's arguments, as they came.
+                    Some(native) => unsafe { native($($name,)* error) },
+                    // SAFETY: the caller's own.
+                    None => unsafe { store(NO_MPI, error) },
+                }
+                return;
+            };
+            let comm = entries!(@comm $($name)*);
+            let code = take(
+                Call::$call,
+                fortran.communicator(number(comm)),
+                |$here| {
+                    $(#[allow(unused_variables)] let $name = converted!(fortran $kind $name);)*
+                    $serve
+                },
+                |_| {
+                    let mut code = NO_MPI;
+                    if let Some(native) = native {
+                        // SAFETY: the caller's arguments, as they came, and a number to write to.
+                        unsafe { native($($name,)* &raw mut code) };
+                    }
+                    code
+                },
+            );
+            // SAFETY: the caller's own.
+            unsafe { store(code, error) };
+        }
+    };
+    // The communicator is the last argument of every call.
+    (@comm $only:ident) => { $only };
+    (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
+}
+
+/// What is known of the Fortran of an MPI whose Fortran passes the C names by.
+fn direct() -> Option<&'static Fortran> {
+    Library::get()?.abi.as_ref()?.fortran.as_ref()
+}
+
+table!(entries);
+
+/// `MPI_Barrier` of `mpi_f08`, which in MPICH, unlike calls with buffers, passes the C name by.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
+    let abi = Library::get().and_then(|library| library.abi.as_ref());
+    if abi.is_some_and(|abi| abi.family == Family::Mpich) {
+        // Handles are the same numbers in both languages.
+        let comm = number(comm) as usize;
+        let code = take(
+            Call::Barrier,
+            comm,
+            collective::barrier,
+            // SAFETY: the caller's communicator.
+            |library| unsafe { (library.native.barrier)(comm) },
+        );
+        // SAFETY: the caller's own.
+        unsafe { store(code, error) };
+    } else if let Some(native) = native!(next(Number)) {
+        // SAFETY: the caller's arguments, as they came.
+        unsafe { native(comm, error) };
+    } else {
+        // SAFETY: the caller's own.
+        unsafe { store(NO_MPI, error) };
+    }
+}
+
+names!(barrier_f08 [mpi_barrier_f08_] (comm: Number));
+
+/// Begins: the native call, after which the ranks that share a node are brought together.
+///
+/// Some bindings call the C names, which have then done so already, and some do not; it happens once.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn begin(next: &Next, error: *mut c_int) {
+    let mut code = NO_MPI;
+    if let Some(native) = native!(next()) {
+        // SAFETY: a number to write to.
+        unsafe { native(&raw mut code) };
+    }
+    // SAFETY: the caller's own.
+    unsafe { begun(code, error) };
+}
+
+/// The same, with a level of threads.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn begin_with_threads(
+    next: &Next,
+    required: Number,
+    provided: *mut c_int,
+    error: *mut c_int,
+) {
+    let mut code = NO_MPI;
+    if let Some(native) = native!(next(Number, *mut c_int)) {
+        // SAFETY: the caller's arguments, as they came, and a number to write to.
+        unsafe { native(required, provided, &raw mut code) };
+    }
+    // SAFETY: the caller's own.
+    unsafe { begun(code, error) };
+}
+
+/// Brings ranks together if the native call succeeded.
+///
+/// # Safety
+/// `error` is null, or the address of a number that nobody else uses now.
+unsafe fn begun(code: c_int, error: *mut c_int) {
+    if code == 0
+        && let Some(library) = Library::get()
+    {
+        node::gather(library);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { store(code, error) };
+}
+
+/// Ends: the report is written and all memory that ranks share is given back, before the native call.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn end(next: &Next, error: *mut c_int) {
+    if let Some(library) = Library::get() {
+        node::part(library);
+    }
+    let mut code = NO_MPI;
+    if let Some(native) = native!(next()) {
+        // SAFETY: a number to write to.
+        unsafe { native(&raw mut code) };
+    }
+    // SAFETY: the caller's own.
+    unsafe { store(code, error) };
+}
+
+names!(begin [mpi_init mpi_init_ mpi_init__ MPI_INIT mpi_init_f08_] ());
+names!(begin_with_threads
+    [mpi_init_thread mpi_init_thread_ mpi_init_thread__ MPI_INIT_THREAD mpi_init_thread_f08_]
+    (required: Number, provided: *mut c_int));
+names!(end [mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE mpi_finalize_f08_] ());

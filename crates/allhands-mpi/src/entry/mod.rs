@@ -1,0 +1,88 @@
+//! The entry points: the names that a program calls instead of its MPI's.
+
+mod c;
+mod fortran;
+mod table;
+
+use crate::abi::Handle;
+use crate::buffer::Numbers;
+use crate::collective::{Given, Lists, Types};
+use crate::library::{Library, NO_MPI};
+use crate::node;
+use std::ffi::{c_int, c_void};
+
+type In = *const u8;
+type Out = *mut u8;
+
+fn given(start: In, count: i64, datatype: Handle) -> Given {
+    Given {
+        start,
+        count,
+        datatype,
+    }
+}
+
+fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Lists {
+    Lists {
+        start,
+        counts,
+        displacements,
+        types,
+    }
+}
+
+/// `MPI_Init`, after which the ranks that share a node are brought together.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    // SAFETY: the caller's arguments, as they came.
+    let code = unsafe { (library.native.init)(argc, argv) };
+    if code == 0 {
+        node::gather(library);
+    }
+    code
+}
+
+/// `MPI_Init_thread`, after which the ranks that share a node are brought together.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn MPI_Init_thread(
+    argc: *mut c_int,
+    argv: *mut c_void,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    // SAFETY: the caller's arguments, as they came.
+    let code = unsafe { (library.native.init_thread)(argc, argv, required, provided) };
+    if code == 0 {
+        node::gather(library);
+    }
+    code
+}
+
+/// `MPI_Finalize`, before which the report is written and all memory that ranks share is given back.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    node::part(library);
+    // SAFETY: the caller's call, as it came.
+    unsafe { (library.native.finalize)() }
+}

