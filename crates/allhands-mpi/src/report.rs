@@ -40,8 +40,8 @@ struct Row {
 
 /// Which way a call went.
 enum Way {
-    /// It was served here, and had at most so many bytes.
-    Taken(u64),
+    /// It was served here, and had at most so many bytes; whether its ranks are on several nodes.
+    Taken(u64, bool),
     /// The native MPI served it.
     Passed(Reason),
 }
@@ -49,7 +49,8 @@ enum Way {
 /// What is counted in this process.
 #[derive(Default)]
 pub(crate) struct Report {
-    taken: [[Count; SIZES]; CALLS],
+    /// Those whose ranks share memory, and those whose ranks are on several nodes.
+    taken: [[[Count; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
     file: OnceLock<Option<String>>,
 }
@@ -77,10 +78,10 @@ impl Report {
         file.is_some().then(Instant::now)
     }
 
-    /// Counts a call that was taken over, of so many bytes.
+    /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
     #[inline]
-    pub(crate) fn taken(&self, call: Call, bytes: usize, since: Option<Instant>) {
-        self.taken[call as usize][class(bytes)].add(since);
+    pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
+        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
     }
 
     /// Counts a call that passed through.
@@ -116,15 +117,18 @@ impl Report {
         };
         let mut rows = Vec::new();
         for call in Call::ALL {
-            for (class, count) in self.taken[call as usize].iter().enumerate() {
-                if let Some((calls, time)) = read(count) {
-                    let way = Way::Taken(most(class));
-                    rows.push(Row {
-                        call,
-                        way,
-                        calls,
-                        seconds: time,
-                    });
+            let ways = [false, true].map(|apart| (apart, &self.taken[usize::from(apart)]));
+            for (apart, taken) in ways {
+                for (class, count) in taken[call as usize].iter().enumerate() {
+                    if let Some((calls, time)) = read(count) {
+                        let way = Way::Taken(most(class), apart);
+                        rows.push(Row {
+                            call,
+                            way,
+                            calls,
+                            seconds: time,
+                        });
+                    }
                 }
             }
             for reason in Reason::ALL {
@@ -144,18 +148,16 @@ impl Report {
 
     fn json(&self) -> String {
         let line = |row: Row| {
-            let (taken, passed, reason, class) = match row.way {
-                Way::Taken(most) => (row.calls, 0, "null".into(), most.to_string()),
-                Way::Passed(reason) => (
-                    0,
-                    row.calls,
-                    format!("\"{}\"", reason.name()),
-                    "null".into(),
-                ),
+            let (taken, passed, reason, class, apart) = match row.way {
+                Way::Taken(most, apart) => (row.calls, 0, "null".into(), most.to_string(), apart),
+                Way::Passed(reason) => {
+                    let reason = format!("\"{}\"", reason.name());
+                    (0, row.calls, reason, "null".into(), false)
+                }
             };
             format!(
                 "{{\"call\": \"{}\", \"taken_over\": {taken}, \"passed_through\": {passed}, \
-                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}}}",
+                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}, \"between_nodes\": {apart}}}",
                 row.call.name(),
                 row.seconds
             )
@@ -168,7 +170,8 @@ impl Report {
         let mut text = String::from("allhands: calls on rank 0\n");
         for row in self.rows() {
             let what = match row.way {
-                Way::Taken(most) => format!("taken over, to {most} bytes"),
+                Way::Taken(most, false) => format!("taken over, to {most} bytes"),
+                Way::Taken(most, true) => format!("taken over between nodes, to {most} bytes"),
                 Way::Passed(reason) => format!("passed through: {}", reason.name()),
             };
             let (call, calls, seconds) = (row.call.name(), row.calls, row.seconds);
@@ -194,7 +197,8 @@ mod tests {
     #[test]
     fn what_is_counted_is_written() {
         let report = Report::default();
-        report.taken(Call::Bcast, 100, Some(Instant::now()));
+        report.taken(Call::Bcast, (100, false), Some(Instant::now()));
+        report.taken(Call::Bcast, (7, true), Some(Instant::now()));
         report.passed(Call::Bcast, Reason::OneRank, Some(Instant::now()));
         report.passed(Call::Scan, Reason::OneRank, None);
         let json = report.json();
@@ -202,5 +206,10 @@ mod tests {
         assert!(json.contains("\"size_class\": 128"), "{json}");
         assert!(json.contains("\"reason\": \"one rank\""), "{json}");
         assert!(!json.contains("MPI_Scan"), "{json}");
+        let apart = "\"size_class\": 8, \"between_nodes\": true";
+        assert!(
+            json.contains(apart) && json.matches("true").count() == 1,
+            "{json}"
+        );
     }
 }

@@ -18,11 +18,12 @@ cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py]
   --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
   --no-mpi4py       leave out mpi4py's own suite
 
+Everything is also run on nodes that ranks pretend to be on (ALLHANDS_NODES), where calls go through the MPI's messages.
 Peers are installed with pip below target/peers; the programs are those in crates/allhands-mpi/tests/c.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 3] = [
+const PROGRAMS: [(&str, &[&str]); 4] = [
     ("moves", &["one rank"]),
     (
         "reductions",
@@ -33,6 +34,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
         ],
     ),
     ("traps", &["one rank", "intercommunicator"]),
+    ("nodes", &["one rank", "no free tags"]),
 ];
 
 /// The modules of mpi4py's suite that are run, as its `-i` takes them.
@@ -173,7 +175,10 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         failed += programs(&place, &installed, name, &arguments.ranks)?;
         if let Some(python) = python.as_ref().filter(|_| name != "standard") {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
-                failed += usize::from(!suite(&place, &installed, python, ranks)?);
+                for nodes in [None, Some(pretended(ranks))] {
+                    let passed = suite(&place, &installed, python, (ranks, nodes))?;
+                    failed += usize::from(!passed);
+                }
             }
         }
     }
@@ -194,6 +199,21 @@ const SETTINGS: [(&str, &str, bool); 3] = [
     ("ALLHANDS_MPI", "off", false),
 ];
 
+/// Nodes for so many ranks to pretend that they are on: of two and of one in turns, or of one.
+fn pretended(ranks: usize) -> String {
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<usize>() < ranks {
+        let size = if sizes.len() % 2 == 0 && ranks > 2 {
+            2
+        } else {
+            1
+        };
+        sizes.push(size.min(ranks - sizes.iter().sum::<usize>()));
+    }
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    sizes.join(",")
+}
+
 /// Runs the C programs and gives the number of runs that failed.
 fn programs(
     place: &Place<'_>,
@@ -211,16 +231,28 @@ fn programs(
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
         installed.compile(compiler, &sources.join(format!("{program}.c")), &binary)?;
-        for &ranks in ranks {
-            let title = format!("{program}, {name}, {ranks} ranks");
+        let one = ranks.iter().map(|ranks| (*ranks, None));
+        let apart = ranks.iter().filter(|ranks| **ranks > 1);
+        let apart = apart.map(|ranks| (*ranks, Some(pretended(*ranks))));
+        for (ranks, nodes) in one.chain(apart) {
+            let mut title = format!("{program}, {name}, {ranks} ranks");
+            let mut launcher = installed.launcher(ranks);
+            if let Some(nodes) = &nodes {
+                title.push_str(&format!(", nodes {nodes}"));
+                launcher.env("ALLHANDS_NODES", nodes);
+            }
             let judge_report = |report: &Report| {
                 let mut findings = report.passed_but_for(may_pass);
                 if ranks > 1 && report.taken() == 0 {
                     findings.push("no call was taken over".into());
                 }
+                if nodes.is_some() != (report.between_nodes() > 0) {
+                    let calls = report.between_nodes();
+                    findings.push(format!("{calls} calls were taken over between nodes"));
+                }
                 findings
             };
-            let run = (title.as_str(), installed.launcher(ranks));
+            let run = (title.as_str(), launcher);
             let passed = program_passes(place, installed, (program, &binary), run, &judge_report);
             failed += usize::from(!passed);
         }
@@ -335,7 +367,7 @@ fn suite(
     place: &Place<'_>,
     installed: &Installed,
     python: &Python,
-    ranks: usize,
+    (ranks, nodes): (usize, Option<String>),
 ) -> Result<bool, Error> {
     let mut launcher = installed.launcher(ranks);
     launcher.args(["python3", "test/main.py", "-q"]);
@@ -345,7 +377,11 @@ fn suite(
     launcher
         .current_dir(&python.source)
         .env("PYTHONPATH", &python.modules);
-    let title = format!("mpi4py's suite, {}, {ranks} ranks", installed.peer().name);
+    let mut title = format!("mpi4py's suite, {}, {ranks} ranks", installed.peer().name);
+    if let Some(nodes) = nodes {
+        title.push_str(&format!(", nodes {nodes}"));
+        launcher.env("ALLHANDS_NODES", nodes);
+    }
     let job = Job {
         launcher,
         title: &title,
@@ -358,4 +394,17 @@ fn suite(
         None => findings.push("there is no report: was the library preloaded?".into()),
     }
     Ok(judge(&title, &outcome, &findings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pretended;
+
+    #[test]
+    fn pretended_nodes_have_all_ranks_and_are_several() {
+        assert_eq!(
+            [2, 3, 4, 5].map(pretended),
+            ["1,1", "2,1", "2,1,1", "2,1,2"]
+        );
+    }
 }
