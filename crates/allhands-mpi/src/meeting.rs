@@ -113,7 +113,12 @@ impl<'a> Meeting<'a> {
         let policy = settings.policy.as_deref();
         let policy = policy.map_or_else(Policy::shared_memory, Policy::parse);
         let port = joined.ok_or(Reason::NoNetwork)?;
-        Ok(Communicator::of_port(port, policy, world.crowded))
+        let comm = Communicator::of_port(port, policy, world.crowded);
+        // Who names a policy wants that one's choice.
+        if settings.policy.is_none() {
+            comm.set_network_times(world.times);
+        }
+        Ok(comm)
     }
 
     /// Tags that no other communicator of any of these ranks has.

@@ -135,6 +135,9 @@ fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
     });
     let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
     let world = World::meet(native, id, crowded).map(Arc::new);
+    if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
+        native.library.report.tell_times(times);
+    }
     Some(Node { world, ..node? })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::settings::REPORT;
 use crate::takeover::{Call, Reason};
+use allhands::policy::NetworkTimes;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +54,8 @@ pub(crate) struct Report {
     taken: [[[Count; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
     file: OnceLock<Option<String>>,
+    /// What messages between nodes take, if that was measured.
+    network: OnceLock<String>,
 }
 
 /// The class of so many bytes.
@@ -88,6 +91,24 @@ impl Report {
     #[inline]
     pub(crate) fn passed(&self, call: Call, reason: Reason, since: Option<Instant>) {
         self.passed[call as usize][reason as usize].add(since);
+    }
+
+    /// Says what messages between nodes take, for the summary.
+    pub(crate) fn tell_times(&self, times: &NetworkTimes) {
+        let NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        } = times;
+        // Once a world.
+        let _ = self.network.set(format!(
+            "  between nodes: L {:.2} us, o {:.2} us, g {:.2} us, G {byte_ns:.3} ns/B; a byte is combined in {reduce_byte_ns:.3} ns\n",
+            latency_ns * 1e-3,
+            overhead_ns * 1e-3,
+            gap_ns * 1e-3,
+        ));
     }
 
     /// Writes the report, if one is wanted: of each rank if its file's name has a `%r`, otherwise of rank 0.
@@ -168,6 +189,7 @@ impl Report {
 
     fn summary(&self) -> String {
         let mut text = String::from("allhands: calls on rank 0\n");
+        text.push_str(self.network.get().map_or("", String::as_str));
         for row in self.rows() {
             let what = match row.way {
                 Way::Taken(most, false) => format!("taken over, to {most} bytes"),

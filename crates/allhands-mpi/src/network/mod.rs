@@ -5,6 +5,7 @@
 //! communicator whose call failed.
 
 mod constants;
+mod measure;
 mod requests;
 mod world;
 

@@ -1,10 +1,12 @@
 //! The world as the network has it: a communicator that no program sees, and who uses which tags there.
 
 use super::constants::Constants;
+use super::measure::Pair;
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
 use crate::native::Object;
 use crate::node::Native;
+use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +24,8 @@ pub(crate) struct World {
     pub(crate) rank: u32,
     /// Whether ranks share cores on any node.
     pub(crate) crowded: bool,
+    /// What messages take between nodes, as rank 0 has measured it.
+    pub(crate) times: Option<NetworkTimes>,
     pub(super) comm: Handle,
     pub(super) constants: Constants,
     /// How many tags a communicator gets.
@@ -66,10 +70,12 @@ impl World {
             }
             return None;
         };
+        let times = times(native, comm, rank, &all);
         let world = World {
             id: id[0].max(1),
             rank: rank as u32,
             crowded: all.iter().any(|[_, crowded]| *crowded != 0),
+            times,
             comm,
             constants,
             tags,
@@ -145,6 +151,49 @@ impl Drop for Claim {
 fn free(library: &Library, mut comm: Handle) {
     // SAFETY: made by `meet`. That it cannot be freed would harm nobody.
     unsafe { (library.native.comm_free)(&raw mut comm) };
+}
+
+/// What rank 0 measures with the first rank of another node, as it tells all ranks; `None` if it could not.
+fn times(native: &Native<'_>, comm: Handle, rank: usize, all: &[[u64; 2]]) -> Option<NetworkTimes> {
+    let peer = all.iter().position(|[node, _]| *node != all[0][0])?;
+    let pair = |peer: usize| Pair {
+        native: &native.library.native,
+        abi: native.abi,
+        comm,
+        peer: peer as c_int,
+    };
+    let measured = match rank {
+        0 => pair(peer).ask(),
+        _ => {
+            if rank == peer {
+                // Where it fails the other one hears of it, too.
+                let _ = pair(0).answer();
+            }
+            None
+        }
+    };
+    let mut numbers = measured.map_or([f64::NAN; 5], |times| {
+        let NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        } = times;
+        [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns]
+    });
+    native.tell(&mut numbers, native.abi.comm_world)?;
+    let [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns] = numbers;
+    numbers
+        .iter()
+        .all(|time| time.is_finite())
+        .then_some(NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        })
 }
 
 /// How many tags each communicator gets; `None` if the MPI has too few.
