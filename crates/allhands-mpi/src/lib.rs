@@ -5,7 +5,7 @@
 //! apart by the MPI that the process has loaded; it refers to none of them when it is linked.
 //!
 //! ```text
-//! MPI_Allreduce ─▶ entry ─▶ takeover ──▶ collective ─▶ allhands::Communicator   (shared memory)
+//! MPI_Allreduce ─▶ entry ─▶ takeover ──▶ collective ─▶ allhands::Communicator   (shared memory; between nodes, network)
 //!                              │  which state has the communicator?  agreed by all its ranks, once
 //!                              └──────▶ PMPI_Allreduce                           (with a counted reason)
 //! ```
@@ -29,7 +29,11 @@ mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod library;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod meeting;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod native;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod network;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod node;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -193,13 +193,15 @@ natives! {
         comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
         comm_remote_size c"PMPI_Comm_remote_size" (Handle, *mut c_int);
         comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        comm_split c"PMPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
+        comm_get_attr c"PMPI_Comm_get_attr" (Handle, c_int, *mut *mut c_int, *mut c_int);
+        comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
         comm_split_type c"PMPI_Comm_split_type" (Handle, c_int, c_int, Handle, *mut Handle);
         comm_free c"PMPI_Comm_free" (*mut Handle);
         comm_create_keyval c"PMPI_Comm_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
         comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
         comm_set_attr c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
         comm_get_errhandler c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
-        comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
         errhandler_free c"PMPI_Errhandler_free" (*mut Handle);
         comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
         type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
@@ -217,6 +219,15 @@ natives! {
         pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
         unpack c"PMPI_Unpack" (In, c_int, *mut c_int, Out, c_int, Handle, Handle);
         iprobe c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, *mut u8);
+        isend c"PMPI_Isend" (In, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        irecv c"PMPI_Irecv" (Out, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        test c"PMPI_Test" (*mut Handle, *mut c_int, *mut u8);
+        testsome c"PMPI_Testsome" (c_int, *mut Handle, *mut c_int, *mut c_int, *mut u8);
+        cancel c"PMPI_Cancel" (*mut Handle);
+        get_elements_x c"PMPI_Get_elements_x" (*const u8, Handle, *mut i64);
+        error_class c"PMPI_Error_class" (c_int, *mut c_int);
+        error_string c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);
+        abort c"PMPI_Abort" (Handle, c_int);
         barrier c"PMPI_Barrier" (Handle);
         bcast c"PMPI_Bcast" (Out, c_int, Handle, c_int, Handle);
         gather c"PMPI_Gather" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle);
@@ -236,6 +247,8 @@ natives! {
         exscan c"PMPI_Exscan" (In, Out, c_int, Handle, Handle, Handle);
     }
     some {
+        isend_c c"PMPI_Isend_c" (In, i64, Handle, c_int, c_int, Handle, *mut Handle);
+        irecv_c c"PMPI_Irecv_c" (Out, i64, Handle, c_int, c_int, Handle, *mut Handle);
         abi_get_version c"PMPI_Abi_get_version" (*mut c_int, *mut c_int);
         get_library_version c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
         type_get_envelope_c c"PMPI_Type_get_envelope_c"

@@ -3,16 +3,18 @@
 //! It happens once, where all ranks of `MPI_COMM_WORLD` make a call: in `MPI_Init`, or in the first collective on it. The
 //! first rank of each machine makes a segment of memory and tells the others where it is. Each step that can fail is
 //! followed by a native collective in which the ranks tell one another whether it did, so either all share a segment
-//! or none does.
+//! or none does. Where there are several nodes, they then meet ([`World`]).
 
 use crate::abi::{Abi, Handle};
 use crate::library::{Inside, Library};
+use crate::network::World;
 use crate::settings::Settings;
 use allhands::launch::{Launcher, Place, Roll, Segment};
+use allhands::transport::node::{Fabric, Port};
 use allhands::{Communicator, Policy};
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The ranks of this world that share the machine.
 pub(crate) struct Node {
@@ -22,6 +24,10 @@ pub(crate) struct Node {
     pub(crate) id: u64,
     /// This process's rank among them.
     pub(crate) rank: u32,
+    /// All ranks of the world, if they are on several nodes and have a network.
+    pub(crate) world: Option<Arc<World>>,
+    /// Whether ranks share cores, also with those of nodes that are only pretended.
+    crowded: bool,
 }
 
 /// What each rank tells the others of its machine.
@@ -43,14 +49,14 @@ struct Whereabouts {
 }
 
 /// Calls of the native MPI while ranks come together, each of which may say that it failed.
-struct Native<'a> {
-    library: &'a Library,
-    abi: &'a Abi,
+pub(crate) struct Native<'a> {
+    pub(crate) library: &'a Library,
+    pub(crate) abi: &'a Abi,
 }
 
 impl Native<'_> {
     /// Gives every rank of a communicator what its rank 0 has.
-    fn tell<T: Copy>(&self, value: &mut [T], comm: Handle) -> Option<()> {
+    pub(crate) fn tell<T: Copy>(&self, value: &mut [T], comm: Handle) -> Option<()> {
         let bytes = c_int::try_from(size_of_val(value)).ok()?;
         let start = value.as_mut_ptr().cast();
         // SAFETY: so many bytes to read or write, of plain numbers, as all callers' are.
@@ -59,7 +65,7 @@ impl Native<'_> {
     }
 
     /// What every rank of a communicator has, by rank.
-    fn collect<T: Copy>(&self, value: T, size: usize, comm: Handle) -> Option<Vec<T>> {
+    pub(crate) fn collect<T: Copy>(&self, value: T, size: usize, comm: Handle) -> Option<Vec<T>> {
         let bytes = size_of::<T>() as c_int;
         let (mut all, byte) = (vec![value; size], self.abi.byte);
         let (own, room) = ((&raw const value).cast(), all.as_mut_ptr().cast());
@@ -70,7 +76,7 @@ impl Native<'_> {
     }
 
     /// Whether all ranks of a communicator say yes.
-    fn all(&self, yes: bool, size: usize, comm: Handle) -> Option<bool> {
+    pub(crate) fn all(&self, yes: bool, size: usize, comm: Handle) -> Option<bool> {
         let answers = self.collect(u8::from(yes), size, comm)?;
         Some(answers.iter().all(|answer| *answer == 1))
     }
@@ -91,10 +97,10 @@ pub(crate) fn gather(library: &Library) {
             eprintln!("allhands: {mistake}");
         }
     }
-    let node = if settings.is_off {
-        None
-    } else {
-        share(&native, &settings)
+    let ranks = library.size(abi.comm_world).unwrap_or(1);
+    let node = match settings.is_off || ranks < 2 {
+        true => None,
+        false => meet(&native, &settings),
     };
     *library.node.write().unwrap_or_else(PoisonError::into_inner) = node;
     // Whoever was first with it: the ranks of a world call this once, in whatever thread.
@@ -112,11 +118,31 @@ fn agree_on_settings(native: &Native<'_>) -> Option<Settings> {
     if !text.is_empty() {
         native.tell(&mut text, world)?;
     }
-    Some(Settings::parse(&String::from_utf8_lossy(&text)))
+    let ranks = native.library.size(world)?;
+    Some(Settings::parse(&String::from_utf8_lossy(&text), ranks))
 }
 
-/// The ranks on this machine, if there are several and all of them can share memory.
-fn share(native: &Native<'_>, settings: &Settings) -> Option<Node> {
+/// The ranks on this machine, if all of them can share memory, and the world, if there are several nodes.
+fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
+    let machine = split_off_machine(native);
+    let node = machine.and_then(|machine| {
+        let node = match &settings.nodes {
+            None => share_among(native, settings, machine, None),
+            Some(nodes) => share_pretended(native, settings, machine, nodes),
+        };
+        free(native, machine);
+        node
+    });
+    let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
+    let world = World::meet(native, id, crowded).map(Arc::new);
+    if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
+        native.library.report.tell_times(times);
+    }
+    Some(Node { world, ..node? })
+}
+
+/// A communicator of the ranks on this machine.
+fn split_off_machine(native: &Native<'_>) -> Option<Handle> {
     let (abi, functions) = (native.abi, &native.library.native);
     let mut comm = abi.comm_null;
     // SAFETY: a communicator, and room for another handle.
@@ -124,25 +150,60 @@ fn share(native: &Native<'_>, settings: &Settings) -> Option<Node> {
         let kind = abi.comm_type_shared;
         (functions.comm_split_type)(abi.comm_world, kind, 0, abi.info_null, &raw mut comm)
     };
-    let comm_handle = abi.handle(comm);
-    if error != 0 || comm_handle == abi.comm_null {
-        return None;
-    }
-    let node = share_among(native, settings, comm_handle);
-    // SAFETY: made above. That it cannot be freed would harm nobody.
-    unsafe { (functions.comm_free)(&raw mut comm) };
-    node
+    let comm = abi.handle(comm);
+    (error == 0 && comm != abi.comm_null).then_some(comm)
 }
 
-/// The same, among the ranks of a communicator that all are on this machine.
-fn share_among(native: &Native<'_>, settings: &Settings, comm: Handle) -> Option<Node> {
+/// Frees a communicator of ours.
+fn free(native: &Native<'_>, mut comm: Handle) {
+    // SAFETY: made by us, and not used again. That it cannot be freed would harm nobody.
+    unsafe { (native.library.native.comm_free)(&raw mut comm) };
+}
+
+/// The ranks of this machine that are to pretend that they are a node.
+fn share_pretended(
+    native: &Native<'_>,
+    settings: &Settings,
+    machine: Handle,
+    nodes: &[u32],
+) -> Option<Node> {
+    let (abi, library) = (native.abi, native.library);
+    let ranks = library.size(machine)?;
+    let node = nodes.get(library.rank(abi.comm_world)?)?;
+    let mut comm = abi.comm_null;
+    // SAFETY: a communicator, and room for another handle.
+    let error = unsafe { (library.native.comm_split)(machine, *node as c_int, 0, &raw mut comm) };
+    let comm = abi.handle(comm);
+    if error != 0 || comm == abi.comm_null {
+        return None;
+    }
+    let shared = share_among(native, settings, comm, Some(ranks));
+    free(native, comm);
+    shared
+}
+
+/// The same, among the ranks of a communicator that all are on this machine, on which `all` may be more.
+fn share_among(
+    native: &Native<'_>,
+    settings: &Settings,
+    comm: Handle,
+    all: Option<usize>,
+) -> Option<Node> {
     let (size, rank) = (native.library.size(comm)?, native.library.rank(comm)?);
-    if size < 2 || size > allhands::launch::MAX_RANKS as usize {
+    if size > allhands::launch::MAX_RANKS as usize {
         return None;
     }
     let cards = native.collect(Card { cpus: own_cpus() }, size, comm)?;
     let cpus = (0..16).map(|word| cards.iter().fold(0, |all, card| all | card.cpus[word]));
-    let cpus = cpus.map(u64::count_ones).sum::<u32>() as usize;
+    let mut cpus = cpus.map(u64::count_ones).sum::<u32>() as usize;
+    let crowded = all.unwrap_or(size) > cpus;
+    if crowded {
+        // Others take turns on them, too.
+        cpus = cpus.min(size.saturating_sub(1));
+    }
+    if size == 1 {
+        return alone(settings, crowded);
+    }
     let made = if rank == 0 { make(size as u32) } else { None };
     let mut place = made
         .as_ref()
@@ -180,6 +241,24 @@ fn share_among(native: &Native<'_>, settings: &Settings, comm: Handle) -> Option
         comm: Mutex::new(joined),
         id: (id ^ boot()).max(1),
         rank: rank as u32,
+        world: None,
+        crowded,
+    })
+}
+
+/// The node of a rank that shares its machine with no other.
+fn alone(settings: &Settings, crowded: bool) -> Option<Node> {
+    let port = Port::new(Fabric::new(1).ok()?, 0).ok()?;
+    let comm = Communicator::of_port(port, Policy::shared_memory(), crowded);
+    prepare(&comm, settings)?;
+    // Pretended nodes are of one machine.
+    let id = boot() ^ u64::from(std::process::id()).rotate_left(40);
+    Some(Node {
+        comm: Mutex::new(comm),
+        id: id.max(1),
+        rank: 0,
+        world: None,
+        crowded,
     })
 }
 
@@ -211,7 +290,7 @@ fn prepare(comm: &Communicator, settings: &Settings) -> Option<()> {
 }
 
 /// Lets the native MPI take its own messages further.
-fn poll() {
+pub(crate) fn poll() {
     let Some(library) = Library::get() else {
         return;
     };
@@ -260,5 +339,12 @@ pub(crate) fn part(library: &Library) {
         .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
     library.states.forget_all(library);
     library.datatypes.forget_all(library);
-    *library.node.write().unwrap_or_else(PoisonError::into_inner) = None;
+    let node = library
+        .node
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(world) = node.and_then(|node| node.world) {
+        world.free(library);
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::settings::REPORT;
 use crate::takeover::{Call, Reason};
+use allhands::policy::NetworkTimes;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,8 +41,8 @@ struct Row {
 
 /// Which way a call went.
 enum Way {
-    /// It was served here, and had at most so many bytes.
-    Taken(u64),
+    /// It was served here, and had at most so many bytes; whether its ranks are on several nodes.
+    Taken(u64, bool),
     /// The native MPI served it.
     Passed(Reason),
 }
@@ -49,10 +50,13 @@ enum Way {
 /// What is counted in this process.
 #[derive(Default)]
 pub(crate) struct Report {
-    taken: [[Count; SIZES]; CALLS],
+    /// Those whose ranks share memory, and those whose ranks are on several nodes.
+    taken: [[[Count; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
     file: OnceLock<Option<String>>,
     is_written: AtomicBool,
+    /// What messages between nodes take, if that was measured.
+    network: OnceLock<String>,
 }
 
 /// The class of so many bytes.
@@ -82,16 +86,34 @@ impl Report {
         self.file.get_or_init(read).as_ref()
     }
 
-    /// Counts a call that was taken over, of so many bytes.
+    /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
     #[inline]
-    pub(crate) fn taken(&self, call: Call, bytes: usize, since: Option<Instant>) {
-        self.taken[call as usize][class(bytes)].add(since);
+    pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
+        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
     }
 
     /// Counts a call that passed through.
     #[inline]
     pub(crate) fn passed(&self, call: Call, reason: Reason, since: Option<Instant>) {
         self.passed[call as usize][reason as usize].add(since);
+    }
+
+    /// Says what messages between nodes take, for the summary.
+    pub(crate) fn tell_times(&self, times: &NetworkTimes) {
+        let NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        } = times;
+        // Once a world.
+        let _ = self.network.set(format!(
+            "  between nodes: L {:.2} us, o {:.2} us, g {:.2} us, G {byte_ns:.3} ns/B; a byte is combined in {reduce_byte_ns:.3} ns\n",
+            latency_ns * 1e-3,
+            overhead_ns * 1e-3,
+            gap_ns * 1e-3,
+        ));
     }
 
     /// Writes the report, if one is wanted and not yet there: of each rank if its file's name has a `%r`, otherwise of rank 0.
@@ -122,15 +144,18 @@ impl Report {
         };
         let mut rows = Vec::new();
         for call in Call::ALL {
-            for (class, count) in self.taken[call as usize].iter().enumerate() {
-                if let Some((calls, time)) = read(count) {
-                    let way = Way::Taken(most(class));
-                    rows.push(Row {
-                        call,
-                        way,
-                        calls,
-                        seconds: time,
-                    });
+            let ways = [false, true].map(|apart| (apart, &self.taken[usize::from(apart)]));
+            for (apart, taken) in ways {
+                for (class, count) in taken[call as usize].iter().enumerate() {
+                    if let Some((calls, time)) = read(count) {
+                        let way = Way::Taken(most(class), apart);
+                        rows.push(Row {
+                            call,
+                            way,
+                            calls,
+                            seconds: time,
+                        });
+                    }
                 }
             }
             for reason in Reason::ALL {
@@ -150,18 +175,16 @@ impl Report {
 
     fn json(&self) -> String {
         let line = |row: Row| {
-            let (taken, passed, reason, class) = match row.way {
-                Way::Taken(most) => (row.calls, 0, "null".into(), most.to_string()),
-                Way::Passed(reason) => (
-                    0,
-                    row.calls,
-                    format!("\"{}\"", reason.name()),
-                    "null".into(),
-                ),
+            let (taken, passed, reason, class, apart) = match row.way {
+                Way::Taken(most, apart) => (row.calls, 0, "null".into(), most.to_string(), apart),
+                Way::Passed(reason) => {
+                    let reason = format!("\"{}\"", reason.name());
+                    (0, row.calls, reason, "null".into(), false)
+                }
             };
             format!(
                 "{{\"call\": \"{}\", \"taken_over\": {taken}, \"passed_through\": {passed}, \
-                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}}}",
+                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}, \"between_nodes\": {apart}}}",
                 row.call.name(),
                 row.seconds
             )
@@ -172,9 +195,11 @@ impl Report {
 
     fn summary(&self) -> String {
         let mut text = String::from("allhands: calls on rank 0\n");
+        text.push_str(self.network.get().map_or("", String::as_str));
         for row in self.rows() {
             let what = match row.way {
-                Way::Taken(most) => format!("taken over, to {most} bytes"),
+                Way::Taken(most, false) => format!("taken over, to {most} bytes"),
+                Way::Taken(most, true) => format!("taken over between nodes, to {most} bytes"),
                 Way::Passed(reason) => format!("passed through: {}", reason.name()),
             };
             let (call, calls, seconds) = (row.call.name(), row.calls, row.seconds);
@@ -200,7 +225,8 @@ mod tests {
     #[test]
     fn what_is_counted_is_written() {
         let report = Report::default();
-        report.taken(Call::Bcast, 100, Some(Instant::now()));
+        report.taken(Call::Bcast, (100, false), Some(Instant::now()));
+        report.taken(Call::Bcast, (7, true), Some(Instant::now()));
         report.passed(Call::Bcast, Reason::OneRank, Some(Instant::now()));
         report.passed(Call::Scan, Reason::OneRank, None);
         let json = report.json();
@@ -208,5 +234,10 @@ mod tests {
         assert!(json.contains("\"size_class\": 128"), "{json}");
         assert!(json.contains("\"reason\": \"one rank\""), "{json}");
         assert!(!json.contains("MPI_Scan"), "{json}");
+        let apart = "\"size_class\": 8, \"between_nodes\": true";
+        assert!(
+            json.contains(apart) && json.matches("true").count() == 1,
+            "{json}"
+        );
     }
 }

@@ -8,6 +8,8 @@ const SWITCH: &str = "ALLHANDS_MPI";
 const VERIFY: &str = "ALLHANDS_VERIFY";
 /// The variable with who chooses algorithms.
 const POLICY: &str = "ALLHANDS_POLICY";
+/// The variable with nodes to pretend, for tests.
+const NODES: &str = "ALLHANDS_NODES";
 /// The variable with the file that the report goes to; each process reads it by itself.
 pub(crate) const REPORT: &str = "ALLHANDS_REPORT";
 
@@ -20,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) verify: bool,
     /// Who chooses algorithms; `None`: the table that is installed.
     pub(crate) policy: Option<String>,
+    /// By rank of the world: the node that it is to pretend to be on.
+    pub(crate) nodes: Option<Vec<u32>>,
     /// What was said of single calls.
     calls: Vec<(Call, Said)>,
     /// What could not be understood.
@@ -41,6 +45,7 @@ impl Settings {
         is_off: false,
         verify: false,
         policy: None,
+        nodes: None,
         calls: Vec::new(),
         mistakes: Vec::new(),
     };
@@ -49,7 +54,7 @@ impl Settings {
     pub(crate) fn text() -> String {
         let mut text = String::new();
         let calls = Call::ALL.iter().map(|call| call.variable());
-        for name in [SWITCH, VERIFY, POLICY]
+        for name in [SWITCH, VERIFY, POLICY, NODES]
             .map(String::from)
             .into_iter()
             .chain(calls)
@@ -63,8 +68,8 @@ impl Settings {
         text
     }
 
-    /// What the lines of [`Settings::text`] say.
-    pub(crate) fn parse(text: &str) -> Settings {
+    /// What the lines of [`Settings::text`] say, to so many ranks.
+    pub(crate) fn parse(text: &str, ranks: usize) -> Settings {
         let mut settings = Settings::default();
         for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
             let value = value.trim();
@@ -79,6 +84,16 @@ impl Settings {
                     None => settings.mistakes.push(wrong(name, value, "on or off")),
                 },
                 POLICY => settings.policy = Some(value.to_string()),
+                NODES => match nodes(value).filter(|nodes| nodes.len() == ranks) {
+                    Some(nodes) => settings.nodes = Some(nodes),
+                    None => settings.mistakes.push(wrong(
+                        name,
+                        value,
+                        &format!(
+                            "NODESxRANKS, or a list of nodes' sizes, with {ranks} ranks in all"
+                        ),
+                    )),
+                },
                 _ => {
                     let call = Call::ALL.iter().find(|call| call.variable() == name);
                     let Some(call) = call else { continue };
@@ -116,6 +131,25 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
+/// By rank, the node of which `2x3` or `3,1,2` speaks: so many nodes of so many ranks, or nodes of these sizes.
+fn nodes(value: &str) -> Option<Vec<u32>> {
+    const MOST: usize = 1 << 16;
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let number = |text| number(text).filter(|n| (1..=MOST).contains(n));
+    let sizes: Vec<usize> = match value.split_once('x') {
+        Some((nodes, ranks)) => vec![number(ranks)?; number(nodes)?],
+        None => value.split(',').map(number).collect::<Option<_>>()?,
+    };
+    if sizes.iter().sum::<usize>() > MOST {
+        return None;
+    }
+    let each = (0..).zip(sizes);
+    Some(
+        each.flat_map(|(node, size)| std::iter::repeat_n(node, size))
+            .collect(),
+    )
+}
+
 fn wrong(name: &str, value: &str, right: &str) -> String {
     format!("{name} is '{value}', where {right} would be right")
 }
@@ -128,15 +162,29 @@ mod tests {
     fn lines_are_understood_and_mistakes_named() {
         let text = "ALLHANDS_MPI=on\nALLHANDS_VERIFY=1\nALLHANDS_ALLREDUCE=ring\nALLHANDS_BCAST=off\n\
                     ALLHANDS_POLICY=mpich-2005\nALLHANDS_SCAN=\n";
-        let settings = Settings::parse(text);
+        let settings = Settings::parse(text, 5);
         assert!(!settings.is_off && settings.verify && settings.mistakes.is_empty());
         assert_eq!(settings.policy.as_deref(), Some("mpich-2005"));
         let ring = Said::Algorithm("ring".into());
         assert_eq!(settings.of(Call::Allreduce), Some(&ring));
         assert_eq!(settings.of(Call::Bcast), Some(&Said::Off));
         assert_eq!(settings.of(Call::Scan), None);
-        let settings = Settings::parse("ALLHANDS_MPI=perhaps\n");
+        let settings = Settings::parse("ALLHANDS_MPI=perhaps\n", 5);
         assert!(settings.mistakes[0].contains("'perhaps'"));
-        assert!(Settings::parse("ALLHANDS_MPI=off").is_off);
+        assert!(Settings::parse("ALLHANDS_MPI=off", 5).is_off);
+    }
+
+    #[test]
+    fn nodes_to_pretend_have_as_many_ranks_as_there_are() {
+        let told = |value| Settings::parse(&format!("ALLHANDS_NODES={value}\n"), 6);
+        assert_eq!(told("2x3").nodes, Some(vec![0, 0, 0, 1, 1, 1]));
+        assert_eq!(told("3, 1,2").nodes, Some(vec![0, 0, 0, 1, 2, 2]));
+        for wrong in ["2x2", "x", "0x6", "6,0", "99999999999x9"] {
+            let settings = told(wrong);
+            assert_eq!(settings.nodes, None);
+            assert!(
+                settings.mistakes[0].contains(wrong) && settings.mistakes[0].contains("6 ranks")
+            );
+        }
     }
 }

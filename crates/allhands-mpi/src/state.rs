@@ -2,6 +2,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
+use crate::meeting::Meeting;
 use crate::node;
 use crate::takeover::Reason;
 use allhands::Communicator;
@@ -19,11 +20,13 @@ pub(crate) enum State {
     Native(Reason),
 }
 
-/// A communicator whose ranks share memory.
+/// A communicator whose ranks share memory, or a network.
 pub(crate) struct Shared {
     pub(crate) comm: Mutex<Communicator>,
     pub(crate) rank: usize,
     pub(crate) size: usize,
+    /// Whether ranks are on several nodes.
+    pub(crate) apart: bool,
 }
 
 /// The states of all communicators, by their handles.
@@ -39,16 +42,6 @@ pub(crate) struct States {
 thread_local! {
     /// The communicator of this thread's last call, the epoch then, and its state.
     static LAST: RefCell<Option<(Handle, u64, Arc<State>)>> = const { RefCell::new(None) };
-}
-
-/// What a rank tells the others of a communicator.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Card {
-    /// Its node, or 0 if it has none.
-    node: u64,
-    /// Its rank there.
-    rank: u64,
 }
 
 impl States {
@@ -110,47 +103,24 @@ impl States {
             return Err(Reason::OneRank);
         }
         let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
-        let own = node
-            .as_ref()
-            .map_or(Card { node: 0, rank: 0 }, |node| Card {
-                node: node.id,
-                rank: u64::from(node.rank),
-            });
-        let mut cards = vec![own; size];
-        let bytes = size_of::<Card>() as c_int;
-        // SAFETY: so many bytes of each rank to read, and room for those of all.
-        let error = unsafe {
-            let (mine, all) = ((&raw const own).cast(), cards.as_mut_ptr().cast());
-            (library.native.allgather)(mine, bytes, abi.byte, all, bytes, abi.byte, comm)
-        };
+        let meeting = Meeting::of(library, abi, (comm, rank, size));
+        let cards = meeting.cards(node.as_ref());
         let is_off = library.settings().is_off;
-        let Some(node) = node.as_ref().filter(|_| error == 0 && cards[0].node != 0) else {
-            return Err(if is_off { Reason::Off } else { Reason::NoNode });
+        let none = || if is_off { Reason::Off } else { Reason::NoNode };
+        let cards = cards.filter(|cards| cards.iter().all(|card| card.node != 0));
+        let (Some(node), Some(cards)) = (node.as_ref(), cards) else {
+            return Err(none());
         };
-        if cards.iter().any(|card| card.node != node.id) {
-            return Err(Reason::SeveralNodes);
-        }
-        let members: Vec<u32> = cards.iter().map(|card| card.rank as u32).collect();
-        let parent = node.comm.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first member lays out the memory; all ones: it could not.
-        let mut offset = u64::MAX;
-        if rank == 0 {
-            offset = parent.lay_out(size).unwrap_or(u64::MAX);
-        }
-        // SAFETY: eight bytes to read or write.
-        let error = unsafe {
-            let start = (&raw mut offset).cast();
-            (library.native.bcast)(start, size_of::<u64>() as c_int, abi.byte, 0, comm)
+        let apart = cards.iter().any(|card| card.node != node.id);
+        let comm = match apart {
+            false => meeting.on_one_node(node, &cards),
+            true => meeting.on_several_nodes(node, &cards, library.settings()),
         };
-        if error != 0 || offset == u64::MAX {
-            return Err(Reason::NoNode);
-        }
-        // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
-        let comm = unsafe { parent.open(offset, &members) };
         Ok(Shared {
-            comm: Mutex::new(comm.map_err(|_| Reason::NoNode)?),
+            comm: Mutex::new(comm?),
             rank,
             size,
+            apart,
         })
     }
 

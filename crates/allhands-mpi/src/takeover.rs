@@ -3,6 +3,7 @@
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
 use crate::library::{Inside, Library, NO_MPI, is_inside};
+use crate::network::failure;
 use crate::settings::Said;
 use crate::state::{Shared, State};
 use crate::verify::{Likeness, Witness, verify};
@@ -67,8 +68,12 @@ named! {
         Off "off",
         /// The communicator has one rank.
         OneRank "one rank",
-        /// Ranks are on several nodes, or of several worlds.
-        SeveralNodes "several nodes",
+        /// Ranks are of several worlds.
+        SeveralWorlds "several worlds",
+        /// Ranks are on several nodes, and the MPI's messages do not serve between them.
+        NoNetwork "no network",
+        /// So many communicators have tags of their own that there are none left.
+        NoTags "no free tags",
         /// The ranks of a node do not share memory.
         NoNode "no shared memory",
         Intercommunicator "intercommunicator",
@@ -172,8 +177,8 @@ pub(crate) fn take(
     let begin = library.report.begin();
     let mut native = Some(native);
     let reason = match try_to(library, call, comm, serve, &mut native) {
-        Ok(bytes) => {
-            library.report.taken(call, bytes, begin);
+        Ok(served) => {
+            library.report.taken(call, served, begin);
             return 0;
         }
         Err(Unserved::Pass(reason)) => reason,
@@ -187,6 +192,7 @@ pub(crate) fn take(
     code
 }
 
+/// The bytes that this rank had, and whether its communicator's ranks are on several nodes.
 #[inline]
 fn try_to(
     library: &Library,
@@ -194,7 +200,7 @@ fn try_to(
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> c_int>,
-) -> Result<usize, Unserved> {
+) -> Result<(usize, bool), Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
         return Err(Unserved::Pass(Reason::Inside));
@@ -205,7 +211,12 @@ fn try_to(
     }
     let _inside = Inside::enter();
     let state = library.states.of(library, abi, handle);
-    let Shared { comm, rank, size } = match &*state {
+    let Shared {
+        comm,
+        rank,
+        size,
+        apart,
+    } = match &*state {
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
     };
@@ -234,7 +245,7 @@ fn try_to(
     {
         verify(&here, here.witness.take().as_ref(), native)?;
     }
-    Ok(bytes)
+    Ok((bytes, *apart))
 }
 
 /// Tells the user, and the communicator's error handler, that a call has failed.
@@ -260,6 +271,9 @@ fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_i
         Unserved::Failed(error) => match error {
             Error::Transport(TransportError::Length { .. }) => {
                 (abi.err_truncate, error.to_string())
+            }
+            Error::Transport(TransportError::Network { .. }) => {
+                (failure().unwrap_or(abi.err_other), error.to_string())
             }
             _ => (abi.err_other, error.to_string()),
         },

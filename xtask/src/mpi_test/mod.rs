@@ -21,16 +21,18 @@ cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py]
   --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
   --no-mpi4py       leave out mpi4py's own suite
 
-Debian's are installed with apt-get, the others with pip below target/peers. The programs are those in
+Everything is also run on nodes that ranks pretend to be on (ALLHANDS_NODES), where calls go through the MPI's messages.
+Debian's MPIs are installed with apt-get, the others with pip below target/peers. The programs are those in
 crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 5] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
     ("traps", &["one rank", "intercommunicator"]),
+    ("nodes", &["one rank", "no free tags"]),
     // No operator, and no type, are the native MPI's to complain of.
     (
         "life",
@@ -186,7 +188,10 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         failed += fortran(&place, &mpi, &arguments.ranks)?;
         if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
-                failed += usize::from(!python::suite(&place, &mpi, python, ranks));
+                for nodes in [None, Some(pretended(ranks))] {
+                    let passed = python::suite(&place, &mpi, python, (ranks, nodes.as_deref()));
+                    failed += usize::from(!passed);
+                }
             }
         }
     }
@@ -207,6 +212,24 @@ const SETTINGS: [(&str, &str, bool); 3] = [
     ("ALLHANDS_MPI", "off", false),
 ];
 
+/// The variable that says which nodes ranks shall pretend to be on.
+const NODES: &str = "ALLHANDS_NODES";
+
+/// Nodes for so many ranks to pretend that they are on: of two and of one in turns, or of one.
+fn pretended(ranks: usize) -> String {
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<usize>() < ranks {
+        let size = if sizes.len() % 2 == 0 && ranks > 2 {
+            2
+        } else {
+            1
+        };
+        sizes.push(size.min(ranks - sizes.iter().sum::<usize>()));
+    }
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    sizes.join(",")
+}
+
 /// Runs the C programs and gives the number of runs that failed.
 fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Error> {
     let (sources, name) = (
@@ -223,10 +246,22 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
             program,
             binary: &binary,
         };
-        for &ranks in ranks {
-            let title = format!("{program}, {name}, {ranks} ranks");
-            let passed = test.passes(&title, ranks, None, &|report| {
-                only_these_pass(report, may_pass, ranks)
+        let one = ranks.iter().map(|ranks| (*ranks, None));
+        let apart = ranks.iter().filter(|ranks| **ranks > 1);
+        let apart = apart.map(|ranks| (*ranks, Some(pretended(*ranks))));
+        for (ranks, nodes) in one.chain(apart) {
+            let mut title = format!("{program}, {name}, {ranks} ranks");
+            let nodes = nodes.as_deref().map(|nodes| (NODES, nodes));
+            if let Some((_, nodes)) = nodes {
+                title.push_str(&format!(", nodes {nodes}"));
+            }
+            let passed = test.passes(&title, ranks, nodes, &|report| {
+                let mut findings = only_these_pass(report, may_pass, ranks);
+                let between = report.between_nodes();
+                if nodes.is_some() != (between > 0) {
+                    findings.push(format!("{between} calls were taken over between nodes"));
+                }
+                findings
             });
             failed += usize::from(!passed);
         }
@@ -385,4 +420,16 @@ fn judge(title: &str, outcome: &Outcome, findings: &[String]) -> bool {
         }
     }
     findings.is_empty()
+}
+#[cfg(test)]
+mod tests {
+    use super::pretended;
+
+    #[test]
+    fn pretended_nodes_have_all_ranks_and_are_several() {
+        assert_eq!(
+            [2, 3, 4, 5].map(pretended),
+            ["1,1", "2,1", "2,1,1", "2,1,2"]
+        );
+    }
 }

@@ -50,7 +50,12 @@ pub(super) fn fetched(place: &Place<'_>) -> Result<Python, Error> {
 }
 
 /// Runs mpi4py's suite; whether it passed.
-pub(super) fn suite(place: &Place<'_>, mpi: &Mpi, python: &Python, ranks: usize) -> bool {
+pub(super) fn suite(
+    place: &Place<'_>,
+    mpi: &Mpi,
+    python: &Python,
+    (ranks, nodes): (usize, Option<&str>),
+) -> bool {
     let mut launcher = mpi.launcher(ranks);
     launcher.args(["python3", "test/main.py", "-q"]);
     for module in SUITE {
@@ -59,7 +64,11 @@ pub(super) fn suite(place: &Place<'_>, mpi: &Mpi, python: &Python, ranks: usize)
     launcher
         .current_dir(&python.source)
         .env("PYTHONPATH", &python.modules);
-    let title = format!("mpi4py's suite, {}, {ranks} ranks", mpi.kind.name);
+    let mut title = format!("mpi4py's suite, {}, {ranks} ranks", mpi.kind.name);
+    if let Some(nodes) = nodes {
+        title.push_str(&format!(", nodes {nodes}"));
+        launcher.env(super::NODES, nodes);
+    }
     let job = Job {
         launcher,
         title: &title,

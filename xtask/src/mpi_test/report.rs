@@ -11,6 +11,7 @@ struct Row {
     taken_over: u64,
     passed_through: u64,
     reason: Option<String>,
+    between_nodes: bool,
 }
 
 /// What one rank wrote.
@@ -51,6 +52,12 @@ impl Report {
     /// How many calls were taken over.
     pub(crate) fn taken(&self) -> u64 {
         self.0.iter().map(|row| row.taken_over).sum()
+    }
+
+    /// How many of them on communicators whose ranks are on several nodes.
+    pub(super) fn between_nodes(&self) -> u64 {
+        let rows = self.0.iter().filter(|row| row.between_nodes);
+        rows.map(|row| row.taken_over).sum()
     }
 
     /// How many passed through.
@@ -98,14 +105,15 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"[
-        {"call": "MPI_Bcast", "taken_over": 3, "passed_through": 0, "reason": null, "seconds": 0.5, "size_class": 8},
-        {"call": "MPI_Scan", "taken_over": 0, "passed_through": 2, "reason": "off", "seconds": 0, "size_class": null}
+        {"call": "MPI_Bcast", "taken_over": 3, "passed_through": 0, "reason": null, "seconds": 0.5, "size_class": 8, "between_nodes": true},
+        {"call": "MPI_Scan", "taken_over": 0, "passed_through": 2, "reason": "off", "seconds": 0, "size_class": null, "between_nodes": false}
     ]"#;
 
     #[test]
     fn what_was_not_taken_over_is_found() {
         let report = Report::parse(TEXT).unwrap();
         assert_eq!((report.taken(), report.passed()), (3, 2));
+        assert_eq!(report.between_nodes(), 3);
         assert_eq!(report.passed_but_for(&["off"]), Vec::<String>::new());
         assert_eq!(
             report.passed_but_for(&["one rank"]),

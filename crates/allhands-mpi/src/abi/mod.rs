@@ -100,27 +100,34 @@ pub(crate) struct Abi {
     pub(crate) err_other: c_int,
     /// `None` where Fortran comes through the C names.
     pub(crate) fortran: Option<Fortran>,
+    tables: Tables,
+}
+
+/// What predefined handles are.
+struct Tables {
     types: Table<Named>,
     operators: Table<Operator>,
     /// Predefined handles of operators that no collective takes.
     other_operators: Vec<Handle>,
 }
 
+impl Tables {
+    fn of(family: Family, object: &Object) -> Tables {
+        let (operators, other_operators) = operators::tables(family, object);
+        Tables {
+            types: types::table(family, object),
+            operators,
+            other_operators,
+        }
+    }
+}
+
 impl Abi {
     /// The ABI of a loaded MPI; `None` if it is none that we know.
     pub(crate) fn of(object: &Object, native: &Native) -> Option<Abi> {
         let family = Family::of(object, native)?;
-        let number = |name: &CStr| object.shared_symbol(name).map(|address| address as usize);
-        let (types, operators) = (
-            types::table(family, object),
-            operators::table(family, object),
-        );
-        let others = [
-            c"ompi_mpi_op_null",
-            c"ompi_mpi_op_replace",
-            c"ompi_mpi_op_no_op",
-        ];
-        let other_operators = others.into_iter().filter_map(number).collect();
+        let number = |name: &CStr| object.shared_symbol(name).map(|at| at as usize);
+        let tables = Tables::of(family, object);
         Some(match family {
             Family::Mpich => Abi {
                 family,
@@ -139,9 +146,7 @@ impl Abi {
                 err_truncate: 14,
                 err_other: 15,
                 fortran: None,
-                types,
-                operators,
-                other_operators,
+                tables,
             },
             Family::OpenMpi => Abi {
                 family,
@@ -160,9 +165,7 @@ impl Abi {
                 err_truncate: 15,
                 err_other: 16,
                 fortran: Fortran::of(object, 1),
-                types,
-                operators,
-                other_operators,
+                tables,
             },
             Family::Standard => Abi {
                 family,
@@ -181,9 +184,7 @@ impl Abi {
                 err_truncate: 15,
                 err_other: 16,
                 fortran: None,
-                types,
-                operators,
-                other_operators,
+                tables,
             },
         })
     }
@@ -220,13 +221,13 @@ impl Abi {
     /// What a predefined type is; `None` for derived ones.
     #[inline]
     pub(crate) fn named(&self, datatype: Handle) -> Option<&Named> {
-        self.types.get(datatype)
+        self.tables.types.get(datatype)
     }
 
     /// Which predefined operator this is; `None` for the user's own, and for what is none.
     #[inline]
     pub(crate) fn operator(&self, operator: Handle) -> Option<Operator> {
-        self.operators.get(operator).copied()
+        self.tables.operators.get(operator).copied()
     }
 
     /// Whether an operator that is not predefined can be the user's own.
@@ -234,7 +235,7 @@ impl Abi {
         match self.family {
             // Two bits say where the object is, which for a user's is not in the handle, and four that it is an operator.
             Family::Mpich => operator >> 30 >= 2 && operator >> 26 & 0xf == 6,
-            Family::OpenMpi => !self.other_operators.contains(&operator),
+            Family::OpenMpi => !self.tables.other_operators.contains(&operator),
             // Predefined handles are numbers that are no address.
             Family::Standard => operator >= 0x1000,
         }

@@ -40,7 +40,7 @@ const OPERATORS: [(Operator, &str, Handle, Handle); 12] = [
 ];
 
 /// The operators of a family.
-pub(super) fn table(family: Family, object: &Object) -> Table<Operator> {
+fn table(family: Family, object: &Object) -> Table<Operator> {
     Table::new(OPERATORS.iter().filter_map(|row| {
         let (operator, name, mpich, standard) = *row;
         let handle = match family {
@@ -87,4 +87,20 @@ impl Operator {
             Operator::MaxLoc | Operator::MinLoc => class == Class::Pair,
         }
     }
+}
+
+/// The predefined operators of collectives, and the handles of the others.
+pub(super) fn tables(family: Family, object: &Object) -> (Table<Operator>, Vec<Handle>) {
+    (table(family, object), others(object))
+}
+
+/// The predefined operators of Open MPI that no collective takes.
+fn others(object: &Object) -> Vec<Handle> {
+    let names = [
+        c"ompi_mpi_op_null",
+        c"ompi_mpi_op_replace",
+        c"ompi_mpi_op_no_op",
+    ];
+    let address = |name| object.shared_symbol(name).map(|address| address as usize);
+    names.into_iter().filter_map(address).collect()
 }

@@ -137,6 +137,7 @@ macro_rules! entries {
         ///
         /// # Safety
         /// As the standard says of the call.
+        #[allow(clippy::too_many_arguments)] // as many as the standard says
         unsafe fn $native(next: &Next, $($name: argument!($kind),)* error: *mut c_int) {
             let native = native!(next ($(argument!($kind)),*));
             let Some(fortran) = direct() else {

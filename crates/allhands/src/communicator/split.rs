@@ -73,12 +73,9 @@ impl Communicator {
     /// # Errors
     /// [`Error::NoRanks`] if this rank is no member.
     pub unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
-        let own = members.iter().position(|r| *r as usize == self.rank);
-        let rank = own.ok_or(Error::NoRanks)?;
-        let inner = self.inner.take();
         // SAFETY: promised by the caller.
-        let fabric = unsafe { inner.port.fabric().open(offset, members) };
-        let port = Port::new(fabric, rank as u32)?;
+        let port = unsafe { self.open_port(offset, members)? };
+        let inner = self.inner.take();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
         let new = Communicator::new(port, policy, inner.crowded);
@@ -86,5 +83,22 @@ impl Communicator {
         new.set_nodes(inner.nodes.among(self.size as u32, members))?;
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
         Ok(new)
+    }
+
+    /// The same port, with which crates that bring a network of their own join the members on this node to others.
+    ///
+    /// # Safety
+    /// As [`Communicator::open`].
+    ///
+    /// # Errors
+    /// As [`Communicator::open`].
+    #[doc(hidden)]
+    pub unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error> {
+        let own = members.iter().position(|r| *r as usize == self.rank);
+        let rank = own.ok_or(Error::NoRanks)?;
+        let inner = self.inner.take();
+        // SAFETY: promised by the caller.
+        let fabric = unsafe { inner.port.fabric().open(offset, members) };
+        Ok(Port::new(fabric, rank as u32)?)
     }
 }

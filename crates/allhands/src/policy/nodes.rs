@@ -3,9 +3,9 @@
 use super::{Forecast, Policy, choose};
 use crate::error::Error;
 use crate::transport::network::Places;
-use allhands_core::algorithm::{self, Algorithm, Values};
+use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
 use allhands_core::call::{Call, Collective};
-use allhands_core::choose::Question;
+use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::Nodes;
 use allhands_core::schedule::Shape;
 
@@ -48,6 +48,11 @@ fn hierarchical(
 ) -> Option<(&'static Algorithm, Shape)> {
     const NAME: &str = "hierarchical";
     let found = algorithm::find(question.call.collective, NAME)?;
+    // To tell all ranks the lengths would be a call of its own.
+    let hidden = Facts::of(question).size.is_none();
+    if hidden && found.requires.contains(&Requirement::AllCounts) {
+        return None;
+    }
     let inter = found.keys.iter().find(|key| key.name == "inter")?;
     let mut parameters = "intra=shared-memory".to_string();
     if let (Ok((chosen, _)), Values::Names(names)) =
@@ -123,5 +128,26 @@ mod tests {
         let allgather = |bytes| chosen(Collective::Allgather, bytes, "4,2,4");
         assert_eq!(allgather(6 << 10), "hierarchical bruck");
         assert_eq!(allgather(8 << 10), "hierarchical ring");
+    }
+
+    #[test]
+    fn nobody_is_told_the_lengths_of_others() {
+        let nodes: Nodes = "2,3".parse().unwrap();
+        let places = Places::of(&nodes, 5);
+        for collective in [
+            Collective::Gather,
+            Collective::Scatter,
+            Collective::Alltoall,
+        ] {
+            let question = Question {
+                irregular: true,
+                ..Question::new(Call::new(collective, 5), 0)
+            };
+            let nodes = (&nodes, &places);
+            let (algorithm, _) =
+                choose_on_nodes(&Policy::shared_memory(), &question, nodes, None).unwrap();
+            let asks = algorithm.requires.contains(&Requirement::AllCounts);
+            assert!(!asks, "{}", algorithm.name);
+        }
     }
 }

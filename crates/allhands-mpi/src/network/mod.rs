@@ -1,0 +1,201 @@
+//! The network between nodes: the point-to-point messages of the MPI that the process has loaded.
+//!
+//! They go through a duplicate of the world that no program sees ([`World`]), in which each communicator has tags of its own.
+//! Errors of the MPI come back as codes, as the duplicate's error handler says so, and are handed to the handler of the
+//! communicator whose call failed.
+
+mod constants;
+mod measure;
+mod requests;
+mod world;
+
+pub(crate) use world::{Claim, World};
+
+use crate::abi::Abi;
+use crate::library::Library;
+use crate::native::Native;
+use allhands::transport::network::{Ended, Network, NetworkError, Notice, Ticket};
+use requests::Requests;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Messages of so many bytes may be away as soon as they are sent, so it is worth asking.
+const SHORT_BYTES: usize = 8 << 10;
+
+/// An error of the MPI.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    code: c_int,
+}
+
+/// The last of them in this process; 0 is none.
+static LAST: AtomicI32 = AtomicI32::new(0);
+
+/// The code of the last error of a message, which is then forgotten.
+pub(crate) fn failure() -> Option<c_int> {
+    match LAST.swap(0, Ordering::Relaxed) {
+        0 => None,
+        code => Some(code),
+    }
+}
+
+impl Failure {
+    /// Remembers the code, and gives what the MPI says of it.
+    fn told(self, native: &Native) -> NetworkError {
+        LAST.store(self.code, Ordering::Relaxed);
+        // Longer than any MPI's MPI_MAX_ERROR_STRING.
+        let (mut text, mut length) = ([0 as c_char; 4096], 0);
+        // SAFETY: a code of this MPI, room for the text, and a number.
+        unsafe { (native.error_string)(self.code, text.as_mut_ptr(), &raw mut length) };
+        text[text.len() - 1] = 0;
+        // SAFETY: the last byte is zero, so the text ends inside.
+        let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+        NetworkError(format!("the MPI says: {}", text.to_string_lossy()))
+    }
+}
+
+/// One communicator's messages.
+pub(crate) struct MpiNetwork {
+    native: &'static Native,
+    abi: &'static Abi,
+    world: Arc<World>,
+    /// The tags that are its own.
+    claim: Claim,
+    /// By rank: the rank in the world.
+    ranks: Box<[c_int]>,
+    requests: Requests,
+}
+
+impl MpiNetwork {
+    /// The network of a communicator whose ranks are these of the world, with the tags that it has claimed.
+    pub(crate) fn new(world: &Arc<World>, claim: Claim, ranks: Box<[c_int]>) -> Option<MpiNetwork> {
+        let library = Library::get()?;
+        let (native, abi) = (&library.native, library.abi.as_ref()?);
+        Some(MpiNetwork {
+            native,
+            abi,
+            requests: Requests::new(native, abi, world.constants),
+            world: Arc::clone(world),
+            claim,
+            ranks,
+        })
+    }
+
+    /// The rank in the world, and the tag there.
+    fn address(&self, peer: u32, tag: u32) -> Result<(c_int, c_int), NetworkError> {
+        let rank = self.ranks.get(peer as usize).copied().ok_or_else(|| {
+            NetworkError(format!(
+                "there is no rank {peer} among {}",
+                self.ranks.len()
+            ))
+        })?;
+        Ok((rank, self.claim.tag(tag)))
+    }
+
+    /// Remembers that messages may be left over, so that nobody else gets the tags.
+    #[cold]
+    fn failed(&mut self, failure: Failure) -> NetworkError {
+        self.claim.keep();
+        failure.told(self.native)
+    }
+
+    fn too_long(bytes: usize) -> NetworkError {
+        NetworkError(format!(
+            "a message of {bytes} bytes is longer than an int can tell, and this MPI has no MPI_Isend_c"
+        ))
+    }
+}
+
+// SAFETY: memory goes to MPI_Isend and MPI_Irecv with its length, and the MPI has ended with it when MPI_Test or MPI_Testsome
+// says that the message is complete; only then do `test` and `cancel` say so.
+unsafe impl Network for MpiNetwork {
+    fn tags(&self) -> u32 {
+        self.claim.tags()
+    }
+
+    unsafe fn send(
+        &mut self,
+        to: u32,
+        tag: u32,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        let (rank, tag) = self.address(to, tag)?;
+        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
+        let begun = match (c_int::try_from(bytes), native.isend_c) {
+            (Ok(count), _) => self
+                .requests
+                .begin(Some(bytes), bytes <= SHORT_BYTES, |request| {
+                    // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
+                    unsafe { (native.isend)(from, count, byte, rank, tag, comm, request) }
+                }),
+            (Err(_), Some(isend)) => self.requests.begin(Some(bytes), false, |request| {
+                // SAFETY: as above.
+                unsafe { isend(from, bytes as i64, byte, rank, tag, comm, request) }
+            }),
+            (Err(_), None) => return Err(MpiNetwork::too_long(bytes)),
+        };
+        match begun {
+            Ok(slot) => Ok(Ticket(slot as u64)),
+            Err(failure) => Err(self.failed(failure)),
+        }
+    }
+
+    unsafe fn receive(
+        &mut self,
+        from: u32,
+        tag: u32,
+        into: *mut u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        let (rank, tag) = self.address(from, tag)?;
+        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
+        let begun = match (c_int::try_from(bytes), native.irecv_c) {
+            (Ok(count), _) => self.requests.begin(None, false, |request| {
+                // SAFETY: writable and left alone until the message has ended, as the caller promises; a request to write.
+                unsafe { (native.irecv)(into, count, byte, rank, tag, comm, request) }
+            }),
+            (Err(_), Some(irecv)) => self.requests.begin(None, false, |request| {
+                // SAFETY: as above.
+                unsafe { irecv(into, bytes as i64, byte, rank, tag, comm, request) }
+            }),
+            (Err(_), None) => return Err(MpiNetwork::too_long(bytes)),
+        };
+        match begun {
+            Ok(slot) => Ok(Ticket(slot as u64)),
+            Err(failure) => Err(self.failed(failure)),
+        }
+    }
+
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
+        match self.requests.take(ticket.0 as usize) {
+            Ok(ended) => Ok(ended),
+            Err(failure) => Err(self.failed(failure)),
+        }
+    }
+
+    fn progress(&mut self) -> Result<(), NetworkError> {
+        if !self.requests.are_pending() {
+            crate::node::poll();
+            return Ok(());
+        }
+        match self.requests.progress() {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(self.failed(failure)),
+        }
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        // The peer's half may come all the same.
+        self.claim.keep();
+        self.requests.cancel(ticket.0 as usize)
+    }
+
+    /// Errors of an MPI's calls end all ranks, unless the program asks for less.
+    fn tell(&mut self, _: u32, _: &Notice) {}
+
+    fn hear(&mut self) -> Option<(u32, Notice)> {
+        None
+    }
+}

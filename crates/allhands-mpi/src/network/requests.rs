@@ -1,0 +1,277 @@
+//! Requests: the messages of one communicator that are under way, in the arrays that MPI wants.
+
+use super::constants::{Constants, MOST_STATUS_BYTES, UNDEFINED};
+use super::{Failure, failure};
+use crate::abi::{Abi, Handle};
+use crate::native::Native;
+use allhands::transport::network::Ended;
+use std::ffi::c_int;
+use std::time::{Duration, Instant};
+
+/// How many messages there is room for at first.
+const SLOTS: usize = 16;
+
+/// How long a message may take to be over once it is not wanted any more.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known of a message.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// There is none.
+    Free,
+    /// A send of so many bytes.
+    Sending(usize),
+    Receiving,
+    Ended(Ended),
+    Failed(c_int),
+    /// Not wanted any more, since then.
+    Cancelled(Instant),
+}
+
+/// The messages under way.
+pub(super) struct Requests {
+    native: &'static Native,
+    abi: &'static Abi,
+    constants: Constants,
+    slots: Vec<Slot>,
+    /// As many handles, one after another, each of the ABI's size.
+    handles: Vec<u64>,
+    /// The numbers of those that `MPI_Testsome` says have ended.
+    indices: Vec<c_int>,
+    statuses: Vec<[u64; MOST_STATUS_BYTES / 8]>,
+    /// No slot below is free.
+    lowest: usize,
+    /// No slot from here on is used.
+    top: usize,
+    /// How many handles the MPI still has to end.
+    pending: usize,
+}
+
+impl Requests {
+    pub(super) fn new(
+        native: &'static Native,
+        abi: &'static Abi,
+        constants: Constants,
+    ) -> Requests {
+        let mut requests = Requests {
+            native,
+            abi,
+            constants,
+            slots: Vec::new(),
+            handles: Vec::new(),
+            indices: Vec::new(),
+            statuses: Vec::new(),
+            lowest: 0,
+            top: 0,
+            pending: 0,
+        };
+        requests.grow(SLOTS);
+        requests
+    }
+
+    /// Whether the MPI has any message of ours under way.
+    pub(super) fn are_pending(&self) -> bool {
+        self.pending > 0
+    }
+
+    fn grow(&mut self, slots: usize) {
+        let bytes = slots * self.constants.request_bytes;
+        self.slots.resize(slots, Slot::Free);
+        self.handles.resize(bytes.div_ceil(size_of::<u64>()), 0);
+        self.indices.resize(slots, 0);
+        self.statuses.resize(slots, [0; MOST_STATUS_BYTES / 8]);
+    }
+
+    /// Where the handle of a slot stands.
+    fn handle(&mut self, slot: usize) -> *mut Handle {
+        assert!(slot < self.slots.len(), "there is a handle for each slot");
+        let start = self.handles.as_mut_ptr().cast::<u8>();
+        start
+            .wrapping_add(slot * self.constants.request_bytes)
+            .cast()
+    }
+
+    /// Writes "no request" to where the handle of a slot stands.
+    fn clear(&mut self, slot: usize) {
+        let (at, null) = (self.handle(slot), self.constants.request_null);
+        // SAFETY: inside the array, which is aligned for the larger of the two sizes, and so is each place for its own.
+        unsafe {
+            match self.constants.request_bytes {
+                4 => at.cast::<u32>().write(null as u32),
+                _ => at.cast::<usize>().write(null),
+            }
+        }
+    }
+
+    /// Begins a message with `begin`, which the MPI gives the handle of; the number of its slot.
+    ///
+    /// `sends` is the length of a message that is sent, and `at_once` whether it may well be away already.
+    pub(super) fn begin(
+        &mut self,
+        sends: Option<usize>,
+        at_once: bool,
+        begin: impl FnOnce(*mut Handle) -> c_int,
+    ) -> Result<usize, Failure> {
+        let free = |slot: &Slot| matches!(slot, Slot::Free);
+        let slot = match self.slots[self.lowest..].iter().position(free) {
+            Some(distance) => self.lowest + distance,
+            None => {
+                let slot = self.slots.len();
+                self.grow(2 * slot);
+                slot
+            }
+        };
+        self.clear(slot);
+        match begin(self.handle(slot)) {
+            0 => {}
+            code => {
+                self.clear(slot);
+                return Err(Failure { code });
+            }
+        }
+        self.slots[slot] = sends.map_or(Slot::Receiving, Slot::Sending);
+        self.lowest = slot + 1;
+        for between in self.top..slot {
+            self.clear(between);
+        }
+        self.top = self.top.max(slot + 1);
+        self.pending += 1;
+        if at_once {
+            self.ask(slot);
+        }
+        Ok(slot)
+    }
+
+    /// Asks the MPI about one message.
+    fn ask(&mut self, slot: usize) {
+        let (mut flag, mut status) = (0, [0u64; MOST_STATUS_BYTES / 8]);
+        let (test, handle) = (self.native.test, self.handle(slot));
+        // SAFETY: the handle of a message under way, and room for a number and a status.
+        let code = unsafe { test(handle, &raw mut flag, status.as_mut_ptr().cast()) };
+        if code != 0 || flag != 0 {
+            self.end(slot, code, status.as_ptr().cast());
+        }
+    }
+
+    /// Notes that the MPI has ended a message, with a code, and a status that says how much came.
+    fn end(&mut self, slot: usize, code: c_int, status: *const u8) {
+        self.pending -= 1;
+        self.slots[slot] = match (code, self.slots[slot]) {
+            // Nobody asks how.
+            (_, Slot::Cancelled(_)) => Slot::Ended(Ended::Whole(0)),
+            (0, Slot::Sending(bytes)) => Slot::Ended(Ended::Whole(bytes)),
+            (0, _) => {
+                let mut bytes = 0;
+                // SAFETY: the status of a message that has ended, and a number to write to.
+                let code =
+                    unsafe { (self.native.get_elements_x)(status, self.abi.byte, &raw mut bytes) };
+                match (code, usize::try_from(bytes)) {
+                    (0, Ok(bytes)) => Slot::Ended(Ended::Whole(bytes)),
+                    (code, _) => Slot::Failed(code.max(self.abi.err_other)),
+                }
+            }
+            (code, _) if self.class(code) == self.abi.err_truncate => Slot::Ended(Ended::TooLong),
+            (code, _) => Slot::Failed(code),
+        };
+    }
+
+    fn class(&self, code: c_int) -> c_int {
+        let mut class = code;
+        // SAFETY: a code of this MPI, and a number to write to.
+        unsafe { (self.native.error_class)(code, &raw mut class) };
+        class
+    }
+
+    /// Has the MPI take all messages further.
+    pub(super) fn progress(&mut self) -> Result<(), Failure> {
+        let mut ended = 0;
+        let (top, handles) = (self.top as c_int, self.handles.as_mut_ptr().cast());
+        let (indices, statuses) = (self.indices.as_mut_ptr(), self.statuses.as_mut_ptr().cast());
+        // SAFETY: so many handles, each of a message under way or of none, and room for as many numbers and statuses.
+        let code =
+            unsafe { (self.native.testsome)(top, handles, &raw mut ended, indices, statuses) };
+        let in_status = code != 0 && self.class(code) == self.constants.err_in_status;
+        if code != 0 && !in_status {
+            return Err(Failure { code });
+        }
+        if ended == UNDEFINED {
+            return Ok(());
+        }
+        for number in 0..usize::try_from(ended).unwrap_or(0) {
+            let slot = self.indices[number] as usize;
+            let start = self.statuses.as_ptr().cast::<u8>();
+            let status = start.wrapping_add(number * self.constants.status_bytes);
+            let code = match in_status {
+                // SAFETY: inside the array of statuses, of which none is longer than the places there; aligned for an int, as
+                // is the length of every status.
+                true => unsafe {
+                    status
+                        .wrapping_add(self.constants.error_at)
+                        .cast::<c_int>()
+                        .read()
+                },
+                false => 0,
+            };
+            self.end(slot, code, status);
+        }
+        Ok(())
+    }
+
+    /// How a message ended, if it has; its slot is then free.
+    pub(super) fn take(&mut self, slot: usize) -> Result<Option<Ended>, Failure> {
+        match self.slots.get(slot) {
+            Some(Slot::Ended(ended)) => {
+                let ended = *ended;
+                self.release(slot);
+                Ok(Some(ended))
+            }
+            Some(Slot::Failed(code)) => Err(Failure { code: *code }),
+            _ => Ok(None),
+        }
+    }
+
+    fn release(&mut self, slot: usize) {
+        self.slots[slot] = Slot::Free;
+        self.lowest = self.lowest.min(slot);
+        while self.top > 0 && matches!(self.slots[self.top - 1], Slot::Free) {
+            self.top -= 1;
+        }
+    }
+
+    /// Ends a message that is not wanted any more; whether it is over.
+    ///
+    /// An MPI need not be able to cancel what is sent. If the message does not end by itself either, the job is ended.
+    pub(super) fn cancel(&mut self, slot: usize) -> bool {
+        let since = match self.slots.get(slot) {
+            None | Some(Slot::Free) => return true,
+            Some(Slot::Ended(_) | Slot::Failed(_)) => {
+                self.release(slot);
+                return true;
+            }
+            Some(Slot::Cancelled(since)) => *since,
+            Some(Slot::Sending(_) | Slot::Receiving) => {
+                let (cancel, handle) = (self.native.cancel, self.handle(slot));
+                // SAFETY: the handle of a message under way. If it cannot be cancelled it is to end by itself.
+                unsafe { cancel(handle) };
+                let now = Instant::now();
+                self.slots[slot] = Slot::Cancelled(now);
+                now
+            }
+        };
+        self.ask(slot);
+        if matches!(self.slots[slot], Slot::Ended(_)) {
+            self.release(slot);
+            return true;
+        }
+        if since.elapsed() > PATIENCE {
+            eprintln!(
+                "allhands: a message of a call that failed is still under way after {} s, and its memory cannot be given back",
+                PATIENCE.as_secs()
+            );
+            let code = failure().unwrap_or(self.abi.err_other);
+            // SAFETY: the communicator of the world, which is there as long as the MPI is.
+            unsafe { (self.native.abort)(self.abi.comm_world, code) };
+        }
+        false
+    }
+}

@@ -1,0 +1,226 @@
+//! The world as the network has it: a communicator that no program sees, and who uses which tags there.
+
+use super::constants::Constants;
+use super::measure::Pair;
+use crate::abi::{Abi, Handle};
+use crate::library::Library;
+use crate::native::Object;
+use crate::node::Native;
+use allhands::policy::NetworkTimes;
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many communicators of a process may have tags at a time.
+const CLAIMS: u32 = u128::BITS;
+
+/// The fewest and the most tags of a communicator: each of its calls under way takes 128.
+const TAGS: (u32, u32) = (256, 4096);
+
+/// The ranks of a world that are on several nodes, and a duplicate of its communicator.
+pub(crate) struct World {
+    /// What tells it from other worlds; never 0.
+    pub(crate) id: u64,
+    /// This process's rank there.
+    pub(crate) rank: u32,
+    /// Whether ranks share cores on any node.
+    pub(crate) crowded: bool,
+    /// What messages take between nodes, as rank 0 has measured it.
+    pub(crate) times: Option<NetworkTimes>,
+    pub(super) comm: Handle,
+    pub(super) constants: Constants,
+    /// How many tags a communicator gets.
+    tags: u32,
+    /// Which tags are in use in this process, a bit for a communicator.
+    taken: Mutex<u128>,
+}
+
+impl World {
+    /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
+    ///
+    /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
+    pub(crate) fn meet(native: &Native<'_>, node: u64, crowded: bool) -> Option<World> {
+        let (library, abi) = (native.library, native.abi);
+        let world = abi.comm_world;
+        let (size, rank) = (library.size(world)?, library.rank(world)?);
+        let all = native.collect([node, u64::from(crowded)], size, world)?;
+        let nodes = all.iter().map(|[node, _]| *node);
+        if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
+            return None;
+        }
+        let constants = Object::find().and_then(|object| Constants::of(abi, &object));
+        let tags = constants.and_then(|constants| tags(library, abi, &constants));
+        // A split copies no attribute, and so runs nothing of the program's.
+        let mut comm = abi.comm_null;
+        // SAFETY: the world, and room for another handle.
+        let error = unsafe { (library.native.comm_split)(world, 0, rank as c_int, &raw mut comm) };
+        let comm = abi.handle(comm);
+        let made = error == 0 && comm != abi.comm_null;
+        let ready = constants.zip(tags).filter(|(constants, _)| {
+            // SAFETY: the communicator that was made, and this MPI's handler that returns codes.
+            made && unsafe {
+                (library.native.comm_set_errhandler)(comm, constants.errors_return) == 0
+            }
+        });
+        let mut id = [name()];
+        let told = native.tell(&mut id, world);
+        let is_whole = native.all(ready.is_some() && told.is_some(), size, world);
+        let (Some((constants, tags)), Some(true)) = (ready, is_whole) else {
+            if made {
+                free(library, comm);
+            }
+            return None;
+        };
+        let times = times(native, comm, rank, &all);
+        let world = World {
+            id: id[0].max(1),
+            rank: rank as u32,
+            crowded: all.iter().any(|[_, crowded]| *crowded != 0),
+            times,
+            comm,
+            constants,
+            tags,
+            taken: Mutex::new(0),
+        };
+        Some(world)
+    }
+
+    /// Frees the duplicate; every rank of the world calls this, when nobody uses it any more.
+    pub(crate) fn free(&self, library: &Library) {
+        free(library, self.comm);
+    }
+
+    /// Which tags are in use.
+    pub(crate) fn taken(&self) -> u128 {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the first tags that are free among these, and still here.
+    pub(crate) fn claim(self: &Arc<Self>, taken: u128) -> Option<Claim> {
+        let number = taken.trailing_ones();
+        let mut here = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if number >= CLAIMS || *here & 1 << number != 0 {
+            return None;
+        }
+        *here |= 1 << number;
+        Some(Claim {
+            world: Arc::clone(self),
+            number,
+            is_kept: false,
+        })
+    }
+}
+
+/// The tags of one communicator, which are free again when it is dropped.
+pub(crate) struct Claim {
+    world: Arc<World>,
+    number: u32,
+    is_kept: bool,
+}
+
+impl Claim {
+    /// How many there are.
+    pub(super) fn tags(&self) -> u32 {
+        self.world.tags
+    }
+
+    /// What one of them is in the duplicate.
+    pub(super) fn tag(&self, tag: u32) -> c_int {
+        (self.number * self.world.tags + tag) as c_int
+    }
+
+    /// Never gives them back.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let mut taken = self
+                .world
+                .taken
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *taken &= !(1 << self.number);
+        }
+    }
+}
+
+/// Frees a communicator that `meet` has made, once.
+fn free(library: &Library, mut comm: Handle) {
+    // SAFETY: made by `meet`. That it cannot be freed would harm nobody.
+    unsafe { (library.native.comm_free)(&raw mut comm) };
+}
+
+/// What rank 0 measures with the first rank of another node, as it tells all ranks; `None` if it could not.
+fn times(native: &Native<'_>, comm: Handle, rank: usize, all: &[[u64; 2]]) -> Option<NetworkTimes> {
+    let peer = all.iter().position(|[node, _]| *node != all[0][0])?;
+    let pair = |peer: usize| Pair {
+        native: &native.library.native,
+        abi: native.abi,
+        comm,
+        peer: peer as c_int,
+    };
+    let measured = match rank {
+        0 => pair(peer).ask(),
+        _ => {
+            if rank == peer {
+                // Where it fails the other one hears of it, too.
+                let _ = pair(0).answer();
+            }
+            None
+        }
+    };
+    let mut numbers = measured.map_or([f64::NAN; 5], |times| {
+        let NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        } = times;
+        [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns]
+    });
+    native.tell(&mut numbers, native.abi.comm_world)?;
+    let [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns] = numbers;
+    numbers
+        .iter()
+        .all(|time| time.is_finite())
+        .then_some(NetworkTimes {
+            latency_ns,
+            overhead_ns,
+            gap_ns,
+            byte_ns,
+            reduce_byte_ns,
+        })
+}
+
+/// How many tags each communicator gets; `None` if the MPI has too few.
+fn tags(library: &Library, abi: &Abi, constants: &Constants) -> Option<u32> {
+    let (mut greatest, mut flag) = (std::ptr::null_mut::<c_int>(), 0);
+    // SAFETY: the world, an attribute that every MPI has, and room for an address and a number.
+    let error = unsafe {
+        let get = library.native.comm_get_attr;
+        get(
+            abi.comm_world,
+            constants.tag_ub,
+            &raw mut greatest,
+            &raw mut flag,
+        )
+    };
+    if error != 0 || flag == 0 || greatest.is_null() {
+        return None;
+    }
+    // SAFETY: the address of the number, as the MPI says.
+    let greatest = u32::try_from(unsafe { greatest.read() }).ok()?;
+    let each = (greatest.saturating_add(1) / CLAIMS).min(TAGS.1);
+    (each >= TAGS.0).then_some(each)
+}
+
+/// A number that no other world is likely to have.
+fn name() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |time| time.as_nanos() as u64);
+    now ^ u64::from(std::process::id()).rotate_left(40)
+}
