@@ -131,11 +131,12 @@ impl States {
             return Err(Reason::SeveralNodes);
         }
         let members: Vec<u32> = cards.iter().map(|card| card.rank as u32).collect();
-        let parent = node.comm.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not held while others are waited for: their threads may need it for communicators of their own.
+        let parent = || node.comm.lock().unwrap_or_else(PoisonError::into_inner);
         // The first member lays out the memory; all ones: it could not.
         let mut offset = u64::MAX;
         if rank == 0 {
-            offset = parent.lay_out(size).unwrap_or(u64::MAX);
+            offset = parent().lay_out(size).unwrap_or(u64::MAX);
         }
         // SAFETY: eight bytes to read or write.
         let error = unsafe {
@@ -146,7 +147,7 @@ impl States {
             return Err(Reason::NoNode);
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
-        let comm = unsafe { parent.open(offset, &members) };
+        let comm = unsafe { parent().open(offset, &members) };
         Ok(Shared {
             comm: Mutex::new(comm.map_err(|_| Reason::NoNode)?),
             rank,

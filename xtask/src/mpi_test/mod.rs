@@ -22,10 +22,12 @@ Peers are installed with pip below target/peers; the programs are those in crate
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 4] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
+    ("layouts", &["one rank"]),
+    ("threads", &["one rank"]),
     ("traps", &["one rank", "intercommunicator"]),
 ];
 
@@ -218,8 +220,13 @@ fn programs(
             let passed = program_passes(place, installed, (program, &binary), run, &judge_report);
             failed += usize::from(!passed);
         }
-        let is_short = program == "moves" && ranks.contains(&2);
-        for (variable, value, takes) in SETTINGS.iter().filter(|_| is_short) {
+        let is_short = |variable: &str| match program {
+            "moves" => true,
+            "operators" => variable == "ALLHANDS_VERIFY",
+            _ => false,
+        };
+        let settings = SETTINGS.iter().filter(|row| is_short(row.0));
+        for (variable, value, takes) in settings.filter(|_| ranks.contains(&2)) {
             let title = format!("{program}, {name}, 2 ranks, {variable}={value}");
             let mut launcher = installed.launcher(2);
             launcher.env(variable, value);
