@@ -73,18 +73,19 @@ impl<'a> Meeting<'a> {
     /// The communicator of ranks that all share memory.
     pub(crate) fn on_one_node(&self, node: &Node, cards: &[Card]) -> Result<Communicator, Reason> {
         let members: Vec<u32> = cards.iter().map(|card| card.rank).collect();
-        let parent = node.comm.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not held while others are waited for: their threads may need it for communicators of their own.
+        let parent = || node.comm.lock().unwrap_or_else(PoisonError::into_inner);
         // The first member lays out the memory; all ones: it could not.
         let mut offset = [u64::MAX];
         if self.rank == 0 {
-            offset = [parent.lay_out(self.size).unwrap_or(u64::MAX)];
+            offset = [parent().lay_out(self.size).unwrap_or(u64::MAX)];
         }
         let told = self.native.tell(&mut offset, self.comm);
         if told.is_none() || offset[0] == u64::MAX {
             return Err(Reason::NoNode);
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
-        let comm = unsafe { parent.open(offset[0], &members) };
+        let comm = unsafe { parent().open(offset[0], &members) };
         comm.map_err(|_| Reason::NoNode)
     }
 
@@ -147,17 +148,18 @@ impl<'a> Meeting<'a> {
         let here = || cards.iter().filter(|card| card.node == node.id);
         let members: Vec<u32> = here().map(|card| card.rank).collect();
         let first = cards.iter().position(|card| card.node == node.id)?;
-        let parent = node.comm.lock().unwrap_or_else(PoisonError::into_inner);
+        // As above.
+        let parent = || node.comm.lock().unwrap_or_else(PoisonError::into_inner);
         let mut offset = u64::MAX;
         if self.rank == first {
-            offset = parent.lay_out(members.len()).unwrap_or(u64::MAX);
+            offset = parent().lay_out(members.len()).unwrap_or(u64::MAX);
         }
         let offset = self.collect(offset)?[first];
         if offset == u64::MAX {
             return None;
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
-        unsafe { parent.open_port(offset, &members) }.ok()
+        unsafe { parent().open_port(offset, &members) }.ok()
     }
 
     fn join(&self, port: Port, world: &Arc<World>, claim: Claim, cards: &[Card]) -> Option<Port> {

@@ -27,10 +27,12 @@ crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 8] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
+    ("layouts", &["one rank"]),
+    ("threads", &["one rank"]),
     ("traps", &["one rank", "intercommunicator"]),
     ("nodes", &["one rank", "no free tags"]),
     // No operator, and no type, are the native MPI's to complain of.
@@ -278,8 +280,13 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
             });
             failed += usize::from(!passed);
         }
-        let is_short = program == "moves" && ranks.contains(&2);
-        for (variable, value, takes) in SETTINGS.iter().filter(|_| is_short) {
+        let is_short = |variable: &str| match program {
+            "moves" => true,
+            "operators" => variable == "ALLHANDS_VERIFY",
+            _ => false,
+        };
+        let settings = SETTINGS.iter().filter(|row| is_short(row.0));
+        for (variable, value, takes) in settings.filter(|_| ranks.contains(&2)) {
             let title = format!("{program}, {name}, 2 ranks, {variable}={value}");
             let passed = test.passes(&title, 2, Some((variable, value)), &|report| {
                 let finding = || format!("{} calls were taken over", report.taken());

@@ -1,7 +1,7 @@
 //! Decoding: the type map of a derived type, from what the MPI says of how it was made.
 
 use super::map::{MOST_RUNS, TypeMap};
-use crate::abi::{Abi, Combiner, Handle, Handles};
+use crate::abi::{Abi, Combiner, Family, Handle, Handles};
 use crate::library::Library;
 use crate::verify::Likeness;
 use std::cell::Cell;
@@ -49,7 +49,7 @@ impl Extents {
 
 /// What is found out of a type.
 pub(super) struct Decoded {
-    /// `None`: it would not be short, or what the type was made of is not known here.
+    /// `None`: it would not be short, the MPI packs faster, or what the type was made of is not known here.
     pub(super) map: Option<TypeMap>,
     pub(super) likeness: Likeness,
     /// Whether the type is the MPI's own.
@@ -74,6 +74,7 @@ pub(super) fn decode(library: &Library, abi: &Abi, handle: Handle, extents: &Ext
         map.bytes() == extents.bytes && map.span().is_none_or(|span| span == (low, high))
     });
     let known = decoder.likeness.get().filter(|_| map.is_some());
+    let map = map.filter(|map| abi.family == Family::OpenMpi || !map.is_ragged());
     let combiner = envelope.and_then(|envelope| envelope.combiner);
     Decoded {
         map,

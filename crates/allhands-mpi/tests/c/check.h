@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Open MPI says 3.1. */
+#if MPI_VERSION >= 4
+#define HAS_LARGE_COUNTS 1
+#endif
+/* But has sessions from 5 on. */
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_SESSIONS 1
+#endif
+
 static int wrong;
 
 #define EXPECT(condition, ...)                                                  \
@@ -22,7 +31,7 @@ static int wrong;
     } while (0)
 
 /* Runs `test` on the world, on communicators derived from it in several ways, and on one rank alone. */
-static void on_communicators(void (*test)(MPI_Comm comm, int rank, int size))
+static inline void on_communicators(void (*test)(MPI_Comm comm, int rank, int size))
 {
     int rank, size;
     MPI_Comm comms[6];

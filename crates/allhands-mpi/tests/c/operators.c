@@ -17,6 +17,13 @@ static void plus(const uint32_t left[2], uint32_t right[2])
 
 static int own_rank;
 
+/*
+ * Whether results are compared with the native ones, which are right only for some: MPICH's and Intel's reduce-scatters of
+ * elements with gaps are not, nor any where an element begins before its address, nor MPICH's with elements among one
+ * another, and Open MPI calls operators with nothing.
+ */
+static int is_verified;
+
 /* What is between the bytes of an element is what was there, or what this rank has put there. */
 static int is_kept(const void *gap, size_t bytes)
 {
@@ -102,7 +109,7 @@ static void (*combine_current)(const void *left, void *right);
 static void each(const char *in, char *inout, MPI_Count count, MPI_Datatype type)
 {
     EXPECT(type == current->type, "%s: the operator has another type", current->name);
-    EXPECT(count > 0, "%s: the operator has %lld elements", current->name, (long long)count);
+    EXPECT(count > 0 || is_verified, "%s: the operator has %lld elements", current->name, (long long)count);
     in -= current->origin;
     inout -= current->origin;
     for (MPI_Count i = 0; i < count; i++)
@@ -114,8 +121,7 @@ static void user(void *in, void *inout, int *count, MPI_Datatype *type)
     each(in, inout, *count, *type);
 }
 
-#if MPI_VERSION >= 4 && !defined(OPEN_MPI)
-#define HAS_LARGE_COUNTS 1
+#ifdef HAS_LARGE_COUNTS
 static void user_large(void *in, void *inout, MPI_Count *count, MPI_Datatype *type)
 {
     each(in, inout, *count, *type);
@@ -234,6 +240,8 @@ static void predefined(MPI_Comm comm, int rank, int size)
     TRY(MPI_INT, int, int);
     TRY(MPI_DOUBLE, double, double);
     TRY(MPI_CHAR, char, char);
+    if (is_verified)
+        return;
     struct kind longest = {"MPI_LONG_DOUBLE_INT", MPI_LONG_DOUBLE_INT, sizeof(struct long_double_int),
                            fill_longest, equal_longest, 0};
     try_with(comm, rank, size, &longest, 0, longest_larger, 700);
@@ -286,12 +294,14 @@ static void operators(MPI_Comm comm, int rank, int size)
         MPI_Type_free(&kind.type);                                              \
     } while (0)
     TRY_PLACE(plain);
-    TRY_PLACE(swapped);
-    TRY_PLACE(spread);
-    TRY_PLACE(sparse);
-    TRY_PLACE(before);
-    TRY_PLACE(around);
-    columns(comm, rank, size);
+    if (!is_verified) {
+        TRY_PLACE(swapped);
+        TRY_PLACE(spread);
+        TRY_PLACE(sparse);
+        TRY_PLACE(before);
+        TRY_PLACE(around);
+        columns(comm, rank, size);
+    }
     struct kind element = {"long elements", MPI_DATATYPE_NULL, 4 * LONG_WORDS, fill_long, equal_long, 0};
     MPI_Type_contiguous(LONG_WORDS, MPI_UINT32_T, &element.type);
     MPI_Type_commit(&element.type);
@@ -302,6 +312,7 @@ static void operators(MPI_Comm comm, int rank, int size)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
+    is_verified = getenv("ALLHANDS_VERIFY") != NULL;
     on_communicators(operators);
     return verdict("operators");
 }
