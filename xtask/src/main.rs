@@ -13,6 +13,7 @@ cargo xtask COMMAND
   tidy               check the repository's own rules
   instructions       count the interpreter's own instructions (needs valgrind)
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
+  compare --dropin   each of those with the drop-in preloaded, beside itself
   compare --simgrid  the simulator beside SimGrid's SMPI
   mpi-test [...]     the drop-in under MPICH, Open MPI, Intel MPI and the standard ABI (Linux); --help says how
   help               print this
