@@ -22,12 +22,23 @@ Peers are installed with pip below target/peers; the programs are those in crate
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 7] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
     ("layouts", &["one rank"]),
     ("threads", &["one rank"]),
+    (
+        "others",
+        &[
+            "one rank",
+            "intercommunicator",
+            "arguments",
+            "type and operator do not fit",
+            "several nodes",
+            "no shared memory",
+        ],
+    ),
     ("traps", &["one rank", "intercommunicator"]),
 ];
 
