@@ -1,5 +1,6 @@
 //! The drop-in's tests: C programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
+mod death;
 mod job;
 mod report;
 
@@ -214,7 +215,7 @@ fn programs(
         "mpicc"
     };
     let sources = place.root.join("crates/allhands-mpi/tests/c");
-    let mut failed = 0;
+    let mut failed = usize::from(!death::passes(place, installed, name, compiler)?);
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
         installed.compile(compiler, &sources.join(format!("{program}.c")), &binary)?;

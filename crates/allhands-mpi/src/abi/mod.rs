@@ -86,16 +86,9 @@ impl Abi {
     pub(crate) fn of(object: &Object, native: &Native) -> Option<Abi> {
         let family = Family::of(object, native)?;
         let number = |name: &CStr| object.shared_symbol(name).map(|address| address as usize);
-        let (types, operators) = (
-            types::table(family, object),
-            operators::table(family, object),
-        );
-        let others = [
-            c"ompi_mpi_op_null",
-            c"ompi_mpi_op_replace",
-            c"ompi_mpi_op_no_op",
-        ];
-        let other_operators = others.into_iter().filter_map(number).collect();
+        let types = types::table(family, object);
+        let other_operators = operators::others(object);
+        let operators = operators::table(family, object);
         Some(match family {
             Family::Mpich => Abi {
                 family,

@@ -55,6 +55,17 @@ pub(super) fn table(family: Family, object: &Object) -> Table<Operator> {
     }))
 }
 
+/// Open MPI's predefined operators that no collective takes.
+pub(super) fn others(object: &Object) -> Vec<Handle> {
+    let names = [
+        c"ompi_mpi_op_null",
+        c"ompi_mpi_op_replace",
+        c"ompi_mpi_op_no_op",
+    ];
+    let address = |name| object.shared_symbol(name).map(|address| address as usize);
+    names.into_iter().filter_map(address).collect()
+}
+
 impl Operator {
     /// The name that ranks tell one another.
     pub(crate) fn name(self) -> &'static str {
