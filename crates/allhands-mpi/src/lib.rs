@@ -39,6 +39,8 @@ mod node;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod session;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod settings;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod state;

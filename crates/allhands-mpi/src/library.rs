@@ -60,6 +60,12 @@ impl Library {
         self.settings.get().unwrap_or(&NOTHING)
     }
 
+    /// Forgets all communicators and types.
+    pub(crate) fn forget_all(&self) {
+        self.states.forget_all(self);
+        self.datatypes.forget_all(self);
+    }
+
     /// The number of ranks of a communicator; `None` if the MPI says that it is none.
     pub(crate) fn size(&self, comm: Handle) -> Option<usize> {
         self.number(self.native.comm_size, comm)

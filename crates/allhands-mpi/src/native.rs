@@ -251,6 +251,8 @@ natives! {
         irecv_c c"PMPI_Irecv_c" (Out, i64, Handle, c_int, c_int, Handle, *mut Handle);
         abi_get_version c"PMPI_Abi_get_version" (*mut c_int, *mut c_int);
         get_library_version c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
+        session_init c"PMPI_Session_init" (Handle, Handle, *mut Handle);
+        session_finalize c"PMPI_Session_finalize" (*mut Handle);
         type_get_envelope_c c"PMPI_Type_get_envelope_c"
             (Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int);
         type_get_contents_c c"PMPI_Type_get_contents_c"

@@ -8,6 +8,7 @@
 use crate::abi::{Abi, Handle};
 use crate::library::{Inside, Library};
 use crate::network::World;
+use crate::session::has_world;
 use crate::settings::Settings;
 use allhands::launch::{Launcher, Place, Roll, Segment};
 use allhands::transport::node::{Fabric, Port};
@@ -324,21 +325,14 @@ fn boot() -> u64 {
 
 /// What is left to do before the native MPI is finalized: the report, and giving back what ranks share.
 pub(crate) fn part(library: &Library) {
-    let (mut is_begun, mut is_over) = (0, 0);
-    // SAFETY: two numbers to write to; both may be asked at any time.
-    unsafe {
-        (library.native.initialized)(&raw mut is_begun);
-        (library.native.finalized)(&raw mut is_over);
-    }
-    if is_begun == 0 || is_over != 0 {
+    if !has_world(library) {
         return;
     }
     let world = library.abi.as_ref().map(|abi| abi.comm_world);
     library
         .report
         .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
-    library.states.forget_all(library);
-    library.datatypes.forget_all(library);
+    library.forget_all();
     let node = library
         .node
         .write()

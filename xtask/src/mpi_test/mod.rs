@@ -1,5 +1,6 @@
 //! The drop-in's tests: C and Fortran programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
+mod death;
 mod job;
 mod mpi;
 mod python;
@@ -27,12 +28,23 @@ crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 8] = [
+const PROGRAMS: [(&str, &[&str]); 9] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
     ("layouts", &["one rank"]),
     ("threads", &["one rank"]),
+    (
+        "others",
+        &[
+            "one rank",
+            "intercommunicator",
+            "arguments",
+            "type and operator do not fit",
+            "several worlds",
+            "no shared memory",
+        ],
+    ),
     ("traps", &["one rank", "intercommunicator"]),
     ("nodes", &["one rank", "no free tags"]),
     // No operator, and no type, are the native MPI's to complain of.
@@ -238,7 +250,7 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
         place.root.join("crates/allhands-mpi/tests/c"),
         mpi.kind.name,
     );
-    let mut failed = 0;
+    let mut failed = usize::from(!death::passes(place, mpi)?);
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
         mpi.compile(&sources.join(format!("{program}.c")), &binary, &[])?;

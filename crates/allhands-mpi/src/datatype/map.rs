@@ -374,7 +374,7 @@ mod tests {
         mixed.place(&odd, 44, 2, 9).unwrap();
         let maps = [
             (placed(&byte, &[(0, 1, 0), (3, 1, 0), (2, 1, 0)]), 5),
-            (placed(&word, &[(8, 3, -8)]), 24),
+            (placed(&word, &[(16, 3, -8)]), 24),
             (placed(&word, &[(0, 4, 16)]), 64),
             (mixed, 64),
             (placed(&TypeMap::block(64), &[(0, 2, 100)]), 190),

@@ -19,11 +19,12 @@
 
 static int wrong;
 
-#define EXPECT(condition, ...)                                                  \
+#define EXPECT(condition, ...) EXPECT_IN(MPI_COMM_WORLD, condition, __VA_ARGS__)
+#define EXPECT_IN(comm, condition, ...)                                         \
     do {                                                                        \
         if (!(condition) && wrong++ < 20) {                                     \
             int rank_;                                                          \
-            MPI_Comm_rank(MPI_COMM_WORLD, &rank_);                              \
+            MPI_Comm_rank(comm, &rank_);                                        \
             fprintf(stderr, "%s:%d: rank %d: ", __FILE__, __LINE__, rank_);     \
             fprintf(stderr, __VA_ARGS__);                                       \
             fputc('\n', stderr);                                                \
@@ -64,7 +65,7 @@ static inline void on_communicators(void (*test)(MPI_Comm comm, int rank, int si
 }
 
 /* Says whether anything was wrong, on any rank, and ends. */
-static int verdict(const char *name)
+static inline int verdict(const char *name)
 {
     int all = wrong, own = wrong, rank;
     MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,7 +1,7 @@
 /* Derived types of every kind in collectives that move data, compared byte for byte with what MPI_Pack and MPI_Unpack make. */
 #include "check.h"
 
-enum { ROOM = 1 << 20, MIDDLE = ROOM / 2, MOST = 1 << 19 };
+enum { ROOM = 1 << 18, MIDDLE = ROOM / 2, MOST = 1 << 17 };
 
 static char *memory, *expected, *packed;
 
@@ -203,7 +203,7 @@ static void layouts(MPI_Comm comm, int rank, int size)
     try(comm, rank, size, "structures of structures", nested());
     try(comm, rank, size, "few blocks", indexed(7, 3, MPI_DOUBLE));
     try(comm, rank, size, "many blocks", indexed(500, 2, MPI_INT));
-    try(comm, rank, size, "more blocks than are kept", indexed(9000, 2, MPI_SHORT));
+    try(comm, rank, size, "more blocks than are kept", indexed(7000, 2, MPI_SHORT));
     try(comm, rank, size, "blocks of blocks", indexed(5, 2, MPI_2INT));
     try(comm, rank, size, "elements among one another", resized(indexed(2, 1, MPI_INT), 0, 4));
     try(comm, rank, size, "elements before their address", resized(indexed(4, 2, MPI_INT), -100, 300));

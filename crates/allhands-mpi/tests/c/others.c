@@ -1,6 +1,6 @@
 /* What is not of the world alone: two groups, sessions, spawned processes, and what is wrong. */
+#define _POSIX_C_SOURCE 200112L
 #include "check.h"
-#include <unistd.h>
 
 /* Every call on a communicator between two groups: the native MPI's. */
 static void two_groups(void)
@@ -41,7 +41,12 @@ static void two_groups(void)
     MPI_Comm_free(&part);
 }
 
-/* Communicators that are made of a session while the world is there, too. */
+/* Intel's library and Open MPI's crash when there is a world after the last session. */
+#if defined(HAS_SESSIONS) && !defined(OPEN_MPI) && !defined(I_MPI_VERSION)
+#define BEGINS_ANEW 1
+#endif
+
+/* Communicators that are made of a session, while there is a world and before it. */
 static void of_sessions(void)
 {
 #ifdef HAS_SESSIONS
@@ -49,17 +54,17 @@ static void of_sessions(void)
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, "allhands.test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
     for (int round = 0; round < 10; round++) {
         MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
-        EXPECT(sum == size * (size - 1) / 2, "the session's sum is %d", sum);
+        EXPECT_IN(comm, sum == size * (size - 1) / 2, "the session's sum is %d", sum);
         int data = rank == round % size ? round : -1;
         MPI_Bcast(&data, 1, MPI_INT, round % size, comm);
-        EXPECT(data == round, "the session's bcast gives %d", data);
+        EXPECT_IN(comm, data == round, "the session's bcast gives %d", data);
     }
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
@@ -90,15 +95,23 @@ static void with_children(MPI_Comm between, int is_child)
     MPI_Comm_disconnect(&between);
 }
 
+/* Open MPI's launcher does not come back from it here, and Intel's library has none without libfabric. */
 static void spawning(char *program)
 {
+#if defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
     MPI_Comm between;
     MPI_Comm_spawn(program, (char *[]){"child", NULL}, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between,
                    MPI_ERRCODES_IGNORE);
     with_children(between, 0);
+#else
+    (void)program;
+#endif
 }
 
-/* What is wrong is told as the native MPI tells it: every call here is made through its second name, too. */
+/*
+ * What is wrong is told as the native MPI tells it: every call here is made through its second name, too. Only what each MPI
+ * looks at: MPICH takes a null type or a negative count in a reduction, and what happens then is anything.
+ */
 static void mistakes(void)
 {
     MPI_Comm comm;
@@ -119,20 +132,13 @@ static void mistakes(void)
     SAME(Bcast, (data, -1, MPI_INT, 0, comm));
     SAME(Bcast, (data, 1, MPI_INT, size, comm));
     SAME(Bcast, (data, 1, MPI_INT, -7, comm));
-    SAME(Bcast, (data, 1, MPI_DATATYPE_NULL, 0, comm));
     SAME(Bcast, (data, 1, MPI_INT, 0, MPI_COMM_NULL));
     SAME(Barrier, (MPI_COMM_NULL));
-    SAME(Allreduce, (data, other, -1, MPI_INT, MPI_SUM, comm));
-    SAME(Allreduce, (data, other, 1, MPI_DATATYPE_NULL, MPI_SUM, comm));
-    SAME(Allreduce, (data, other, 1, MPI_INT, MPI_OP_NULL, comm));
     SAME(Allreduce, (data, other, 1, MPI_DOUBLE, MPI_BXOR, comm));
     SAME(Allreduce, (data, other, 1, MPI_INT, MPI_MAXLOC, comm));
     SAME(Reduce, (data, other, 1, MPI_INT, MPI_SUM, size + 3, comm));
     SAME(Reduce, (data, other, 1, MPI_C_BOOL, MPI_BAND, 0, comm));
-    SAME(Scan, (data, other, -5, MPI_INT, MPI_SUM, comm));
-    SAME(Allgather, (data, -1, MPI_INT, other, -1, MPI_INT, comm));
     SAME(Gather, (data, 1, MPI_INT, other, 1, MPI_INT, size, comm));
-    SAME(Alltoall, (data, 1, MPI_DATATYPE_NULL, other, 1, MPI_DATATYPE_NULL, comm));
     /* And after all that, the communicator is as good as ever. */
     int sum = 0;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
@@ -162,6 +168,14 @@ static void small_ones(void)
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
+    int is_child = argc > 1;
+    /* The report is the parents'. */
+    if (is_child)
+        unsetenv("ALLHANDS_REPORT");
+#ifdef BEGINS_ANEW
+    else
+        of_sessions();
+#endif
     MPI_Init(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
@@ -173,7 +187,6 @@ int main(int argc, char **argv)
     small_ones();
     mistakes();
     of_sessions();
-    if (getenv("ALLHANDS_TEST_SPAWN"))
-        spawning(argv[0]);
+    spawning(argv[0]);
     return verdict("others");
 }
