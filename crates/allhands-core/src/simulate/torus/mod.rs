@@ -32,12 +32,27 @@ pub use settings::{Beginning, NetworkError, TorusSettings, Tree};
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A packet is at the end of a buffer.
-    Arrive(u32),
+    Arrive {
+        /// The buffer, among those of its node.
+        own: u8,
+        /// The node.
+        node: u16,
+        /// The packet.
+        packet: u32,
+    },
     /// The packet that goes from a buffer has left it.
-    Leave(u32),
-    /// A processor is done with a packet, or has something to do.
+    Leave {
+        /// The buffer, among those of its node.
+        own: u8,
+        /// The node.
+        node: u16,
+    },
+    /// The processor of a rank is done with a packet, or has something to do.
     Turn(u32),
 }
+
+// All events are moved about, so they are small.
+const _: () = assert!(size_of::<Signal>() == 8);
 
 /// An event of a world on a torus.
 type Signal = Event<Step>;
@@ -88,7 +103,7 @@ impl TorusNetwork {
         match self.processors.end(rank) {
             Doing::Nothing => {}
             Doing::Puts { packet, last_of } => {
-                self.router.arrive(packet, queue);
+                self.router.start(packet, queue);
                 if let Some(number) = last_of {
                     let now_ps = queue.now_ps();
                     queue.push(now_ps, Event::Sent(number));
@@ -186,8 +201,10 @@ impl Network for TorusNetwork {
     #[inline]
     fn look_at(&self, step: Step) -> usize {
         match step {
-            Step::Arrive(packet) => self.router.look_at_arrival(packet),
-            Step::Leave(buffer) => self.router.look_at_leaving(buffer as usize),
+            Step::Arrive { own, node, packet } => {
+                self.router.look_at_arrival(place(node, own), packet)
+            }
+            Step::Leave { own, node } => self.router.look_at_leaving(place(node, own)),
             Step::Turn(rank) => self.processors.look_at(rank),
         }
     }
@@ -195,8 +212,10 @@ impl Network for TorusNetwork {
     #[inline]
     fn happen(&mut self, step: Step, queue: &mut Queue<Signal>) {
         match step {
-            Step::Arrive(packet) => self.router.arrive(packet, queue),
-            Step::Leave(buffer) => match self.router.leave(buffer as usize, queue) {
+            Step::Arrive { own, node, packet } => {
+                self.router.arrive(place(node, own), packet, queue);
+            }
+            Step::Leave { own, node } => match self.router.leave(place(node, own), queue) {
                 Left::Further => {}
                 Left::Started(node) => self.processors.room(node, queue),
                 Left::There(packet) => self.processors.there(packet, &mut self.router, queue),
@@ -204,4 +223,9 @@ impl Network for TorusNetwork {
             Step::Turn(rank) => self.turn(rank, queue),
         }
     }
+}
+
+/// Where a buffer is: its node, and which of the node's it is.
+fn place(node: u16, own: u8) -> (usize, usize) {
+    (usize::from(node), usize::from(own))
 }

@@ -13,12 +13,60 @@ const NONE: u32 = 0;
 /// The most ranks for which there is a place for each pair.
 const MOST_DENSE: u32 = 4096;
 
-/// The last message that was sent between each pair of ranks, if it is not handed over yet.
+/// So many receivers of a sender have places of their own where there is none for each pair.
+const NEAR: usize = 2;
+
+/// The last message that was sent between each pair of ranks, if it is not handed over yet; a message's number and one.
 #[derive(Clone, Debug)]
 enum Last {
-    /// By sender and receiver; a message's number and one.
+    /// By sender and receiver.
     Dense(u32, Vec<u32>),
-    Sparse(BTreeMap<(u32, u32), u32>),
+    /// By sender, receivers and messages: hardly any sender has messages to more than a few under way.
+    Sparse {
+        near: Vec<[(u32, u32); NEAR]>,
+        /// Those that have no place there, by sender and receiver.
+        far: BTreeMap<(u32, u32), u32>,
+    },
+}
+
+impl Last {
+    fn new(ranks: u32) -> Last {
+        match ranks {
+            0..=MOST_DENSE => Last::Dense(ranks, vec![NONE; ranks as usize * ranks as usize]),
+            _ => Last::Sparse {
+                near: vec![[(0, NONE); NEAR]; ranks as usize],
+                far: BTreeMap::new(),
+            },
+        }
+    }
+
+    /// Puts another in the place of a pair's last message, or none; gives which was there.
+    fn replace(&mut self, (from, to): (u32, u32), last: u32) -> u32 {
+        let (near, far) = match self {
+            Last::Dense(ranks, all) => {
+                let at = from as usize * *ranks as usize + to as usize;
+                return core::mem::replace(&mut all[at], last);
+            }
+            Last::Sparse { near, far } => (&mut near[from as usize], far),
+        };
+        if let Some(own) = near.iter_mut().find(|own| own.1 != NONE && own.0 == to) {
+            return core::mem::replace(&mut own.1, last);
+        }
+        if !far.is_empty()
+            && let Some(before) = far.remove(&(from, to))
+        {
+            if last != NONE {
+                far.insert((from, to), last);
+            }
+            return before;
+        }
+        match near.iter_mut().find(|own| own.1 == NONE) {
+            _ if last == NONE => {}
+            Some(own) => *own = (to, last),
+            None => drop(far.insert((from, to), last)),
+        }
+        NONE
+    }
 }
 
 /// How a message stands to those before and behind it; its number and one.
@@ -40,25 +88,15 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(ranks: u32) -> Order {
-        let last = match ranks {
-            0..=MOST_DENSE => Last::Dense(ranks, vec![NONE; ranks as usize * ranks as usize]),
-            _ => Last::Sparse(BTreeMap::new()),
-        };
         Order {
-            last,
+            last: Last::new(ranks),
             places: Vec::new(),
         }
     }
 
     /// Message `number` is sent.
     pub(super) fn sent(&mut self, number: u32, from: u32, to: u32) {
-        let before = match &mut self.last {
-            Last::Dense(ranks, last) => core::mem::replace(
-                &mut last[from as usize * *ranks as usize + to as usize],
-                number + 1,
-            ),
-            Last::Sparse(last) => last.insert((from, to), number + 1).unwrap_or(NONE),
-        };
+        let before = self.last.replace((from, to), number + 1);
         let least = number as usize + 1;
         if self.places.len() < least {
             self.places.resize(least, Place::default());
@@ -84,7 +122,7 @@ impl Order {
             hand(number);
             let behind = self.places[number as usize].behind;
             if behind == NONE {
-                self.forget(pair);
+                self.last.replace(pair, NONE);
                 return;
             }
             number = behind - 1;
@@ -95,22 +133,31 @@ impl Order {
             }
         }
     }
-
-    fn forget(&mut self, (from, to): (u32, u32)) {
-        match &mut self.last {
-            Last::Dense(ranks, last) => {
-                last[from as usize * *ranks as usize + to as usize] = NONE;
-            }
-            Last::Sparse(last) => {
-                last.remove(&(from, to));
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_message_of_each_pair_is_kept() {
+        for ranks in [8, MOST_DENSE + 1] {
+            let mut last = Last::new(ranks);
+            let to = 1..8;
+            for to in to.clone() {
+                assert_eq!(last.replace((0, to), 10 + to), NONE);
+                assert_eq!(last.replace((7, to), 20 + to), NONE);
+            }
+            for to in to.clone().rev() {
+                assert_eq!(last.replace((0, to), 30 + to), 10 + to);
+                assert_eq!(last.replace((7, to), NONE), 20 + to);
+            }
+            for to in to {
+                assert_eq!(last.replace((0, to), NONE), 30 + to);
+                assert_eq!(last.replace((7, to), NONE), NONE);
+            }
+        }
+    }
 
     #[test]
     fn what_is_complete_early_is_held_back() {

@@ -228,7 +228,7 @@ impl Processors {
 
     /// A packet waits for its processor, or is a copy for nobody.
     pub(super) fn there(&mut self, packet: u32, router: &mut Router, queue: &mut Queue<Signal>) {
-        let (number, node) = (router.packet(packet).message, router.node(packet));
+        let (number, node) = (router.packet(packet).message, router.packet(packet).node());
         let copies = self.copies(number).map(|copy| (copy.number, copy.to));
         let here = core::iter::once((number, self.messages[number as usize].to))
             .chain(copies)
@@ -302,7 +302,7 @@ impl Processors {
             return None;
         }
         there[0] = router.packet(packet).next;
-        let packet_bytes = u64::from(router.packet(packet).chunks) * u64::from(CHUNK_BYTES);
+        let packet_bytes = u64::from(router.packet(packet).chunks()) * u64::from(CHUNK_BYTES);
         let message = &mut self.messages[router.packet(packet).message as usize];
         let mut time_ps = self.settings.take.of(packet_bytes);
         if !core::mem::replace(&mut message.begun[1], true) {
