@@ -1,7 +1,7 @@
 //! What packets' next steps will need of the routers, read ahead so that memory has it by then.
 
 use super::Router;
-use super::node::{CHANNELS, Node, OWN};
+use super::ports::{CHANNELS, OWN, PORTS, of_buffer};
 
 impl Router {
     /// Something of all that a packet's arrival will need, read ahead of it.
@@ -10,28 +10,26 @@ impl Router {
         (node, own): (usize, usize),
         packet: u32,
     ) -> usize {
-        let here = &self.nodes[node];
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at(node, port);
         // It most often goes straight on.
-        let next = &self.nodes[usize::from(here.neighbours[own.min(OWN - 1) / CHANNELS])];
-        usize::from(here.buffers[own].room)
+        let next = self.ports.at(usize::from(here.next), port);
+        usize::from(here.room[at % CHANNELS])
             ^ usize::from(self.packets[packet as usize].length)
-            ^ header(here)
-            ^ usize::from(next.buffers[own].room)
+            ^ usize::from(next.reception)
     }
 
     /// The same of a packet's leaving a buffer.
     pub(in super::super) fn look_at_leaving(&self, (node, own): (usize, usize)) -> usize {
-        let here = &self.nodes[node];
-        let first = self.packets.get(here.buffers[own].first as usize);
-        let before = match own {
-            ..OWN => header(&self.nodes[usize::from(here.neighbours[(own / CHANNELS) ^ 1])]),
-            _ => 0,
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at(node, port);
+        let first = self.packets.get(here.first[at % CHANNELS] as usize);
+        let beside = match own {
+            ..OWN => self.ports.at(usize::from(here.before), port),
+            _ => self
+                .ports
+                .at(node, usize::from(here.link[at % CHANNELS]) % PORTS),
         };
-        first.map_or(0, |packet| usize::from(packet.length)) ^ header(here) ^ before
+        first.map_or(0, |packet| usize::from(packet.length)) ^ usize::from(beside.reception)
     }
-}
-
-/// Both lines of a node's links.
-fn header(node: &Node) -> usize {
-    usize::from(node.busy) ^ usize::from(node.queues[0])
 }
