@@ -7,7 +7,10 @@ use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Torus;
 use allhands_core::schedule::{Layout, Plan};
-use allhands_core::simulate::{Beginning, Linear, TorusNetwork, TorusSettings, simulate};
+use allhands_core::simulate::{Beginning, Linear, TorusNetwork, TorusSettings, simulate_observed};
+mod soon;
+
+use soon::Soon;
 use std::time::Instant;
 
 /// Collectives, algorithms, shapes, and the bytes for each pair, or of the vector.
@@ -109,7 +112,7 @@ fn main() {
             let start = Instant::now();
             let mut network =
                 TorusNetwork::new(settings(torus), ranks).expect("there is such a torus");
-            let outcome = simulate(&plans, &mut network).expect("it ends");
+            let outcome = simulate_observed(&plans, &mut network, &mut Soon).expect("it ends");
             least_s = least_s.min(start.elapsed().as_secs_f64());
             (events, hops) = (outcome.events, network.hops());
         }

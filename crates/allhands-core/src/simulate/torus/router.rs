@@ -18,7 +18,7 @@ use crate::simulate::links::{Gauges, Use, Watch};
 use crate::simulate::queue::{Moment, Queue};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use ports::{BUFFERS, COPIED, COPIES, Head, OWN, Ports, buffer, of_buffer};
+use ports::{BUFFERS, COPIED, COPIES, Head, NOT, OWN, Ports, buffer, of_buffer};
 
 /// No packet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -206,7 +206,7 @@ impl Router {
             return;
         }
         here.first[at] = packet;
-        if here.leaving[at] == 0 {
+        if here.link[at] == NOT {
             self.ask((node, own), queue);
         }
     }
@@ -217,11 +217,11 @@ impl Router {
         let here = self.ports.at(node, port);
         let (link, before) = (here.link[at], usize::from(here.before));
         let taken = match own {
-            ..OWN => self.ports.taken(at, here.leaving[at]),
-            _ => u16::from(here.leaving[at]),
+            ..OWN => self.ports.taken(at, here.head[at].chunks()),
+            _ => u16::from(here.head[at].chunks()),
         };
         let here = self.ports.at_mut(node, port);
-        here.leaving[at] = 0;
+        here.link[at] = NOT;
         here.room[at] += taken;
         let mut left = match link & COPIED {
             0 => Left::Further,
@@ -234,7 +234,7 @@ impl Router {
             left = Left::There(packet);
         }
         let next = here.first[at];
-        self.ports.set_busy(node, link, false);
+        self.ports.end(node, link);
         self.give(node, link, queue);
         if next != NONE {
             self.ask((node, own), queue);
@@ -287,10 +287,11 @@ impl Router {
     ) {
         let now_ps = queue.now_ps();
         let (port, at) = of_buffer(own);
-        self.ports.set_busy(node, link, true);
         let here = self.ports.at_mut(node, port);
         let (number, head) = (here.first[at], here.head[at]);
-        (here.leaving[at], here.link[at]) = (head.chunks(), link as u8);
+        here.link[at] = link as u8;
+        self.ports.begin(node, link);
+        let here = self.ports.at_mut(node, port);
         if link >= DIRECTIONS {
             here.reception -= u16::from(head.chunks());
         } else {
@@ -320,11 +321,11 @@ impl Router {
             };
             queue.push(now_ps + self.hop_ps, Signal::Inside(arrives));
         }
-        let occupied_ps = u64::from(head.chunks()) * self.chunk_ps;
         let leaves = Step::Leave {
             own: own as u8,
             node: node as u16,
         };
+        let occupied_ps = u64::from(head.chunks()) * self.chunk_ps;
         queue.push(now_ps + occupied_ps, Signal::Inside(leaves));
     }
 

@@ -1,9 +1,8 @@
 //! The ports of all nodes: for each direction, in one line of the cache, the buffers of what comes in that way, the link that leads
 //! on that way, and how much room there is beyond it.
 //!
-//! So a packet that goes straight on touches one line of each node, and as those of a direction lie beside each other, what all
-//! nodes do at once goes through memory from end to end. The room of a buffer is written down at both of its ends: who sends into
-//! it counts it as tokens, who empties it goes by it to serve the longest queue.
+//! So a packet that goes straight on touches one line of each node. The room of a buffer is written down at both of its ends: who
+//! sends into it counts it as tokens, who empties it goes by it to serve the longest queue.
 
 use super::super::grid::{DIRECTIONS, Grid, NOBODY};
 use super::super::settings::{CHUNK_BYTES, TorusSettings};
@@ -34,9 +33,8 @@ const OTHERS: u32 = (1 << OWN) - 1;
 /// All ports of all nodes, and what is the same for all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Ports {
-    /// Direction after direction, and last those of what starts at a node; by node.
-    all: Vec<Port>,
-    nodes: usize,
+    /// By node: one for each direction, and last those of what starts there.
+    all: Vec<[Port; PORTS]>,
     /// What a full packet takes, in chunks.
     slot: u16,
     /// What a buffer holds, in chunks.
@@ -81,11 +79,9 @@ pub(super) struct Port {
     pub(super) last: [u32; CHANNELS],
     /// Chunks for which there is room, as who sends into it knows.
     pub(super) room: [u16; CHANNELS],
-    /// Of the first packet, once it asks for links.
+    /// Of the first packet, once it asks for links, and then of the one that leaves, until it has left.
     pub(super) head: [Head; CHANNELS],
-    /// Chunks of the packet that leaves a buffer now.
-    pub(super) leaving: [u8; CHANNELS],
-    /// The link on which it leaves, and [`COPIED`].
+    /// The link on which a packet leaves a buffer now, and [`COPIED`]; [`NOT`] if none does.
     pub(super) link: [u8; CHANNELS],
     /// The buffers of the node whose first packet waits for the link, as bits.
     waiting: u32,
@@ -108,6 +104,9 @@ const _: () = assert!(size_of::<Port>() == 64);
 
 /// In a buffer's `link`: the packet that leaves it leaves a copy here.
 pub(super) const COPIED: u8 = 1 << 7;
+
+/// A buffer's `link` when no packet leaves it.
+pub(super) const NOT: u8 = COPIED - 1;
 
 /// A link to another node, and one to the processors.
 const ONWARDS: usize = 0;
@@ -147,14 +146,12 @@ impl Ports {
     /// Nodes in which nothing is under way.
     pub(super) fn new(settings: &TorusSettings, grid: &Grid) -> Ports {
         let (most, slot) = (chunks(settings.buffer_bytes), chunks(settings.packet_bytes));
-        let nodes = grid.nodes();
         // To escape, full packets only.
         let tokens = [most, most, most / slot * slot];
         let port = |port: usize, node: u32| Port::new((settings, grid), tokens, (port, node));
-        let of_port = |at| (0..nodes).map(move |node| port(at, node));
+        let of_node = |node| core::array::from_fn(|at| port(at, node));
         Ports {
-            all: (0..PORTS).flat_map(of_port).collect(),
-            nodes: nodes as usize,
+            all: (0..grid.nodes()).map(of_node).collect(),
             slot,
             most,
             adaptive: settings.adaptive,
@@ -165,19 +162,19 @@ impl Ports {
 
     /// The number of nodes.
     pub(super) fn nodes(&self) -> usize {
-        self.nodes
+        self.all.len()
     }
 
     /// A port of a node.
     #[inline]
     pub(super) fn at(&self, node: usize, port: usize) -> &Port {
-        &self.all[port * self.nodes + node]
+        &self.all[node][port % PORTS]
     }
 
     /// A port of a node, for a change.
     #[inline]
     pub(super) fn at_mut(&mut self, node: usize, port: usize) -> &mut Port {
-        &mut self.all[port * self.nodes + node]
+        &mut self.all[node][port % PORTS]
     }
 
     #[inline]
@@ -335,12 +332,18 @@ impl Ports {
         self.at(node, port).busy & (1 << way) != 0
     }
 
-    /// A link is busy from now on, or no more.
+    /// A link is busy from now on.
     #[inline]
-    pub(super) fn set_busy(&mut self, node: usize, link: usize, busy: bool) {
+    pub(super) fn begin(&mut self, node: usize, link: usize) {
         let (port, way) = of_link(link);
-        let all = &mut self.at_mut(node, port).busy;
-        *all = *all & !(1 << way) | u8::from(busy) << way;
+        self.at_mut(node, port).busy |= 1 << way;
+    }
+
+    /// A link is free.
+    #[inline]
+    pub(super) fn end(&mut self, node: usize, link: usize) {
+        let (port, way) = of_link(link);
+        self.at_mut(node, port).busy &= !(1 << way);
     }
 
     /// The buffers whose first packet waits for a link, as bits.
@@ -391,8 +394,7 @@ impl Port {
                 _ => [chunks(settings.injection_bytes); CHANNELS],
             },
             head: [Head::default(); CHANNELS],
-            leaving: [0; CHANNELS],
-            link: [0; CHANNELS],
+            link: [NOT; CHANNELS],
             waiting: 0,
             tokens,
             reception: chunks(settings.reception_bytes),
