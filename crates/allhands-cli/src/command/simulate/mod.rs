@@ -3,6 +3,7 @@
 mod heat;
 pub(super) mod machine;
 mod outputs;
+pub(super) mod soon;
 mod trace;
 
 use super::bench::report;
@@ -12,12 +13,13 @@ use crate::{names, output};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::{Extent, Layout, LowerError, Moving, Plan, PlanItem, PlanOp, Shape};
+use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
 use allhands_core::simulate::{Checker, Recorder};
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use machine::{Job, Machine, Run};
 use outputs::{LinkRecord, Outputs};
 use serde::Serialize;
+use soon::Soon;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -349,8 +351,8 @@ impl std::error::Error for Wrong {}
 /// What the plans of all ranks may take together.
 const MOST_BYTES: u64 = 12 << 30;
 
-/// About what a plan takes, with what the simulator keeps beside it.
-fn held(plan: &Plan) -> u64 {
+/// About what a plan takes, with what the simulator keeps beside it, and the memory of elements that are checked.
+fn held(plan: &Plan, checked: bool) -> u64 {
     /// Of an operation: itself, its lane, and when it is done.
     const OPERATION_BYTES: usize = size_of::<PlanOp>() + 48;
     let bytes = 512
@@ -359,7 +361,9 @@ fn held(plan: &Plan) -> u64 {
         + plan.extents.len() * size_of::<Extent>()
         // The rule, and where it stands.
         + plan.moving.len() * (size_of::<Moving>() + size_of::<Extent>());
-    bytes as u64
+    let spaces: usize = plan.space_bytes.iter().sum();
+    // Checked elements are twice as long as real ones.
+    bytes as u64 + if checked { 2 * spaces as u64 } else { 0 }
 }
 
 /// The length of an element.
@@ -374,22 +378,14 @@ fn simulated(
     let (start, call) = (Instant::now(), shape.call);
     let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
     let what = || format!("{} {name}", call.collective);
-    let schedule = algorithm.schedule(shape, call.root);
-    let first = Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES).with_context(what)?;
-    // Checked elements are twice as long as real ones.
-    let spaces: usize = first.space_bytes.iter().sum();
-    let checked = if outputs.checks() {
-        2 * spaces as u64
-    } else {
-        0
-    };
-    let needed = (held(&first) + checked) * u64::from(call.ranks);
-    if needed > MOST_BYTES {
-        return Err(TooLarge { needed }.into());
-    }
     let with_extents = outputs.checks() || machine.asks_where_bytes_lie();
-    let plans = all_plans(algorithm, shape, &layout, with_extents).with_context(what)?;
-    let parts = vec![schedule.parts; call.ranks as usize];
+    let plans = all_plans(algorithm, shape, &layout, (with_extents, outputs.checks()));
+    // What is too large is told apart, so it says for itself what it is.
+    let plans = plans.map_err(|error| match error.is::<TooLarge>() {
+        true => error,
+        false => error.context(what()),
+    })?;
+    let parts = vec![(algorithm.parts)(shape); call.ranks as usize];
     let mut checker = outputs
         .checks()
         .then(|| Checker::new(&call, &parts, &plans, &layout));
@@ -433,18 +429,35 @@ fn simulated(
     Ok((record, run))
 }
 
-/// The plans of all ranks; without extents where nobody asks where bytes lie.
+/// The plans of all ranks: without extents where nobody asks where bytes lie, and only if they are not too large together.
 fn all_plans(
     algorithm: &Algorithm,
     shape: &Shape,
     layout: &Layout,
-    with_extents: bool,
-) -> Result<Vec<Plan>, LowerError> {
-    let plans = algorithm.plans(shape, layout, ELEMENT_BYTES);
-    match with_extents {
-        true => plans.collect(),
-        false => plans.without_extents().collect(),
+    (with_extents, checked): (bool, bool),
+) -> anyhow::Result<Vec<Plan>> {
+    let ranks = u64::from(shape.ranks());
+    let mut plans = algorithm.plans(shape, layout, ELEMENT_BYTES);
+    if !with_extents {
+        plans = plans.without_extents();
     }
+    let mut all = Vec::with_capacity(ranks as usize);
+    // The root's may be larger by far than others, which are about as large as those before them.
+    let (mut root, mut others, mut so_many) = (0, 0, 0);
+    for plan in plans {
+        let plan = plan?;
+        match plan.rank == shape.call.root {
+            true => root = held(&plan, checked),
+            false => (others, so_many) = (others + held(&plan, checked), so_many + 1),
+        }
+        let to_come = ranks.saturating_sub(1 + so_many);
+        let needed = root + others + others / u64::max(so_many, 1) * to_come;
+        if needed > MOST_BYTES {
+            return Err(TooLarge { needed }.into());
+        }
+        all.push(plan);
+    }
+    Ok(all)
 }
 
 /// Runs a job while those look on that are there.
@@ -457,7 +470,7 @@ fn observed(
     let watch = outputs.watch();
     if checker.is_none() && recorder.is_none() {
         // Nobody looks on, and that costs nothing.
-        return machine.simulate(job, &mut (), watch);
+        return machine.simulate(job, &mut Soon, watch);
     }
     let mut both = (checker.as_mut(), recorder.as_mut());
     machine.simulate(job, &mut both, watch)

@@ -1,7 +1,6 @@
 //! The grid of nodes: where they stand, who is beside whom, and how far apart they are.
 
 use crate::machine::{Direction, Torus};
-use alloc::vec::Vec;
 
 /// No node is there: the edge of a mesh.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -9,12 +8,10 @@ pub(super) const NOBODY: u32 = u32::MAX;
 /// Directions: x up, x down, y up, y down, z up, z down.
 pub(super) const DIRECTIONS: usize = 6;
 
-/// A torus as routers use it: every node's neighbours at hand.
-#[derive(Clone, Debug)]
+/// A torus as routers use it, with directions as numbers.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     torus: Torus,
-    /// By node and direction.
-    neighbours: Vec<u32>,
 }
 
 /// How far a packet has to go along each dimension, with the sign of its direction, and which of the dimensions are equally
@@ -27,13 +24,7 @@ pub(super) struct Way {
 
 impl Grid {
     pub(super) fn new(torus: Torus) -> Grid {
-        let beside = |node: u32| {
-            Direction::all().map(|direction| torus.neighbour(node, direction).unwrap_or(NOBODY))
-        };
-        Grid {
-            torus,
-            neighbours: (0..torus.ranks()).flat_map(beside).collect(),
-        }
+        Grid { torus }
     }
 
     pub(super) fn nodes(&self) -> u32 {
@@ -52,9 +43,9 @@ impl Grid {
     }
 
     /// The node beside `node`, or [`NOBODY`].
-    #[inline]
     pub(super) fn neighbour(&self, node: u32, direction: usize) -> u32 {
-        self.neighbours[node as usize * DIRECTIONS + direction]
+        let direction = Direction::all()[direction];
+        self.torus.neighbour(node, direction).unwrap_or(NOBODY)
     }
 
     /// The shortest way.

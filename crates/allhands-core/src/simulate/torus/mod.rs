@@ -20,6 +20,7 @@ mod tests;
 
 use super::links::{Link, Watch};
 use super::network::{Envelope, Event, Network, Work};
+use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use crate::machine::Fabric;
 use alloc::vec::Vec;
@@ -32,12 +33,27 @@ pub use settings::{Beginning, NetworkError, TorusSettings, Tree};
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A packet is at the end of a buffer.
-    Arrive(u32),
+    Arrive {
+        /// The buffer, among those of its node.
+        own: u8,
+        /// The node.
+        node: u16,
+        /// The packet.
+        packet: u32,
+    },
     /// The packet that goes from a buffer has left it.
-    Leave(u32),
-    /// A processor is done with a packet, or has something to do.
+    Leave {
+        /// The buffer, among those of its node.
+        own: u8,
+        /// The node.
+        node: u16,
+    },
+    /// The processor of a rank is done with a packet, or has something to do.
     Turn(u32),
 }
+
+// All events are moved about, so they are small.
+const _: () = assert!(size_of::<Signal>() == 8);
 
 /// An event of a world on a torus.
 type Signal = Event<Step>;
@@ -88,7 +104,7 @@ impl TorusNetwork {
         match self.processors.end(rank) {
             Doing::Nothing => {}
             Doing::Puts { packet, last_of } => {
-                self.router.arrive(packet, queue);
+                self.router.start(packet, queue);
                 if let Some(number) = last_of {
                     let now_ps = queue.now_ps();
                     queue.push(now_ps, Event::Sent(number));
@@ -110,7 +126,8 @@ impl TorusNetwork {
 
     fn hand_over(&mut self, number: u32, pair: (u32, u32), queue: &mut Queue<Signal>) {
         let now_ps = queue.now_ps();
-        self.order.complete(number, pair, |number| {
+        let messages = &mut self.processors.messages;
+        self.order.complete(messages, (number, pair), |number| {
             queue.push(now_ps, Event::Arrived(number));
         });
     }
@@ -164,13 +181,15 @@ impl Network for TorusNetwork {
             return Some(*free_ps);
         }
         let way = self.router.grid.way(from, to);
-        self.order.sent(message.number, message.from, message.to);
         let left_behind = message
             .carrier
             .is_some_and(|carrier| self.processors.leave_behind(message, carrier, way));
         if !left_behind {
             self.processors.send(message, way, queue);
         }
+        let pair = (message.from, message.to);
+        self.order
+            .sent(&mut self.processors.messages, message.number, pair);
         None
     }
 
@@ -184,19 +203,35 @@ impl Network for TorusNetwork {
     }
 
     #[inline]
-    fn look_at(&self, step: Step) -> usize {
+    fn look_at<O: Observer>(&self, step: Step, stage: usize) {
         match step {
-            Step::Arrive(packet) => self.router.look_at_arrival(packet),
-            Step::Leave(buffer) => self.router.look_at_leaving(buffer as usize),
-            Step::Turn(rank) => self.processors.look_at(rank),
+            Step::Arrive { own, node, packet } => {
+                let place = place(node, own);
+                self.router.look_at_arrival::<O>(place, packet, stage);
+            }
+            Step::Leave { own, node } => self.router.look_at_leaving::<O>(place(node, own), stage),
+            Step::Turn(rank) => {
+                let packet = self.processors.look_at_turn::<O>(rank, stage);
+                let message = self
+                    .router
+                    .look_at_turn::<O>((self.node(rank), packet), stage);
+                self.processors.look_at_message::<O>(message);
+            }
         }
+    }
+
+    #[inline]
+    fn look_at_rank<O: Observer>(&self, rank: u32) {
+        self.processors.look_at_rank::<O>(rank);
     }
 
     #[inline]
     fn happen(&mut self, step: Step, queue: &mut Queue<Signal>) {
         match step {
-            Step::Arrive(packet) => self.router.arrive(packet, queue),
-            Step::Leave(buffer) => match self.router.leave(buffer as usize, queue) {
+            Step::Arrive { own, node, packet } => {
+                self.router.arrive(place(node, own), packet, queue);
+            }
+            Step::Leave { own, node } => match self.router.leave(place(node, own), queue) {
                 Left::Further => {}
                 Left::Started(node) => self.processors.room(node, queue),
                 Left::There(packet) => self.processors.there(packet, &mut self.router, queue),
@@ -204,4 +239,9 @@ impl Network for TorusNetwork {
             Step::Turn(rank) => self.turn(rank, queue),
         }
     }
+}
+
+/// Where a buffer is: its node, and which of the node's it is.
+fn place(node: u16, own: u8) -> (usize, usize) {
+    (usize::from(node), usize::from(own))
 }
