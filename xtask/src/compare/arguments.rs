@@ -29,6 +29,9 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
                          with our own program and with Intel's IMB-MPI1 (of --collectives and --bytes what it has)
   --simgrid              instead of all this: the simulator beside SimGrid's SMPI, which as root on Debian it installs;
                          the table and records go to target/compare/simgrid
+  --lab                  instead of all this, as root: MPICH with and without the drop-in on emulated hosts (lab/README.md),
+                         200 Mbit/s and 500 us; behind it --hosts 8,13, --rounds R, --repetitions N; about 10 minutes,
+                         records in target/compare/lab.json; exit status 1 also when less is shown than is demanded
   --help                 print this
 
 Exit status 1 when a result is wrong or one of our cells fails, 2 when the arguments are.

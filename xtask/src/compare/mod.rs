@@ -22,6 +22,7 @@ pub mod board;
 pub mod cell;
 mod dropin;
 pub mod group;
+mod lab;
 mod machine;
 pub mod peers;
 mod processes;
@@ -62,6 +63,8 @@ enum Error {
     Inactive { peer: &'static str, ranks: usize },
     #[error("IMB-MPI1 under {peer}: {why}")]
     Imb { peer: &'static str, why: String },
+    #[error("the lab: {0}")]
+    Lab(String),
     #[error("interrupted")]
     Interrupted,
 }
@@ -74,6 +77,9 @@ pub fn command(root: &Path, words: &[&str]) -> ExitCode {
     }
     if words.contains(&"--simgrid") {
         return with_simgrid(root, words);
+    }
+    if let ["--lab", rest @ ..] = words {
+        return in_lab(root, rest);
     }
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
@@ -102,6 +108,25 @@ fn with_simgrid(root: &Path, words: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     match simgrid::compare(root) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cargo xtask compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `cargo xtask compare --lab` with these words behind it.
+fn in_lab(root: &Path, words: &[&str]) -> ExitCode {
+    let asked = match lab::Asked::parse(words) {
+        Ok(asked) => asked,
+        Err(mistake) => {
+            eprintln!("cargo xtask compare: {mistake}");
+            return ExitCode::from(2);
+        }
+    };
+    match lab::compare(root, &asked) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

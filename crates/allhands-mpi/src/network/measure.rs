@@ -23,6 +23,13 @@ const SHORT: usize = 8;
 /// Round trips before any is measured: connections are made in the first.
 const WARM_UP: usize = 5;
 const ROUND_TRIPS: usize = 21;
+/// A message too long for any MPI to copy it into its header.
+const MIDDLE: usize = 4 << 10;
+/// What copying a byte may take, with which it is worth it if a message is on its way for longer; an assumption, about four times
+/// what it does take.
+const COPY_BYTE_NS: f64 = 0.4;
+/// The longest message that is copied.
+const COPIED_MOST: usize = 1 << 20;
 /// The short messages of a train, and how many trains there are.
 const TRAIN: usize = 50;
 const TRAINS: usize = 3;
@@ -61,12 +68,11 @@ impl Pair<'_> {
         usize::try_from(bytes).ok()
     }
 
-    /// Sends some bytes; how long that kept the processor.
-    fn send(&self, bytes: &[u8]) -> Option<Duration> {
+    /// Sends some bytes; how long that kept the processor, and how long it took until the memory could be used again.
+    fn send(&self, bytes: &[u8]) -> Option<[Duration; 2]> {
         let (count, byte) = (bytes.len() as c_int, self.abi.byte);
-        let mut busy = Duration::ZERO;
+        let (mut busy, begin) = (Duration::ZERO, Instant::now());
         self.complete(|request| {
-            let begin = Instant::now();
             // SAFETY: the bytes are borrowed until the message is complete.
             let code = unsafe {
                 let send = self.native.isend;
@@ -83,7 +89,7 @@ impl Pair<'_> {
             busy = begin.elapsed();
             code
         })?;
-        Some(busy)
+        Some([busy, begin.elapsed()])
     }
 
     /// Receives at most so many bytes; how many came.
@@ -109,7 +115,7 @@ impl Pair<'_> {
     /// The part of the rank that answers.
     pub(super) fn answer(&self) -> Option<()> {
         let (mut long, short) = (vec![0; LONG.1], [0; SHORT]);
-        for _ in 0..WARM_UP + ROUND_TRIPS {
+        for _ in 0..WARM_UP + 2 * ROUND_TRIPS {
             self.receive(&mut long)?;
             self.send(&short)?;
         }
@@ -125,19 +131,26 @@ impl Pair<'_> {
         Some(())
     }
 
-    /// The part of the rank that asks.
-    pub(super) fn ask(&self) -> Option<NetworkTimes> {
+    /// The part of the rank that asks: the times, and the longest message that is better copied before it is sent; 0 where an
+    /// MPI lets go of what it sends as soon as it is away, so that none is.
+    pub(super) fn ask(&self) -> Option<(NetworkTimes, usize)> {
         let (long, mut reply) = (vec![0; LONG.1], [0; SHORT]);
         let short = &long[..SHORT];
         let (mut halves, mut busy) = (Vec::new(), Vec::new());
         for _ in 0..WARM_UP + ROUND_TRIPS {
             let begin = Instant::now();
-            busy.push(ns(self.send(short)?));
+            busy.push(ns(self.send(short)?[0]));
             self.receive(&mut reply)?;
             halves.push(ns(begin.elapsed()) / 2.0);
         }
         let half_ns = least(&halves[WARM_UP..]);
         let overhead_ns = median(&mut busy[WARM_UP..]).min(half_ns / 2.0);
+        let mut kept = Vec::new();
+        for _ in 0..ROUND_TRIPS {
+            kept.push(ns(self.send(&long[..MIDDLE])?[1]));
+            self.receive(&mut reply)?;
+        }
+        let is_kept = median(&mut kept) > half_ns;
         let mut trains = Vec::new();
         for _ in 0..TRAINS {
             let begin = Instant::now();
@@ -165,13 +178,22 @@ impl Pair<'_> {
         // Nothing says that there is no more to come.
         self.send(&[])?;
         let more_ns = least(&twice) - least(&once);
-        Some(NetworkTimes {
+        let times = NetworkTimes {
             latency_ns: half_ns - 2.0 * overhead_ns,
             overhead_ns,
             gap_ns: least(&trains),
             byte_ns: more_ns.max(0.0) / bytes as f64,
             reduce_byte_ns: reduce_byte_ns(),
-        })
+        };
+        let worth_it = (half_ns / COPY_BYTE_NS) as usize;
+        Some((
+            times,
+            if is_kept {
+                worth_it.min(COPIED_MOST)
+            } else {
+                0
+            },
+        ))
     }
 }
 

@@ -20,6 +20,9 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// The ticket of a message that was copied has this and its length.
+const COPIED: u64 = 1 << 63;
+
 /// Messages of so many bytes may be away as soon as they are sent, so it is worth asking.
 const SHORT_BYTES: usize = 8 << 10;
 
@@ -100,6 +103,37 @@ impl MpiNetwork {
         failure.told(self.native)
     }
 
+    /// Begins to send; the number of the message's slot.
+    ///
+    /// # Safety
+    /// As [`Network::send`].
+    unsafe fn send_from(
+        &mut self,
+        rank: c_int,
+        tag: c_int,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<usize, NetworkError> {
+        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
+        let begun = match (c_int::try_from(bytes), native.isend_c) {
+            (Ok(count), _) => self
+                .requests
+                .begin(Some(bytes), bytes <= SHORT_BYTES, |request| {
+                    // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
+                    unsafe { (native.isend)(from, count, byte, rank, tag, comm, request) }
+                }),
+            (Err(_), Some(isend)) => self.requests.begin(Some(bytes), false, |request| {
+                // SAFETY: as above.
+                unsafe { isend(from, bytes as i64, byte, rank, tag, comm, request) }
+            }),
+            (Err(_), None) => return Err(MpiNetwork::too_long(bytes)),
+        };
+        match begun {
+            Ok(slot) => Ok(slot),
+            Err(failure) => Err(self.failed(failure)),
+        }
+    }
+
     fn too_long(bytes: usize) -> NetworkError {
         NetworkError(format!(
             "a message of {bytes} bytes is longer than an int can tell, and this MPI has no MPI_Isend_c"
@@ -122,24 +156,18 @@ unsafe impl Network for MpiNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let (rank, tag) = self.address(to, tag)?;
-        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
-        let begun = match (c_int::try_from(bytes), native.isend_c) {
-            (Ok(count), _) => self
-                .requests
-                .begin(Some(bytes), bytes <= SHORT_BYTES, |request| {
-                    // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
-                    unsafe { (native.isend)(from, count, byte, rank, tag, comm, request) }
-                }),
-            (Err(_), Some(isend)) => self.requests.begin(Some(bytes), false, |request| {
-                // SAFETY: as above.
-                unsafe { isend(from, bytes as i64, byte, rank, tag, comm, request) }
-            }),
-            (Err(_), None) => return Err(MpiNetwork::too_long(bytes)),
-        };
-        match begun {
-            Ok(slot) => Ok(Ticket(slot as u64)),
-            Err(failure) => Err(self.failed(failure)),
+        let copies = bytes > 0 && bytes <= self.world.copied_most;
+        if let Some(mut copy) = copies.then(|| self.requests.spare(bytes)).flatten() {
+            // SAFETY: readable for that many bytes, as the caller promises; the copy is ours, and no shorter.
+            unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes) };
+            // SAFETY: the copy stays where it is until the message has ended.
+            let slot = unsafe { self.send_from(rank, tag, copy.as_ptr(), bytes)? };
+            self.requests.keep(slot, copy);
+            return Ok(Ticket(COPIED | bytes as u64));
         }
+        // SAFETY: the caller's promise.
+        let slot = unsafe { self.send_from(rank, tag, from, bytes)? };
+        Ok(Ticket(slot as u64))
     }
 
     unsafe fn receive(
@@ -169,6 +197,9 @@ unsafe impl Network for MpiNetwork {
     }
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
+        if ticket.0 & COPIED != 0 {
+            return Ok(Some(Ended::Whole((ticket.0 & !COPIED) as usize)));
+        }
         match self.requests.take(ticket.0 as usize) {
             Ok(ended) => Ok(ended),
             Err(failure) => Err(self.failed(failure)),
@@ -176,7 +207,7 @@ unsafe impl Network for MpiNetwork {
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
-        if !self.requests.are_pending() {
+        if !self.requests.are_any() {
             crate::node::poll();
             return Ok(());
         }
@@ -189,7 +220,7 @@ unsafe impl Network for MpiNetwork {
     fn cancel(&mut self, ticket: Ticket) -> bool {
         // The peer's half may come all the same.
         self.claim.keep();
-        self.requests.cancel(ticket.0 as usize)
+        ticket.0 & COPIED != 0 || self.requests.cancel(ticket.0 as usize)
     }
 
     /// Errors of an MPI's calls end all ranks, unless the program asks for less.

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// How many messages there is room for at first.
 const SLOTS: usize = 16;
 
+/// The most memory for copies.
+const COPIES: usize = 16 << 20;
+
 /// How long a message may take to be over once it is not wanted any more.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -21,6 +24,8 @@ enum Slot {
     Free,
     /// A send of so many bytes.
     Sending(usize),
+    /// A send of a copy, about which nobody asks.
+    Copied,
     Receiving,
     Ended(Ended),
     Failed(c_int),
@@ -34,6 +39,13 @@ pub(super) struct Requests {
     abi: &'static Abi,
     constants: Constants,
     slots: Vec<Slot>,
+    /// By slot: the copy that is sent.
+    copies: Vec<Option<Box<[u8]>>>,
+    /// Copies that have been sent, to be used again, and the bytes of all there are.
+    spare: Vec<Box<[u8]>>,
+    copied_bytes: usize,
+    /// An error of a copy that was sent.
+    failed: Option<Failure>,
     /// As many handles, one after another, each of the ABI's size.
     handles: Vec<u64>,
     /// The numbers of those that `MPI_Testsome` says have ended.
@@ -58,6 +70,10 @@ impl Requests {
             abi,
             constants,
             slots: Vec::new(),
+            copies: Vec::new(),
+            spare: Vec::new(),
+            copied_bytes: 0,
+            failed: None,
             handles: Vec::new(),
             indices: Vec::new(),
             statuses: Vec::new(),
@@ -70,13 +86,14 @@ impl Requests {
     }
 
     /// Whether the MPI has any message of ours under way.
-    pub(super) fn are_pending(&self) -> bool {
+    pub(super) fn are_any(&self) -> bool {
         self.pending > 0
     }
 
     fn grow(&mut self, slots: usize) {
         let bytes = slots * self.constants.request_bytes;
         self.slots.resize(slots, Slot::Free);
+        self.copies.resize(slots, None);
         self.handles.resize(bytes.div_ceil(size_of::<u64>()), 0);
         self.indices.resize(slots, 0);
         self.statuses.resize(slots, [0; MOST_STATUS_BYTES / 8]);
@@ -142,6 +159,37 @@ impl Requests {
         Ok(slot)
     }
 
+    /// Memory for a copy of so many bytes; `None` if so much is in use that it is better to wait.
+    pub(super) fn spare(&mut self, bytes: usize) -> Option<Box<[u8]>> {
+        let fitting = (0..self.spare.len()).filter(|at| self.spare[*at].len() >= bytes);
+        if let Some(at) = fitting.min_by_key(|at| self.spare[*at].len()) {
+            return Some(self.spare.swap_remove(at));
+        }
+        let bytes = bytes.next_power_of_two();
+        if self.copied_bytes + bytes > COPIES {
+            return None;
+        }
+        self.copied_bytes += bytes;
+        Some(vec![0; bytes].into())
+    }
+
+    /// Keeps a copy until the message in this slot, which sends it, is away.
+    pub(super) fn keep(&mut self, slot: usize, copy: Box<[u8]>) {
+        match self.slots[slot] {
+            Slot::Sending(_) => {
+                self.slots[slot] = Slot::Copied;
+                self.copies[slot] = Some(copy);
+            }
+            ended => {
+                if let Slot::Failed(code) = ended {
+                    self.failed = Some(Failure { code });
+                }
+                self.spare.push(copy);
+                self.release(slot);
+            }
+        }
+    }
+
     /// Asks the MPI about one message.
     fn ask(&mut self, slot: usize) {
         let (mut flag, mut status) = (0, [0u64; MOST_STATUS_BYTES / 8]);
@@ -156,6 +204,14 @@ impl Requests {
     /// Notes that the MPI has ended a message, with a code, and a status that says how much came.
     fn end(&mut self, slot: usize, code: c_int, status: *const u8) {
         self.pending -= 1;
+        if let Slot::Copied = self.slots[slot] {
+            self.spare.extend(self.copies[slot].take());
+            if code != 0 {
+                self.failed = Some(Failure { code });
+            }
+            self.release(slot);
+            return;
+        }
         self.slots[slot] = match (code, self.slots[slot]) {
             // Nobody asks how.
             (_, Slot::Cancelled(_)) => Slot::Ended(Ended::Whole(0)),
@@ -214,7 +270,7 @@ impl Requests {
             };
             self.end(slot, code, status);
         }
-        Ok(())
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// How a message ended, if it has; its slot is then free.
@@ -243,7 +299,7 @@ impl Requests {
     /// An MPI need not be able to cancel what is sent. If the message does not end by itself either, the job is ended.
     pub(super) fn cancel(&mut self, slot: usize) -> bool {
         let since = match self.slots.get(slot) {
-            None | Some(Slot::Free) => return true,
+            None | Some(Slot::Free | Slot::Copied) => return true,
             Some(Slot::Ended(_) | Slot::Failed(_)) => {
                 self.release(slot);
                 return true;
@@ -273,5 +329,22 @@ impl Requests {
             unsafe { (self.native.abort)(self.abi.comm_world, code) };
         }
         false
+    }
+}
+
+impl Drop for Requests {
+    /// Waits for copies that are on their way: a receiver wants each of them, unless a call has failed.
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        let are_left = |requests: &Requests| requests.copies.iter().any(Option::is_some);
+        while are_left(self) && begin.elapsed() < PATIENCE {
+            if self.progress().is_err() {
+                break;
+            }
+        }
+        for copy in self.copies.iter_mut().filter_map(Option::take) {
+            // The MPI may read it for ever.
+            std::mem::forget(copy);
+        }
     }
 }

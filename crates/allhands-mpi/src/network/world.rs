@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub(crate) crowded: bool,
     /// What messages take between nodes, as rank 0 has measured it.
     pub(crate) times: Option<NetworkTimes>,
+    /// The longest message that is copied before it is sent.
+    pub(super) copied_most: usize,
     pub(super) comm: Handle,
     pub(super) constants: Constants,
     /// How many tags a communicator gets.
@@ -70,12 +72,13 @@ impl World {
             }
             return None;
         };
-        let times = times(native, comm, rank, &all);
+        let (times, copied_most) = times(native, comm, rank, &all).unzip();
         let world = World {
             id: id[0].max(1),
             rank: rank as u32,
             crowded: all.iter().any(|[_, crowded]| *crowded != 0),
             times,
+            copied_most: copied_most.unwrap_or(0),
             comm,
             constants,
             tags,
@@ -154,7 +157,12 @@ fn free(library: &Library, mut comm: Handle) {
 }
 
 /// What rank 0 measures with the first rank of another node, as it tells all ranks; `None` if it could not.
-fn times(native: &Native<'_>, comm: Handle, rank: usize, all: &[[u64; 2]]) -> Option<NetworkTimes> {
+fn times(
+    native: &Native<'_>,
+    comm: Handle,
+    rank: usize,
+    all: &[[u64; 2]],
+) -> Option<(NetworkTimes, usize)> {
     let peer = all.iter().position(|[node, _]| *node != all[0][0])?;
     let pair = |peer: usize| Pair {
         native: &native.library.native,
@@ -172,7 +180,7 @@ fn times(native: &Native<'_>, comm: Handle, rank: usize, all: &[[u64; 2]]) -> Op
             None
         }
     };
-    let mut numbers = measured.map_or([f64::NAN; 5], |times| {
+    let mut numbers = measured.map_or([f64::NAN; 6], |(times, copied_most)| {
         let NetworkTimes {
             latency_ns,
             overhead_ns,
@@ -180,20 +188,34 @@ fn times(native: &Native<'_>, comm: Handle, rank: usize, all: &[[u64; 2]]) -> Op
             byte_ns,
             reduce_byte_ns,
         } = times;
-        [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns]
-    });
-    native.tell(&mut numbers, native.abi.comm_world)?;
-    let [latency_ns, overhead_ns, gap_ns, byte_ns, reduce_byte_ns] = numbers;
-    numbers
-        .iter()
-        .all(|time| time.is_finite())
-        .then_some(NetworkTimes {
+        let copied_most = copied_most as f64;
+        [
             latency_ns,
             overhead_ns,
             gap_ns,
             byte_ns,
             reduce_byte_ns,
-        })
+            copied_most,
+        ]
+    });
+    native.tell(&mut numbers, native.abi.comm_world)?;
+    let [
+        latency_ns,
+        overhead_ns,
+        gap_ns,
+        byte_ns,
+        reduce_byte_ns,
+        copied_most,
+    ] = numbers;
+    let times = NetworkTimes {
+        latency_ns,
+        overhead_ns,
+        gap_ns,
+        byte_ns,
+        reduce_byte_ns,
+    };
+    let is_told = numbers.iter().all(|number| number.is_finite());
+    is_told.then_some((times, copied_most as usize))
 }
 
 /// How many tags each communicator gets; `None` if the MPI has too few.

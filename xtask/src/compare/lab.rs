@@ -1,0 +1,408 @@
+//! The comparison in the lab: MPICH with and without the drop-in, on emulated hosts joined by a switch with an exact rate.
+//!
+//! A turn is one run of the lab's benchmark: every collective at every size. In each round both netmods have a turn with the library
+//! preloaded and one without, in another order than in the round before; ratios are of turns of one round. Beside each time stands how
+//! often it has the bound's, which no algorithm can go below: with L, half a round trip of no bytes, and G, what a byte takes, both
+//! measured between two of the hosts.
+
+use super::statistics::{Estimate, LEAST_ROUNDS, estimate, geometric_mean, median};
+use super::{Error, at};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The netmods of MPICH that are tried.
+const NETMODS: [&str; 2] = ["ucx", "ofi"];
+const COLLECTIVES: [&str; 5] = [
+    "allreduce",
+    "bcast",
+    "allgather",
+    "alltoall",
+    "reduce_scatter",
+];
+/// The whole vectors, in bytes.
+const SIZES: [u64; 4] = [8, 64 << 10, 1 << 20, 4 << 20];
+/// From here on a vector is long.
+const LONG: u64 = 64 << 10;
+const NETWORK: [&str; 2] = ["200mbit", "500us"];
+
+/// What is asked for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked {
+    hosts: Vec<u32>,
+    rounds: usize,
+    repetitions: u32,
+}
+
+impl Asked {
+    /// The words behind `--lab`.
+    ///
+    /// # Errors
+    /// The first that is not understood.
+    pub(super) fn parse(words: &[&str]) -> Result<Asked, String> {
+        let mut asked = Asked {
+            hosts: vec![8, 13],
+            rounds: LEAST_ROUNDS,
+            repetitions: 4,
+        };
+        let (pairs, rest) = words.as_chunks::<2>();
+        let wrong = |name: &str, right: &str| format!("{name} wants {right}");
+        for [name, value] in pairs {
+            let number = |least: usize, most: usize| {
+                let number = value.parse().ok();
+                let right = || wrong(name, &format!("a number from {least} to {most}"));
+                number
+                    .filter(|n| (least..=most).contains(n))
+                    .ok_or_else(right)
+            };
+            match *name {
+                "--hosts" => {
+                    let hosts = value.split(',').map(|text| text.parse::<u32>().ok());
+                    let hosts: Option<Vec<u32>> = hosts.collect();
+                    let hosts = hosts.filter(|all| all.iter().all(|n| (2..=24).contains(n)));
+                    asked.hosts = hosts.ok_or_else(|| wrong(name, "numbers from 2 to 24"))?;
+                }
+                "--rounds" => asked.rounds = number(LEAST_ROUNDS, 1000)?,
+                "--repetitions" => asked.repetitions = number(1, 1000)? as u32,
+                other => return Err(format!("'{other}' does not go with --lab")),
+            }
+        }
+        match rest {
+            [] => Ok(asked),
+            [word, ..] => Err(format!("'{word}' does not go with --lab, or has no value")),
+        }
+    }
+}
+
+/// Collective and size.
+type Cell = (&'static str, u64);
+/// The medians of a turn, in microseconds.
+type Turn = BTreeMap<Cell, f64>;
+
+/// A row of the comparison: our time on a netmod beside the better of both netmods' own.
+#[derive(Debug, Serialize)]
+struct Record {
+    hosts: u32,
+    collective: &'static str,
+    bytes: u64,
+    netmod: &'static str,
+    ours_us: f64,
+    native_netmod: &'static str,
+    native_us: f64,
+    ratio: f64,
+    interval: [f64; 2],
+    bound_us: f64,
+}
+
+/// The lab, while its hosts are up.
+struct Lab<'a> {
+    root: &'a Path,
+    library: PathBuf,
+    hosts: u32,
+}
+
+impl Lab<'_> {
+    fn command(root: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(root.join("lab/lab"));
+        command.args(words).stdin(Stdio::null());
+        command
+    }
+
+    /// One run of the benchmark; the median of each of its lines, by what stands there.
+    fn run(
+        &self,
+        netmod: &str,
+        is_ours: bool,
+        words: &[&str],
+    ) -> Result<Vec<(String, u64, f64)>, Error> {
+        let folder = std::env::var("LAB_DIR")
+            .map_or_else(|_| std::env::temp_dir().join("allhands-lab"), Into::into);
+        let (hosts, program) = (self.hosts.to_string(), folder.join("bin/mbench"));
+        let program = program.to_string_lossy().into_owned();
+        let mut command = Lab::command(self.root, &["mpich", "-n", &hosts, &program]);
+        command.args(words).arg("3000").env("NETMOD", netmod);
+        match is_ours {
+            true => command.env("LAB_PRELOAD", &self.library),
+            false => command.env_remove("LAB_PRELOAD"),
+        };
+        let text = output(&mut command)?;
+        Ok(text.lines().filter_map(line).collect())
+    }
+
+    fn turn(&self, netmod: &str, is_ours: bool, repetitions: u32) -> Result<Turn, Error> {
+        let sizes = SIZES.map(|bytes| bytes.to_string()).join(",");
+        let words = [&COLLECTIVES.join(","), &sizes, &repetitions.to_string()];
+        let lines = self.run(netmod, is_ours, &words.map(String::as_str))?;
+        let mut turn = Turn::new();
+        for (name, bytes, us) in lines {
+            if let Some(name) = COLLECTIVES.iter().find(|known| **known == name) {
+                turn.insert((name, bytes), us);
+            }
+        }
+        match turn.len() == COLLECTIVES.len() * SIZES.len() {
+            true => Ok(turn),
+            false => Err(Error::Lab(format!(
+                "a run with {netmod} ended early: {} cells",
+                turn.len()
+            ))),
+        }
+    }
+
+    /// L and G, in microseconds.
+    fn network(&self) -> Result<[f64; 2], Error> {
+        const SHORTER: u64 = 128 << 10;
+        const LONGER: u64 = 256 << 10;
+        let sizes = [0, SHORTER, LONGER]
+            .map(|bytes| bytes.to_string())
+            .join(",");
+        let lines = self.run(NETMODS[0], false, &["pp", &sizes, "9"])?;
+        let half = |bytes| lines.iter().find(|line| line.1 == bytes).map(|line| line.2);
+        let all = half(0).zip(half(SHORTER)).zip(half(LONGER));
+        let ((none, shorter), longer) = all.ok_or_else(|| Error::Lab("no round trips".into()))?;
+        Ok([none, (longer - shorter) / (LONGER - SHORTER) as f64])
+    }
+}
+
+impl Drop for Lab<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = output(&mut Lab::command(self.root, &["down"])) {
+            eprintln!("the lab's hosts may still be up: {error}");
+        }
+    }
+}
+
+/// `- bcast n=8 m=64 med 5.0 …`: the collective, the bytes, and the median.
+fn line(text: &str) -> Option<(String, u64, f64)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [_, name, _, bytes, "med", median, ..] = words[..] else {
+        return None;
+    };
+    let bytes = bytes.strip_prefix("m=")?.parse().ok()?;
+    Some((name.to_string(), bytes, median.parse().ok()?))
+}
+
+fn output(command: &mut Command) -> Result<String, Error> {
+    let output = command.output();
+    let output = output.map_err(|error| Error::Lab(format!("{command:?}: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() {
+        true => Ok(text),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(Error::Lab(format!(
+                "{command:?} ended with {}: {text}{said}",
+                output.status
+            )))
+        }
+    }
+}
+
+/// What no algorithm can go below, in microseconds.
+fn bound_us(collective: &str, bytes: u64, hosts: u32, [l, g]: [f64; 2]) -> f64 {
+    let (m, p) = (bytes as f64, f64::from(hosts));
+    match collective {
+        "allreduce" => l + 2.0 * (p - 1.0) / p * m * g,
+        "bcast" => (l + (p - 1.0) * m * g).min(2.0 * l + m * g - l / (p - 1.0)),
+        _ => l + (p - 1.0) / p * m * g,
+    }
+}
+
+/// Compares; whether our calls are nowhere clearly slower, and as much faster as is demanded.
+///
+/// # Errors
+/// What is missing, or what did not run.
+pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
+    let target =
+        std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args([
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "allhands-mpi",
+    ]);
+    output(build.current_dir(root))?;
+    output(&mut Lab::command(root, &["peers"]))?;
+    let mut holds = true;
+    let mut records = Vec::new();
+    for &hosts in &asked.hosts {
+        let count = hosts.to_string();
+        let [rate, delay] = NETWORK;
+        output(&mut Lab::command(root, &["up", &count, "1", rate, delay]))?;
+        let library = target.join("release/liballhands_mpi.so");
+        let lab = Lab {
+            root,
+            library,
+            hosts,
+        };
+        let network = lab.network()?;
+        let rounds = rounds(&lab, asked)?;
+        let rows = rows(hosts, &rounds, network);
+        holds &= report(hosts, network, &rows);
+        records.extend(rows);
+    }
+    let path = target.join("compare/lab.json");
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    let json = serde_json::to_string_pretty(&records).map_err(|e| Error::Lab(e.to_string()))?;
+    fs::write(&path, json).map_err(at(&path))?;
+    println!("records in {}", path.display());
+    Ok(holds)
+}
+
+/// By round: the turns of both netmods without the library, and with it.
+fn rounds(lab: &Lab<'_>, asked: &Asked) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
+    let mut rounds = Vec::new();
+    for round in 0..asked.rounds {
+        let mut turns = [[Turn::new(), Turn::new()], [Turn::new(), Turn::new()]];
+        for place in 0..4 {
+            let at = (place + round) % 4;
+            let (netmod, ours) = (at / 2, at % 2);
+            turns[ours][netmod] = lab.turn(NETMODS[netmod], ours == 1, asked.repetitions)?;
+        }
+        rounds.push(turns);
+    }
+    Ok(rounds)
+}
+
+/// Our times on each netmod beside the better of both netmods' own.
+fn rows(hosts: u32, rounds: &[[[Turn; 2]; 2]], network: [f64; 2]) -> Vec<Record> {
+    let mut rows = Vec::new();
+    for cell in COLLECTIVES
+        .into_iter()
+        .flat_map(|name| SIZES.map(|bytes| (name, bytes)))
+    {
+        let times = |ours: usize, netmod: usize| -> Vec<f64> {
+            rounds
+                .iter()
+                .map(|turns| turns[ours][netmod][&cell])
+                .collect()
+        };
+        let natives = [0, 1].map(|netmod| median(&times(0, netmod)));
+        let better = usize::from(natives[1] < natives[0]);
+        for (at, netmod) in NETMODS.into_iter().enumerate() {
+            let ours = times(1, at);
+            let pairs = times(0, better).into_iter().zip(&ours);
+            let ratios: Vec<f64> = pairs.map(|(native, ours)| native / ours).collect();
+            let Estimate {
+                median: ratio,
+                interval,
+            } = estimate(&ratios);
+            rows.push(Record {
+                hosts,
+                collective: cell.0,
+                bytes: cell.1,
+                netmod,
+                ours_us: median(&ours),
+                native_netmod: NETMODS[better],
+                native_us: natives[better],
+                ratio,
+                interval,
+                bound_us: bound_us(cell.0, cell.1, hosts, network),
+            });
+        }
+    }
+    rows
+}
+
+/// Prints the table; whether one of the netmods has what is demanded with us.
+fn report(hosts: u32, [l, g]: [f64; 2], rows: &[Record]) -> bool {
+    println!(
+        "{hosts} hosts, {}: L {l:.0} us, G {:.2} ns/B",
+        NETWORK.join(", "),
+        1e3 * g
+    );
+    println!(
+        "{:<15}{:>9}{:>6}{:>12}{:>7}{:>14}{:>7}{:>8}  95 % interval",
+        "collective", "bytes", "on", "ours us", "/bound", "native us", "/bound", "ratio"
+    );
+    for row in rows {
+        println!(
+            "{:<15}{:>9}{:>6}{:>12.0}{:>7.2}{:>10.0} {}{:>7.2}{:>8.2}  {:.2} to {:.2}",
+            row.collective,
+            row.bytes,
+            row.netmod,
+            row.ours_us,
+            row.ours_us / row.bound_us,
+            row.native_us,
+            row.native_netmod,
+            row.native_us / row.bound_us,
+            row.ratio,
+            row.interval[0],
+            row.interval[1]
+        );
+    }
+    let demanded = if hosts > 8 { 1.4 } else { 1.1 };
+    let mut holds = false;
+    for netmod in NETMODS {
+        let mine = || rows.iter().filter(|row| row.netmod == netmod);
+        let mean = |is_long: bool| {
+            let rows = mine().filter(|row| (row.bytes >= LONG) == is_long);
+            geometric_mean(rows.map(|row| row.ratio))
+        };
+        let slower = mine().filter(|row| row.interval[1] < 0.95).count();
+        let (long, short) = (mean(true), mean(false));
+        println!(
+            "with {netmod} beside the better native: from 64 KB {long:.2} (demanded {demanded}), below {short:.2} (1.0), \
+             {slower} cells wholly below 0.95"
+        );
+        holds |= long >= demanded && short >= 1.0 && slower == 0;
+    }
+    holds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_lines_are_understood() {
+        let asked = Asked::parse(&["--hosts", "4,6", "--rounds", "7"]).unwrap();
+        assert_eq!((asked.hosts, asked.rounds), (vec![4, 6], 7));
+        for wrong in [
+            &["--hosts", "1"][..],
+            &["--rounds", "2"],
+            &["--ranks", "2"],
+            &["--rounds"],
+        ] {
+            assert!(Asked::parse(wrong).unwrap_err().contains(wrong[0]));
+        }
+        let text = "- bcast n=8 m=65536 med 8430.0 p10 8329.0 p90 8571.1 min 8329.0 reps 8 late 0";
+        assert_eq!(line(text), Some(("bcast".into(), 65536, 8430.0)));
+        assert_eq!(line("allhands: calls on rank 0"), None);
+    }
+
+    #[test]
+    fn bounds_are_those_of_one_port() {
+        let network = [500.0, 0.04];
+        assert_eq!(bound_us("allgather", 1000, 4, network), 530.0);
+        assert_eq!(bound_us("allreduce", 1000, 4, network), 560.0);
+        // Short: each host gets its own from the root. Long: through the others.
+        assert_eq!(bound_us("bcast", 0, 6, network), 500.0);
+        assert_eq!(bound_us("bcast", 100_000, 6, network), 4900.0);
+    }
+
+    #[test]
+    fn ratios_are_to_the_better_native() {
+        let turn = |us: f64| -> Turn {
+            let cells = COLLECTIVES
+                .into_iter()
+                .flat_map(|name| SIZES.map(|bytes| (name, bytes)));
+            cells.map(|cell| (cell, us)).collect()
+        };
+        let round = [[turn(30.0), turn(20.0)], [turn(10.0), turn(40.0)]];
+        let rows = rows(8, &vec![round; 6], [1.0, 0.1]);
+        assert_eq!(
+            (rows[0].netmod, rows[0].native_netmod, rows[0].ratio),
+            ("ucx", "ofi", 2.0)
+        );
+        assert_eq!((rows[1].netmod, rows[1].ratio), ("ofi", 0.5));
+        assert!(report(8, [1.0, 0.1], &rows));
+    }
+}
