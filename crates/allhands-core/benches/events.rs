@@ -6,7 +6,10 @@
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::{Layout, Plan};
-use allhands_core::simulate::{Flat, Linear, Processor, simulate};
+use allhands_core::simulate::{Flat, Linear, Processor, simulate_observed};
+mod soon;
+
+use soon::Soon;
 use std::time::Instant;
 
 const CASES: [(Collective, &str, u32); 7] = [
@@ -55,7 +58,7 @@ fn measured(plans: &[Plan]) -> (u64, f64) {
     };
     let run = || {
         let mut network = Flat::new(plans.len() as u32, 1_000_000, gap, processor);
-        let outcome = simulate(plans, &mut network).expect("it ends");
+        let outcome = simulate_observed(plans, &mut network, &mut Soon).expect("it ends");
         outcome.events
     };
     let events = run();

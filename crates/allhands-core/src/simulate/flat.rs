@@ -6,6 +6,7 @@
 
 use super::links::{Gauges, Link, Place, Use, Watch};
 use super::network::{Envelope, Event, Network, Processor, Work};
+use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use alloc::boxed::Box;
@@ -145,8 +146,16 @@ impl<T: Times> Network for Flat<T> {
     }
 
     #[inline]
-    fn look_at(&self, head: Head) -> usize {
-        (self.ports[head.to as usize][1] ^ self.lengths[head.number as usize]) as usize
+    fn look_at<O: Observer>(&self, head: Head, stage: usize) {
+        if stage == 0 {
+            O::soon(&self.ports[head.to as usize], |port| port[1] as usize);
+            O::soon(&self.lengths[head.number as usize], |bytes| *bytes as usize);
+        }
+    }
+
+    #[inline]
+    fn look_at_rank<O: Observer>(&self, rank: u32) {
+        O::soon(&self.ports[rank as usize], |port| port[0] as usize);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Networks: who carries messages, when they arrive, and what processors have to do for it.
 
 use super::links::{Link, Watch};
+use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use super::time::Linear;
 use crate::machine::Fabric;
@@ -198,12 +199,17 @@ pub trait Network {
         queue: &mut Queue<Event<Self::Event>>,
     ) -> Option<Moment>;
 
-    /// Something of what an event of the network will need, read a while before it happens: for memory to have it by then. What
-    /// it gives means nothing.
+    /// An event of the network will happen soon: tells the observer ([`Observer::soon`]) what memory it will need. It is asked
+    /// three times, with `stage` 0, 1 and 2; what it told before is most often there when it is asked again.
     #[inline]
-    fn look_at(&self, event: Self::Event) -> usize {
-        let _ = event;
-        0
+    fn look_at<O: Observer>(&self, event: Self::Event, stage: usize) {
+        let _ = (event, stage);
+    }
+
+    /// A rank will go on soon: the same of what the network keeps of it.
+    #[inline]
+    fn look_at_rank<O: Observer>(&self, rank: u32) {
+        let _ = rank;
     }
 
     /// Something that the network has put into the queue happens.

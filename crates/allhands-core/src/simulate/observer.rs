@@ -28,6 +28,16 @@ pub enum Purpose {
 
 /// Somebody who looks on. Every method does nothing unless it is written, and then costs nothing.
 pub trait Observer {
+    /// Something will be needed soon, and memory may not have it at hand: by default, what `read` says of it is read, and so
+    /// it is fetched. An observer that can ask for a line of memory without waiting for it does that, and is faster.
+    #[inline]
+    fn soon<T>(what: &T, read: impl FnOnce(&T) -> usize)
+    where
+        Self: Sized,
+    {
+        core::hint::black_box(read(what));
+    }
+
     /// An operation of `rank` starts.
     #[inline]
     fn starts(&mut self, rank: u32, post: &Post<'_>, at_ps: Moment) {

@@ -8,6 +8,7 @@ mod table;
 mod tests;
 mod torus;
 
+use super::soon::Soon;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Plan;
 use allhands_core::simulate::cell::Cell;
@@ -322,7 +323,7 @@ impl Machine {
     /// # Errors
     /// As for [`Machine::simulate`].
     pub fn outcome(&self, job: Job<'_>) -> anyhow::Result<Outcome> {
-        Ok(self.simulate(job, &mut (), None)?.outcome)
+        Ok(self.simulate(job, &mut Soon, None)?.outcome)
     }
 
     /// Runs the plans of all ranks on it while somebody looks on; what its links do is noted if it is watched.

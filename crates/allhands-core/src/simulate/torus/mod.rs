@@ -20,6 +20,7 @@ mod tests;
 
 use super::links::{Link, Watch};
 use super::network::{Envelope, Event, Network, Work};
+use super::observer::Observer;
 use super::queue::{Moment, Queue};
 use crate::machine::Fabric;
 use alloc::vec::Vec;
@@ -125,7 +126,8 @@ impl TorusNetwork {
 
     fn hand_over(&mut self, number: u32, pair: (u32, u32), queue: &mut Queue<Signal>) {
         let now_ps = queue.now_ps();
-        self.order.complete(number, pair, |number| {
+        let messages = &mut self.processors.messages;
+        self.order.complete(messages, (number, pair), |number| {
             queue.push(now_ps, Event::Arrived(number));
         });
     }
@@ -179,13 +181,15 @@ impl Network for TorusNetwork {
             return Some(*free_ps);
         }
         let way = self.router.grid.way(from, to);
-        self.order.sent(message.number, message.from, message.to);
         let left_behind = message
             .carrier
             .is_some_and(|carrier| self.processors.leave_behind(message, carrier, way));
         if !left_behind {
             self.processors.send(message, way, queue);
         }
+        let pair = (message.from, message.to);
+        self.order
+            .sent(&mut self.processors.messages, message.number, pair);
         None
     }
 
@@ -199,14 +203,26 @@ impl Network for TorusNetwork {
     }
 
     #[inline]
-    fn look_at(&self, step: Step) -> usize {
+    fn look_at<O: Observer>(&self, step: Step, stage: usize) {
         match step {
             Step::Arrive { own, node, packet } => {
-                self.router.look_at_arrival(place(node, own), packet)
+                let place = place(node, own);
+                self.router.look_at_arrival::<O>(place, packet, stage);
             }
-            Step::Leave { own, node } => self.router.look_at_leaving(place(node, own)),
-            Step::Turn(rank) => self.processors.look_at(rank),
+            Step::Leave { own, node } => self.router.look_at_leaving::<O>(place(node, own), stage),
+            Step::Turn(rank) => {
+                let packet = self.processors.look_at_turn::<O>(rank, stage);
+                let message = self
+                    .router
+                    .look_at_turn::<O>((self.node(rank), packet), stage);
+                self.processors.look_at_message::<O>(message);
+            }
         }
+    }
+
+    #[inline]
+    fn look_at_rank<O: Observer>(&self, rank: u32) {
+        self.processors.look_at_rank::<O>(rank);
     }
 
     #[inline]

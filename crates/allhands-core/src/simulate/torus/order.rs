@@ -69,9 +69,15 @@ impl Last {
     }
 }
 
+/// A message that has a place among those of its pair of ranks.
+pub(super) trait Placed {
+    /// Its place.
+    fn place(&mut self) -> &mut Place;
+}
+
 /// How a message stands to those before and behind it; its number and one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+pub(super) struct Place {
     /// Sent next between the same two ranks.
     behind: u32,
     /// One that was sent earlier is not handed over yet.
@@ -83,36 +89,35 @@ struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     last: Last,
-    places: Vec<Place>,
 }
 
 impl Order {
     pub(super) fn new(ranks: u32) -> Order {
         Order {
             last: Last::new(ranks),
-            places: Vec::new(),
         }
     }
 
-    /// Message `number` is sent.
-    pub(super) fn sent(&mut self, number: u32, from: u32, to: u32) {
-        let before = self.last.replace((from, to), number + 1);
-        let least = number as usize + 1;
-        if self.places.len() < least {
-            self.places.resize(least, Place::default());
-        }
-        self.places[number as usize] = Place {
+    /// Message `number` of `all` is sent.
+    pub(super) fn sent(&mut self, all: &mut [impl Placed], number: u32, pair: (u32, u32)) {
+        let before = self.last.replace(pair, number + 1);
+        *all[number as usize].place() = Place {
             waits: before != NONE,
             ..Place::default()
         };
         if before != NONE {
-            self.places[before as usize - 1].behind = number + 1;
+            all[before as usize - 1].place().behind = number + 1;
         }
     }
 
-    /// All of message `number` is there; hands over what may be, in order.
-    pub(super) fn complete(&mut self, number: u32, pair: (u32, u32), mut hand: impl FnMut(u32)) {
-        let place = &mut self.places[number as usize];
+    /// All of message `number` of `all` is there; hands over what may be, in order.
+    pub(super) fn complete(
+        &mut self,
+        all: &mut [impl Placed],
+        (number, pair): (u32, (u32, u32)),
+        mut hand: impl FnMut(u32),
+    ) {
+        let place = all[number as usize].place();
         place.complete = true;
         if place.waits {
             return;
@@ -120,13 +125,13 @@ impl Order {
         let mut number = number;
         loop {
             hand(number);
-            let behind = self.places[number as usize].behind;
+            let behind = all[number as usize].place().behind;
             if behind == NONE {
                 self.last.replace(pair, NONE);
                 return;
             }
             number = behind - 1;
-            let place = &mut self.places[number as usize];
+            let place = all[number as usize].place();
             place.waits = false;
             if !place.complete {
                 return;
@@ -138,6 +143,12 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Placed for Place {
+        fn place(&mut self) -> &mut Place {
+            self
+        }
+    }
 
     #[test]
     fn the_last_message_of_each_pair_is_kept() {
@@ -162,21 +173,21 @@ mod tests {
     #[test]
     fn what_is_complete_early_is_held_back() {
         for ranks in [2, MOST_DENSE + 1] {
-            let mut order = Order::new(ranks);
+            let (mut order, mut all) = (Order::new(ranks), [Place::default(); 8]);
             let (there, back) = ((0, 1), (1, 0));
             for (number, (from, to)) in [(4, there), (0, there), (7, back), (2, there)].into_iter()
             {
-                order.sent(number, from, to);
+                order.sent(&mut all, number, (from, to));
             }
             let mut handed = Vec::new();
-            order.complete(0, there, |number| handed.push(number));
-            order.complete(7, back, |number| handed.push(number));
+            order.complete(&mut all, (0, there), |number| handed.push(number));
+            order.complete(&mut all, (7, back), |number| handed.push(number));
             assert_eq!(handed, [7]);
-            order.complete(4, there, |number| handed.push(number));
+            order.complete(&mut all, (4, there), |number| handed.push(number));
             assert_eq!(handed, [7, 4, 0]);
-            order.complete(2, there, |number| handed.push(number));
-            order.sent(4, 0, 1);
-            order.complete(4, there, |number| handed.push(number));
+            order.complete(&mut all, (2, there), |number| handed.push(number));
+            order.sent(&mut all, 4, there);
+            order.complete(&mut all, (4, there), |number| handed.push(number));
             assert_eq!(handed, [7, 4, 0, 2, 4]);
         }
     }

@@ -4,11 +4,13 @@
 //! whole, it does with its first packet. Taking in and putting in alternate while there is both.
 
 use super::grid::Way;
+use super::order::{Place, Placed};
 use super::posted::Posted;
 use super::router::{NONE, Router};
 use super::settings::{CHUNK_BYTES, TorusSettings};
 use super::{Signal, Step};
 use crate::simulate::network::Envelope;
+use crate::simulate::observer::Observer;
 use crate::simulate::queue::{Moment, Queue};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,9 +28,10 @@ pub(super) enum Doing {
     Takes(u32),
 }
 
-/// A message under way.
+/// A message under way, in a line of the cache.
 #[derive(Clone, Copy, Debug)]
-struct Message {
+#[repr(align(64))]
+pub(super) struct Message {
     from: u32,
     to: u32,
     /// Bytes that are yet to be put in.
@@ -45,6 +48,16 @@ struct Message {
     begun: [bool; 2],
     /// Whether ranks agree by it on an algorithm.
     agreement: bool,
+    place: Place,
+}
+
+const _: () = assert!(size_of::<Message>() == 64 && size_of::<Processor>() == 64);
+
+impl Placed for Message {
+    #[inline]
+    fn place(&mut self) -> &mut Place {
+        &mut self.place
+    }
 }
 
 /// A message that packets of another leave behind. It may be over, and its number another's, before those packets are.
@@ -55,8 +68,9 @@ struct Copy {
     next: u32,
 }
 
-/// A rank's processor.
+/// A rank's processor, in a line of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Processor {
     free_ps: Moment,
     doing: Doing,
@@ -77,7 +91,7 @@ struct Processor {
 pub(super) struct Processors {
     settings: TorusSettings,
     ranks: Vec<Processor>,
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
     copies: Vec<Copy>,
     pub(super) posted: Posted,
     /// The first place in the list of copies that is free.
@@ -110,11 +124,36 @@ impl Processors {
         &mut self.ranks[rank as usize].free_ps
     }
 
-    /// Something of what a processor's turn will need, read ahead of it.
-    pub(super) fn look_at(&self, rank: u32) -> usize {
+    /// A processor has a turn soon; gives a packet that it will deal with, once that is known, or [`NONE`].
+    #[inline]
+    pub(super) fn look_at_turn<O: Observer>(&self, rank: u32, stage: usize) -> u32 {
         let own = &self.ranks[rank as usize];
-        let message = self.messages.get(own.ring[0] as usize);
-        message.map_or(0, |message| message.packets as usize) ^ own.turn as usize
+        if stage == 0 {
+            O::soon(own, |own| own.turn as usize);
+            return NONE;
+        }
+        if stage == 1 {
+            self.look_at_message::<O>(own.ring[0]);
+        }
+        match own.doing {
+            Doing::Nothing => own.there[0],
+            Doing::Puts { packet, .. } | Doing::Takes(packet) => packet,
+        }
+    }
+
+    /// A message will be needed soon, if there is one with this number.
+    #[inline]
+    pub(super) fn look_at_message<O: Observer>(&self, number: u32) {
+        if let Some(message) = self.messages.get(number as usize) {
+            O::soon(message, |message| message.packets as usize);
+        }
+    }
+
+    /// A rank will go on soon.
+    #[inline]
+    pub(super) fn look_at_rank<O: Observer>(&self, rank: u32) {
+        O::soon(&self.ranks[rank as usize], |own| own.turn as usize);
+        self.posted.look_at::<O>(rank);
     }
 
     /// A message is to be sent.
@@ -140,6 +179,7 @@ impl Processors {
             // What is not sent yet has no place for copies.
             begun: [true; 2],
             agreement: message.agreement,
+            place: Place::default(),
         };
         if at >= self.messages.len() {
             self.messages.resize(at + 1, message);

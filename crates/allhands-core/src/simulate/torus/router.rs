@@ -9,7 +9,7 @@
 //! locks (the bubble rule). There room is counted in full packets, as small ones would cut it into pieces of no use.
 
 mod ahead;
-mod node;
+mod ports;
 
 use super::grid::{DIRECTIONS, Grid, Way};
 use super::settings::{CHUNK_BYTES, MOST_CHUNKS, TorusSettings};
@@ -18,7 +18,7 @@ use crate::simulate::links::{Gauges, Use, Watch};
 use crate::simulate::queue::{Moment, Queue};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use node::{BUFFERS, CHANNELS, COPIED, Head, Node, OWN, Rules};
+use ports::{BUFFERS, COPIED, COPIES, Head, NOT, OWN, Ports, buffer, of_buffer};
 
 /// No packet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -36,9 +36,6 @@ pub(super) struct Packet {
     /// Its length, and [`COPIES`].
     length: u8,
 }
-
-/// In a packet's length: it leaves copies at the nodes that it passes.
-const COPIES: u8 = 1 << 7;
 
 const _: () = assert!(MOST_CHUNKS < COPIES as u32 && size_of::<Packet>() == 16);
 
@@ -66,8 +63,7 @@ pub(super) enum Left {
 #[derive(Clone, Debug)]
 pub(super) struct Router {
     pub(super) grid: Grid,
-    rules: Rules,
-    nodes: Vec<Node>,
+    ports: Ports,
     packets: Vec<Packet>,
     /// The first of the packets that are over, linked by `next`.
     over: u32,
@@ -91,8 +87,7 @@ impl Packet {
     fn head(&self) -> Head {
         Head {
             wants: wants(self.hops),
-            chunks: self.chunks(),
-            copies: self.length & COPIES != 0,
+            length: self.length,
         }
     }
 
@@ -112,10 +107,8 @@ impl Packet {
 impl Router {
     pub(super) fn new(settings: &TorusSettings) -> Router {
         let grid = Grid::new(settings.torus);
-        let node = |number| Node::new(settings, &grid, number);
         Router {
-            rules: Rules::new(settings, &grid),
-            nodes: (0..grid.nodes()).map(node).collect(),
+            ports: Ports::new(settings, &grid),
             grid,
             packets: Vec::new(),
             over: NONE,
@@ -128,14 +121,14 @@ impl Router {
     }
 
     pub(super) fn watch(&mut self, watch: Watch) {
-        let links = self.nodes.len() * DIRECTIONS;
+        let links = self.ports.nodes() * DIRECTIONS;
         self.watched = Some(Box::new(Gauges::new(links, watch)));
     }
 
     /// Notes that a packet begins to go over a link.
     #[cold]
     fn note(&mut self, (node, link): (usize, usize), now_ps: Moment, chunks: u8) {
-        let waiting = self.nodes[node].waiting(link).count_ones();
+        let waiting = self.ports.waiting(node, link).count_ones();
         if let Some(gauges) = &mut self.watched {
             let used = Use {
                 from_ps: now_ps,
@@ -164,16 +157,17 @@ impl Router {
         chunks: u8,
         (way, copies): (Way, bool),
     ) -> Option<u32> {
-        let routed = &mut self.nodes[node as usize];
-        let (queue, room) = routed.roomiest(&self.rules);
+        let node = node as usize;
+        let (own, room) = self.ports.roomiest(node);
         if room < u16::from(chunks) {
             return None;
         }
-        routed.queues[queue] -= u16::from(chunks);
+        let (port, at) = of_buffer(own);
+        self.ports.at_mut(node, port).room[at] -= u16::from(chunks);
         Some(self.keep(Packet {
             next: NONE,
             message,
-            buffer: numbered(node as usize, OWN + queue),
+            buffer: numbered(node, own),
             hops: way.hops,
             length: chunks | if copies { COPIES } else { 0 },
         }))
@@ -204,43 +198,43 @@ impl Router {
         packet: u32,
         queue: &mut Queue<Signal>,
     ) {
-        let buffer = &mut self.nodes[node].buffers[own];
-        let last = core::mem::replace(&mut buffer.last, packet);
-        if buffer.first != NONE {
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at_mut(node, port);
+        let last = core::mem::replace(&mut here.last[at], packet);
+        if here.first[at] != NONE {
             self.packets[last as usize].next = packet;
             return;
         }
-        buffer.first = packet;
-        if buffer.leaving == 0 {
+        here.first[at] = packet;
+        if here.link[at] == NOT {
             self.ask((node, own), queue);
         }
     }
 
     /// A packet has left its buffer, and the link on which it left is free.
     pub(super) fn leave(&mut self, (node, own): (usize, usize), queue: &mut Queue<Signal>) -> Left {
-        let here = &mut self.nodes[node];
-        let buffer = &mut here.buffers[own];
-        let (link, copied) = (
-            usize::from(buffer.link & !COPIED),
-            buffer.link & COPIED != 0,
-        );
-        let (chunks, packet) = (buffer.leaving, buffer.first);
-        let taken = self.rules.taken(own % CHANNELS, chunks);
-        buffer.leaving = 0;
-        let mut left = match copied {
-            true => Left::There(self.copies[node][own]),
-            false => Left::Further,
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at(node, port);
+        let (link, before) = (here.link[at], usize::from(here.before));
+        let taken = match own {
+            ..OWN => self.ports.taken(at, here.head[at].chunks()),
+            _ => u16::from(here.head[at].chunks()),
         };
+        let here = self.ports.at_mut(node, port);
+        here.link[at] = NOT;
+        here.room[at] += taken;
+        let mut left = match link & COPIED {
+            0 => Left::Further,
+            _ => Left::There(self.copies[node][own]),
+        };
+        let link = usize::from(link & !COPIED);
         if link >= DIRECTIONS {
-            buffer.first = self.packets[packet as usize].next;
+            let packet = here.first[at];
+            here.first[at] = self.packets[packet as usize].next;
             left = Left::There(packet);
         }
-        let next = buffer.first;
-        match own {
-            ..OWN => buffer.room += taken,
-            _ => here.queues[own - OWN] += u16::from(chunks),
-        }
-        here.busy &= !(1 << link);
+        let next = here.first[at];
+        self.ports.end(node, link);
         self.give(node, link, queue);
         if next != NONE {
             self.ask((node, own), queue);
@@ -248,10 +242,8 @@ impl Router {
         if own >= OWN {
             return Left::Started(node as u32);
         }
-        let direction = own / CHANNELS;
-        let before = usize::from(self.nodes[node].neighbours[direction ^ 1]);
-        self.nodes[before].tokens[direction][own % CHANNELS] += taken;
-        self.give(before, direction, queue);
+        self.ports.at_mut(before, port).tokens[at] += taken;
+        self.give(before, port, queue);
         left
     }
 
@@ -260,29 +252,28 @@ impl Router {
         let over = &mut self.packets[packet as usize];
         let (chunks, (node, own)) = (over.chunks(), over.place());
         over.next = core::mem::replace(&mut self.over, packet);
-        let direction = own / CHANNELS;
-        self.nodes[node].reception[direction] += u16::from(chunks);
-        self.give(node, DIRECTIONS + direction, queue);
+        let (port, _) = of_buffer(own);
+        self.ports.at_mut(node, port).reception += u16::from(chunks);
+        self.give(node, DIRECTIONS + port, queue);
         // A packet that leaves a copy may have waited for this, too; it goes straight on.
-        self.give(node, direction, queue);
+        self.give(node, port, queue);
     }
 
     /// The first packet of a buffer goes, or waits for all links that bring it nearer.
     fn ask(&mut self, (node, own): (usize, usize), queue: &mut Queue<Signal>) {
-        let here = &mut self.nodes[node];
-        let buffer = &mut here.buffers[own];
-        let head = self.packets[buffer.first as usize].head();
-        buffer.head = head;
-        match here.best(&self.rules, own, head) {
-            Some(way) => self.go((node, own), way, queue),
-            None => here.wait(own, self.rules.links(head, own)),
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at_mut(node, port);
+        let head = self.packets[here.first[at] as usize].head();
+        here.head[at] = head;
+        if let Some(way) = self.ports.ask(node, own, head) {
+            self.go((node, own), way, queue);
         }
     }
 
     /// A link serves one of those that wait for it and can go.
     #[inline]
     fn give(&mut self, node: usize, link: usize, queue: &mut Queue<Signal>) {
-        if let Some((own, channel)) = self.nodes[node].next(&self.rules, link) {
+        if let Some((own, channel)) = self.ports.serve(node, link) {
             self.go((node, own), (link, channel), queue);
         }
     }
@@ -295,32 +286,33 @@ impl Router {
         queue: &mut Queue<Signal>,
     ) {
         let now_ps = queue.now_ps();
-        let here = &mut self.nodes[node];
-        here.busy |= 1 << link;
-        let buffer = &mut here.buffers[own];
-        let (number, head) = (buffer.first, buffer.head);
-        (buffer.leaving, buffer.link) = (head.chunks, link as u8);
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at_mut(node, port);
+        let (number, head) = (here.first[at], here.head[at]);
+        here.link[at] = link as u8;
+        self.ports.begin(node, link);
+        let here = self.ports.at_mut(node, port);
         if link >= DIRECTIONS {
-            here.reception[link - DIRECTIONS] -= u16::from(head.chunks);
+            here.reception -= u16::from(head.chunks());
         } else {
-            let taken = self.rules.taken(channel, head.chunks);
-            here.tokens[link][channel] -= taken;
-            let packet = &mut self.packets[number as usize];
-            buffer.first = packet.next;
-            let (next, into) = (here.neighbours[link], link * CHANNELS + channel);
-            debug_assert_ne!(usize::from(next), node);
-            if head.copies && own < OWN {
+            here.first[at] = self.packets[number as usize].next;
+            if head.copies() && own < OWN {
                 self.copy((node, own), number);
             }
+            let taken = self.ports.taken(channel, head.chunks());
+            let leads = self.ports.at_mut(node, link);
+            leads.tokens[channel] -= taken;
+            let (next, into) = (leads.next, buffer(link, channel));
+            debug_assert_ne!(usize::from(next), node);
+            self.ports.at_mut(usize::from(next), link).room[channel] -= taken;
             let packet = &mut self.packets[number as usize];
             packet.next = NONE;
             packet.buffer = numbered(usize::from(next), into);
             let hops = &mut packet.hops[link / 2];
             *hops -= hops.signum();
-            self.nodes[usize::from(next)].buffers[into].room -= taken;
             self.hops += 1;
             if self.watched.is_some() {
-                self.note((node, link), now_ps, head.chunks);
+                self.note((node, link), now_ps, head.chunks());
             }
             let arrives = Step::Arrive {
                 own: into as u8,
@@ -329,27 +321,29 @@ impl Router {
             };
             queue.push(now_ps + self.hop_ps, Signal::Inside(arrives));
         }
-        let occupied_ps = u64::from(head.chunks) * self.chunk_ps;
         let leaves = Step::Leave {
             own: own as u8,
             node: node as u16,
         };
+        let occupied_ps = u64::from(head.chunks()) * self.chunk_ps;
         queue.push(now_ps + occupied_ps, Signal::Inside(leaves));
     }
 
     /// A packet that leaves a buffer leaves a copy there.
     #[cold]
     fn copy(&mut self, (node, own): (usize, usize), packet: u32) {
-        let (here, packet) = (&mut self.nodes[node], self.packets[packet as usize]);
-        here.reception[own / CHANNELS] -= u16::from(packet.chunks());
-        here.buffers[own].link |= COPIED;
+        let packet = self.packets[packet as usize];
+        let (port, at) = of_buffer(own);
+        let here = self.ports.at_mut(node, port);
+        here.reception -= u16::from(packet.chunks());
+        here.link[at] |= COPIED;
         let copy = self.keep(Packet {
             next: NONE,
             buffer: numbered(node, own),
             ..packet
         });
         if self.copies.is_empty() {
-            self.copies.resize(self.nodes.len(), [NONE; BUFFERS]);
+            self.copies.resize(self.ports.nodes(), [NONE; BUFFERS]);
         }
         self.copies[node][own] = copy;
     }

@@ -1,6 +1,7 @@
 //! The laboratory: calls run on the model.
 
 use super::super::super::simulate::machine::{Job, Machine};
+use super::super::super::simulate::soon::Soon;
 use crate::names;
 use allhands::policy::predict;
 use allhands_core::algorithm::Algorithm;
@@ -69,14 +70,14 @@ impl Laboratory {
 
     /// How long a call takes, in microseconds.
     pub fn time_us(&self, experiment: &Experiment<'_>) -> anyhow::Result<f64> {
-        self.run_us(experiment, &|plan| plan, &mut ())
+        self.run_us(experiment, &|plan| plan, &mut Soon)
     }
 
     /// How long a call takes among many, one right behind the other, in microseconds.
     pub fn each_us(&self, experiment: &Experiment<'_>) -> anyhow::Result<f64> {
         const CALLS: u32 = 9;
         let once_us = self.time_us(experiment)?;
-        let all_us = self.run_us(experiment, &|plan| again(plan, CALLS), &mut ())?;
+        let all_us = self.run_us(experiment, &|plan| again(plan, CALLS), &mut Soon)?;
         Ok((all_us - once_us) / f64::from(CALLS - 1))
     }
 

@@ -1,37 +1,80 @@
-//! What packets' next steps will need of the routers, read ahead so that memory has it by then.
+//! What packets' next steps will need of the routers, told ahead so that memory has it by then.
 
-use super::Router;
-use super::node::{CHANNELS, Node, OWN};
+use super::ports::{CHANNELS, OWN, PORTS, of_buffer};
+use super::{NONE, Router};
+use crate::simulate::observer::Observer;
 
 impl Router {
-    /// Something of all that a packet's arrival will need, read ahead of it.
-    pub(in super::super) fn look_at_arrival(
+    /// A packet will be at the end of a buffer soon.
+    #[inline]
+    pub(in super::super) fn look_at_arrival<O: Observer>(
         &self,
         (node, own): (usize, usize),
         packet: u32,
-    ) -> usize {
-        let here = &self.nodes[node];
-        // It most often goes straight on.
-        let next = &self.nodes[usize::from(here.neighbours[own.min(OWN - 1) / CHANNELS])];
-        usize::from(here.buffers[own].room)
-            ^ usize::from(self.packets[packet as usize].length)
-            ^ header(here)
-            ^ usize::from(next.buffers[own].room)
+        stage: usize,
+    ) {
+        let (port, _) = of_buffer(own);
+        match stage {
+            0 => {
+                self.look_at_port::<O>(node, port);
+                self.look_at_packet::<O>(packet);
+            }
+            // It most often goes straight on.
+            1 => self.look_at_port::<O>(usize::from(self.ports.at(node, port).next), port),
+            _ => {}
+        }
     }
 
-    /// The same of a packet's leaving a buffer.
-    pub(in super::super) fn look_at_leaving(&self, (node, own): (usize, usize)) -> usize {
-        let here = &self.nodes[node];
-        let first = self.packets.get(here.buffers[own].first as usize);
-        let before = match own {
-            ..OWN => header(&self.nodes[usize::from(here.neighbours[(own / CHANNELS) ^ 1])]),
-            _ => 0,
-        };
-        first.map_or(0, |packet| usize::from(packet.length)) ^ header(here) ^ before
+    /// A packet will have left a buffer soon.
+    #[inline]
+    pub(in super::super) fn look_at_leaving<O: Observer>(
+        &self,
+        (node, own): (usize, usize),
+        stage: usize,
+    ) {
+        let (port, at) = of_buffer(own);
+        if stage == 0 {
+            return self.look_at_port::<O>(node, port);
+        }
+        if stage > 1 {
+            return;
+        }
+        let here = self.ports.at(node, port);
+        let link = usize::from(here.link[at % CHANNELS]) % PORTS;
+        match own {
+            ..OWN => self.look_at_port::<O>(usize::from(here.before), port),
+            _ => self.look_at_port::<O>(node, link),
+        }
+        self.look_at_packet::<O>(here.first[at % CHANNELS]);
     }
-}
 
-/// Both lines of a node's links.
-fn header(node: &Node) -> usize {
-    usize::from(node.busy) ^ usize::from(node.queues[0])
+    /// A node's processor has a turn soon, with a packet or none; gives the number of its message, once that is known.
+    #[inline]
+    pub(in super::super) fn look_at_turn<O: Observer>(
+        &self,
+        (node, packet): (u32, u32),
+        stage: usize,
+    ) -> u32 {
+        match stage {
+            0 => self.look_at_port::<O>(node as usize, of_buffer(OWN).0),
+            1 => self.look_at_packet::<O>(packet),
+            _ => {
+                let packet = self.packets.get(packet as usize);
+                return packet.map_or(NONE, |packet| packet.message);
+            }
+        }
+        NONE
+    }
+
+    #[inline]
+    fn look_at_port<O: Observer>(&self, node: usize, port: usize) {
+        O::soon(self.ports.at(node, port), |port| usize::from(port.next));
+    }
+
+    #[inline]
+    fn look_at_packet<O: Observer>(&self, packet: u32) {
+        if let Some(packet) = self.packets.get(packet as usize) {
+            O::soon(packet, |packet| usize::from(packet.length));
+        }
+    }
 }
