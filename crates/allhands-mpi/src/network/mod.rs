@@ -23,9 +23,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The ticket of a message that was copied has this and its length.
 const COPIED: u64 = 1 << 63;
 
-/// Messages of so many bytes may be away as soon as they are sent, so it is worth asking.
-const SHORT_BYTES: usize = 8 << 10;
-
 /// An error of the MPI.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
@@ -116,13 +113,11 @@ impl MpiNetwork {
     ) -> Result<usize, NetworkError> {
         let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
         let begun = match (c_int::try_from(bytes), native.isend_c) {
-            (Ok(count), _) => self
-                .requests
-                .begin(Some(bytes), bytes <= SHORT_BYTES, |request| {
-                    // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
-                    unsafe { (native.isend)(from, count, byte, rank, tag, comm, request) }
-                }),
-            (Err(_), Some(isend)) => self.requests.begin(Some(bytes), false, |request| {
+            (Ok(count), _) => self.requests.begin(Some(bytes), |request| {
+                // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
+                unsafe { (native.isend)(from, count, byte, rank, tag, comm, request) }
+            }),
+            (Err(_), Some(isend)) => self.requests.begin(Some(bytes), |request| {
                 // SAFETY: as above.
                 unsafe { isend(from, bytes as i64, byte, rank, tag, comm, request) }
             }),
@@ -180,11 +175,11 @@ unsafe impl Network for MpiNetwork {
         let (rank, tag) = self.address(from, tag)?;
         let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
         let begun = match (c_int::try_from(bytes), native.irecv_c) {
-            (Ok(count), _) => self.requests.begin(None, false, |request| {
+            (Ok(count), _) => self.requests.begin(None, |request| {
                 // SAFETY: writable and left alone until the message has ended, as the caller promises; a request to write.
                 unsafe { (native.irecv)(into, count, byte, rank, tag, comm, request) }
             }),
-            (Err(_), Some(irecv)) => self.requests.begin(None, false, |request| {
+            (Err(_), Some(irecv)) => self.requests.begin(None, |request| {
                 // SAFETY: as above.
                 unsafe { irecv(into, bytes as i64, byte, rank, tag, comm, request) }
             }),

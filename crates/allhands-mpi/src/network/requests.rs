@@ -122,11 +122,10 @@ impl Requests {
 
     /// Begins a message with `begin`, which the MPI gives the handle of; the number of its slot.
     ///
-    /// `sends` is the length of a message that is sent, and `at_once` whether it may well be away already.
+    /// `sends` is the length of a message that is sent.
     pub(super) fn begin(
         &mut self,
         sends: Option<usize>,
-        at_once: bool,
         begin: impl FnOnce(*mut Handle) -> c_int,
     ) -> Result<usize, Failure> {
         let free = |slot: &Slot| matches!(slot, Slot::Free);
@@ -153,9 +152,6 @@ impl Requests {
         }
         self.top = self.top.max(slot + 1);
         self.pending += 1;
-        if at_once {
-            self.ask(slot);
-        }
         Ok(slot)
     }
 
@@ -175,19 +171,8 @@ impl Requests {
 
     /// Keeps a copy until the message in this slot, which sends it, is away.
     pub(super) fn keep(&mut self, slot: usize, copy: Box<[u8]>) {
-        match self.slots[slot] {
-            Slot::Sending(_) => {
-                self.slots[slot] = Slot::Copied;
-                self.copies[slot] = Some(copy);
-            }
-            ended => {
-                if let Slot::Failed(code) = ended {
-                    self.failed = Some(Failure { code });
-                }
-                self.spare.push(copy);
-                self.release(slot);
-            }
-        }
+        self.slots[slot] = Slot::Copied;
+        self.copies[slot] = Some(copy);
     }
 
     /// Asks the MPI about one message.

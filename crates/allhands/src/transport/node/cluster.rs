@@ -249,7 +249,8 @@ impl Port {
                 if step(self)? == Status::Done {
                     return Ok(());
                 }
-                self.look_at_network(cluster, looks)?;
+                let is_due = self.patience.is_hook_due(look);
+                self.look_at_network(cluster, (looks, is_due))?;
                 self.patience.pause(look);
                 if look % 64 == 63 && self.patience.is_over(start) {
                     break;
@@ -266,10 +267,15 @@ impl Port {
         }
     }
 
-    /// Takes the network further, unless that was done since it had been looked at `looks` times.
-    fn look_at_network(&mut self, cluster: &Cluster, looks: u64) -> Result<(), TransportError> {
+    /// Takes the network further, unless that was done since it had been looked at `looks` times. A rank that has no message
+    /// under way, as it waits for its node alone, does that only when it is due.
+    fn look_at_network(
+        &mut self,
+        cluster: &Cluster,
+        (looks, is_due): (u64, bool),
+    ) -> Result<(), TransportError> {
         let mut state = cluster.state();
-        if state.looks > looks {
+        if state.looks > looks || (state.under_way.is_empty() && !is_due) {
             return Ok(());
         }
         let looked = state.look();

@@ -50,13 +50,14 @@ impl Remote {
         })
     }
 
-    /// Says that call `call` is about to begin, if it has not begun.
-    fn depart(&mut self, call: u64) -> Result<(), TransportError> {
-        if self.call != Some(call) {
+    /// Says that call `call` is about to begin, if it has not begun; whether it had.
+    fn depart(&mut self, call: u64) -> Result<bool, TransportError> {
+        let has_begun = self.call == Some(call);
+        if !has_begun {
             self.cluster.begin(call)?;
             self.call = Some(call);
         }
-        Ok(())
+        Ok(has_begun)
     }
 
     /// Says that the call has ended, with all its messages.
@@ -267,13 +268,17 @@ impl Port {
         let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut flight.remote) else {
             return Ok(Status::Pending);
         };
-        if let Err(error) = remote.depart(call) {
-            let rank = self.rank();
-            self.fabric().poison(rank, Fault::Dropped { rank });
-            return Err(error);
-        }
+        let has_begun = match remote.depart(call) {
+            Ok(has_begun) => has_begun,
+            Err(error) => {
+                let rank = self.rank();
+                self.fabric().poison(rank, Fault::Dropped { rank });
+                return Err(error);
+            }
+        };
         let mut state = cluster.state();
-        if let Err(error) = state.look() {
+        // First of all others are to get what they wait for.
+        if has_begun && let Err(error) = state.look() {
             return Err(self.network_failed(error.0));
         }
         let mut engine = NetworkEngine {
