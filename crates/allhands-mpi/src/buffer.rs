@@ -1,69 +1,17 @@
 //! Buffers: a user's memory as bytes in the order of the type signature, where it is or packed.
 
-use crate::abi::{Handle, Named};
+use crate::datatype::Datatype;
 use crate::takeover::{Here, Reason, Unserved};
+use crate::verify::Likeness;
 use std::borrow::Cow;
 use std::ffi::c_int;
 
-/// What data is described by: a type's handle, the bytes of one element, and whether they are in one piece.
-#[derive(Clone, Copy)]
-pub(crate) struct Datatype {
-    pub(crate) handle: Handle,
-    pub(crate) bytes: usize,
-    /// The distance from one element to the next.
-    pub(crate) extent: isize,
-    is_contiguous: bool,
-}
-
-impl Datatype {
-    /// What a handle stands for.
-    #[inline]
-    pub(crate) fn of(here: &Here<'_>, register: usize) -> Result<Datatype, Unserved> {
-        let handle = here.abi.handle(register);
-        let named = here.abi.named(handle);
-        match named {
-            Some(type_) if type_.is_contiguous() && type_.bytes > 0 => Ok(Datatype {
-                handle,
-                bytes: type_.bytes,
-                extent: type_.bytes as isize,
-                is_contiguous: true,
-            }),
-            _ => Datatype::asked(here, handle, named),
-        }
-    }
-
-    fn asked(here: &Here<'_>, handle: Handle, named: Option<&Named>) -> Result<Datatype, Unserved> {
-        if handle == here.abi.datatype_null {
-            return Err(Unserved::Pass(Reason::Arguments));
-        }
-        let native = &here.library.native;
-        let (mut bytes, mut lower, mut extent) = (0i64, 0i64, 0i64);
-        // SAFETY: asks about a type that the caller of MPI handed in, with numbers to write to.
-        let error = unsafe {
-            match (native.type_size_x)(handle, &raw mut bytes) {
-                0 => (native.type_get_extent_x)(handle, &raw mut lower, &raw mut extent),
-                error => error,
-            }
-        };
-        if error != 0 {
-            return Err(Unserved::Pass(Reason::Arguments));
-        }
-        let bytes = usize::try_from(bytes).map_err(|_| Unserved::Pass(Reason::Arguments))?;
-        Ok(Datatype {
-            handle,
-            bytes,
-            extent: extent as isize,
-            is_contiguous: named.is_some_and(Named::is_contiguous),
-        })
-    }
-}
-
 /// Some elements in a user's memory.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Part {
-    pub(crate) start: *mut u8,
-    pub(crate) count: usize,
-    pub(crate) datatype: Datatype,
+    start: *mut u8,
+    count: usize,
+    datatype: Datatype,
 }
 
 impl Part {
@@ -78,10 +26,11 @@ impl Part {
             return Err(wrong);
         }
         // Only a derived type can hold addresses of its own.
-        if start.is_null() && count > 0 && datatype.is_contiguous {
+        if start.is_null() && count > 0 && !datatype.may_be_absolute() {
             return Err(wrong);
         }
-        let start = start.cast_mut();
+        // Elements at no address have addresses of their own.
+        let start = std::ptr::with_exposed_provenance_mut(start.expose_provenance());
         Ok(Part {
             start,
             count,
@@ -92,7 +41,15 @@ impl Part {
     /// So many elements that begin `displacement` elements further on.
     pub(crate) fn further(&self, displacement: i64, count: i64) -> Result<Part, Unserved> {
         let distance = self.datatype.extent.wrapping_mul(displacement as isize);
-        Part::new(self.start.wrapping_offset(distance), count, self.datatype)
+        let datatype = self.datatype.clone();
+        Part::new(self.start.wrapping_offset(distance), count, datatype)
+    }
+
+    /// Where the bytes of all elements are, if they are in one piece.
+    #[inline]
+    fn in_one_piece(&self) -> Option<*mut u8> {
+        let offset = self.datatype.in_one_piece(self.count)?;
+        Some(self.start.wrapping_offset(offset))
     }
 
     /// The bytes of all elements, without gaps.
@@ -115,17 +72,15 @@ fn in_one_piece(parts: &[Part]) -> Option<*mut u8> {
     let Some(first) = filled.next() else {
         return Some(std::ptr::NonNull::dangling().as_ptr());
     };
-    let mut end = first.start.wrapping_add(first.bytes());
-    if !first.datatype.is_contiguous {
-        return None;
-    }
+    let start = first.in_one_piece()?;
+    let mut end = start.wrapping_add(first.bytes());
     for part in filled {
-        if !part.datatype.is_contiguous || part.start != end {
+        if part.in_one_piece()? != end {
             return None;
         }
-        end = part.start.wrapping_add(part.bytes());
+        end = end.wrapping_add(part.bytes());
     }
-    Some(first.start)
+    Some(start)
 }
 
 /// What the parts hold, to be sent.
@@ -165,7 +120,7 @@ impl Landing {
     /// Room for what the parts will hold; it has no contents yet where it is not theirs.
     #[inline]
     pub(crate) fn of(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
-        here.look(parts, None)?;
+        here.look(parts, Likeness::Exact)?;
         match in_one_piece(parts) {
             Some(start) => Ok(Landing::Direct(start, total(parts))),
             None => Ok(Landing::Staged(vec![0; total(parts)])),
@@ -174,7 +129,7 @@ impl Landing {
 
     /// The same with what the parts hold now.
     pub(crate) fn filled(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
-        here.look(parts, None)?;
+        here.look(parts, Likeness::Exact)?;
         match in_one_piece(parts) {
             Some(start) => Ok(Landing::Direct(start, total(parts))),
             None => Ok(Landing::Staged(packed(here, parts)?)),
@@ -219,10 +174,16 @@ pub(crate) fn place(here: &Here<'_>, parts: &[Part], bytes: &[u8]) -> Result<(),
 const MOST_AT_ONCE: usize = 1 << 30;
 
 /// Packs the elements of a part.
-fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), Unserved> {
-    if part.datatype.is_contiguous {
+pub(crate) fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), Unserved> {
+    if let Some(start) = part.in_one_piece() {
         // SAFETY: the user's elements are there, in one piece, and the copy is ours.
-        unsafe { std::ptr::copy_nonoverlapping(part.start, into.as_mut_ptr(), into.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
+        return Ok(());
+    }
+    if let Some(map) = part.datatype.map() {
+        let (start, extent) = (part.start.cast_const(), part.datatype.extent);
+        // SAFETY: the user's elements are there, as their type says, and there is room for their bytes.
+        unsafe { map.pack(start, extent, part.count, into.as_mut_ptr()) };
         return Ok(());
     }
     in_portions(part, |from, count, at, bytes| {
@@ -246,10 +207,15 @@ fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), Unserved> {
 }
 
 /// Unpacks the elements of a part.
-fn unpack(here: &Here<'_>, part: &Part, from: &[u8]) -> Result<(), Unserved> {
-    if part.datatype.is_contiguous {
+pub(crate) fn unpack(here: &Here<'_>, part: &Part, from: &[u8]) -> Result<(), Unserved> {
+    if let Some(start) = part.in_one_piece() {
         // SAFETY: the user has room for the elements, in one piece, and the bytes are ours.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), part.start, from.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), start, from.len()) };
+        return Ok(());
+    }
+    if let Some(map) = part.datatype.map() {
+        // SAFETY: the user has room for the elements, as their type says, and their bytes are there.
+        unsafe { map.unpack(from.as_ptr(), part.start, part.datatype.extent, part.count) };
         return Ok(());
     }
     in_portions(part, |into, count, at, bytes| {
@@ -278,7 +244,7 @@ fn in_portions(
     part: &Part,
     mut step: impl FnMut(*mut u8, usize, usize, usize) -> c_int,
 ) -> Result<(), Unserved> {
-    let Datatype { bytes, extent, .. } = part.datatype;
+    let (bytes, extent) = (part.datatype.bytes, part.datatype.extent);
     if bytes == 0 {
         return Ok(());
     }

@@ -17,9 +17,13 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod abi;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod acceptance;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod buffer;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod collective;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod datatype;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

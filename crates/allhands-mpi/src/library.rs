@@ -1,6 +1,8 @@
 //! The library's own state: the MPI that it found, what it was told, and what its ranks have agreed on.
 
 use crate::abi::{Abi, Handle};
+use crate::acceptance::Acceptance;
+use crate::datatype::Datatypes;
 use crate::native::{Native, Object};
 use crate::node::Node;
 use crate::report::Report;
@@ -22,6 +24,8 @@ pub(crate) struct Library {
     pub(crate) node: RwLock<Option<Node>>,
     pub(crate) settings: OnceLock<Settings>,
     pub(crate) states: States,
+    pub(crate) datatypes: Datatypes,
+    pub(crate) acceptance: Acceptance,
     pub(crate) report: Report,
 }
 
@@ -42,6 +46,8 @@ impl Library {
                     node: RwLock::new(None),
                     settings: OnceLock::new(),
                     states: States::default(),
+                    datatypes: Datatypes::default(),
+                    acceptance: Acceptance::default(),
                     report: Report::default(),
                 }))
             }

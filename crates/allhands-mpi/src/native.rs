@@ -198,9 +198,22 @@ natives! {
         comm_create_keyval c"PMPI_Comm_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
         comm_free_keyval c"PMPI_Comm_free_keyval" (*mut c_int);
         comm_set_attr c"PMPI_Comm_set_attr" (Handle, c_int, *mut c_void);
+        comm_get_errhandler c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
+        comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
+        errhandler_free c"PMPI_Errhandler_free" (*mut Handle);
         comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
         type_size_x c"PMPI_Type_size_x" (Handle, *mut i64);
         type_get_extent_x c"PMPI_Type_get_extent_x" (Handle, *mut i64, *mut i64);
+        type_get_true_extent_x c"PMPI_Type_get_true_extent_x" (Handle, *mut i64, *mut i64);
+        type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+        type_get_contents c"PMPI_Type_get_contents"
+            (Handle, c_int, c_int, c_int, *mut c_int, *mut isize, Out);
+        type_free c"PMPI_Type_free" (*mut Handle);
+        type_create_keyval c"PMPI_Type_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
+        type_free_keyval c"PMPI_Type_free_keyval" (*mut c_int);
+        type_set_attr c"PMPI_Type_set_attr" (Handle, c_int, *mut c_void);
+        op_commutative c"PMPI_Op_commutative" (Handle, *mut c_int);
+        reduce_local c"PMPI_Reduce_local" (In, Out, c_int, Handle, Handle);
         pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
         unpack c"PMPI_Unpack" (In, c_int, *mut c_int, Out, c_int, Handle, Handle);
         iprobe c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, *mut u8);
@@ -225,6 +238,10 @@ natives! {
     some {
         abi_get_version c"PMPI_Abi_get_version" (*mut c_int, *mut c_int);
         get_library_version c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
+        type_get_envelope_c c"PMPI_Type_get_envelope_c"
+            (Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int);
+        type_get_contents_c c"PMPI_Type_get_contents_c"
+            (Handle, i64, i64, i64, i64, *mut c_int, *mut isize, *mut i64, Out);
         bcast_c c"PMPI_Bcast_c" (Out, i64, Handle, c_int, Handle);
         gather_c c"PMPI_Gather_c" (In, i64, Handle, Out, i64, Handle, c_int, Handle);
         gatherv_c c"PMPI_Gatherv_c" (In, i64, Handle, Out, Longs, Longs, Handle, c_int, Handle);

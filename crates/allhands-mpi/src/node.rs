@@ -259,5 +259,6 @@ pub(crate) fn part(library: &Library) {
         .report
         .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
     library.states.forget_all(library);
+    library.datatypes.forget_all(library);
     *library.node.write().unwrap_or_else(PoisonError::into_inner) = None;
 }

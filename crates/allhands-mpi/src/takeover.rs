@@ -1,11 +1,11 @@
 //! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
 
-use crate::abi::{Abi, Handle, Number};
+use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
 use crate::library::{Inside, Library, NO_MPI, is_inside};
 use crate::settings::Said;
 use crate::state::{Shared, State};
-use crate::verify::{Witness, verify};
+use crate::verify::{Likeness, Witness, verify};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
 use std::cell::RefCell;
@@ -72,9 +72,8 @@ named! {
         /// The ranks of a node do not share memory.
         NoNode "no shared memory",
         Intercommunicator "intercommunicator",
-        UserOperator "user operator",
-        /// No kernel combines this type with this operator.
-        NoKernel "no kernel for the type and operator",
+        /// Neither we nor the native MPI combine this type with this operator, or elements have no bytes.
+        NoKernel "type and operator do not fit",
         /// The algorithm that was asked for does not serve this call.
         NoAlgorithm "the algorithm does not serve this call",
         /// The arguments are wrong, and the native MPI says how.
@@ -140,9 +139,9 @@ impl Here<'_> {
 
     /// Looks at what is about to be written, if the result is to be verified; once a call.
     #[inline]
-    pub(crate) fn look(&self, parts: &[Part], number: Option<Number>) -> Result<(), Unserved> {
+    pub(crate) fn look(&self, parts: &[Part], likeness: Likeness) -> Result<(), Unserved> {
         if self.verify {
-            *self.witness.borrow_mut() = Some(Witness::new(self, parts, number)?);
+            *self.witness.borrow_mut() = Some(Witness::new(self, parts, likeness)?);
         }
         Ok(())
     }

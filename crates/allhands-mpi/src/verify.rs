@@ -1,17 +1,62 @@
 //! Verification: a call that was served here is made once more by the native MPI, and the results are compared.
 
-use crate::abi::Number;
+use crate::abi::{Class, Coding, Named, Number};
 use crate::buffer::{Part, packed, place};
 use crate::library::Library;
 use crate::takeover::{Here, Unserved};
 use std::ffi::c_int;
 
+/// How alike results must be.
+///
+/// Sums and products of floating-point numbers may be combined in another order, so those are compared with the largest
+/// magnitude of all: to 1e-4 of it in single and 1e-10 in double and extended precision, which are chosen, not derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Likeness {
+    /// Byte for byte.
+    Exact,
+    /// Numbers of single precision that may be rounded in another way.
+    Single,
+    Double,
+    /// Numbers of C's `long double`.
+    Long,
+    /// A `long double`, of whose bytes some mean nothing, and an index.
+    LongPair,
+    /// What a user's operator makes of numbers in unknown places is its own affair.
+    Any,
+}
+
+impl Likeness {
+    /// That of numbers which a kernel has combined.
+    pub(crate) fn of_number(number: Number) -> Likeness {
+        match number {
+            Number::F32 | Number::C32 => Likeness::Single,
+            Number::F64 | Number::C64 => Likeness::Double,
+            _ => Likeness::Exact,
+        }
+    }
+
+    /// That of a predefined type; a user's operator may round also what is inside of a pair.
+    pub(crate) fn of_named(named: &Named, bytes: usize, is_users: bool) -> Likeness {
+        match (named.coding, named.number(bytes)) {
+            _ if is_users && matches!(named.class, Class::Pair) => Likeness::Any,
+            (_, Some(number)) => Likeness::of_number(number),
+            (Coding::LongFloat, None) => Likeness::Long,
+            (Coding::Spread(16), None) => Likeness::LongPair,
+            _ => Likeness::Exact,
+        }
+    }
+
+    /// That of elements of which some are alike in one way, and some in another.
+    pub(crate) fn and(self, other: Likeness) -> Likeness {
+        if self == other { self } else { Likeness::Any }
+    }
+}
+
 /// What a call was about to write, and what stood there.
 pub(crate) struct Witness {
     parts: Vec<Part>,
     before: Vec<u8>,
-    /// The numbers that were combined, if any were.
-    number: Option<Number>,
+    likeness: Likeness,
 }
 
 impl Witness {
@@ -19,12 +64,12 @@ impl Witness {
     pub(crate) fn new(
         here: &Here<'_>,
         parts: &[Part],
-        number: Option<Number>,
+        likeness: Likeness,
     ) -> Result<Witness, Unserved> {
         Ok(Witness {
             parts: parts.to_vec(),
             before: packed(here, parts)?,
-            number,
+            likeness,
         })
     }
 }
@@ -52,28 +97,46 @@ pub(crate) fn verify(
         return Ok(());
     };
     let theirs = packed(here, &witness.parts)?;
-    match first_difference(&ours, &theirs, witness.number) {
+    match first_difference(&ours, &theirs, witness.likeness) {
         None => Ok(()),
         Some(byte) => Err(Unserved::Differs(here.rank, byte)),
     }
 }
 
 /// The first byte of the first element in which results differ.
-///
-/// Sums and products of floating-point numbers may be combined in another order, so those are compared with the largest
-/// magnitude of all: to 1e-4 of it in single and 1e-10 in double precision, which are chosen, not derived.
-fn first_difference(ours: &[u8], theirs: &[u8], number: Option<Number>) -> Option<usize> {
-    match number {
-        Some(Number::F32 | Number::C32) => first_far(ours, theirs, 1e-4, |bytes: [u8; 4]| {
+fn first_difference(ours: &[u8], theirs: &[u8], likeness: Likeness) -> Option<usize> {
+    match likeness {
+        Likeness::Exact => first_unequal(ours, theirs, |_| true),
+        Likeness::Any => None,
+        Likeness::Single => first_far(ours, theirs, 1e-4, |bytes: [u8; 4]| {
             f64::from(f32::from_ne_bytes(bytes))
         }),
-        Some(Number::F64 | Number::C64) => first_far(ours, theirs, 1e-10, |bytes: [u8; 8]| {
-            f64::from_ne_bytes(bytes)
-        }),
-        _ => ours
-            .iter()
-            .zip(theirs)
-            .position(|(one, other)| one != other),
+        Likeness::Double => first_far(ours, theirs, 1e-10, f64::from_ne_bytes),
+        Likeness::Long => first_far(ours, theirs, 1e-10, extended),
+        // Of sixteen bytes ten are the number's; four for the index follow.
+        Likeness::LongPair => first_unequal(ours, theirs, |at| !(10..16).contains(&(at % 20))),
+    }
+}
+
+/// The first byte that differs, among those that mean something.
+fn first_unequal(ours: &[u8], theirs: &[u8], means: impl Fn(usize) -> bool) -> Option<usize> {
+    let mut pairs = ours.iter().zip(theirs).enumerate();
+    pairs.find_map(|(at, (one, other))| (one != other && means(at)).then_some(at))
+}
+
+/// The value of a `long double`, rounded: a sign, fifteen bits of exponent, and a significand with its first bit.
+fn extended(bytes: [u8; 16]) -> f64 {
+    let bits = u128::from_ne_bytes(bytes);
+    let (significand, exponent) = (bits as u64, (bits >> 64) as i32 & 0x7fff);
+    let magnitude = match (exponent, significand << 1) {
+        (0x7fff, 0) => f64::INFINITY,
+        (0x7fff, _) => f64::NAN,
+        _ => significand as f64 * 2f64.powi(exponent - 16383 - 63),
+    };
+    if bits >> 79 & 1 == 1 {
+        -magnitude
+    } else {
+        magnitude
     }
 }
 
@@ -109,17 +172,38 @@ mod tests {
     #[test]
     fn a_difference_is_found_and_rounding_is_none() {
         let right = bytes(&[1.0, 3.0, f64::NAN, f64::INFINITY]);
-        let number = Some(Number::F64);
+        let double = Likeness::Double;
         let rounded = bytes(&[1.0 + 1e-14, 3.0, -f64::NAN, f64::INFINITY]);
-        assert_eq!(first_difference(&rounded, &right, number), None);
+        assert_eq!(first_difference(&rounded, &right, double), None);
         let wrong = bytes(&[1.0, 3.1, f64::NAN, f64::INFINITY]);
-        assert_eq!(first_difference(&wrong, &right, number), Some(8));
+        assert_eq!(first_difference(&wrong, &right, double), Some(8));
+        assert_eq!(first_difference(&wrong, &right, Likeness::Any), None);
         let infinite = bytes(&[1.0, 3.0, f64::NAN, 7.0]);
-        assert_eq!(first_difference(&infinite, &right, number), Some(24));
-        assert_eq!(first_difference(&[1, 2, 3], &[1, 2, 4], None), Some(2));
+        assert_eq!(first_difference(&infinite, &right, double), Some(24));
+        let exact = Likeness::Exact;
+        assert_eq!(first_difference(&[1, 2, 3], &[1, 2, 4], exact), Some(2));
+        assert_eq!(first_difference(&[1, 2, 3], &[1, 2, 3], exact), None);
+    }
+
+    #[test]
+    fn long_doubles_are_read_and_their_padding_is_not() {
+        let long = |exponent: u128, significand: u64, padding: u128| {
+            (padding << 80 | exponent << 64 | u128::from(significand)).to_ne_bytes()
+        };
+        let one = long(16383, 1 << 63, 0);
+        assert_eq!(extended(one), 1.0);
+        assert_eq!(extended(long(1 << 15 | 16384, 3 << 62, 5)), -3.0);
+        assert_eq!(extended(long(0, 0, 7)), 0.0);
+        assert!(extended(long(0x7fff, 3 << 62, 0)).is_nan());
+        assert_eq!(extended(long(0x7fff, 1 << 63, 0)), f64::INFINITY);
+        let same = long(16383, 1 << 63, 99);
+        assert_eq!(first_difference(&one, &same, Likeness::Long), None);
+        let pair = |number: [u8; 16], index: u32| [&number[..], &index.to_ne_bytes()].concat();
+        let kind = Likeness::LongPair;
+        assert_eq!(first_difference(&pair(one, 3), &pair(same, 3), kind), None);
         assert_eq!(
-            first_difference(&[1, 2, 3], &[1, 2, 3], Some(Number::U8)),
-            None
+            first_difference(&pair(one, 3), &pair(same, 4), kind),
+            Some(16)
         );
     }
 }

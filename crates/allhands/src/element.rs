@@ -160,6 +160,12 @@ impl TypeSignature {
         Self(USER | (bytes & 0x7fff_ffff) << 32 | u64::from(hash))
     }
 
+    /// The signature of elements of so many bytes that have no type here.
+    pub(crate) fn opaque(bytes: usize) -> Self {
+        let bytes = bytes as u64;
+        Self(USER | (bytes & 0x7fff_ffff) << 32 | u64::from(hash32(b"opaque", bytes)))
+    }
+
     /// The number that travels.
     #[must_use]
     pub const fn code(self) -> u64 {

@@ -1,13 +1,15 @@
 //! The ABI: what handles and constants look like in the MPI that the process has loaded.
 
+mod combiner;
 mod fortran;
 mod operators;
 mod table;
 mod types;
 
+pub(crate) use combiner::Combiner;
 pub(crate) use fortran::Fortran;
 pub(crate) use operators::Operator;
-pub(crate) use types::{Class, Named, Number};
+pub(crate) use types::{Class, Coding, Named, Number};
 
 use crate::native::{Native, Object};
 use std::ffi::{CStr, c_char, c_int};
@@ -82,21 +84,26 @@ pub(crate) struct Abi {
     /// The bits of a register that are the handle.
     mask: usize,
     pub(crate) comm_world: Handle,
+    pub(crate) comm_self: Handle,
     pub(crate) comm_null: Handle,
     pub(crate) datatype_null: Handle,
     pub(crate) info_null: Handle,
+    pub(crate) errors_return: Handle,
     pub(crate) byte: Handle,
     /// `MPI_IN_PLACE`, an address.
     pub(crate) in_place: usize,
     pub(crate) comm_type_shared: c_int,
     /// The rank that is nobody.
     pub(crate) proc_null: c_int,
+    pub(crate) order_c: c_int,
     pub(crate) err_truncate: c_int,
     pub(crate) err_other: c_int,
     /// `None` where Fortran comes through the C names.
     pub(crate) fortran: Option<Fortran>,
     types: Table<Named>,
     operators: Table<Operator>,
+    /// Predefined handles of operators that no collective takes.
+    other_operators: Vec<Handle>,
 }
 
 impl Abi {
@@ -108,57 +115,75 @@ impl Abi {
             types::table(family, object),
             operators::table(family, object),
         );
+        let others = [
+            c"ompi_mpi_op_null",
+            c"ompi_mpi_op_replace",
+            c"ompi_mpi_op_no_op",
+        ];
+        let other_operators = others.into_iter().filter_map(number).collect();
         Some(match family {
             Family::Mpich => Abi {
                 family,
                 mask: 0xffff_ffff,
                 comm_world: 0x4400_0000,
+                comm_self: 0x4400_0001,
                 comm_null: 0x0400_0000,
                 datatype_null: 0x0c00_0000,
                 info_null: 0x1c00_0000,
+                errors_return: 0x5400_0001,
                 byte: 0x4c00_010d,
                 in_place: usize::MAX,
                 comm_type_shared: 1,
                 proc_null: -1,
+                order_c: 56,
                 err_truncate: 14,
                 err_other: 15,
                 fortran: None,
                 types,
                 operators,
+                other_operators,
             },
             Family::OpenMpi => Abi {
                 family,
                 mask: usize::MAX,
                 comm_world: number(c"ompi_mpi_comm_world")?,
+                comm_self: number(c"ompi_mpi_comm_self")?,
                 comm_null: number(c"ompi_mpi_comm_null")?,
                 datatype_null: number(c"ompi_mpi_datatype_null")?,
                 info_null: number(c"ompi_mpi_info_null")?,
+                errors_return: number(c"ompi_mpi_errors_return")?,
                 byte: number(c"ompi_mpi_byte")?,
                 in_place: 1,
                 comm_type_shared: 0,
                 proc_null: -2,
+                order_c: 0,
                 err_truncate: 15,
                 err_other: 16,
                 fortran: Fortran::of(object, 1),
                 types,
                 operators,
+                other_operators,
             },
             Family::Standard => Abi {
                 family,
                 mask: usize::MAX,
                 comm_world: 0x101,
+                comm_self: 0x102,
                 comm_null: 0x100,
                 datatype_null: 0x200,
                 info_null: 0x130,
+                errors_return: 0x143,
                 byte: 0x247,
                 in_place: 1,
                 comm_type_shared: 221,
                 proc_null: -3,
+                order_c: 12,
                 err_truncate: 15,
                 err_other: 16,
                 fortran: None,
                 types,
                 operators,
+                other_operators,
             },
         })
     }
@@ -198,10 +223,26 @@ impl Abi {
         self.types.get(datatype)
     }
 
-    /// Which predefined operator this is; `None` for the user's own.
+    /// Which predefined operator this is; `None` for the user's own, and for what is none.
     #[inline]
     pub(crate) fn operator(&self, operator: Handle) -> Option<Operator> {
         self.operators.get(operator).copied()
+    }
+
+    /// Whether an operator that is not predefined can be the user's own.
+    pub(crate) fn is_users_operator(&self, operator: Handle) -> bool {
+        match self.family {
+            // Two bits say where the object is, which for a user's is not in the handle, and four that it is an operator.
+            Family::Mpich => operator >> 30 >= 2 && operator >> 26 & 0xf == 6,
+            Family::OpenMpi => !self.other_operators.contains(&operator),
+            // Predefined handles are numbers that are no address.
+            Family::Standard => operator >= 0x1000,
+        }
+    }
+
+    /// How a derived type was made, by the MPI's number for it.
+    pub(crate) fn combiner(&self, number: c_int) -> Option<Combiner> {
+        Combiner::of(self.family, number)
     }
 
     /// Whether a buffer's address says that the data is in the other one.

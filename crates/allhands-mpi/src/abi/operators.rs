@@ -1,7 +1,8 @@
 //! Predefined operators: their handles in each ABI.
 
 use super::table::Table;
-use super::{Family, Handle, Number};
+use super::types::Class;
+use super::{Family, Handle};
 use crate::native::Object;
 use std::ffi::CString;
 
@@ -55,17 +56,19 @@ pub(super) fn table(family: Family, object: &Object) -> Table<Operator> {
 }
 
 impl Operator {
-    /// Whether the standard (MPI 5.0, 6.9.2) lets this operator combine numbers of a class, and there is a kernel for them.
-    pub(crate) fn serves(self, class: super::Class, number: Number) -> bool {
-        use super::Class;
-        let is_pair = matches!(number, Number::FloatInt | Number::TwoInt);
+    /// The name that ranks tell one another.
+    pub(crate) fn name(self) -> &'static str {
+        let row = OPERATORS.iter().find(|row| row.0 == self);
+        row.map_or("", |row| row.1)
+    }
+
+    /// Whether the standard (MPI 5.0, 6.9.2) lets this operator combine types of a class.
+    pub(crate) fn combines(self, class: Class) -> bool {
         match self {
-            Operator::Max | Operator::Min => {
-                matches!(
-                    class,
-                    Class::Integer | Class::Floating | Class::MultiLanguage
-                ) || class == Class::FortranInteger
-            }
+            Operator::Max | Operator::Min => matches!(
+                class,
+                Class::Integer | Class::FortranInteger | Class::Floating | Class::MultiLanguage
+            ),
             Operator::Sum | Operator::Product => matches!(
                 class,
                 Class::Integer
@@ -81,7 +84,7 @@ impl Operator {
                 class,
                 Class::Integer | Class::FortranInteger | Class::Byte | Class::MultiLanguage
             ),
-            Operator::MaxLoc | Operator::MinLoc => class == Class::Pair && is_pair,
+            Operator::MaxLoc | Operator::MinLoc => class == Class::Pair,
         }
     }
 }

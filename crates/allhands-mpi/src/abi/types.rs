@@ -12,13 +12,13 @@ pub(crate) enum Class {
     FortranInteger,
     Floating,
     Complex,
-    /// Truth values of C and C++; Fortran's have values that depend on the compiler, so they are [`Class::Other`].
+    /// Truth values.
     Logical,
     Byte,
     MultiLanguage,
     /// A value and an index.
     Pair,
-    /// What no operator combines here.
+    /// What no operator of the standard combines.
     Other,
 }
 
@@ -43,24 +43,26 @@ pub(crate) enum Number {
 
 /// How a number of some bytes is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coding {
+pub(crate) enum Coding {
     Signed,
     Unsigned,
     Float,
+    /// A `long double` of C, or two of them.
+    LongFloat,
     Complex,
     FloatInt,
     TwoInt,
     /// Bytes without gaps.
     Opaque,
-    /// Bytes that may have gaps between them.
-    Gaps,
+    /// What C has as a structure of a value of so many bytes and an int, with gaps.
+    Spread(usize),
 }
 
 /// What is known of a predefined type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub(crate) class: Class,
-    coding: Coding,
+    pub(crate) coding: Coding,
     /// The size of the C type; 0 where the Fortran compiler decides, and the MPI is to be asked.
     pub(crate) bytes: usize,
 }
@@ -68,7 +70,15 @@ pub(crate) struct Named {
 impl Named {
     /// Whether elements follow one another without gaps, inside or between.
     pub(crate) fn is_contiguous(&self) -> bool {
-        self.coding != Coding::Gaps
+        self.spread().is_none()
+    }
+
+    /// The bytes of the value, where there are gaps around an int behind it.
+    pub(crate) fn spread(&self) -> Option<usize> {
+        match self.coding {
+            Coding::Spread(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// The number that it is, if it has so many bytes and there are kernels for it.
@@ -99,7 +109,7 @@ type Row = (&'static str, Handle, Handle, Class, Coding, usize);
 
 const TYPES: &[Row] = {
     use Class::{Byte, Floating, FortranInteger, Integer, Logical, MultiLanguage, Other, Pair};
-    use Coding::{Float, FloatInt, Gaps, Opaque, Signed, TwoInt, Unsigned};
+    use Coding::{Float, FloatInt, LongFloat, Opaque, Signed, Spread, TwoInt, Unsigned};
     &[
         ("byte", 0x4c00_010d, 0x247, Byte, Unsigned, 1),
         ("packed", 0x4c00_010f, 0x207, Other, Opaque, 1),
@@ -135,7 +145,7 @@ const TYPES: &[Row] = {
         ("count", 0x4c00_0845, 0x202, MultiLanguage, Signed, 8),
         ("float", 0x4c00_040a, 0x210, Floating, Float, 4),
         ("double", 0x4c00_080b, 0x214, Floating, Float, 8),
-        ("long_double", 0x4c00_100c, 0x220, Other, Opaque, 16),
+        ("long_double", 0x4c00_100c, 0x220, Floating, LongFloat, 16),
         ("c_bool", 0x4c00_013f, 0x238, Logical, Unsigned, 1),
         ("cxx_bool", 0x4c00_0133, 0x239, Logical, Unsigned, 1),
         (
@@ -158,8 +168,8 @@ const TYPES: &[Row] = {
             "c_long_double_complex",
             0x4c00_2042,
             0x224,
-            Other,
-            Opaque,
+            Class::Complex,
+            LongFloat,
             32,
         ),
         (
@@ -178,15 +188,29 @@ const TYPES: &[Row] = {
             Coding::Complex,
             16,
         ),
-        ("cxx_ldblcplex", 0x4c00_2036, 0x225, Other, Opaque, 32),
+        (
+            "cxx_ldblcplex",
+            0x4c00_2036,
+            0x225,
+            Class::Complex,
+            LongFloat,
+            32,
+        ),
         ("float_int", 0x8c00_0000, 0x228, Pair, FloatInt, 8),
         ("2int", 0x4c00_0816, 0x22b, Pair, TwoInt, 8),
-        ("double_int", 0x8c00_0001, 0x229, Other, Gaps, 0),
-        ("long_int", 0x8c00_0002, 0x22a, Other, Gaps, 0),
-        ("short_int", 0x8c00_0003, 0x22c, Other, Gaps, 0),
-        ("longdbl_int", 0x8c00_0004, 0x22d, Other, Gaps, 0),
+        ("double_int", 0x8c00_0001, 0x229, Pair, Spread(8), 0),
+        ("long_int", 0x8c00_0002, 0x22a, Pair, Spread(8), 0),
+        ("short_int", 0x8c00_0003, 0x22c, Pair, Spread(2), 0),
+        ("longdbl_int", 0x8c00_0004, 0x22d, Pair, Spread(16), 0),
         ("character", 0x4c00_011a, 0x21e, Other, Opaque, 0),
-        ("logical", 0x4c00_041d, 0x218, Other, Opaque, 0),
+        ("2integer", 0x4c00_0820, 0x232, Pair, TwoInt, 0),
+        ("2real", 0x4c00_0821, 0x230, Pair, Opaque, 0),
+        ("2dblprec", 0x4c00_1023, 0x231, Pair, Opaque, 0),
+        ("logical", 0x4c00_041d, 0x218, Logical, Opaque, 0),
+        ("logical1", 0x4c00_0147, 0x2c0, Logical, Opaque, 1),
+        ("logical2", 0x4c00_0248, 0x2c8, Logical, Opaque, 2),
+        ("logical4", 0x4c00_0449, 0x2d0, Logical, Opaque, 4),
+        ("logical8", 0x4c00_084a, 0x2d8, Logical, Opaque, 8),
         ("integer", 0x4c00_041b, 0x219, FortranInteger, Signed, 0),
         ("integer1", 0x4c00_012d, 0x2c1, FortranInteger, Signed, 1),
         ("integer2", 0x4c00_022f, 0x2c9, FortranInteger, Signed, 2),

@@ -1,5 +1,7 @@
 //! The collectives: a call's arguments as MPI has them, served by a communicator of ours.
 
+mod elements;
+mod local;
 mod moves;
 mod reduce;
 mod uneven;

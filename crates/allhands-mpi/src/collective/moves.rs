@@ -1,7 +1,8 @@
 //! Collectives that move blocks of one length, as bytes: ranks may describe their data differently.
 
 use super::{Given, Served};
-use crate::buffer::{Datatype, Landing, Part, packed, read, total};
+use crate::buffer::{Landing, Part, packed, read, total};
+use crate::datatype::Datatype;
 use crate::takeover::{Here, Unserved};
 use allhands::operation;
 use std::borrow::Cow;

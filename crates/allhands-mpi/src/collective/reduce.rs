@@ -1,14 +1,18 @@
-//! Collectives that combine: predefined operators on predefined types, which are the same on every rank.
+//! Collectives that combine: with an operator and a type that are the same on every rank.
 
+use super::elements::{Elements, Words};
+use super::local::Local;
 use super::{Given, Served};
-use crate::abi::{Number, Operator as Named};
-use crate::buffer::{Datatype, Numbers, Part};
+use crate::abi::{Handle, Number, Operator as Named};
+use crate::buffer::{Numbers, Part};
+use crate::datatype::Datatype;
 use crate::takeover::{Here, Reason, Unserved};
+use crate::verify::Likeness;
 use allhands::element::Element;
 use allhands::operator::Operator;
 use allhands::{
-    BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Pair,
-    Product, Sum, operation,
+    BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Operation,
+    Pair, Product, Sum, operation,
 };
 use num_complex::Complex;
 use std::ffi::c_int;
@@ -27,32 +31,60 @@ enum Form<'a> {
     Exscan,
 }
 
-/// A reduction whose types are known: aligned memory of whole elements, input and output apart.
-struct Job<'a> {
-    form: Form<'a>,
-    input: *const u8,
-    input_elements: usize,
-    output: *mut u8,
-    output_elements: usize,
+/// Who combines the elements.
+enum Way {
+    /// A kernel of ours.
+    Kernel(Number, Named),
+    /// The MPI, with this operator, which is commutative or not.
+    Local(Handle, bool),
 }
 
-/// The number that a reduction combines, its bytes, and the operator; a reason where there is no kernel.
-fn kernel(
-    here: &Here<'_>,
-    datatype: usize,
-    operator: usize,
-) -> Result<(Number, usize, Named), Unserved> {
-    let operator = here.abi.operator(here.abi.handle(operator));
-    let operator = operator.ok_or(Unserved::Pass(Reason::UserOperator))?;
-    let none = Unserved::Pass(Reason::NoKernel);
-    let Some(named) = here.abi.named(here.abi.handle(datatype)) else {
-        return Err(none);
-    };
-    let bytes = Datatype::of(here, datatype)?.bytes;
-    match named.number(bytes) {
-        Some(number) if operator.serves(named.class, number) => Ok((number, bytes, operator)),
-        _ => Err(none),
+impl Way {
+    /// Who combines elements of a type with an operator; what the standard forbids is for the native MPI to complain of.
+    fn of(here: &Here<'_>, datatype: &Datatype, operator: usize) -> Result<Way, Unserved> {
+        let handle = here.abi.handle(operator);
+        let Some(operator) = here.abi.operator(handle) else {
+            return Way::users(here, datatype, handle);
+        };
+        let named = here.abi.named(datatype.handle);
+        let named = named.filter(|named| operator.combines(named.class));
+        if let Some(number) = named.and_then(|named| named.number(datatype.bytes)) {
+            return Ok(Way::Kernel(number, operator));
+        }
+        let (library, abi) = (here.library, here.abi);
+        let is_accepted = || library.acceptance.of(library, abi, handle, datatype.handle);
+        if datatype.is_predefined() && datatype.bytes > 0 && is_accepted() {
+            return Ok(Way::Local(handle, true));
+        }
+        Err(Unserved::Pass(Reason::NoKernel))
     }
+
+    fn users(here: &Here<'_>, datatype: &Datatype, handle: Handle) -> Result<Way, Unserved> {
+        if !here.abi.is_users_operator(handle) {
+            return Err(Unserved::Pass(Reason::Arguments));
+        }
+        if datatype.bytes == 0 {
+            // What the user's function does with nothing is not ours to know.
+            return Err(Unserved::Pass(Reason::NoKernel));
+        }
+        let mut is_commutative = 0;
+        // SAFETY: asks about an operator that the caller of MPI handed in, with a number to write to.
+        let error =
+            unsafe { (here.library.native.op_commutative)(handle, &raw mut is_commutative) };
+        match error {
+            0 => Ok(Way::Local(handle, is_commutative != 0)),
+            _ => Err(Unserved::Pass(Reason::Arguments)),
+        }
+    }
+}
+
+/// A reduction: elements as they are among ranks, input and output apart, aligned for their type.
+pub(super) struct Job<'a> {
+    form: Form<'a>,
+    input: *const u8,
+    inputs: usize,
+    output: *mut u8,
+    outputs: usize,
 }
 
 /// `MPI_Allreduce`, in place on all ranks or on none.
@@ -130,13 +162,9 @@ pub(crate) fn exscan(here: &Here<'_>, send: *const u8, receive: Given, op: usize
     serve(here, Form::Exscan, send, receive, op)
 }
 
-/// Memory of whole words, which every number that we combine is aligned in.
-fn words(bytes: usize) -> Vec<u64> {
-    vec![0; bytes.div_ceil(size_of::<u64>())]
-}
-
 fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: usize) -> Served {
-    let (number, bytes, operator) = kernel(here, receive.datatype, op)?;
+    let datatype = Datatype::of(here, receive.datatype)?;
+    let way = Way::of(here, &datatype, op)?;
     let wrong = || Unserved::Pass(Reason::Arguments);
     let count = usize::try_from(receive.count).map_err(|_| wrong())?;
     let inputs = match form {
@@ -149,54 +177,93 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
         _ => count,
     };
     let in_place = here.abi.is_in_place(send);
-    let (from, to) = (
-        if in_place { receive.start } else { send },
-        receive.start.cast_mut(),
-    );
-    let is_missing = |start: *const u8, elements: usize| start.is_null() && elements > 0;
-    inputs.checked_mul(bytes).ok_or_else(wrong)?;
-    if is_missing(from, inputs) || is_missing(to, outputs) {
+    let from = if in_place { receive.start } else { send };
+    if in_place && matches!(form, Form::Reduce(root) if root != here.rank) {
         return Err(wrong());
     }
-    let datatype = Datatype::of(here, receive.datatype)?;
-    here.look(&[Part::new(to, outputs as i64, datatype)?], Some(number))?;
-    let is_aligned = |start: *const u8| (start as usize).is_multiple_of(bytes.min(8));
-    // The result must not go where the input stands, unless the form says that it may.
-    let keeps = from == to.cast_const();
-    let mut copy = Vec::new();
-    let input = if (keeps || !is_aligned(from)) && !matches!(form, Form::AllreduceInPlace) {
-        copy = words(inputs * bytes);
-        // SAFETY: the user's elements are there, and there is as much room.
-        unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr().cast(), inputs * bytes) };
-        copy.as_ptr().cast()
-    } else {
-        from
-    };
-    let mut stage = Vec::new();
-    let output = if is_aligned(to) {
-        to
-    } else {
-        stage = words(outputs * bytes);
-        let start = stage.as_mut_ptr().cast::<u8>();
-        // Also what the call leaves as it is: rank 0's result of an exclusive scan.
-        // SAFETY: the user has so many bytes there, and there is as much room.
-        unsafe { std::ptr::copy_nonoverlapping(to, start, outputs * bytes) };
-        start
-    };
-    let job = Job {
+    // That buffers are there, and their bytes are a number, is checked where parts are made.
+    let bytes = Part::new(from, inputs as i64, datatype.clone())?.bytes();
+    let output = Part::new(receive.start, outputs as i64, datatype.clone())?;
+    let elements = Elements::of(&datatype);
+    let sides = Sides {
         form,
-        input,
-        input_elements: inputs,
-        output,
-        output_elements: outputs,
+        from: from.cast_mut(),
+        inputs,
+        to: receive.start.cast_mut(),
+        outputs,
     };
-    job.combine(here, number, operator)?;
-    if !stage.is_empty() {
-        // SAFETY: the user has room for the result, which is in the stage.
-        unsafe { std::ptr::copy_nonoverlapping(stage.as_ptr().cast(), to, outputs * bytes) };
+    match way {
+        Way::Kernel(number, operator) => {
+            here.look(&[output], Likeness::of_number(number))?;
+            sides.run(here, &elements, |job| job.combine(here, number, operator))?;
+        }
+        Way::Local(operator, is_commutative) => {
+            let named = here.abi.operator(operator);
+            here.look(&[output], datatype.likeness(here, named.is_none()))?;
+            let local = Local::new(here, &elements, operator, is_commutative);
+            let name = named.map_or("the user's", Named::name);
+            sides.run(here, &elements, |job| local.run(job, name))?;
+        }
     }
-    drop(copy);
-    Ok(inputs * bytes)
+    Ok(bytes)
+}
+
+/// The two sides of a reduction, as the user has them.
+struct Sides<'a> {
+    form: Form<'a>,
+    from: *mut u8,
+    inputs: usize,
+    to: *mut u8,
+    outputs: usize,
+}
+
+impl Sides<'_> {
+    /// Runs a job where the user's elements are, or on copies.
+    #[inline]
+    fn run(
+        &self,
+        here: &Here<'_>,
+        elements: &Elements<'_>,
+        run: impl FnOnce(&Job<'_>) -> Result<(), Unserved>,
+    ) -> Result<(), Unserved> {
+        let stays = matches!(self.form, Form::AllreduceInPlace);
+        // The result must not go where the input stands, unless the form says that it may.
+        let is_free = self.from != self.to;
+        let mut copy = Words::of(0);
+        let input = match elements.direct(self.from) {
+            _ if stays => std::ptr::null_mut(),
+            Some(input) if is_free => input,
+            _ => {
+                copy = Words::of(self.inputs * elements.bytes);
+                elements.read(here, self.from, self.inputs, &mut copy)?;
+                copy.start()
+            }
+        };
+        let mut stage = None;
+        let output = match elements.direct(self.to) {
+            Some(output) => output,
+            None => {
+                let stage = stage.insert(Words::of(self.outputs * elements.bytes));
+                // The first rank's result of an exclusive scan is what was there.
+                if stays || matches!(self.form, Form::Exscan) {
+                    elements.read(here, self.to, self.outputs, stage)?;
+                }
+                stage.start()
+            }
+        };
+        run(&Job {
+            form: self.form,
+            input,
+            inputs: self.inputs,
+            output,
+            outputs: self.outputs,
+        })?;
+        if let Some(mut stage) = stage {
+            elements.write(here, &mut stage, self.to, self.outputs)?;
+        }
+        drop(copy);
+        Ok(())
+    }
 }
 
 /// Runs a job with the operator's own type, where it serves the elements.
@@ -236,30 +303,43 @@ impl Job<'_> {
     }
 
     fn run<T: Element, O: Operator<T>>(&self, here: &Here<'_>, op: O) -> Result<(), Unserved> {
-        let whole = |start: *const u8, elements: usize| -> *const T {
+        here.run(self.operation::<T, O>(&op, 1))
+    }
+
+    /// The operation on elements that are each so many of the kernel's.
+    #[inline]
+    pub(super) fn operation<'b, T: Element, O: Operator<T>>(
+        &'b self,
+        op: &'b O,
+        unit: usize,
+    ) -> Operation<'b> {
+        let whole = |start: *const u8, elements: usize| -> (*const T, usize) {
             if elements == 0 {
-                std::ptr::NonNull::dangling().as_ptr()
+                (std::ptr::NonNull::dangling().as_ptr(), 0)
             } else {
-                start.cast()
+                (start.cast(), elements * unit)
             }
         };
-        let output = whole(self.output, self.output_elements).cast_mut();
-        // SAFETY: so many elements that the user, who leaves them alone during the call, or `serve` has room for; aligned;
-        // apart from the input, but where there is none; every bit pattern is a value of the types in `combine`.
-        let output = unsafe { std::slice::from_raw_parts_mut(output, self.output_elements) };
+        let (output, outputs) = whole(self.output, self.outputs);
+        // SAFETY: so many elements that the user, who leaves them alone during the call, or `Sides::run` has room for;
+        // aligned; apart from the input, but where there is none; every bit pattern is a value of the types in `combine`.
+        let output = unsafe { std::slice::from_raw_parts_mut(output.cast_mut(), outputs) };
         if let Form::AllreduceInPlace = self.form {
-            return here.run(operation::allreduce_in_place(output, &op));
+            return operation::allreduce_in_place(output, op);
         }
-        let input = whole(self.input, self.input_elements);
+        let (input, inputs) = whole(self.input, self.inputs);
         // SAFETY: as above.
-        let input = unsafe { std::slice::from_raw_parts(input, self.input_elements) };
-        here.run(match self.form {
-            Form::Allreduce | Form::AllreduceInPlace => operation::allreduce(input, output, &op),
-            Form::Reduce(root) => operation::reduce(input, output, &op, root),
-            Form::Blocks => operation::reduce_scatter(input, output, &op),
-            Form::Uneven(counts) => operation::reduce_scatter_v(input, counts, output, &op),
-            Form::Scan => operation::scan(input, output, &op),
-            Form::Exscan => operation::exscan(input, output, &op),
-        })
+        let input = unsafe { std::slice::from_raw_parts(input, inputs) };
+        match self.form {
+            Form::Allreduce | Form::AllreduceInPlace => operation::allreduce(input, output, op),
+            Form::Reduce(root) => operation::reduce(input, output, op, root),
+            Form::Blocks => operation::reduce_scatter(input, output, op),
+            Form::Uneven(counts) => {
+                let counts: Vec<usize> = counts.iter().map(|count| count * unit).collect();
+                operation::reduce_scatter_v(input, &counts, output, op)
+            }
+            Form::Scan => operation::scan(input, output, op),
+            Form::Exscan => operation::exscan(input, output, op),
+        }
     }
 }

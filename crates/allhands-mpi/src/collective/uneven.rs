@@ -2,7 +2,8 @@
 
 use super::{Given, Served};
 use crate::abi::{Handle, Handles};
-use crate::buffer::{Datatype, Landing, Numbers, Part, packed, read};
+use crate::buffer::{Landing, Numbers, Part, packed, read};
+use crate::datatype::Datatype;
 use crate::takeover::{Here, Reason, Unserved};
 use allhands::operation;
 use std::borrow::Cow;

@@ -405,7 +405,7 @@ fn signature(
         algorithm: prepared.name().into(),
         root: call.root,
         bytes: bytes as u64,
-        element: (!barrier).then(operation.element.signature),
+        element: (!barrier).then(|| operation.element.signature()),
         operator: operation.reduction.map(|r| r.signature),
     }
 }

@@ -65,8 +65,8 @@ pub(crate) struct ElementKind {
     pub(crate) bytes: usize,
     /// The type, as this process knows it.
     pub(crate) id: TypeId,
-    /// What ranks compare; a function, as only a new plan asks for it.
-    pub(crate) signature: fn() -> TypeSignature,
+    /// What ranks compare, of elements of so many bytes; a function, as only a new plan asks for it.
+    signature: fn(usize) -> TypeSignature,
     /// What arrived bytes must pass to be values; `None` where every bit pattern is one.
     pub(crate) check: Option<ArrivalCheck>,
 }
@@ -77,9 +77,26 @@ impl ElementKind {
         ElementKind {
             bytes: size_of::<T>(),
             id: TypeId::of::<T>(),
-            signature: TypeSignature::of::<T>,
+            signature: |_| TypeSignature::of::<T>(),
             check: arrival_check::<T>(),
         }
+    }
+
+    /// Elements of so many bytes that have no type here.
+    fn opaque(bytes: usize) -> ElementKind {
+        /// What stands for their types.
+        struct Opaque;
+        ElementKind {
+            bytes,
+            id: TypeId::of::<Opaque>(),
+            signature: TypeSignature::opaque,
+            check: None,
+        }
+    }
+
+    /// What ranks compare.
+    pub(crate) fn signature(&self) -> TypeSignature {
+        (self.signature)(self.bytes)
     }
 }
 
@@ -102,6 +119,7 @@ pub(crate) struct CallShape {
     input: usize,
     output: usize,
     element: TypeId,
+    element_bytes: usize,
     operator: u32,
 }
 
@@ -183,6 +201,65 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// A reduction of bytes as one of elements that have no type here: `kernel` says how many bytes each has, and combines
+    /// them; lengths that were given in bytes are whole elements.
+    ///
+    /// It is for reductions on behalf of another library, whose types and operators are known while the program runs.
+    ///
+    /// ```
+    /// use allhands::{BitOr, kernel::Kernel, operation, operator::OperatorSignature, threads};
+    ///
+    /// /// The longer of two words of three letters that end with spaces; of words of one length the left one.
+    /// unsafe fn longer(_: *const (), left: *const u8, right: *const u8, out: *mut u8, words: usize) {
+    ///     for word in 0..words {
+    ///         // SAFETY: the caller has so many words.
+    ///         unsafe {
+    ///             let (left, right) = (left.add(3 * word).cast(), right.add(3 * word).cast());
+    ///             let letters = |word: *const [u8; 3]| word.read().iter().filter(|c| **c != b' ').count();
+    ///             let longer = if letters(left) >= letters(right) { left } else { right };
+    ///             out.add(3 * word).cast::<[u8; 3]>().write(longer.read());
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let words = threads::run(3, |comm| {
+    ///     let (mine, mut longest) = ([b"a  ", b"bc ", b"de "][comm.rank()], [0; 3]);
+    ///     // SAFETY: `longer` reads and writes so many elements of three bytes.
+    ///     let kernel = unsafe { Kernel::from_raw_parts(3, longer, std::ptr::null()) };
+    ///     let signature = OperatorSignature::user("longer", false);
+    ///     let reduction = operation::allreduce(mine, &mut longest, &BitOr);
+    ///     comm.run(reduction.combined_by(kernel, signature, false)).map(|()| longest)
+    /// })?;
+    /// assert_eq!(words[2].as_ref().unwrap(), b"bc ");
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    pub fn combined_by(
+        mut self,
+        kernel: Kernel<'a>,
+        signature: OperatorSignature,
+        commutative: bool,
+    ) -> Operation<'a> {
+        let bytes = kernel.element_bytes();
+        // What has another type than bytes has as many.
+        let elements = |length: usize| length * self.element.bytes / bytes.max(1);
+        self.input.elements = elements(self.input.elements);
+        self.output.elements = elements(self.output.elements);
+        if let Counts::Blocks(counts) = &mut self.counts {
+            counts
+                .iter_mut()
+                .for_each(|count| *count = elements(*count));
+        }
+        Operation {
+            element: ElementKind::opaque(bytes),
+            reduction: Some(Reduction {
+                kernel,
+                signature,
+                commutative,
+            }),
+            ..self
+        }
+    }
+
     /// What decides which plan serves this call, where blocks have no lengths of their own and no algorithm is named.
     #[inline(always)]
     pub(crate) fn shape(&self) -> CallShape {
@@ -198,6 +275,7 @@ impl<'a> Operation<'a> {
             input: self.input.elements,
             output: self.output.elements,
             element: self.element.id,
+            element_bytes: self.element.bytes,
             operator,
         }
     }

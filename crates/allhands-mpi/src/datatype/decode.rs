@@ -1,0 +1,325 @@
+//! Decoding: the type map of a derived type, from what the MPI says of how it was made.
+
+use super::map::{MOST_RUNS, TypeMap};
+use crate::abi::{Abi, Combiner, Handle, Handles};
+use crate::library::Library;
+use crate::verify::Likeness;
+use std::cell::Cell;
+use std::ffi::c_int;
+
+/// How deep types may be made of one another.
+const DEEPEST: u32 = 32;
+
+/// The most numbers that a type is made of: where it has more, it would have too many runs, mostly.
+const MOST_NUMBERS: i64 = 4 * MOST_RUNS as i64;
+
+/// What the MPI says of the size of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extents {
+    pub(super) bytes: usize,
+    pub(super) lower: isize,
+    pub(super) extent: isize,
+    /// From the element's address to its first byte.
+    pub(super) true_lower: isize,
+    /// From the first to past the last byte.
+    pub(super) true_extent: usize,
+}
+
+impl Extents {
+    /// Asks the MPI; `None` if it does not know the type.
+    pub(super) fn of(library: &Library, handle: Handle) -> Option<Extents> {
+        let native = &library.native;
+        let (mut bytes, mut lower, mut extent) = (0i64, 0i64, 0i64);
+        let (mut true_lower, mut true_extent) = (0i64, 0i64);
+        // SAFETY: asks about a type that a caller of MPI handed in, with numbers to write to.
+        let error = unsafe {
+            (native.type_size_x)(handle, &raw mut bytes)
+                | (native.type_get_extent_x)(handle, &raw mut lower, &raw mut extent)
+                | (native.type_get_true_extent_x)(handle, &raw mut true_lower, &raw mut true_extent)
+        };
+        (error == 0).then_some(Extents {
+            bytes: usize::try_from(bytes).ok()?,
+            lower: lower as isize,
+            extent: extent as isize,
+            true_lower: true_lower as isize,
+            true_extent: usize::try_from(true_extent).ok()?,
+        })
+    }
+}
+
+/// What is found out of a type.
+pub(super) struct Decoded {
+    /// `None`: it would not be short, or what the type was made of is not known here.
+    pub(super) map: Option<TypeMap>,
+    pub(super) likeness: Likeness,
+    /// Whether the type is the MPI's own.
+    pub(super) is_predefined: bool,
+}
+
+/// Finds out where the bytes of a type are.
+pub(super) fn decode(library: &Library, abi: &Abi, handle: Handle, extents: &Extents) -> Decoded {
+    let decoder = Decoder {
+        library,
+        abi,
+        likeness: Cell::new(None),
+    };
+    let envelope = Envelope::of(library, abi, handle);
+    let map = envelope
+        .as_ref()
+        .and_then(|envelope| decoder.map(handle, envelope, 0));
+    let map = map.filter(|map| {
+        // What does not fit what the MPI says has been misunderstood.
+        let low = extents.true_lower;
+        let high = low.wrapping_add_unsigned(extents.true_extent);
+        map.bytes() == extents.bytes && map.span().is_none_or(|span| span == (low, high))
+    });
+    let known = decoder.likeness.get().filter(|_| map.is_some());
+    let combiner = envelope.and_then(|envelope| envelope.combiner);
+    Decoded {
+        map,
+        likeness: known.unwrap_or(Likeness::Any),
+        is_predefined: combiner.is_some_and(Combiner::is_predefined),
+    }
+}
+
+/// How many things a type was made of, and how.
+struct Envelope {
+    integers: i64,
+    addresses: i64,
+    /// Counts of the large kind, which then stand for the other numbers.
+    large: i64,
+    types: i64,
+    combiner: Option<Combiner>,
+}
+
+impl Envelope {
+    fn of(library: &Library, abi: &Abi, handle: Handle) -> Option<Envelope> {
+        let (native, mut combiner) = (&library.native, 0);
+        if let Some(ask) = native.type_get_envelope_c {
+            let mut numbers = [0i64; 4];
+            let [integers, addresses, large, types] = &mut numbers;
+            // SAFETY: asks about a type that a caller of MPI handed in, with numbers to write to.
+            let error =
+                unsafe { ask(handle, integers, addresses, large, types, &raw mut combiner) };
+            let [integers, addresses, large, types] = numbers;
+            return (error == 0).then(|| Envelope {
+                integers,
+                addresses,
+                large,
+                types,
+                combiner: abi.combiner(combiner),
+            });
+        }
+        let mut numbers = [0 as c_int; 3];
+        let [integers, addresses, types] = &mut numbers;
+        // SAFETY: as above.
+        let error = unsafe {
+            (native.type_get_envelope)(handle, integers, addresses, types, &raw mut combiner)
+        };
+        let [integers, addresses, types] = numbers.map(i64::from);
+        (error == 0).then(|| Envelope {
+            integers,
+            addresses,
+            large: 0,
+            types,
+            combiner: abi.combiner(combiner),
+        })
+    }
+}
+
+/// The numbers and types that a type was made of.
+struct Contents {
+    /// Counts and displacements, in the order of the call's arguments.
+    numbers: Vec<i64>,
+    types: Vec<Handle>,
+}
+
+struct Decoder<'a> {
+    library: &'a Library,
+    abi: &'a Abi,
+    /// How alike results must be of all predefined types that were found so far.
+    likeness: Cell<Option<Likeness>>,
+}
+
+impl Decoder<'_> {
+    fn map(&self, handle: Handle, envelope: &Envelope, depth: u32) -> Option<TypeMap> {
+        let combiner = envelope.combiner?;
+        if combiner.is_predefined() {
+            return self.predefined(handle);
+        }
+        let sum = envelope.integers + envelope.addresses + envelope.large + envelope.types;
+        if depth > DEEPEST || sum > MOST_NUMBERS {
+            return None;
+        }
+        let contents = self.contents(handle, envelope)?;
+        let maps = contents.types.iter().map(|part| {
+            let of_part = Envelope::of(self.library, self.abi, *part)?;
+            let map = self.map(*part, &of_part, depth + 1);
+            let extents = Extents::of(self.library, *part);
+            if !of_part.combiner.is_some_and(Combiner::is_predefined) {
+                let mut part = *part;
+                // SAFETY: a type that was made for us when we asked, and that nobody else knows.
+                unsafe { (self.library.native.type_free)(&raw mut part) };
+            }
+            Some((map?, extents?))
+        });
+        // All of them, as each must be freed.
+        let parts: Vec<Option<(TypeMap, Extents)>> = maps.collect();
+        let parts: Vec<(TypeMap, Extents)> = parts.into_iter().collect::<Option<_>>()?;
+        combine(combiner, &contents.numbers, &parts, self.abi)
+    }
+
+    fn predefined(&self, handle: Handle) -> Option<TypeMap> {
+        let extents = Extents::of(self.library, handle)?;
+        let named = self.abi.named(handle);
+        let likeness = named.map_or(Likeness::Any, |named| {
+            Likeness::of_named(named, extents.bytes, true)
+        });
+        let before = self.likeness.get();
+        self.likeness
+            .set(Some(before.map_or(likeness, |before| before.and(likeness))));
+        if let Some(value) = named.and_then(|named| named.spread()) {
+            // As C has a structure of the value and an int.
+            let mut map = TypeMap::block(value);
+            let index = value.next_multiple_of(size_of::<c_int>()) as isize;
+            map.place(&TypeMap::block(size_of::<c_int>()), index, 1, 0)?;
+            return Some(map);
+        }
+        let is_dense = extents.true_lower == 0 && extents.true_extent == extents.bytes;
+        is_dense.then(|| TypeMap::block(extents.bytes))
+    }
+
+    fn contents(&self, handle: Handle, envelope: &Envelope) -> Option<Contents> {
+        let native = &self.library.native;
+        let room = |number: i64| usize::try_from(number).ok();
+        let mut integers = vec![0 as c_int; room(envelope.integers)?];
+        let mut addresses = vec![0isize; room(envelope.addresses)?];
+        let mut large = vec![0i64; room(envelope.large)?];
+        // Room for handles of either width.
+        let mut types = vec![0usize; room(envelope.types)?];
+        let handles = types.as_mut_ptr().cast::<u8>();
+        let (at_integers, at_addresses) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
+        // SAFETY: room for so many numbers and handles as the MPI has said.
+        let error = unsafe {
+            match native.type_get_contents_c {
+                Some(ask) => ask(
+                    handle,
+                    envelope.integers,
+                    envelope.addresses,
+                    envelope.large,
+                    envelope.types,
+                    at_integers,
+                    at_addresses,
+                    large.as_mut_ptr(),
+                    handles,
+                ),
+                None => (native.type_get_contents)(
+                    handle,
+                    envelope.integers as c_int,
+                    envelope.addresses as c_int,
+                    envelope.types as c_int,
+                    at_integers,
+                    at_addresses,
+                    handles,
+                ),
+            }
+        };
+        if error != 0 {
+            return None;
+        }
+        // SAFETY: the MPI has filled in so many.
+        let of = |index| unsafe { self.abi.handle_at(Handles::C(handles), index) };
+        let types = (0..types.len()).map(of).collect();
+        // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone.
+        let mut numbers: Vec<i64> = integers.into_iter().map(i64::from).collect();
+        if envelope.large > 0 && envelope.combiner == Some(Combiner::Subarray) {
+            // The number of dimensions and the order are integers in either kind of call.
+            let order = numbers.pop()?;
+            numbers.append(&mut large);
+            numbers.push(order);
+        }
+        numbers.append(&mut large);
+        numbers.extend(addresses.into_iter().map(|address| address as i64));
+        Some(Contents { numbers, types })
+    }
+}
+
+/// The map of a type that was made in some way, of these numbers and types.
+fn combine(
+    combiner: Combiner,
+    numbers: &[i64],
+    parts: &[(TypeMap, Extents)],
+    abi: &Abi,
+) -> Option<TypeMap> {
+    let number = |index: usize| numbers.get(index).copied();
+    let count = |index: usize| usize::try_from(number(index)?).ok();
+    let mut map = TypeMap::default();
+    let (first, extents) = parts.first()?;
+    let extent = extents.extent;
+    match combiner {
+        Combiner::Named | Combiner::Fortran => return None,
+        Combiner::Dup | Combiner::Resized => return Some(first.clone()),
+        Combiner::Contiguous => map.place(first, 0, count(0)?, extent)?,
+        Combiner::Vector | Combiner::Hvector => {
+            let unit = if combiner == Combiner::Vector {
+                extent
+            } else {
+                1
+            };
+            let mut block = TypeMap::default();
+            block.place(first, 0, count(1)?, extent)?;
+            let stride = (number(2)? as isize).checked_mul(unit)?;
+            map.place(&block, 0, count(0)?, stride)?;
+        }
+        Combiner::IndexedBlock | Combiner::HindexedBlock => {
+            let is_bytes = combiner == Combiner::HindexedBlock;
+            let (blocks, unit) = (count(0)?, if is_bytes { 1 } else { extent });
+            let mut block = TypeMap::default();
+            block.place(first, 0, count(1)?, extent)?;
+            for at in 0..blocks {
+                let offset = (number(2 + at)? as isize).checked_mul(unit)?;
+                map.place(&block, offset, 1, 0)?;
+            }
+        }
+        Combiner::Indexed | Combiner::Hindexed | Combiner::Struct => {
+            let (blocks, is_elements) = (count(0)?, combiner == Combiner::Indexed);
+            let unit = if is_elements { extent } else { 1 };
+            for at in 0..blocks {
+                let which = if combiner == Combiner::Struct { at } else { 0 };
+                let (part, extents) = parts.get(which)?;
+                let offset = (number(1 + blocks + at)? as isize).checked_mul(unit)?;
+                map.place(part, offset, count(1 + at)?, extents.extent)?;
+            }
+        }
+        Combiner::Subarray => map = subarray(numbers, first, extent, abi)?,
+    }
+    Some(map)
+}
+
+/// A part of an array: its dimensions' number, their sizes, what the part has of each, where it begins, and their order.
+fn subarray(numbers: &[i64], element: &TypeMap, extent: isize, abi: &Abi) -> Option<TypeMap> {
+    let dimensions = usize::try_from(*numbers.first()?).ok()?;
+    let order = c_int::try_from(*numbers.get(1 + 3 * dimensions)?).ok()?;
+    let of = |list: usize, dimension: usize| {
+        usize::try_from(*numbers.get(1 + list * dimensions + dimension)?).ok()
+    };
+    let mut map = element.clone();
+    let (mut stride, mut offset) = (extent, 0isize);
+    // From the dimension whose neighbours are next to one another.
+    for step in 0..dimensions {
+        let dimension = if order == abi.order_c {
+            dimensions - 1 - step
+        } else {
+            step
+        };
+        let (size, part, begin) = (of(0, dimension)?, of(1, dimension)?, of(2, dimension)?);
+        let mut line = TypeMap::default();
+        line.place(&map, 0, part, stride)?;
+        map = line;
+        offset = offset.checked_add(stride.checked_mul(begin as isize)?)?;
+        stride = stride.checked_mul(size as isize)?;
+    }
+    let mut moved = TypeMap::default();
+    moved.place(&map, offset, 1, 0)?;
+    Some(moved)
+}

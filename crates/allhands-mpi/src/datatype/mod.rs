@@ -1,0 +1,261 @@
+//! Datatypes: what a handle stands for, kept from its first use until it is freed.
+
+mod decode;
+mod map;
+
+use crate::abi::{Abi, Handle, Named};
+use crate::library::Library;
+use crate::takeover::{Here, Reason, Unserved};
+use crate::verify::Likeness;
+use decode::{Decoded, Extents, decode};
+pub(crate) use map::TypeMap;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// What data is described by: a type's handle, the bytes of one element, and where they are.
+#[derive(Clone)]
+pub(crate) struct Datatype {
+    pub(crate) handle: Handle,
+    pub(crate) bytes: usize,
+    /// The distance from one element to the next.
+    pub(crate) extent: isize,
+    /// What is known of where the bytes are; `None`: they begin at the element's address, and elements follow one another
+    /// without gaps.
+    layout: Option<Arc<Layout>>,
+}
+
+/// Where the bytes of an element are.
+pub(crate) struct Layout {
+    extents: Extents,
+    /// `None`: the MPI packs and unpacks.
+    map: Option<TypeMap>,
+    /// How alike results of this type must be, if an operator of the user has combined them.
+    likeness: Likeness,
+    /// Whether the type is the MPI's own.
+    is_predefined: bool,
+}
+
+impl Datatype {
+    /// What a handle stands for.
+    #[inline]
+    pub(crate) fn of(here: &Here<'_>, register: usize) -> Result<Datatype, Unserved> {
+        let handle = here.abi.handle(register);
+        match here.abi.named(handle) {
+            Some(named) if named.is_contiguous() && named.bytes > 0 => Ok(Datatype {
+                handle,
+                bytes: named.bytes,
+                extent: named.bytes as isize,
+                layout: None,
+            }),
+            named => Datatype::asked(here, handle, named),
+        }
+    }
+
+    fn asked(here: &Here<'_>, handle: Handle, named: Option<&Named>) -> Result<Datatype, Unserved> {
+        let wrong = Unserved::Pass(Reason::Arguments);
+        if handle == here.abi.datatype_null {
+            return Err(wrong);
+        }
+        let layout = here.library.datatypes.of(here.library, here.abi, handle);
+        let layout = layout.ok_or(wrong)?;
+        let (bytes, extent) = (layout.extents.bytes, layout.extents.extent);
+        let is_dense = named.is_some_and(Named::is_contiguous) && extent == bytes as isize;
+        Ok(Datatype {
+            handle,
+            bytes,
+            extent,
+            layout: (!is_dense).then_some(layout),
+        })
+    }
+
+    /// Where the bytes of so many elements are, from the address of the first on, if they are in one piece.
+    #[inline]
+    pub(crate) fn in_one_piece(&self, count: usize) -> Option<isize> {
+        let Some(layout) = &self.layout else {
+            return Some(0);
+        };
+        let offset = layout.map.as_ref()?.single()?;
+        (count <= 1 || self.extent == self.bytes as isize).then_some(offset)
+    }
+
+    /// Whether elements may hold addresses of their own, so that a buffer may begin at no address at all.
+    pub(crate) fn may_be_absolute(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// Where the bytes are, if that is known.
+    pub(crate) fn map(&self) -> Option<&TypeMap> {
+        self.layout.as_ref()?.map.as_ref()
+    }
+
+    /// Whether the type is the MPI's own.
+    pub(crate) fn is_predefined(&self) -> bool {
+        self.layout
+            .as_ref()
+            .is_none_or(|layout| layout.is_predefined)
+    }
+
+    /// How alike results of this type must be; a user's operator may round what is inside of an element.
+    pub(crate) fn likeness(&self, here: &Here<'_>, is_users: bool) -> Likeness {
+        match (here.abi.named(self.handle), &self.layout) {
+            (Some(named), _) => Likeness::of_named(named, self.bytes, is_users),
+            (None, Some(layout)) => layout.likeness,
+            (None, None) => Likeness::Exact,
+        }
+    }
+
+    /// From an element's address to its first byte, and from there to past its last.
+    pub(crate) fn span(&self) -> (isize, usize) {
+        match &self.layout {
+            None => (0, self.bytes),
+            Some(layout) => (layout.extents.true_lower, layout.extents.true_extent),
+        }
+    }
+
+    /// Whether the bytes of every element are in its own extent, at its own address.
+    pub(crate) fn is_in_extent(&self) -> bool {
+        let Some(layout) = &self.layout else {
+            return true;
+        };
+        let Extents {
+            lower,
+            extent,
+            true_lower,
+            true_extent,
+            ..
+        } = layout.extents;
+        lower == 0 && true_lower >= 0 && true_lower + true_extent as isize <= extent
+    }
+}
+
+/// The layouts of derived types, and of predefined ones that have gaps, by their handles.
+#[derive(Default)]
+pub(crate) struct Datatypes {
+    known: RwLock<HashMap<Handle, Arc<Layout>>>,
+    /// The key under which a type tells when it is freed.
+    key: Mutex<Option<c_int>>,
+    /// Grows whenever a type is forgotten.
+    epoch: AtomicU64,
+}
+
+thread_local! {
+    /// The type that this thread has looked up last, the epoch then, and its layout.
+    static LAST: RefCell<Option<(Handle, u64, Arc<Layout>)>> = const { RefCell::new(None) };
+}
+
+impl Datatypes {
+    /// The layout of a type; `None` if the MPI does not know the type.
+    fn of(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let last = LAST.with_borrow(|last| match last {
+            Some((known, then, layout)) if *known == handle && *then == epoch => {
+                Some(Arc::clone(layout))
+            }
+            _ => None,
+        });
+        if last.is_some() {
+            return last;
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let layout = known.get(&handle).map(Arc::clone);
+        drop(known);
+        let layout = match layout {
+            Some(layout) => layout,
+            None => self.meet(library, abi, handle)?,
+        };
+        LAST.set(Some((handle, epoch, Arc::clone(&layout))));
+        Some(layout)
+    }
+
+    #[cold]
+    fn meet(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+        let extents = Extents::of(library, handle)?;
+        let Decoded {
+            map,
+            likeness,
+            is_predefined,
+        } = decode(library, abi, handle, &extents);
+        let layout = Arc::new(Layout {
+            extents,
+            map,
+            likeness,
+            is_predefined,
+        });
+        // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
+        if is_predefined || self.mark(library, handle).is_some() {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.insert(handle, Arc::clone(&layout));
+        } else {
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+        Some(layout)
+    }
+
+    /// Hangs our key on a type, so that we hear when it is freed.
+    fn mark(&self, library: &Library, handle: Handle) -> Option<()> {
+        let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = match *key {
+            Some(key) => key,
+            None => {
+                let mut made = 0;
+                let create = library.native.type_create_keyval;
+                // SAFETY: two functions that live as long as the process, and a number to write to.
+                let error = unsafe { create(copy, delete, &raw mut made, std::ptr::null_mut()) };
+                if error != 0 {
+                    return None;
+                }
+                *key.insert(made)
+            }
+        };
+        // SAFETY: a type, our key, and a value that nobody looks at.
+        let error = unsafe { (library.native.type_set_attr)(handle, key, std::ptr::null_mut()) };
+        (error == 0).then_some(())
+    }
+
+    fn forget(&self, handle: Handle) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(&handle);
+        drop(known);
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets all types, and the key.
+    pub(crate) fn forget_all(&self, library: &Library) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.clear();
+        drop(known);
+        self.epoch.fetch_add(1, Ordering::Release);
+        let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut key) = key.take() {
+            // SAFETY: our own key. That it cannot be freed harms nobody.
+            unsafe { (library.native.type_free_keyval)(&raw mut key) };
+        }
+    }
+}
+
+/// What becomes of our key when a type is duplicated: the new one does not have it.
+unsafe extern "C" fn copy(
+    _: Handle,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the MPI hands in a number to write to.
+    unsafe { flag.write(0) };
+    0
+}
+
+/// What becomes of what we know when a type is freed.
+unsafe extern "C" fn delete(handle: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    if let Some(library) = Library::get()
+        && let Some(abi) = &library.abi
+    {
+        library.datatypes.forget(abi.handle(handle));
+    }
+    0
+}
