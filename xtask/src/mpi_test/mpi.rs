@@ -258,7 +258,8 @@ impl Mpi {
         let version = String::from_utf8_lossy(&output.stdout).into_owned();
         let major = format!("{}.", version.trim().split('.').next()?);
         let mut entries = std::fs::read_dir(folder).ok()?.flatten();
-        let found = entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&major))?;
+        let found =
+            entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&major))?;
         Some(format!("-I{}", found.path().display()))
     }
 

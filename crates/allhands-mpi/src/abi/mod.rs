@@ -109,83 +109,95 @@ pub(crate) struct Abi {
 impl Abi {
     /// The ABI of a loaded MPI; `None` if it is none that we know.
     pub(crate) fn of(object: &Object, native: &Native) -> Option<Abi> {
-        let family = Family::of(object, native)?;
+        match Family::of(object, native)? {
+            Family::Mpich => Some(Abi::mpich(object)),
+            Family::OpenMpi => Abi::open_mpi(object),
+            Family::Standard => Some(Abi::standard(object)),
+        }
+    }
+
+    /// MPICH's.
+    fn mpich(object: &Object) -> Abi {
+        let family = Family::Mpich;
+        Abi {
+            family,
+            mask: 0xffff_ffff,
+            comm_world: 0x4400_0000,
+            comm_self: 0x4400_0001,
+            comm_null: 0x0400_0000,
+            datatype_null: 0x0c00_0000,
+            info_null: 0x1c00_0000,
+            errors_return: 0x5400_0001,
+            byte: 0x4c00_010d,
+            in_place: usize::MAX,
+            comm_type_shared: 1,
+            proc_null: -1,
+            order_c: 56,
+            err_truncate: 14,
+            err_other: 15,
+            fortran: None,
+            types: types::table(family, object),
+            operators: operators::table(family, object),
+            other_operators: Vec::new(),
+        }
+    }
+
+    /// Open MPI's; `None` if an object is missing.
+    fn open_mpi(object: &Object) -> Option<Abi> {
+        let family = Family::OpenMpi;
         let number = |name: &CStr| object.shared_symbol(name).map(|address| address as usize);
-        let (types, operators) = (
-            types::table(family, object),
-            operators::table(family, object),
-        );
         let others = [
             c"ompi_mpi_op_null",
             c"ompi_mpi_op_replace",
             c"ompi_mpi_op_no_op",
         ];
-        let other_operators = others.into_iter().filter_map(number).collect();
-        Some(match family {
-            Family::Mpich => Abi {
-                family,
-                mask: 0xffff_ffff,
-                comm_world: 0x4400_0000,
-                comm_self: 0x4400_0001,
-                comm_null: 0x0400_0000,
-                datatype_null: 0x0c00_0000,
-                info_null: 0x1c00_0000,
-                errors_return: 0x5400_0001,
-                byte: 0x4c00_010d,
-                in_place: usize::MAX,
-                comm_type_shared: 1,
-                proc_null: -1,
-                order_c: 56,
-                err_truncate: 14,
-                err_other: 15,
-                fortran: None,
-                types,
-                operators,
-                other_operators,
-            },
-            Family::OpenMpi => Abi {
-                family,
-                mask: usize::MAX,
-                comm_world: number(c"ompi_mpi_comm_world")?,
-                comm_self: number(c"ompi_mpi_comm_self")?,
-                comm_null: number(c"ompi_mpi_comm_null")?,
-                datatype_null: number(c"ompi_mpi_datatype_null")?,
-                info_null: number(c"ompi_mpi_info_null")?,
-                errors_return: number(c"ompi_mpi_errors_return")?,
-                byte: number(c"ompi_mpi_byte")?,
-                in_place: 1,
-                comm_type_shared: 0,
-                proc_null: -2,
-                order_c: 0,
-                err_truncate: 15,
-                err_other: 16,
-                fortran: Fortran::of(object, 1),
-                types,
-                operators,
-                other_operators,
-            },
-            Family::Standard => Abi {
-                family,
-                mask: usize::MAX,
-                comm_world: 0x101,
-                comm_self: 0x102,
-                comm_null: 0x100,
-                datatype_null: 0x200,
-                info_null: 0x130,
-                errors_return: 0x143,
-                byte: 0x247,
-                in_place: 1,
-                comm_type_shared: 221,
-                proc_null: -3,
-                order_c: 12,
-                err_truncate: 15,
-                err_other: 16,
-                fortran: None,
-                types,
-                operators,
-                other_operators,
-            },
+        Some(Abi {
+            family,
+            mask: usize::MAX,
+            comm_world: number(c"ompi_mpi_comm_world")?,
+            comm_self: number(c"ompi_mpi_comm_self")?,
+            comm_null: number(c"ompi_mpi_comm_null")?,
+            datatype_null: number(c"ompi_mpi_datatype_null")?,
+            info_null: number(c"ompi_mpi_info_null")?,
+            errors_return: number(c"ompi_mpi_errors_return")?,
+            byte: number(c"ompi_mpi_byte")?,
+            in_place: 1,
+            comm_type_shared: 0,
+            proc_null: -2,
+            order_c: 0,
+            err_truncate: 15,
+            err_other: 16,
+            fortran: Fortran::of(object, 1),
+            types: types::table(family, object),
+            operators: operators::table(family, object),
+            other_operators: others.into_iter().filter_map(number).collect(),
         })
+    }
+
+    /// That of MPI 5.
+    fn standard(object: &Object) -> Abi {
+        let family = Family::Standard;
+        Abi {
+            family,
+            mask: usize::MAX,
+            comm_world: 0x101,
+            comm_self: 0x102,
+            comm_null: 0x100,
+            datatype_null: 0x200,
+            info_null: 0x130,
+            errors_return: 0x143,
+            byte: 0x247,
+            in_place: 1,
+            comm_type_shared: 221,
+            proc_null: -3,
+            order_c: 12,
+            err_truncate: 15,
+            err_other: 16,
+            fortran: None,
+            types: types::table(family, object),
+            operators: operators::table(family, object),
+            other_operators: Vec::new(),
+        }
     }
 
     /// A handle without what a register holds besides.
