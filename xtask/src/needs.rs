@@ -32,23 +32,24 @@ pub fn ensure(needs: &'static [Need]) -> Vec<&'static Need> {
         .iter()
         .flat_map(|need| need.debian_packages.iter().copied())
         .collect();
+    println!("missing: {}", names.join(", "));
+    install(&packages);
+    missing_of(needs)
+}
+
+/// Installs packages where that is possible, and says what it does.
+pub fn install(packages: &[&str]) {
     if is_debian() && is_root() {
-        println!(
-            "missing: {}; installing {}",
-            names.join(", "),
-            packages.join(" ")
-        );
-        if let Err(error) = apt_get_install(&packages) {
+        println!("installing {}", packages.join(" "));
+        if let Err(error) = apt_get_install(packages) {
             println!("apt-get: {error}");
         }
     } else {
         println!(
-            "missing: {}; as root on Debian this command would run `apt-get install {}`",
-            names.join(", "),
+            "as root on Debian this command would run `apt-get install {}`",
             packages.join(" ")
         );
     }
-    missing_of(needs)
 }
 
 fn missing_of(needs: &'static [Need]) -> Vec<&'static Need> {

@@ -32,6 +32,8 @@ enum Command {
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
     Run(command::run::Arguments),
+    #[cfg(target_os = "linux")]
+    Mpi(command::mpi::Arguments),
     Completions(command::completions::Arguments),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => command::run::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Mpi(arguments) => command::mpi::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Guard(arguments) => command::run::guard::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),

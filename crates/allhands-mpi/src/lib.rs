@@ -47,4 +47,6 @@ mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod trace;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod verify;

@@ -1,7 +1,8 @@
 //! The report: how many calls were taken over and how many passed through, and why.
 
-use crate::settings::REPORT;
+use crate::settings::{REPORT, TRACE};
 use crate::takeover::{Call, Reason};
+use crate::trace::Trace;
 use allhands::policy::NetworkTimes;
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -21,13 +22,10 @@ struct Count {
 
 impl Count {
     #[inline]
-    fn add(&self, since: Option<Instant>) {
-        // Otherwise nobody wants to know.
-        if let Some(since) = since {
-            let time = since.elapsed().as_nanos() as u64;
-            self.calls.fetch_add(1, Ordering::Relaxed);
-            self.nanoseconds.fetch_add(time, Ordering::Relaxed);
-        }
+    fn add(&self, since: Instant) {
+        let time = since.elapsed().as_nanos() as u64;
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(time, Ordering::Relaxed);
     }
 }
 
@@ -53,10 +51,42 @@ pub(crate) struct Report {
     /// Those whose ranks share memory, and those whose ranks are on several nodes.
     taken: [[[Count; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
-    file: OnceLock<Option<String>>,
+    wanted: OnceLock<Option<Wanted>>,
     is_written: AtomicBool,
     /// What messages between nodes take, if that was measured.
     network: OnceLock<String>,
+}
+
+/// What this process's environment asks for.
+struct Wanted {
+    /// The file that the report goes to.
+    report: Option<String>,
+    /// The file that the trace goes to, and the trace.
+    trace: Option<(String, Trace)>,
+}
+
+impl Wanted {
+    /// `None`: nothing is wanted.
+    fn read() -> Option<Wanted> {
+        let file = |name| std::env::var(name).ok().filter(|file| !file.is_empty());
+        let wanted = Wanted {
+            report: file(REPORT),
+            trace: file(TRACE).map(|file| (file, Trace::new())),
+        };
+        (wanted.report.is_some() || wanted.trace.is_some()).then_some(wanted)
+    }
+}
+
+/// The name of the file of a rank, if it writes one: each does where the name has a `%r`, otherwise rank 0.
+fn file_of(name: &str, rank: usize) -> Option<String> {
+    (rank == 0 || name.contains("%r")).then(|| name.replace("%r", &rank.to_string()))
+}
+
+/// Writes a file, or says why that cannot be.
+fn save(what: &str, file: &str, text: &str) {
+    if let Err(error) = std::fs::write(file, text) {
+        eprintln!("allhands: the {what} cannot be written to {file}: {error}");
+    }
 }
 
 /// The class of so many bytes.
@@ -76,26 +106,30 @@ impl Report {
     /// When a call begins, if anybody wants to know.
     #[inline]
     pub(crate) fn begin(&self) -> Option<Instant> {
-        self.file().is_some().then(Instant::now)
+        self.wanted().is_some().then(Instant::now)
     }
 
-    /// The file that the report goes to.
     #[inline]
-    fn file(&self) -> Option<&String> {
-        let read = || std::env::var(REPORT).ok().filter(|file| !file.is_empty());
-        self.file.get_or_init(read).as_ref()
+    fn wanted(&self) -> Option<&Wanted> {
+        self.wanted.get_or_init(Wanted::read).as_ref()
     }
 
     /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
     #[inline]
     pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
-        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
+        if let Some(since) = since {
+            self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
+            self.keep(call, None, bytes, since);
+        }
     }
 
     /// Counts a call that passed through.
     #[inline]
     pub(crate) fn passed(&self, call: Call, reason: Reason, since: Option<Instant>) {
-        self.passed[call as usize][reason as usize].add(since);
+        if let Some(since) = since {
+            self.passed[call as usize][reason as usize].add(since);
+            self.keep(call, Some(reason), 0, since);
+        }
     }
 
     /// Says what messages between nodes take, for the summary.
@@ -116,22 +150,29 @@ impl Report {
         ));
     }
 
-    /// Writes the report, if one is wanted and not yet there: of each rank if its file's name has a `%r`, otherwise of rank 0.
+    fn keep(&self, call: Call, passed: Option<Reason>, bytes: usize, since: Instant) {
+        if let Some((_, trace)) = self.wanted().and_then(|wanted| wanted.trace.as_ref()) {
+            trace.keep(call, passed, bytes, since);
+        }
+    }
+
+    /// Writes the report and the trace, if they are wanted and not yet there.
     pub(crate) fn write(&self, rank: usize) {
-        let Some(file) = self.file() else { return };
+        let Some(wanted) = self.wanted() else { return };
         if self.is_written.swap(true, Ordering::Relaxed) {
             return;
         }
-        if rank != 0 && !file.contains("%r") {
-            return;
+        if let Some(name) = &wanted.report {
+            match file_of(name, rank) {
+                Some(file) if file == "-" => eprint!("{}", self.summary()),
+                Some(file) => save("report", &file, &self.json()),
+                None => {}
+            }
         }
-        if file == "-" {
-            eprint!("{}", self.summary());
-            return;
-        }
-        let path = file.replace("%r", &rank.to_string());
-        if let Err(error) = std::fs::write(&path, self.json()) {
-            eprintln!("allhands: the report cannot be written to {path}: {error}");
+        if let Some((name, trace)) = &wanted.trace
+            && let Some(file) = file_of(name, rank)
+        {
+            save("trace", &file, &trace.json(rank));
         }
     }
 
@@ -220,6 +261,13 @@ mod tests {
             assert_eq!(most(class(bytes)), is_at_most);
         }
         assert_eq!(class(usize::MAX / 4), SIZES - 1);
+    }
+
+    #[test]
+    fn only_rank_0_writes_a_file_that_is_not_each_ranks_own() {
+        assert_eq!(file_of("a.%r.json", 7).as_deref(), Some("a.7.json"));
+        assert_eq!(file_of("a.json", 0).as_deref(), Some("a.json"));
+        assert_eq!(file_of("a.json", 7), None);
     }
 
     #[test]

@@ -12,6 +12,8 @@ const POLICY: &str = "ALLHANDS_POLICY";
 const NODES: &str = "ALLHANDS_NODES";
 /// The variable with the file that the report goes to; each process reads it by itself.
 pub(crate) const REPORT: &str = "ALLHANDS_REPORT";
+/// The variable with the file that the trace goes to; each process reads it by itself.
+pub(crate) const TRACE: &str = "ALLHANDS_TRACE";
 
 /// What all ranks were told alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

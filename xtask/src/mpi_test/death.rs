@@ -25,7 +25,11 @@ pub(super) fn passes(place: &Place<'_>, mpi: &Mpi) -> Result<bool, Error> {
         patience: PATIENCE,
     };
     let before = segments();
-    let outcome = job.run(&place.library, mpi.libraries().as_deref(), &place.folder);
+    let outcome = job.run(
+        Some(&place.library),
+        mpi.libraries().as_deref(),
+        &place.folder,
+    );
     let mut findings = Vec::new();
     match outcome.findings().first() {
         None => findings.push("the launcher says that all went well".into()),

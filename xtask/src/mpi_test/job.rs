@@ -1,4 +1,4 @@
-//! The job: one run of a program by an MPI's launcher, with the library preloaded and a limit to its time.
+//! The job: one run of a program by an MPI's launcher, with the library preloaded or without, and a limit to its time.
 
 use super::Report;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ impl Job<'_> {
     /// The launcher has the library preloaded too, as it would have from a user's command line.
     pub(super) fn run(
         mut self,
-        library: &Path,
+        library: Option<&Path>,
         libraries: Option<&Path>,
         folder: &Path,
     ) -> Outcome {
@@ -55,7 +55,7 @@ impl Job<'_> {
         let failure = match File::create(&log).and_then(|out| Ok((out.try_clone()?, out))) {
             Ok((out, errors)) => {
                 self.launcher
-                    .env("LD_PRELOAD", library)
+                    .envs(library.map(|library| ("LD_PRELOAD", library)))
                     .envs(libraries.map(|folder| ("LD_LIBRARY_PATH", folder)))
                     .env("ALLHANDS_REPORT", &report)
                     .stdin(Stdio::null())

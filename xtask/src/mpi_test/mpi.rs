@@ -11,7 +11,9 @@ pub(super) struct Kind {
     /// The name that a user types.
     pub(super) name: &'static str,
     origin: Origin,
-    /// The compilers of C and Fortran; Intel's Fortran compiler has no modules for ours.
+    /// The peer whose compilers are used, if that is another one.
+    builder: Option<&'static str>,
+    /// The compilers of C and Fortran.
     c: &'static str,
     fortran: Option<&'static str>,
     /// Which ways to see MPI its Fortran has.
@@ -59,10 +61,11 @@ impl Flavour {
 const ALL: &[Flavour] = &[Flavour::Header, Flavour::Module, Flavour::F08];
 
 /// Every MPI that is tested.
-pub(super) const KINDS: [Kind; 6] = [
+pub(super) static KINDS: [Kind; 7] = [
     Kind {
         name: "mpich",
         origin: Origin::Peer("mpich"),
+        builder: None,
         c: "mpicc",
         fortran: None,
         flavours: &[],
@@ -71,6 +74,7 @@ pub(super) const KINDS: [Kind; 6] = [
     Kind {
         name: "openmpi",
         origin: Origin::Peer("openmpi"),
+        builder: None,
         c: "mpicc",
         fortran: None,
         flavours: &[],
@@ -79,15 +83,27 @@ pub(super) const KINDS: [Kind; 6] = [
     Kind {
         name: "intel",
         origin: Origin::Peer("intel"),
+        builder: None,
         c: "mpicc",
         fortran: Some("mpif90"),
-        flavours: &[Flavour::Header],
+        // Its module mpi_f08 is for other compilers.
+        flavours: &[Flavour::Header, Flavour::Module],
         has_python: true,
     },
     Kind {
         // The standard ABI's library comes with MPICH.
         name: "standard",
         origin: Origin::Peer("mpich"),
+        builder: None,
+        c: "mpicc_abi",
+        fortran: None,
+        flavours: &[],
+        has_python: false,
+    },
+    Kind {
+        name: "intel-standard",
+        origin: Origin::Peer("intel"),
+        builder: Some("mpich"),
         c: "mpicc_abi",
         fortran: None,
         flavours: &[],
@@ -103,6 +119,7 @@ pub(super) const KINDS: [Kind; 6] = [
             "mpiexec.mpich",
             &[],
         ),
+        builder: None,
         c: "mpicc.mpich",
         fortran: Some("mpif90.mpich"),
         flavours: ALL,
@@ -118,6 +135,7 @@ pub(super) const KINDS: [Kind; 6] = [
             "mpiexec.openmpi",
             &["--allow-run-as-root", "--oversubscribe"],
         ),
+        builder: None,
         c: "mpicc.openmpi",
         fortran: Some("mpif90.openmpi"),
         flavours: ALL,
@@ -138,6 +156,8 @@ pub(super) struct Mpi {
     pub(super) kind: &'static Kind,
     /// What pip installed, if it did.
     installed: Option<Installed>,
+    /// Whose compilers are used, if they are others.
+    builder: Option<Installed>,
 }
 
 impl Mpi {
@@ -150,12 +170,17 @@ impl Mpi {
                 None
             }
         };
-        Ok(Mpi { kind, installed })
+        let builder = kind.builder.map(|name| Installed::fetched(name, folder));
+        Ok(Mpi {
+            kind,
+            installed,
+            builder: builder.transpose()?,
+        })
     }
 
-    /// A program of this MPI's.
-    fn command(&self, program: &str) -> Command {
-        match &self.installed {
+    /// A compiler of this MPI's.
+    fn compiler(&self, program: &str) -> Command {
+        match self.builder.as_ref().or(self.installed.as_ref()) {
             Some(installed) => installed.command(program),
             None => Command::new(program),
         }
@@ -187,7 +212,7 @@ impl Mpi {
         program: &Path,
         options: &[&str],
     ) -> Result<(), Missing> {
-        let mut command = self.command(self.kind.c);
+        let mut command = self.compiler(self.kind.c);
         command.args(["-O2", "-std=c11", "-Wall", "-Wextra", "-o"]);
         command.args([program, source]).args(options);
         self.complete(self.kind.c, command)
@@ -211,10 +236,11 @@ impl Mpi {
                 path: modules.clone(),
                 error,
             })?;
-            let mut command = self.command(compiler);
+            let mut command = self.compiler(compiler);
             command
                 .args(["-O2", "-cpp", "-w", "-fallow-argument-mismatch"])
                 .arg(flavour.definition())
+                .args(self.modules())
                 .arg("-J")
                 .arg(&modules)
                 .arg("-o")
@@ -223,6 +249,18 @@ impl Mpi {
             programs.push((flavour, program));
         }
         Ok(programs)
+    }
+
+    /// Where a peer has its modules for this version of gfortran, which its own script does not always find.
+    fn modules(&self) -> Option<String> {
+        let folder = self.libraries()?.join("../include/mpi/gfortran");
+        let output = Command::new("gfortran").arg("-dumpversion").output().ok()?;
+        let version = String::from_utf8_lossy(&output.stdout).into_owned();
+        let major = format!("{}.", version.trim().split('.').next()?);
+        let mut entries = std::fs::read_dir(folder).ok()?.flatten();
+        let found =
+            entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&major))?;
+        Some(format!("-I{}", found.path().display()))
     }
 
     fn complete(&self, compiler: &str, mut command: Command) -> Result<(), Missing> {

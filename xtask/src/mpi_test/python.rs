@@ -74,7 +74,11 @@ pub(super) fn suite(
         title: &title,
         patience: PATIENCE,
     };
-    let outcome = job.run(&place.library, mpi.libraries().as_deref(), &place.folder);
+    let outcome = job.run(
+        Some(place.library.as_path()),
+        mpi.libraries().as_deref(),
+        &place.folder,
+    );
     let mut findings = outcome.findings();
     match &outcome.report {
         Some(report) => findings.extend(report.never_taken()),

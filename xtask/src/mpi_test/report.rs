@@ -81,6 +81,15 @@ impl Report {
         .collect()
     }
 
+    /// Which calls were taken over.
+    pub(super) fn taken_calls(&self) -> Vec<String> {
+        let rows = self.0.iter().filter(|row| row.taken_over > 0);
+        let mut calls: Vec<String> = rows.map(|row| row.call.replace("MPI_", "")).collect();
+        // The rows of a call follow one another.
+        calls.dedup();
+        calls
+    }
+
     /// How often a call was made, either way.
     pub(super) fn calls(&self, call: &str) -> u64 {
         let rows = self.0.iter().filter(|row| row.call == call);

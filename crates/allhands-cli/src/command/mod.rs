@@ -6,6 +6,8 @@ pub mod draw;
 pub mod explain;
 pub mod list;
 mod memory;
+#[cfg(target_os = "linux")]
+pub mod mpi;
 mod plot;
 pub mod reproduce;
 #[cfg(target_os = "linux")]

@@ -137,7 +137,8 @@ macro_rules! entries {
         ///
         /// # Safety
         /// As the standard says of the call.
-        #[allow(clippy::too_many_arguments)] // as many as the standard says
+        // As many as the call has.
+        #[allow(clippy::too_many_arguments)]
         unsafe fn $native(next: &Next, $($name: argument!($kind),)* error: *mut c_int) {
             let native = native!(next ($(argument!($kind)),*));
             let Some(fortran) = direct() else {

@@ -1,0 +1,252 @@
+//! The examination: whether a program and the MPI that it loads fit the library that is to be preloaded.
+
+use super::image::Image;
+use super::search::{Loaded, Search};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub weight: Weight,
+    /// What it is about.
+    pub about: &'static str,
+    pub text: String,
+}
+
+/// What a finding means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    Note,
+    /// It may be well, and may be not.
+    Doubt,
+    /// The library cannot serve the program.
+    Obstacle,
+}
+
+/// The name of the library's file.
+pub const LIBRARY: &str = "liballhands_mpi.so";
+
+/// Collects what is found.
+#[derive(Default)]
+pub struct Findings(pub Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, weight: Weight, about: &'static str, text: impl Into<String>) {
+        self.0.push(Finding {
+            weight,
+            about,
+            text: text.into(),
+        });
+    }
+
+    /// Notes something.
+    pub fn note(&mut self, about: &'static str, text: impl Into<String>) {
+        self.add(Weight::Note, about, text);
+    }
+
+    /// Doubts something.
+    pub fn doubt(&mut self, about: &'static str, text: impl Into<String>) {
+        self.add(Weight::Doubt, about, text);
+    }
+
+    /// Finds an obstacle.
+    pub fn obstacle(&mut self, about: &'static str, text: impl Into<String>) {
+        self.add(Weight::Obstacle, about, text);
+    }
+
+    /// The worst of them.
+    pub fn worst(&self) -> Weight {
+        let weights = self.0.iter().map(|finding| finding.weight);
+        weights.max().unwrap_or(Weight::Note)
+    }
+}
+
+/// Examines a program: how it is linked, which MPI it loads, and who else stands between.
+pub fn program(path: &Path, search: &Search, findings: &mut Findings) -> anyhow::Result<()> {
+    let image = Image::read(path)?;
+    let shown = path.display();
+    let linking = match &image.interpreter {
+        Some(linker) if linker.contains("ld-musl") => {
+            findings.obstacle(
+                "program",
+                format!("{shown} is linked with musl ({linker}); {LIBRARY} needs glibc: link the program with glibc"),
+            );
+            "dynamically, with musl"
+        }
+        Some(_) => "dynamically",
+        None if image.is_dynamic => "as a library",
+        None => {
+            findings.obstacle("program", static_advice(&image));
+            "statically"
+        }
+    };
+    findings.note("program", format!("{shown}, linked {linking}"));
+    privileges(path, findings);
+    if image.interpreter.is_none() {
+        return Ok(());
+    }
+    let own = image.exports("MPI_Allreduce");
+    let inside = image.has_mpi_inside();
+    let loaded = search.load(image);
+    if inside {
+        findings.obstacle("mpi", static_advice(&loaded.images[0]));
+    } else if own {
+        findings.doubt(
+            "between",
+            format!("{shown} has an MPI_Allreduce of its own, which calls reach before a preloaded library's"),
+        );
+    }
+    for (name, wanted_by) in &loaded.missing {
+        let wanted_by = wanted_by.display();
+        findings.doubt(
+            "program",
+            format!("{name}, which {wanted_by} needs, is not found"),
+        );
+    }
+    mpi(&loaded, findings);
+    interposers(&loaded, findings);
+    Ok(())
+}
+
+fn static_advice(image: &Image) -> String {
+    let path = image.path.display();
+    if image.has_mpi_inside() {
+        format!(
+            "{path} has its MPI linked in, so a preloaded library is passed by: link it with liballhands_mpi.a before the MPI \
+             (docs/drop-in.md)"
+        )
+    } else {
+        format!("{path} is linked statically, so nothing is preloaded; link it dynamically")
+    }
+}
+
+/// Where the dynamic linker does not preload.
+fn privileges(path: &Path, findings: &mut Findings) {
+    let mode = std::fs::metadata(path).map_or(0, |data| data.permissions().mode());
+    let mut capability = [0u8; 64];
+    let has_capabilities =
+        rustix::fs::getxattr(path, "security.capability", &mut capability).is_ok();
+    if mode & 0o6000 != 0 || has_capabilities {
+        let why = if has_capabilities {
+            "has capabilities"
+        } else {
+            "is set-user-ID or set-group-ID"
+        };
+        findings.obstacle(
+            "program",
+            format!(
+                "{} {why}, for which the dynamic linker ignores LD_PRELOAD",
+                path.display()
+            ),
+        );
+    }
+}
+
+/// Says which MPI is loaded.
+fn mpi(loaded: &Loaded, findings: &mut Findings) {
+    let mpis: Vec<&Image> = loaded
+        .images
+        .iter()
+        .skip(1)
+        .filter(|image| image.is_mpi())
+        .collect();
+    match mpis.as_slice() {
+        [] => findings.doubt(
+            "mpi",
+            "no library that it needs is an MPI: it may load one later, as Python does; `allhands mpi doctor -- LAUNCHER...` \
+             shows whether it does",
+        ),
+        [mpi] => one_mpi(mpi, loaded, findings),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|mpi| mpi.path.display().to_string()).collect();
+            findings.obstacle(
+                "mpi",
+                format!("it loads several: {}; link all of it with one", names.join(", ")),
+            );
+        }
+    }
+}
+
+fn one_mpi(mpi: &Image, loaded: &Loaded, findings: &mut Findings) {
+    let soname = mpi.soname.as_deref().unwrap_or_default();
+    let is_mpich = mpi.exports("MPII_Version_string");
+    let (name, abi, is_known) = if mpi.exports("ompi_mpi_comm_world") {
+        (format!("Open MPI{}", file_version(mpi)), "Open MPI's", true)
+    } else if soname.starts_with("libmpi_abi.") {
+        (described(mpi), "the standard (MPI 5)", true)
+    } else if is_mpich {
+        (described(mpi), "MPICH's", true)
+    } else {
+        (
+            "an MPI that is not known here".to_string(),
+            "unknown",
+            false,
+        )
+    };
+    let path = mpi.path.display();
+    findings.note("mpi", format!("{path} ({soname}): {name}; ABI: {abi}"));
+    if !is_known {
+        findings.obstacle("mpi", "all calls would pass through: MPICH, Intel MPI, Open MPI and the standard ABI are served");
+    }
+    if !mpi.exports("PMPI_Allreduce_c") {
+        findings.note(
+            "mpi",
+            "it has no calls with large counts (MPI_Allreduce_c): a program that asks for one finds ours",
+        );
+    }
+    let fortran = loaded
+        .images
+        .iter()
+        .find(|image| image.exports("mpi_allreduce_"));
+    if let Some(fortran) = fortran.filter(|image| !image.is_mpi()) {
+        findings.note("mpi", format!("Fortran by {}", fortran.path.display()));
+    }
+}
+
+/// MPICH, or what is made of it.
+fn described(mpi: &Image) -> String {
+    let version = mpi.text("MPII_Version_string");
+    match (mpi.exports("I_MPI_Check_image_status"), version) {
+        (true, Some(version)) => format!("Intel MPI, of MPICH {version}"),
+        (true, None) => "Intel MPI".into(),
+        (false, Some(version)) => format!("MPICH {version}"),
+        (false, None) => "an MPI of unknown make".into(),
+    }
+}
+
+/// What the name of the file behind the links says of the version.
+fn file_version(mpi: &Image) -> String {
+    let file = std::fs::canonicalize(&mpi.path).unwrap_or_else(|_| mpi.path.clone());
+    let name = file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let version = name
+        .split_once(".so.")
+        .map(|(_, version)| version.to_string());
+    version.map_or_else(String::new, |version| {
+        format!(" (library version {version})")
+    })
+}
+
+/// Names those that also stand between programs and their MPI.
+fn interposers(loaded: &Loaded, findings: &mut Findings) {
+    let is_ours = |image: &Image| image.path.file_name().is_some_and(|name| name == LIBRARY);
+    let others = loaded
+        .images
+        .iter()
+        .skip(1)
+        .filter(|image| image.exports("MPI_Allreduce") && !image.is_mpi() && !is_ours(image));
+    for other in others {
+        findings.doubt(
+            "between",
+            format!(
+                "{} takes MPI calls over, too: of two such libraries the one that comes first is called, and calls the MPI",
+                other.path.display()
+            ),
+        );
+    }
+}
