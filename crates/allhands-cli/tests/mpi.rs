@@ -123,9 +123,13 @@ fn another_library_in_between_is_named() {
 #[test]
 fn what_needs_a_missing_library_or_no_mpi_is_doubted() {
     let bench = Bench::new("missing");
-    std::fs::remove_file(bench.file("libmpi.so.40")).unwrap();
+    let name = "libnobodys-mpi.so.7";
+    let soname = format!("-Wl,-soname,{name}");
+    bench.compile(MPI, name, &["-shared", "-fPIC", &soname]);
+    bench.compile(PROGRAM, "program", &[bench.file(name).to_str().unwrap()]);
+    std::fs::remove_file(bench.file(name)).unwrap();
     let (text, is_well) = bench.says("program");
-    assert!(text.contains("libmpi.so.40, which"), "{text}");
+    assert!(text.contains("libnobodys-mpi.so.7, which"), "{text}");
     assert!(
         text.contains("no library that it needs is an MPI"),
         "{text}"
