@@ -47,6 +47,7 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
             "arguments",
             "type and operator do not fit",
             "several worlds",
+            "no network",
             "no shared memory",
         ],
     ),
