@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 /// Looks between which the processor only pauses, when every rank has a core.
 const SPINS: u32 = 5000;
+/// Every so many looks another thread may run even then: the system may have put two ranks on one core, and would leave
+/// them there for milliseconds, in which each looks in vain until its turn is over.
+const SPINS_BEFORE_YIELD: u32 = 512;
 /// Looks between which another thread may run, when every rank has a core.
 const YIELDS: u32 = 200;
 /// Looks between which another rank may run, when there are more of them than cores. To give way costs less than a
@@ -51,7 +54,7 @@ impl Patience {
     /// Lets time pass after look `look`.
     #[inline]
     pub(crate) fn pause(&self, look: u32) {
-        if look < self.spins {
+        if look < self.spins && look % SPINS_BEFORE_YIELD != SPINS_BEFORE_YIELD - 1 {
             std::hint::spin_loop();
         } else {
             std::thread::yield_now();
