@@ -18,6 +18,7 @@
 mod abi;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod acceptance;
+mod attribute;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod buffer;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -1,6 +1,7 @@
 //! The state of a communicator: whether its calls are taken over, as all its ranks have agreed in the first of them.
 
 use crate::abi::{Abi, Handle};
+use crate::attribute::copy;
 use crate::library::Library;
 use crate::meeting::Meeting;
 use crate::node;
@@ -174,20 +175,6 @@ impl States {
             unsafe { (library.native.comm_free_keyval)(&raw mut key) };
         }
     }
-}
-
-/// What becomes of our key when a communicator is duplicated: the new one does not have it.
-unsafe extern "C" fn copy(
-    _: Handle,
-    _: c_int,
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: the MPI hands in a number to write to.
-    unsafe { flag.write(0) };
-    0
 }
 
 /// What becomes of our state when a communicator is freed.

@@ -4,6 +4,7 @@ mod decode;
 mod map;
 
 use crate::abi::{Abi, Handle, Named};
+use crate::attribute::copy;
 use crate::library::Library;
 use crate::takeover::{Here, Reason, Unserved};
 use crate::verify::Likeness;
@@ -234,20 +235,6 @@ impl Datatypes {
             unsafe { (library.native.type_free_keyval)(&raw mut key) };
         }
     }
-}
-
-/// What becomes of our key when a type is duplicated: the new one does not have it.
-unsafe extern "C" fn copy(
-    _: Handle,
-    _: c_int,
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: the MPI hands in a number to write to.
-    unsafe { flag.write(0) };
-    0
 }
 
 /// What becomes of what we know when a type is freed.

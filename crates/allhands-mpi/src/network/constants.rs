@@ -21,7 +21,6 @@ pub(crate) struct Constants {
     /// Where in it the error stands.
     pub(super) error_at: usize,
     pub(super) err_in_status: c_int,
-    pub(super) errors_return: Handle,
     /// The attribute with the greatest tag.
     pub(super) tag_ub: c_int,
 }
@@ -38,7 +37,6 @@ impl Constants {
                 status_bytes: 20,
                 error_at: 16,
                 err_in_status: 17,
-                errors_return: 0x5400_0001,
                 tag_ub: 0x6440_0001,
             },
             Family::OpenMpi => Constants {
@@ -48,7 +46,6 @@ impl Constants {
                 status_bytes: 24,
                 error_at: 8,
                 err_in_status: 18,
-                errors_return: address(c"ompi_mpi_errors_return")?,
                 tag_ub: 0,
             },
             Family::Standard => Constants {
@@ -58,7 +55,6 @@ impl Constants {
                 status_bytes: 32,
                 error_at: 8,
                 err_in_status: 19,
-                errors_return: 0x143,
                 tag_ub: 501,
             },
         })

@@ -57,11 +57,9 @@ impl World {
         let error = unsafe { (library.native.comm_split)(world, 0, rank as c_int, &raw mut comm) };
         let comm = abi.handle(comm);
         let made = error == 0 && comm != abi.comm_null;
-        let ready = constants.zip(tags).filter(|(constants, _)| {
+        let ready = constants.zip(tags).filter(|_| {
             // SAFETY: the communicator that was made, and this MPI's handler that returns codes.
-            made && unsafe {
-                (library.native.comm_set_errhandler)(comm, constants.errors_return) == 0
-            }
+            made && unsafe { (library.native.comm_set_errhandler)(comm, abi.errors_return) == 0 }
         });
         let mut id = [name()];
         let told = native.tell(&mut id, world);
