@@ -9,8 +9,8 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use proptest::prelude::{Strategy, any};
 
-/// Whether a few cases are enough, as the whole suite runs elsewhere: in every build but one of `cargo xtask test`, which
-/// says so by `ALLHANDS_SUITE=few`.
+/// Whether a few cases are enough, as all of them run elsewhere: in every build but the checked one of `cargo xtask test`,
+/// which says so by `ALLHANDS_SUITE=few`.
 pub fn few_are_enough() -> bool {
     std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few")
 }
