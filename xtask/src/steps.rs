@@ -41,15 +41,33 @@ pub enum Skips {
     Fail,
 }
 
-/// The suite of random calls runs in full in the release build alone; others try fewer of them.
+/// The random calls run in full in the first step; others try fewer of them.
 const FEW: (&str, &str) = ("ALLHANDS_SUITE", "few");
 
 /// Everything that `cargo xtask test` runs.
 pub const STEPS: &[Step] = &[
     Step {
-        name: "unit, integration and documentation tests",
-        cargo: &["test", "--workspace", "--locked"],
-        environment: &[FEW],
+        name: "unit, integration and documentation tests, optimized and with every assertion",
+        cargo: &["test", "--workspace", "--profile", "checked", "--locked"],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+    },
+    Step {
+        name: "proofs of every algorithm, all roots",
+        cargo: &[
+            "run",
+            "--profile",
+            "checked",
+            "--locked",
+            "--",
+            "verify",
+            "--ranks",
+            "1..=64",
+            "--all-roots",
+            "--quiet",
+        ],
+        environment: &[],
         needs: &[],
         when: When::Always,
     },
@@ -64,26 +82,9 @@ pub const STEPS: &[Step] = &[
             "--test",
             "*",
         ],
-        environment: &[],
+        environment: &[FEW],
         needs: &[],
         when: When::RustFilesIn("crates/allhands/tests"),
-    },
-    Step {
-        name: "proofs of every algorithm, all roots",
-        cargo: &[
-            "run",
-            "--release",
-            "--locked",
-            "--",
-            "verify",
-            "--ranks",
-            "1..=64",
-            "--all-roots",
-            "--quiet",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
     },
     Step {
         name: "examples that compare with a serial run",
@@ -120,6 +121,8 @@ pub const STEPS: &[Step] = &[
         cargo: &[
             "run",
             "--quiet",
+            "--profile",
+            "checked",
             "--locked",
             "--package",
             "xtask",
