@@ -25,7 +25,7 @@ pub mod group;
 mod lab;
 mod machine;
 pub mod peers;
-mod processes;
+pub(crate) mod processes;
 mod quiet;
 pub mod record;
 mod report;

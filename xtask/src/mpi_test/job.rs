@@ -1,8 +1,8 @@
 //! The job: one run of a program by an MPI's launcher, with the library preloaded or without, and a limit to its time.
 
 use super::Report;
+use crate::compare::processes;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -60,9 +60,9 @@ impl Job<'_> {
                     .env("ALLHANDS_REPORT", &report)
                     .stdin(Stdio::null())
                     .stdout(out)
-                    .stderr(errors)
-                    .process_group(0);
-                match self.launcher.spawn() {
+                    .stderr(errors);
+                // Whoever ends us, say by `timeout`, ends the launcher too, and it its ranks.
+                match processes::start(&mut self.launcher) {
                     Ok(child) => end(child, self.patience),
                     Err(error) => Some(format!("the launcher did not start: {error}")),
                 }
