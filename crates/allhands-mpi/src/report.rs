@@ -1,6 +1,6 @@
 //! The report: how many calls were taken over and how many passed through, and why.
 
-use crate::settings::{REPORT, TRACE};
+use crate::settings::{REPORT, TIMES, TRACE, switch};
 use crate::takeover::{Call, Reason};
 use crate::trace::Trace;
 use allhands::policy::NetworkTimes;
@@ -22,11 +22,24 @@ struct Count {
 
 impl Count {
     #[inline]
-    fn add(&self, since: Instant) {
-        let time = since.elapsed().as_nanos() as u64;
+    fn add(&self, since: Option<Instant>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(time, Ordering::Relaxed);
+        if let Some(since) = since {
+            let time = since.elapsed().as_nanos() as u64;
+            self.nanoseconds.fetch_add(time, Ordering::Relaxed);
+        }
     }
+}
+
+/// What is to be known of a call that begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Begun {
+    /// Nothing.
+    Unnoticed,
+    /// That it was made.
+    Counted,
+    /// That, and how long it took since then.
+    At(Instant),
 }
 
 /// Calls that went one way.
@@ -59,6 +72,8 @@ pub(crate) struct Report {
 
 /// What this process's environment asks for.
 struct Wanted {
+    /// Whether calls are timed; to read a clock twice takes a good part of a short call.
+    times: bool,
     /// The file that the report goes to.
     report: Option<String>,
     /// The file that the trace goes to, and the trace.
@@ -69,7 +84,9 @@ impl Wanted {
     /// `None`: nothing is wanted.
     fn read() -> Option<Wanted> {
         let file = |name| std::env::var(name).ok().filter(|file| !file.is_empty());
+        let times = file(TIMES).and_then(|said| switch(&said));
         let wanted = Wanted {
+            times: times.unwrap_or(true) || file(TRACE).is_some(),
             report: file(REPORT),
             trace: file(TRACE).map(|file| (file, Trace::new())),
         };
@@ -103,10 +120,14 @@ fn most(class: usize) -> u64 {
 }
 
 impl Report {
-    /// When a call begins, if anybody wants to know.
+    /// Says that a call begins.
     #[inline]
-    pub(crate) fn begin(&self) -> Option<Instant> {
-        self.wanted().is_some().then(Instant::now)
+    pub(crate) fn begin(&self) -> Begun {
+        match self.wanted() {
+            None => Begun::Unnoticed,
+            Some(wanted) if wanted.times => Begun::At(Instant::now()),
+            Some(_) => Begun::Counted,
+        }
     }
 
     #[inline]
@@ -116,19 +137,29 @@ impl Report {
 
     /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
     #[inline]
-    pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
-        if let Some(since) = since {
-            self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
-            self.keep(call, None, bytes, since);
+    pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), begun: Begun) {
+        let count = || &self.taken[usize::from(apart)][call as usize][class(bytes)];
+        match begun {
+            Begun::Unnoticed => {}
+            Begun::Counted => count().add(None),
+            Begun::At(since) => {
+                count().add(Some(since));
+                self.keep(call, None, bytes, since);
+            }
         }
     }
 
     /// Counts a call that passed through.
     #[inline]
-    pub(crate) fn passed(&self, call: Call, reason: Reason, since: Option<Instant>) {
-        if let Some(since) = since {
-            self.passed[call as usize][reason as usize].add(since);
-            self.keep(call, Some(reason), 0, since);
+    pub(crate) fn passed(&self, call: Call, reason: Reason, begun: Begun) {
+        let count = &self.passed[call as usize][reason as usize];
+        match begun {
+            Begun::Unnoticed => {}
+            Begun::Counted => count.add(None),
+            Begun::At(since) => {
+                count.add(Some(since));
+                self.keep(call, Some(reason), 0, since);
+            }
         }
     }
 
@@ -273,10 +304,10 @@ mod tests {
     #[test]
     fn what_is_counted_is_written() {
         let report = Report::default();
-        report.taken(Call::Bcast, (100, false), Some(Instant::now()));
-        report.taken(Call::Bcast, (7, true), Some(Instant::now()));
-        report.passed(Call::Bcast, Reason::OneRank, Some(Instant::now()));
-        report.passed(Call::Scan, Reason::OneRank, None);
+        report.taken(Call::Bcast, (100, false), Begun::At(Instant::now()));
+        report.taken(Call::Bcast, (7, true), Begun::Counted);
+        report.passed(Call::Bcast, Reason::OneRank, Begun::At(Instant::now()));
+        report.passed(Call::Scan, Reason::OneRank, Begun::Unnoticed);
         let json = report.json();
         assert!(json.contains("\"taken_over\": 1"), "{json}");
         assert!(json.contains("\"size_class\": 128"), "{json}");

@@ -12,6 +12,8 @@ const POLICY: &str = "ALLHANDS_POLICY";
 const NODES: &str = "ALLHANDS_NODES";
 /// The variable with the file that the report goes to; each process reads it by itself.
 pub(crate) const REPORT: &str = "ALLHANDS_REPORT";
+/// The variable that says whether the report has times; each process reads it by itself.
+pub(crate) const TIMES: &str = "ALLHANDS_REPORT_TIMES";
 /// The variable with the file that the trace goes to; each process reads it by itself.
 pub(crate) const TRACE: &str = "ALLHANDS_TRACE";
 
@@ -125,7 +127,8 @@ impl Settings {
     }
 }
 
-fn switch(value: &str) -> Option<bool> {
+/// Whether a word says on or off.
+pub(crate) fn switch(value: &str) -> Option<bool> {
     match value {
         "on" | "1" | "yes" | "true" => Some(true),
         "off" | "0" | "no" | "false" | "native" => Some(false),
