@@ -4,7 +4,7 @@
 
 use super::nodes::serves;
 use crate::transport::network::Places;
-use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
+use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Requirement, Values};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::{Fabrics, Nodes};
@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 
 /// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may.
 const MOST_RANKS: u32 = 64;
+
+/// The most segments that a pipeline is tried with.
+const MOST_SEGMENTS: u32 = 512;
 
 /// LogGP's parameters of a network, and what processors add (C 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,11 +120,49 @@ impl Forecast {
                 Some((time_ps, named))
             });
             // The first of equals: the order of the registry is the same everywhere.
+            let timed = timed.chain(self.segmented(question, (nodes, places), bytes));
             timed.min_by_key(|(time_ps, _)| *time_ps).map(|best| best.1)
         });
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
         serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((*algorithm, shape))
+    }
+
+    /// Every pipeline with the number of segments that is the best for it, in powers of two.
+    fn segmented(
+        &self,
+        question: &Question,
+        (nodes, places): (&Nodes, &Places),
+        bytes: u64,
+    ) -> Vec<(u64, Named)> {
+        let call = bare(question);
+        let mut all = Vec::new();
+        let is_pipeline = |algorithm: &&'static Algorithm| {
+            let mut keys = algorithm.keys.iter();
+            keys.any(|key| key.name == Parameter::SEGMENTS.name)
+        };
+        for algorithm in algorithm::of(call.collective).filter(is_pipeline) {
+            let time = |segments: u32| {
+                let parameters = format!("segments={segments}");
+                let shape = algorithm.shape(call, &parameters).ok()?.on(nodes.clone());
+                may_serve(algorithm, &shape, question, (nodes, places)).then_some(())?;
+                let time_ps = self.time_ps(algorithm, &shape, bytes, places)?;
+                Some((time_ps, (algorithm, parameters)))
+            };
+            let mut best: Option<(u64, Named)> = None;
+            for power in 0..=MOST_SEGMENTS.ilog2() {
+                let Some(now) = time(1 << power) else {
+                    break;
+                };
+                // Shorter segments come through sooner, until what each one costs weighs more.
+                if best.as_ref().is_some_and(|(least_ps, _)| now.0 > *least_ps) {
+                    break;
+                }
+                best = Some(now);
+            }
+            all.extend(best);
+        }
+        all
     }
 
     /// How long a call takes, with root 0, in picoseconds; none if it cannot be simulated.
@@ -153,21 +194,33 @@ fn size_class(bytes: u64) -> u64 {
     bytes >> spare << spare
 }
 
-/// Everything that serves a call on nodes, with root 0.
-fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
-    let call = Call {
+/// The call as it is simulated: with root 0.
+fn bare(question: &Question) -> Call {
+    Call {
         root: 0,
         in_place: false,
         ..question.call
-    };
-    let layered = nodes.innermost(call.ranks).iter().any(|size| *size > 1);
-    let may_serve = |algorithm: &Algorithm, shape: &Shape| {
-        let needs = |requirement| algorithm.requires.contains(&requirement);
-        let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-        let told = question.irregular && needs(Requirement::AllCounts);
-        let layers = layered || !needs(Requirement::Nodes);
-        possible && !told && layers && serves(algorithm, shape, places)
-    };
+    }
+}
+
+/// Whether an algorithm can serve a call on nodes, and may be worth it.
+fn may_serve(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+) -> bool {
+    let needs = |requirement| algorithm.requires.contains(&requirement);
+    let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
+    let told = question.irregular && needs(Requirement::AllCounts);
+    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
+    let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
+    possible && !told && layers && serves(algorithm, shape, places)
+}
+
+/// Everything that serves a call on nodes, with root 0.
+fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
+    let call = bare(question);
     let mut all = Vec::new();
     for algorithm in algorithm::of(call.collective) {
         for parameters in settings(algorithm) {
@@ -175,7 +228,7 @@ fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named
                 continue;
             };
             let shape = shape.on(nodes.clone());
-            if may_serve(algorithm, &shape) {
+            if may_serve(algorithm, &shape, question, (nodes, places)) {
                 all.push(((algorithm, parameters), shape));
             }
         }
