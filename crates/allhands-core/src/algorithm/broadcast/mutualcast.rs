@@ -57,7 +57,10 @@ fn build(b: &mut Builder) {
         b.recv(root, own);
         for distance in 1..n {
             let peers = shifted(n, me, distance);
-            b.recv(rank_of(peers.from), output.at(peers.from).advancing(further));
+            b.recv(
+                rank_of(peers.from),
+                output.at(peers.from).advancing(further),
+            );
             b.send(rank_of(peers.to), own);
         }
     });
