@@ -182,18 +182,7 @@ fn times(
         }
     };
     let busy_ns = busy_ns(native.abi, comm, (rank, constants), all, &measured);
-    let measured = measured
-        .zip(busy_ns)
-        .map(|((times, copied_most), busy_ns)| {
-            let overhead_ns = times.overhead_ns.max(busy_ns);
-            (
-                NetworkTimes {
-                    overhead_ns,
-                    ..times
-                },
-                copied_most,
-            )
-        });
+    let measured = with_all_busy(measured, busy_ns);
     let mut numbers = measured.map_or([f64::NAN; 6], |(times, copied_most)| {
         let NetworkTimes {
             latency_ns,
@@ -230,6 +219,22 @@ fn times(
     };
     let is_told = numbers.iter().all(|number| number.is_finite());
     is_told.then_some((times, copied_most as usize))
+}
+
+/// The times, with what a message keeps a processor busy while all send, if that is more.
+fn with_all_busy(
+    measured: Option<(NetworkTimes, usize)>,
+    busy_ns: Option<f64>,
+) -> Option<(NetworkTimes, usize)> {
+    let (times, copied_most) = measured?;
+    let overhead_ns = times.overhead_ns.max(busy_ns?);
+    Some((
+        NetworkTimes {
+            overhead_ns,
+            ..times
+        },
+        copied_most,
+    ))
 }
 
 /// What a message keeps a processor busy while the first ranks of all nodes send, for rank 0, which has `measured` what one takes
