@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! h  half a round trip of a short message: o + L + o
-//! o  what a processor is busy with one that it sends
+//! o  what a processor is busy with one that it sends, or while all send (`burst`), if that is more
 //! g  a train of short messages, by their number
 //! G  what a long message takes more than one of half its length, by the bytes between
 //! ```

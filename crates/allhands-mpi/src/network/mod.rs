@@ -4,6 +4,7 @@
 //! Errors of the MPI come back as codes, as the duplicate's error handler says so, and are handed to the handler of the
 //! communicator whose call failed.
 
+mod burst;
 mod constants;
 mod measure;
 mod requests;

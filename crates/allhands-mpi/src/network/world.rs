@@ -1,7 +1,9 @@
 //! The world as the network has it: a communicator that no program sees, and who uses which tags there.
 
+use super::burst::Crowd;
 use super::constants::Constants;
 use super::measure::Pair;
+use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
 use crate::native::Object;
@@ -70,7 +72,7 @@ impl World {
             }
             return None;
         };
-        let (times, copied_most) = times(native, comm, rank, &all).unzip();
+        let (times, copied_most) = times(native, comm, (rank, constants), &all).unzip();
         let world = World {
             id: id[0].max(1),
             rank: rank as u32,
@@ -154,11 +156,12 @@ fn free(library: &Library, mut comm: Handle) {
     unsafe { (library.native.comm_free)(&raw mut comm) };
 }
 
-/// What rank 0 measures with the first rank of another node, as it tells all ranks; `None` if it could not.
+/// What rank 0 measures with the first rank of another node, and then while the first ranks of all nodes send, as it tells all
+/// ranks; `None` if it could not.
 fn times(
     native: &Native<'_>,
     comm: Handle,
-    rank: usize,
+    (rank, constants): (usize, Constants),
     all: &[[u64; 2]],
 ) -> Option<(NetworkTimes, usize)> {
     let peer = all.iter().position(|[node, _]| *node != all[0][0])?;
@@ -178,6 +181,8 @@ fn times(
             None
         }
     };
+    let busy_ns = busy_ns(native.abi, comm, (rank, constants), all, &measured);
+    let measured = with_all_busy(measured, busy_ns);
     let mut numbers = measured.map_or([f64::NAN; 6], |(times, copied_most)| {
         let NetworkTimes {
             latency_ns,
@@ -214,6 +219,52 @@ fn times(
     };
     let is_told = numbers.iter().all(|number| number.is_finite());
     is_told.then_some((times, copied_most as usize))
+}
+
+/// The times, with what a message keeps a processor busy while all send, if that is more.
+fn with_all_busy(
+    measured: Option<(NetworkTimes, usize)>,
+    busy_ns: Option<f64>,
+) -> Option<(NetworkTimes, usize)> {
+    let (times, copied_most) = measured?;
+    let overhead_ns = times.overhead_ns.max(busy_ns?);
+    Some((
+        NetworkTimes {
+            overhead_ns,
+            ..times
+        },
+        copied_most,
+    ))
+}
+
+/// What a message keeps a processor busy while the first ranks of all nodes send, for rank 0, which has `measured` what one takes
+/// alone; `None` on a rank that takes no part, or if the MPI fails.
+fn busy_ns(
+    abi: &Abi,
+    comm: Handle,
+    (rank, constants): (usize, Constants),
+    all: &[[u64; 2]],
+    measured: &Option<(NetworkTimes, usize)>,
+) -> Option<f64> {
+    let is_first = |at: &usize| all[..*at].iter().all(|[node, _]| *node != all[*at][0]);
+    let ranks: Vec<c_int> = (0..all.len())
+        .filter(is_first)
+        .map(|rank| rank as c_int)
+        .collect();
+    let place = ranks.iter().position(|first| *first == rank as c_int)?;
+    let library = Library::get()?;
+    let native = &library.native;
+    let mut requests = Requests::new(native, library.abi.as_ref()?, constants);
+    let crowd = Crowd {
+        native,
+        abi,
+        comm,
+        ranks: &ranks,
+        place,
+    };
+    let one = |times: &NetworkTimes| times.latency_ns + 2.0 * times.overhead_ns;
+    let one_ns = measured.as_ref().map_or(0.0, |(times, _)| one(times));
+    crowd.overhead_ns(&mut requests, one_ns)
 }
 
 /// How many tags each communicator gets; `None` if the MPI has too few.

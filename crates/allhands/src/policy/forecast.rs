@@ -4,7 +4,7 @@
 
 use super::nodes::serves;
 use crate::transport::network::Places;
-use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
+use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Requirement, Values};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::{Fabrics, Nodes};
@@ -15,6 +15,12 @@ use std::collections::BTreeMap;
 
 /// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may.
 const MOST_RANKS: u32 = 64;
+
+/// The most segments that a pipeline is tried with.
+const MOST_SEGMENTS: u32 = 512;
+
+/// Twice the segments are to save at least one in so many parts of the time.
+const LEAST_GAIN: u64 = 32;
 
 /// LogGP's parameters of a network, and what processors add (C 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,11 +123,53 @@ impl Forecast {
                 Some((time_ps, named))
             });
             // The first of equals: the order of the registry is the same everywhere.
+            let timed = timed.chain(self.segmented(question, (nodes, places), bytes));
             timed.min_by_key(|(time_ps, _)| *time_ps).map(|best| best.1)
         });
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
         serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((*algorithm, shape))
+    }
+
+    /// Every pipeline with the number of segments that is the best for it, in powers of two.
+    fn segmented(
+        &self,
+        question: &Question,
+        (nodes, places): (&Nodes, &Places),
+        bytes: u64,
+    ) -> Vec<(u64, Named)> {
+        let call = bare(question);
+        let mut all = Vec::new();
+        let is_pipeline = |algorithm: &&'static Algorithm| {
+            let mut keys = algorithm.keys.iter();
+            keys.any(|key| key.name == Parameter::SEGMENTS.name)
+        };
+        for algorithm in algorithm::of(call.collective).filter(is_pipeline) {
+            let time = |segments: u32| {
+                let parameters = format!("segments={segments}");
+                let shape = algorithm.shape(call, &parameters).ok()?.on(nodes.clone());
+                may_serve(algorithm, &shape, question, (nodes, places)).then_some(())?;
+                let time_ps = self.time_ps(algorithm, &shape, bytes, places)?;
+                Some((time_ps, (algorithm, parameters)))
+            };
+            let mut best: Option<(u64, Named)> = None;
+            for power in 0..=MOST_SEGMENTS.ilog2() {
+                let Some(now) = time(1 << power) else {
+                    break;
+                };
+                // Shorter segments come through sooner, until what each one costs weighs more; a gain that is less than what a
+                // forecast errs by is not worth twice the messages.
+                let gain_ps = best
+                    .as_ref()
+                    .map(|(least_ps, _)| least_ps.saturating_sub(now.0));
+                if gain_ps.is_some_and(|gain_ps| gain_ps < now.0 / LEAST_GAIN) {
+                    break;
+                }
+                best = Some(now);
+            }
+            all.extend(best);
+        }
+        all
     }
 
     /// How long a call takes, with root 0, in picoseconds; none if it cannot be simulated.
@@ -153,21 +201,33 @@ fn size_class(bytes: u64) -> u64 {
     bytes >> spare << spare
 }
 
-/// Everything that serves a call on nodes, with root 0.
-fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
-    let call = Call {
+/// The call as it is simulated: with root 0.
+fn bare(question: &Question) -> Call {
+    Call {
         root: 0,
         in_place: false,
         ..question.call
-    };
-    let layered = nodes.innermost(call.ranks).iter().any(|size| *size > 1);
-    let may_serve = |algorithm: &Algorithm, shape: &Shape| {
-        let needs = |requirement| algorithm.requires.contains(&requirement);
-        let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-        let told = question.irregular && needs(Requirement::AllCounts);
-        let layers = layered || !needs(Requirement::Nodes);
-        possible && !told && layers && serves(algorithm, shape, places)
-    };
+    }
+}
+
+/// Whether an algorithm can serve a call on nodes, and may be worth it.
+fn may_serve(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+) -> bool {
+    let needs = |requirement| algorithm.requires.contains(&requirement);
+    let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
+    let told = question.irregular && needs(Requirement::AllCounts);
+    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
+    let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
+    possible && !told && layers && serves(algorithm, shape, places)
+}
+
+/// Everything that serves a call on nodes, with root 0.
+fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
+    let call = bare(question);
     let mut all = Vec::new();
     for algorithm in algorithm::of(call.collective) {
         for parameters in settings(algorithm) {
@@ -175,7 +235,7 @@ fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named
                 continue;
             };
             let shape = shape.on(nodes.clone());
-            if may_serve(algorithm, &shape) {
+            if may_serve(algorithm, &shape, question, (nodes, places)) {
                 all.push(((algorithm, parameters), shape));
             }
         }
@@ -232,6 +292,41 @@ mod tests {
             let bound_us = 500.0 + (ranks - 1.0) * MB as f64 * 0.04;
             assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
         }
+    }
+
+    #[test]
+    fn a_pipeline_has_as_many_segments_as_are_best_for_it() {
+        const MB: u64 = 1 << 20;
+        // Two messages and one transfer of the vector; no registered number of segments comes as near.
+        for bytes in [MB, 4 * MB, 16 * MB] {
+            let (name, time_us) = chosen(Collective::Broadcast, bytes, "13x1");
+            let bound_us = 1000.0 + bytes as f64 * 0.04 - 500.0 / 12.0;
+            assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
+        }
+    }
+
+    #[test]
+    fn where_messages_cost_processors_much_there_are_few() {
+        let busy = NetworkTimes {
+            overhead_ns: 70_000.0,
+            ..SLOW
+        };
+        let count = |times: &NetworkTimes| {
+            let question = Question::new(Call::new(Collective::Broadcast, 13), 64 << 10);
+            let nodes = Nodes::even(13, 1);
+            let places = Places::of(&nodes, 13);
+            let forecast = Forecast::new(times);
+            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+            let layout = Layout::regular(Collective::Broadcast, 16 << 10);
+            let plan = |rank| {
+                Plan::lower(&algorithm.schedule(&shape, rank), &shape.call, &layout, 4).unwrap()
+            };
+            let plans: Vec<Plan> = (0..13).map(plan).collect();
+            let node_of: Vec<u32> = (0..13).collect();
+            let outcome = simulate(&plans, &mut Cluster::new(&node_of, times.of_cluster()));
+            outcome.unwrap().messages
+        };
+        assert!(count(&busy) < count(&SLOW));
     }
 
     #[test]

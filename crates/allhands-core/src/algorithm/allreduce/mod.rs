@@ -1,5 +1,6 @@
 //! Allreduce: the reduction of all vectors, on every rank.
 
+pub mod all_pairs;
 pub mod binary_blocks;
 pub mod circulant;
 pub mod combining_tree;
@@ -35,6 +36,7 @@ pub const ALL: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
+    &all_pairs::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &combining_tree::ALGORITHM,

@@ -7,6 +7,7 @@ pub mod double_tree;
 pub mod hierarchical;
 pub mod hybrid_segmented_binomial;
 pub mod k_nomial;
+pub mod mutualcast;
 pub mod one_to_all;
 pub mod pipelined_chain;
 pub mod scatter_allgather;
@@ -27,6 +28,7 @@ pub const ALL: &[&Algorithm] = &[
     &pipelined_chain::ALGORITHM,
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
+    &mutualcast::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &combining_tree::ALGORITHM,

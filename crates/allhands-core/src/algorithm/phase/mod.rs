@@ -6,6 +6,7 @@
 pub mod binary_blocks;
 pub mod chain;
 pub mod circulant;
+pub mod direct;
 pub mod doubling;
 pub mod exchange;
 pub mod fold;

@@ -1,6 +1,7 @@
 //! Reduce-scatter: the reduction of all vectors, a block on each rank.
 
 pub mod circulant;
+pub mod direct;
 pub mod hierarchical;
 pub mod pairwise;
 pub mod recursive_doubling;
@@ -17,6 +18,7 @@ pub const ALL: &[&Algorithm] = &[
     &pairwise::ALGORITHM,
     &reduce_scatterv::ALGORITHM,
     &circulant::ALGORITHM,
+    &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
 ];

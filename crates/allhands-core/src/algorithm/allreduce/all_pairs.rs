@@ -1,0 +1,48 @@
+//! All-pairs allreduce: every rank sends each part straight to the rank that combines it, which sends the result straight to all.
+//!
+//! Two steps of p − 1 messages each: as little volume and work as a ring, at the latency of two messages, where the network
+//! has a way from each to each. Parts are combined in rank order.
+//!
+//! ```text
+//! 3 ranks      i ─▶ i+1, i+2 (mod 3): parts i+1, i+2      then i ─▶ i+1, i+2: part i, combined
+//! ```
+//!
+//! Source: Cowan and others: MSCCLang: Microsoft collective communication language, 2023.
+
+use crate::algorithm::phase::direct;
+use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "all-pairs",
+    citation: "Cowan and others 2023",
+    summary: "each part straight to the rank that combines it, and from there straight to all",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (rank, input, output) = (b.rank(), b.input(), b.output());
+    direct::reduce_scatter(b, input, output.at(rank));
+    b.step();
+    direct::allgather(b, output);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    Claims {
+        ports: others,
+        steps: 2 * others.min(1),
+        volume: u64::from(2 * others),
+        work: u64::from(others),
+    }
+}

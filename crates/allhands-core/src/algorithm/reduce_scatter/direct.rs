@@ -1,0 +1,46 @@
+//! Direct reduce-scatter: every rank sends each block straight to the rank that wants it, and combines what comes in rank order.
+//!
+//! One step of p − 1 messages, of which none waits for another: minimal volume and work at the least latency, and operators
+//! need not commute. It is the first half of all-pairs.
+//!
+//! ```text
+//! 3 ranks      i ─▶ i+1: block i+1   i ─▶ i+2: block i+2   (mod 3), all at once      then each combines 0 + 1 + 2
+//! ```
+//!
+//! Source: folklore; Cowan and others: MSCCLang: Microsoft collective communication language, 2023, as half of AllPairs.
+
+use crate::algorithm::phase::direct;
+use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::call::Collective;
+use crate::schedule::{Builder, Shape};
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    name: "direct",
+    citation: "Cowan and others 2023",
+    summary: "everyone sends each block straight to its rank, which combines all in rank order",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: block_per_rank,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (input, output) = (b.input(), b.output());
+    direct::reduce_scatter(b, input, output);
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let others = shape.ranks() - 1;
+    Claims {
+        ports: others,
+        steps: others.min(1),
+        volume: u64::from(others),
+        work: u64::from(others),
+    }
+}
