@@ -108,6 +108,9 @@ const CHECKED_HOPS: f64 = 1e7;
 /// From this length on, more bytes take as much longer as they are more: packets alone count, and every peer has several turns.
 const STEADY_BYTES: u64 = 1024;
 
+/// The most whole turns of a call that tells what longer ones take.
+const MOST_TURNS: u64 = 5;
+
 /// How long entries take that are simulated as a whole, in microseconds, by torus and bytes.
 type Wholes = BTreeMap<(Torus, u64), f64>;
 
@@ -143,18 +146,21 @@ impl Cell {
         !self.is_whole() || checked
     }
 
-    /// The two longest shorter ones that are simulated as a whole, and tell what more bytes take, if there are two.
+    /// The lengths of two calls on its torus that are simulated as a whole, and tell what more bytes take: the two longest of the
+    /// table that are shorter, or else the most whole turns that can be simulated, and two turns less. None if not even three can.
     fn told_by(&self) -> Option<[u64; 2]> {
+        let of_length = |bytes| Cell { bytes, ..*self };
         let is_whole = |bytes: &u64| {
-            let other = Cell {
-                bytes: *bytes,
-                ..*self
-            };
-            (STEADY_BYTES..self.bytes).contains(bytes) && other.is_whole()
+            (STEADY_BYTES..self.bytes).contains(bytes) && of_length(*bytes).is_whole()
         };
         let mut wholes = BYTES.into_iter().filter(is_whole).rev();
-        let longer = wholes.next()?;
-        Some([wholes.next()?, longer])
+        if let (Some(longer), Some(shorter)) = (wholes.next(), wholes.next()) {
+            return Some([shorter, longer]);
+        }
+        let can_be = (MOST_HOPS / of_length(steady::TURN_BYTES).hops()) as u64;
+        let most = can_be.min(self.bytes / steady::TURN_BYTES).min(MOST_TURNS);
+        let turns = [most.checked_sub(2).filter(|least| *least > 0)?, most];
+        Some(turns.map(|turns| turns * steady::TURN_BYTES))
     }
 
     /// How long it takes by its steady state, in microseconds: that of shorter ones, or of parts.
@@ -177,7 +183,7 @@ impl Cell {
 /// Simulates table 2.
 pub fn table(laboratory: &Laboratory, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
     let cells = cells()?;
-    let whole: Vec<Cell> = cells.iter().copied().filter(Cell::is_whole).collect();
+    let whole = whole_calls(&cells);
     let whole_us = on_all_cores(
         &whole,
         |cell| laboratory.time_us(&steady::permuted(cell.torus, cell.bytes)),
@@ -224,8 +230,28 @@ fn cells() -> anyhow::Result<Vec<Cell>> {
             paper,
         }));
     }
-    cells.sort_by(|a, b| b.hops().total_cmp(&a.hops()));
+    sort(&mut cells);
     Ok(cells)
+}
+
+/// What is simulated as a whole: entries, and calls that tell others; those of most hops first.
+fn whole_calls(cells: &[Cell]) -> Vec<Cell> {
+    let mut whole: Vec<Cell> = cells.iter().copied().filter(Cell::is_whole).collect();
+    let told = cells.iter().filter(|cell| cell.is_told());
+    for (cell, bytes) in
+        told.flat_map(|cell| cell.told_by().into_iter().flatten().map(move |b| (cell, b)))
+    {
+        let is = |other: &Cell| (other.torus, other.bytes) == (cell.torus, bytes);
+        if !whole.iter().any(is) {
+            whole.push(Cell { bytes, ..*cell });
+        }
+    }
+    sort(&mut whole);
+    whole
+}
+
+fn sort(cells: &mut [Cell]) {
+    cells.sort_by(|a, b| b.hops().total_cmp(&a.hops()));
 }
 
 /// Says what became of an entry.
@@ -376,8 +402,19 @@ mod tests {
         assert_eq!(long.told_by(), Some([1024, 4096]));
         let wholes = Wholes::from([((long.torus, 1024), 20.0), ((long.torus, 4096), 50.0)]);
         assert!((long.told_us(&wholes, &Rates::new()) - 650.0).abs() < 1e-9);
-        // Only one that is long enough is simulated as a whole.
-        assert_eq!(cell("8x16x16(T)", 4096).told_by(), None);
+        // Only one of the table that is long enough is simulated as a whole.
+        for bytes in [4096, 65_536] {
+            assert_eq!(cell("8x16x16(T)", bytes).told_by(), Some([1440, 2400]));
+        }
+        // Not even three turns can be.
+        assert_eq!(cell("8x32x16(T)", 16_384).told_by(), None);
         assert_eq!(cell("4x4x2", 64).told_by(), None);
+        let simulated = whole_calls(&cells);
+        for cell in cells.iter().filter(|cell| cell.is_told()) {
+            for bytes in cell.told_by().into_iter().flatten() {
+                let is = |other: &&Cell| (other.torus, other.bytes) == (cell.torus, bytes);
+                assert_eq!(simulated.iter().filter(is).count(), 1);
+            }
+        }
     }
 }
