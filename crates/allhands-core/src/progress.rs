@@ -132,6 +132,15 @@ struct StrandCursor {
     pending: Vec<u32>,
 }
 
+impl StrandCursor {
+    #[inline(always)]
+    fn reset(&mut self, item: u32) {
+        self.item = item;
+        self.started = false;
+        self.pending.clear();
+    }
+}
+
 /// An operation of a repeat: iterations done, and whether the next is under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lane {
@@ -175,11 +184,12 @@ impl Cursor {
     /// Goes back to the start of the plan that the cursor was made for.
     #[inline]
     pub fn reset(&mut self, plan: &Plan) {
-        let strands = core::iter::once(&mut self.first).chain(&mut self.others);
-        for (strand, &(item, _)) in strands.zip(&plan.strands) {
-            strand.item = item;
-            strand.started = false;
-            strand.pending.clear();
+        let mut starts = plan.strands.iter().map(|(item, _)| *item);
+        if let Some(item) = starts.next() {
+            self.first.reset(item);
+        }
+        for (strand, item) in self.others.iter_mut().zip(starts) {
+            strand.reset(item);
         }
         self.lanes.fill(Lane::default());
     }

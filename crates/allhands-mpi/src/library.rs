@@ -7,8 +7,8 @@ use crate::native::{Native, Object};
 use crate::node::Node;
 use crate::report::Report;
 use crate::settings::Settings;
-use crate::state::States;
-use std::cell::Cell;
+use crate::state::{Last, States};
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::sync::{OnceLock, RwLock};
 
@@ -94,14 +94,56 @@ impl Library {
     }
 }
 
+/// What a thread knows of its calls; one value, as each look for a thread's own is a call.
+pub(crate) struct Thread {
+    is_inside: Cell<bool>,
+    pub(crate) last: RefCell<Option<Last>>,
+}
+
 thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static THREAD: Thread = const {
+        Thread {
+            is_inside: Cell::new(false),
+            last: RefCell::new(None),
+        }
+    };
+}
+
+impl Thread {
+    /// The calling thread, unless it is ending.
+    #[inline(always)]
+    pub(crate) fn with<R>(then: impl FnOnce(&Thread) -> R) -> Option<R> {
+        THREAD.try_with(then).ok()
+    }
+
+    /// Whether it is inside of a call that we have seen already: then the MPI calls itself.
+    #[inline(always)]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.is_inside.get()
+    }
+
+    /// Goes inside of a call.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> InsideOf<'_> {
+        self.is_inside.set(true);
+        InsideOf(self)
+    }
+}
+
+/// Says that a thread is inside of a call, until it is dropped.
+pub(crate) struct InsideOf<'a>(&'a Thread);
+
+impl Drop for InsideOf<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.is_inside.set(false);
+    }
 }
 
 /// Whether this thread is inside of a call that we have seen already: then the MPI calls itself.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    INSIDE.get()
+    Thread::with(Thread::is_inside).unwrap_or(true)
 }
 
 /// Says that this thread is inside of a call, until it is dropped.
@@ -111,7 +153,7 @@ impl Inside {
     /// Goes inside.
     #[inline]
     pub(crate) fn enter() -> Inside {
-        INSIDE.set(true);
+        Thread::with(|thread| thread.is_inside.set(true));
         Inside
     }
 }
@@ -119,6 +161,6 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        INSIDE.set(false);
+        Thread::with(|thread| thread.is_inside.set(false));
     }
 }

@@ -138,15 +138,19 @@ impl Report {
     /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
     #[inline]
     pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), begun: Begun) {
-        let count = || &self.taken[usize::from(apart)][call as usize][class(bytes)];
         match begun {
             Begun::Unnoticed => {}
-            Begun::Counted => count().add(None),
+            Begun::Counted => self.count(call, (bytes, apart), None),
             Begun::At(since) => {
-                count().add(Some(since));
+                self.count(call, (bytes, apart), Some(since));
                 self.keep(call, None, bytes, since);
             }
         }
+    }
+
+    #[inline(never)]
+    fn count(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
+        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
     }
 
     /// Counts a call that passed through.

@@ -2,12 +2,12 @@
 
 use crate::abi::{Abi, Handle};
 use crate::attribute::copy;
-use crate::library::Library;
+use crate::library::{Library, Thread};
 use crate::meeting::Meeting;
 use crate::node;
+use crate::repeat::Repeats;
 use crate::takeover::Reason;
 use allhands::Communicator;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,11 +23,17 @@ pub(crate) enum State {
 
 /// A communicator whose ranks share memory, or a network.
 pub(crate) struct Shared {
-    pub(crate) comm: Mutex<Communicator>,
+    pub(crate) owned: Mutex<Owned>,
     pub(crate) rank: usize,
     pub(crate) size: usize,
     /// Whether ranks are on several nodes.
     pub(crate) apart: bool,
+}
+
+/// What one thread at a time has of a communicator.
+pub(crate) struct Owned {
+    pub(crate) comm: Communicator,
+    pub(crate) repeats: Repeats,
 }
 
 /// The states of all communicators, by their handles.
@@ -40,9 +46,11 @@ pub(crate) struct States {
     epoch: AtomicU64,
 }
 
-thread_local! {
-    /// The communicator of this thread's last call, the epoch then, and its state.
-    static LAST: RefCell<Option<(Handle, u64, Arc<State>)>> = const { RefCell::new(None) };
+/// The communicator of a thread's last call, the epoch then, and its state.
+pub(crate) struct Last {
+    comm: Handle,
+    epoch: u64,
+    state: Arc<State>,
 }
 
 impl States {
@@ -50,17 +58,32 @@ impl States {
     #[inline]
     pub(crate) fn of(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let last = LAST.with_borrow(|last| match last {
-            Some((handle, then, state)) if *handle == comm && *then == epoch => {
-                Some(Arc::clone(state))
-            }
-            _ => None,
-        });
-        last.unwrap_or_else(|| {
+        let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
+        last.flatten().unwrap_or_else(|| {
             let state = self.look_up(library, abi, comm);
-            LAST.set(Some((comm, epoch, Arc::clone(&state))));
+            let last = Last {
+                comm,
+                epoch,
+                state: Arc::clone(&state),
+            };
+            Thread::with(|thread| thread.last.replace(Some(last)));
             state
         })
+    }
+
+    /// What `then` makes of the state of the communicator of a thread's last call, if that is this one.
+    #[inline(always)]
+    pub(crate) fn last<R>(
+        &self,
+        thread: &Thread,
+        comm: Handle,
+        then: impl FnOnce(&Arc<State>) -> Option<R>,
+    ) -> Option<R> {
+        let last = thread.last.try_borrow().ok()?;
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let last = last.as_ref();
+        let last = last.filter(|last| last.comm == comm && last.epoch == epoch)?;
+        then(&last.state)
     }
 
     fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
@@ -118,7 +141,10 @@ impl States {
             true => meeting.on_several_nodes(node, &cards, library.settings()),
         };
         Ok(Shared {
-            comm: Mutex::new(comm?),
+            owned: Mutex::new(Owned {
+                comm: comm?,
+                repeats: Repeats::new(),
+            }),
             rank,
             size,
             apart,
@@ -158,8 +184,9 @@ impl States {
     /// Says that a communicator was forgotten, and lets go of the last one.
     fn move_on(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
-        // At the end of a thread there is nothing to let go of any more.
-        let _ = LAST.try_with(|last| last.replace(None));
+        // Where it is in use, in a call during which the MPI frees a communicator, the epoch tells that it is old.
+        let last = Thread::with(|thread| thread.last.try_borrow_mut().ok()?.take());
+        drop(last);
     }
 
     /// Forgets all communicators, and the key.

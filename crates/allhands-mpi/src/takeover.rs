@@ -2,14 +2,16 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
-use crate::library::{Inside, Library, NO_MPI, is_inside};
+use crate::library::{Inside, Library, NO_MPI, Thread, is_inside};
 use crate::network::failure;
+use crate::repeat::{Asked, Lesson};
+use crate::report::Begun;
 use crate::settings::Said;
-use crate::state::{Shared, State};
+use crate::state::{Owned, Shared, State};
 use crate::verify::{Likeness, Witness, verify};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
@@ -129,12 +131,33 @@ pub(crate) struct Here<'a> {
     verify: bool,
     /// What the call was about to write.
     witness: RefCell<Option<Witness>>,
+    asked: &'a Asked,
+    /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
+    may_repeat: Cell<bool>,
+    lesson: Cell<Option<Lesson>>,
 }
 
 impl Here<'_> {
+    /// Says that what a call means is to be found out each time.
+    pub(crate) fn never_repeat(&self) {
+        self.may_repeat.set(false);
+    }
+
+    /// Looks how the call can be made again, if one operation is all that it is.
+    #[inline(never)]
+    fn learn(&self, operation: &Operation<'_>) {
+        match self.lesson.take() {
+            None => self.lesson.set(self.asked.learn(self.comm, operation)),
+            Some(_) => self.never_repeat(),
+        }
+    }
+
     /// Runs an operation, with the algorithm that was asked for if one was.
     #[inline]
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
+        if self.may_repeat.get() && self.algorithm.is_none() {
+            self.learn(&operation);
+        }
         match self.algorithm {
             None => self.comm.run(operation)?,
             Some(name) => self.comm.run(operation.algorithm(name))?,
@@ -166,7 +189,7 @@ impl Here<'_> {
 /// other ranks yet.
 #[inline]
 pub(crate) fn take(
-    call: Call,
+    asked: Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> c_int,
@@ -174,9 +197,57 @@ pub(crate) fn take(
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    let begin = library.report.begin();
-    let mut native = Some(native);
-    let reason = match try_to(library, call, comm, serve, &mut native) {
+    let (call, begin) = (asked.call(), library.report.begin());
+    match take_again(library, &asked, comm) {
+        Some(Ok(served)) => {
+            library.report.taken(call, served, begin);
+            0
+        }
+        Some(Err(error)) => raise(library, call, comm, &Unserved::from(*error)),
+        None => take_anew(library, (&asked, begin), comm, serve, native),
+    }
+}
+
+/// Serves a call that differs from an earlier one in its addresses alone; `None`: it is another, and nothing has happened.
+#[inline(always)]
+fn take_again(
+    library: &Library,
+    asked: &Asked,
+    comm: usize,
+) -> Option<Result<(usize, bool), Box<Error>>> {
+    let abi = library.abi.as_ref()?;
+    if !asked.may_repeat() {
+        return None;
+    }
+    let again = |thread: &Thread| {
+        if thread.is_inside() {
+            return None;
+        }
+        library.states.last(thread, abi.handle(comm), |state| {
+            let State::Shared(shared) = &**state else {
+                return None;
+            };
+            let owned = shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = owned.repeats.find(abi, asked)?;
+            let _inside = thread.enter();
+            let ended = known.run(&owned.comm, asked)?;
+            Some(ended.map(|()| (known.bytes, shared.apart)))
+        })
+    };
+    Thread::with(again).flatten()
+}
+
+/// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
+#[inline(never)]
+fn take_anew(
+    library: &Library,
+    (asked, begin): (&Asked, Begun),
+    comm: usize,
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> c_int,
+) -> c_int {
+    let (call, mut native) = (asked.call(), Some(native));
+    let reason = match try_to(library, asked, comm, serve, &mut native) {
         Ok(served) => {
             library.report.taken(call, served, begin);
             return 0;
@@ -196,7 +267,7 @@ pub(crate) fn take(
 #[inline]
 fn try_to(
     library: &Library,
-    call: Call,
+    asked: &Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> c_int>,
@@ -212,7 +283,7 @@ fn try_to(
     let _inside = Inside::enter();
     let state = library.states.of(library, abi, handle);
     let Shared {
-        comm,
+        owned,
         rank,
         size,
         apart,
@@ -221,29 +292,37 @@ fn try_to(
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
     };
     let settings = library.settings();
-    let algorithm = match settings.of(call) {
+    let algorithm = match settings.of(asked.call()) {
         None => None,
         Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
-    let comm = comm.lock().unwrap_or_else(PoisonError::into_inner);
-    let (comm, rank, size) = (&*comm, *rank, *size);
+    let mut owned = owned.lock().unwrap_or_else(PoisonError::into_inner);
+    let Owned { comm, repeats } = &mut *owned;
     let here = Here {
         library,
         abi,
         handle,
         comm,
-        rank,
-        size,
+        rank: *rank,
+        size: *size,
         algorithm,
         verify: settings.verify,
         witness: RefCell::new(None),
+        asked,
+        may_repeat: Cell::new(asked.may_repeat() && !settings.verify),
+        lesson: Cell::new(None),
     };
     let bytes = serve(&here)?;
     if here.verify
         && let Some(native) = native.take()
     {
         verify(&here, here.witness.take().as_ref(), native)?;
+    }
+    if here.may_repeat.get()
+        && let Some(lesson) = here.lesson.take()
+    {
+        repeats.keep(abi, asked, lesson, bytes);
     }
     Ok((bytes, *apart))
 }

@@ -10,6 +10,7 @@ use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
 use allhands_core::schedule::{Layout, Plan, Shape, Space};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What decides which plan serves a call: never an address.
 #[derive(Clone, Debug)]
@@ -156,6 +157,22 @@ pub(crate) struct PlanCache {
     irregular: Vec<Entry>,
     /// The irregular entry of the last irregular call.
     last_irregular: usize,
+    /// Unlike that of every other cache of this process, and of this one before entries moved.
+    generation: u64,
+}
+
+/// Where a regular shape's entry stands, as long as entries of its cache do not move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    generation: u64,
+    at: usize,
+}
+
+/// A generation that no cache has had.
+fn next_generation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Only that no two are the same counts.
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A shape that has been called.
@@ -252,6 +269,30 @@ impl PlanCache {
             last: [0; Collective::ALL.len()],
             irregular: Vec::new(),
             last_irregular: 0,
+            generation: next_generation(),
+        }
+    }
+
+    /// Where the entry of a regular call stands, if its shape has been called.
+    pub(crate) fn place(&self, operation: &Operation<'_>) -> Option<Place> {
+        let fits = |entry: &Entry| entry.key.fits(operation, None);
+        let last = self.last[operation.collective as usize];
+        let at = match self.entries.get(last) {
+            Some(entry) if fits(entry) => last,
+            _ => self.entries.iter().position(fits)?,
+        };
+        (!operation.irregular()).then_some(Place {
+            generation: self.generation,
+            at,
+        })
+    }
+
+    /// The entry at a place, if it still stands there.
+    #[inline]
+    pub(crate) fn at(&mut self, place: Place) -> Option<&mut Entry> {
+        match place.generation == self.generation {
+            true => self.entries.get_mut(place.at),
+            false => None,
         }
     }
 
@@ -302,6 +343,7 @@ impl PlanCache {
         };
         if entries.len() == Self::MOST {
             entries.remove(0);
+            self.generation = next_generation();
         }
         let at = entries.len();
         entries.push(Entry {

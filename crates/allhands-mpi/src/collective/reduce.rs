@@ -270,7 +270,7 @@ impl Sides<'_> {
 macro_rules! with {
     ($job:ident, $here:ident, $operator:ident, $type:ty: $($name:ident)*) => {
         match $operator {
-            $(Named::$name => $job.run::<$type, _>($here, $name),)*
+            $(Named::$name => $job.run::<$type, _>($here, &$name),)*
             #[allow(unreachable_patterns)]
             _ => Err(Unserved::Pass(Reason::NoKernel)),
         }
@@ -302,8 +302,12 @@ impl Job<'_> {
         }
     }
 
-    fn run<T: Element, O: Operator<T>>(&self, here: &Here<'_>, op: O) -> Result<(), Unserved> {
-        here.run(self.operation::<T, O>(&op, 1))
+    fn run<T: Element, O: Operator<T>>(
+        &self,
+        here: &Here<'_>,
+        op: &'static O,
+    ) -> Result<(), Unserved> {
+        here.run(self.operation::<T, O>(op, 1))
     }
 
     /// The operation on elements that are each so many of the kernel's.

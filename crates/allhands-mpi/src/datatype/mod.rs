@@ -56,6 +56,8 @@ impl Datatype {
     }
 
     fn asked(here: &Here<'_>, handle: Handle, named: Option<&Named>) -> Result<Datatype, Unserved> {
+        // It may be freed, and its handle then means another.
+        here.never_repeat();
         let wrong = Unserved::Pass(Reason::Arguments);
         if handle == here.abi.datatype_null {
             return Err(wrong);

@@ -6,6 +6,7 @@ use crate::abi::{Handle, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
 use crate::library::{Library, NO_MPI};
+use crate::repeat::Asked;
 use crate::takeover::{Call, take};
 use std::ffi::c_int;
 
@@ -75,7 +76,7 @@ macro_rules! entries {
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $small($($name: argument!(small $kind)),*) -> c_int {
             take(
-                Call::$call,
+                Asked::new(Call::$call)$(.$kind(wide!(small $kind $name)))*,
                 entries!(@comm $($name)*),
                 |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(small $kind $name);)*
@@ -96,7 +97,7 @@ macro_rules! entries {
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $large($($name: argument!(large $kind)),*) -> c_int {
             take(
-                Call::$call,
+                Asked::new(Call::$call)$(.$kind(wide!(large $kind $name)))*,
                 entries!(@comm $($name)*),
                 |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(large $kind $name);)*

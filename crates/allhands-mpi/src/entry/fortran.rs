@@ -13,6 +13,7 @@ use crate::collective::{self, Types};
 use crate::library::{Library, NO_MPI};
 use crate::native::Next;
 use crate::node;
+use crate::repeat::Asked;
 use crate::takeover::{Call, take};
 use std::ffi::{CStr, c_int, c_void};
 
@@ -152,7 +153,7 @@ macro_rules! entries {
             };
             let comm = entries!(@comm $($name)*);
             let code = take(
-                Call::$call,
+                Asked::new(Call::$call)$(.$kind(converted!(fortran $kind $name)))*,
                 fortran.communicator(number(comm)),
                 |$here| {
                     $(#[allow(unused_variables)] let $name = converted!(fortran $kind $name);)*
@@ -193,7 +194,7 @@ unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
         // Handles are the same numbers in both languages.
         let comm = number(comm) as usize;
         let code = take(
-            Call::Barrier,
+            Asked::new(Call::Barrier),
             comm,
             collective::barrier,
             // SAFETY: the caller's communicator.

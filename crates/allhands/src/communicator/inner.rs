@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::policy::{self, Forecast, Policy};
-use crate::prepared::{Entry, Key, PlanCache, Prepared, Running, Turn, named, unsuitable};
+use crate::prepared::{Entry, Key, Place, PlanCache, Prepared, Running, Turn, named, unsuitable};
 use crate::transport::node::{Buffers, Port, Stamp};
-use crate::transport::{Signature, TransportError};
+use crate::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
@@ -226,12 +226,7 @@ impl Inner {
         stamp: &Stamp,
         running: &mut Running,
     ) -> Result<(), TransportError> {
-        // SAFETY: the operator lives as long as the operation's buffers, which the caller keeps until the call has ended.
-        let combine = operation.reduction.map(|r| unsafe { r.kernel.erase() });
-        let buffers = Buffers {
-            input: operation.input.start.cast_const(),
-            output: operation.output.start,
-        };
+        let (buffers, combine) = sides(operation);
         // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
         // the cursor is new or was reset, and the flight is idle and of this plan.
         unsafe { port.begin(&mut running.flight, stamp, buffers, combine) }
@@ -246,34 +241,28 @@ impl Inner {
         &mut self,
         operation: &Operation<'_>,
     ) -> Option<Result<(), Error>> {
+        let (buffers, combine) = sides(operation);
         let entry = self.cache.find(operation, None)?;
-        let mut running = entry.ready_turn()?;
-        running.cursor.reset(&entry.prepared.plan);
+        let others = (&mut self.active, &mut self.under_way);
         // SAFETY: passed on.
-        let begun = unsafe { Inner::begin(&mut self.port, operation, &entry.stamp, &mut running) };
-        if let Err(error) = begun {
-            entry.give_back(running);
-            return Some(Err(error.into()));
-        }
-        let Running { flight, cursor, .. } = &mut *running;
-        let plan = &entry.prepared.plan;
-        let ended = if self.under_way == 0 {
-            self.port.wait(flight, plan, cursor)
-        } else {
-            let oldest = oldest_call(&self.active).min(flight.call());
-            let (active, under_way) = (&mut self.active, &mut self.under_way);
-            // A peer may need one of the calls that are under way before it comes to this one.
-            self.port.wait_until(oldest, |port| {
-                progress(port, active, under_way);
-                port.test(flight, plan, cursor)
-            })
-        };
-        if let Err(error) = ended {
-            // The flight has ended for good.
-            return Some(Err(error.into()));
-        }
-        entry.give_back(running);
-        Some(Ok(()))
+        unsafe { run_entry(&mut self.port, entry, others, buffers, combine) }
+    }
+
+    /// As [`Inner::run_again`], of the call at a place in the cache.
+    ///
+    /// # Safety
+    /// As [`Port::begin`] for the buffers, of the lengths that the place was given for, and the operator.
+    #[inline]
+    pub(super) unsafe fn run_at(
+        &mut self,
+        place: Place,
+        buffers: Buffers,
+        combine: Option<Combine>,
+    ) -> Option<Result<(), Error>> {
+        let entry = self.cache.at(place)?;
+        let others = (&mut self.active, &mut self.under_way);
+        // SAFETY: passed on.
+        unsafe { run_entry(&mut self.port, entry, others, buffers, combine) }
     }
 
     /// Waits until a plan's window whose turn it is is free: one call at a time owns it.
@@ -357,6 +346,58 @@ impl Inner {
             self.under_way -= 1;
         }
     }
+}
+
+/// The buffers of an operation, and what combines their elements.
+#[inline(always)]
+pub(super) fn sides(operation: &Operation<'_>) -> (Buffers, Option<Combine>) {
+    // SAFETY: the operator lives as long as the operation's buffers, which who uses the one keeps as long as the other.
+    let combine = operation.reduction.map(|r| unsafe { r.kernel.erase() });
+    let buffers = Buffers {
+        input: operation.input.start.cast_const(),
+        output: operation.output.start,
+    };
+    (buffers, combine)
+}
+
+/// Runs a call of an entry's shape among the calls that are under way; `None`: its window is taken.
+///
+/// # Safety
+/// As [`Port::begin`] for the buffers, of the lengths of the entry's shape, and the operator.
+#[inline]
+unsafe fn run_entry(
+    port: &mut Port,
+    entry: &mut Entry,
+    (active, under_way): (&mut Vec<Option<Active>>, &mut usize),
+    buffers: Buffers,
+    combine: Option<Combine>,
+) -> Option<Result<(), Error>> {
+    let mut running = entry.ready_turn()?;
+    let Running { flight, cursor, .. } = &mut *running;
+    let plan = &entry.prepared.plan;
+    cursor.reset(plan);
+    // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank, the cursor
+    // was just reset, and the flight is idle and of this plan.
+    if let Err(error) = unsafe { port.begin(flight, &entry.stamp, buffers, combine) } {
+        entry.give_back(running);
+        return Some(Err(error.into()));
+    }
+    let ended = if *under_way == 0 {
+        port.wait(flight, plan, cursor)
+    } else {
+        let oldest = oldest_call(active).min(flight.call());
+        // A peer may need one of the calls that are under way before it comes to this one.
+        port.wait_until(oldest, |port| {
+            progress(port, active, under_way);
+            port.test(flight, plan, cursor)
+        })
+    };
+    if let Err(error) = ended {
+        // The flight has ended for good.
+        return Some(Err(error.into()));
+    }
+    entry.give_back(running);
+    Some(Ok(()))
 }
 
 /// The number of the oldest active call.

@@ -2,6 +2,7 @@
 
 mod helm;
 mod inner;
+mod repeat;
 mod split;
 
 use crate::error::Error;
@@ -15,6 +16,7 @@ use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
+pub use repeat::Repeat;
 
 /// The ranks that call collectives together, as one of them sees them.
 ///

@@ -171,10 +171,12 @@ impl<'a> NodeEngine<'a> {
                 match post.source() {
                     [extent] => {
                         let (from, line) = (flight.run(extent), FIRST_LINE);
-                        runs::copy_run(
-                            from.piece(line, usize::MAX),
-                            payload.piece(line, usize::MAX),
-                        );
+                        if from.bytes > line {
+                            runs::copy_run(
+                                from.piece(line, usize::MAX),
+                                payload.piece(line, usize::MAX),
+                            );
+                        }
                         runs::copy_run(from.piece(0, line), payload.piece(0, line));
                     }
                     extents => runs::copy(flight.runs(extents), std::iter::once(payload)),

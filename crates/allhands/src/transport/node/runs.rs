@@ -13,6 +13,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// The part of `bytes` bytes from `offset` on, or as many as there are.
+    #[inline]
     pub(crate) fn piece(self, offset: usize, bytes: usize) -> Run {
         let offset = offset.min(self.bytes);
         Run {
