@@ -23,7 +23,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     summary: "the root sends each rank another part, which that rank passes on to all others",
     requires: &[],
     keys: &[Key::SEGMENTS],
-    settings: &["", "segments=1", "segments=5"],
+    settings: &["", "segments=1"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: |shape| shape.get("segments") * receivers(shape.ranks()),

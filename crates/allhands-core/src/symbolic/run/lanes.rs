@@ -27,8 +27,9 @@ impl Runner<'_, '_> {
             for (at, waits) in waits.iter().enumerate() {
                 let state = self.strand(rank, strand);
                 let Lane { done, flying, .. } = state.lanes[at];
-                let oldest = state.lanes.iter().map(|l| l.done).min().unwrap_or(0);
-                let room = *window == 0 || done < oldest + window;
+                let oldest = || state.lanes.iter().map(|l| l.done).min().unwrap_or(0);
+                // Looked for only where it counts: a body may have very many operations.
+                let room = *window == 0 || done < oldest() + window;
                 let ready = |w: &Dependence| {
                     done < w.back || state.lanes[w.op as usize].done > done - w.back
                 };
