@@ -2,7 +2,7 @@
 //!
 //! Every rank goes round its peers, and each gets a few packets in turn (B 3.1). The first turn, in which a message is new to
 //! processors, has a rate of its own; all later ones, in which only packets count, have one. A rate is measured on a part: every
-//! rank sends one turn to the first peers in its order only. It is that of the middle third of all arrivals, in which neither the
+//! rank sends one turn to all its peers, or to the first of them where all would be too many. It is that of the middle third of all arrivals, in which neither the
 //! start of the part nor its end has a share.
 
 use super::super::super::simulate::soon::Soon;
