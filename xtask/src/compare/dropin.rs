@@ -4,10 +4,13 @@ use super::cell::{COLLECTIVES, Cell};
 use super::group::{Name, Times};
 use super::peers::{self, Setting};
 use super::record::{self, Column, Record};
-use super::{Error, OWN, Run, machine, report};
+use super::statistics::LEAST_ROUNDS;
+use super::{Error, OWN, Run, machine, processes, report};
 use crate::mpi_test::report::Report;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What is built of our own.
 pub(super) const PACKAGE: [&str; 2] = ["--package", "allhands-mpi"];
@@ -32,6 +35,14 @@ const IMB_PEERS: [&str; 2] = ["intel", "mpich"];
 
 /// The most seconds that IMB takes for one size of one benchmark, beside what it warms up.
 const IMB_SAMPLE_S: &str = "0.02";
+
+/// The part of all the time that IMB has.
+pub(super) const IMB_SHARE: f64 = 1.0 / 3.0;
+/// A run that takes more than this part of the time that is shared by all runs of a table, and more than a time in which
+/// most end, is not waited for.
+const SLOWEST: (u32, Duration) = (6, Duration::from_secs(20));
+/// How often to look whether the user wants to end.
+const LOOK: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
     /// A peer as it comes, with the drop-in preloaded: the name of that group, and what starts its ranks.
@@ -74,69 +85,84 @@ impl Run<'_> {
         }
     }
 
+    /// What the ranks are compared with: the peer as it comes, or, where ranks share cores, that and every setting for it.
+    pub(super) fn settings(&self, peers: &[&str], crowded: bool) -> Vec<&'static Setting> {
+        let all = peers::settings(peers, crowded);
+        let alike = |setting: &&Setting| crowded || !self.arguments.dropin || is_default(setting);
+        all.filter(alike).collect()
+    }
+
     /// Runs IMB-MPI1 by turns with and without the library, under each peer that can.
-    pub(super) fn benchmark_of_intel(&mut self) -> Result<Vec<Record>, Error> {
+    pub(super) fn benchmark_of_intel(&mut self) -> Result<Vec<Vec<Record>>, Error> {
         let Some(home) = self.arguments.peers.iter().find(|name| **name == "intel") else {
             println!("\nIMB-MPI1 is in the package of intel, which --peers leaves out");
             return Ok(Vec::new());
         };
         let program = self.installed(home).program("IMB-MPI1");
-        let mut all = Vec::new();
-        for &ranks in &self.arguments.ranks {
-            for peer in IMB_PEERS {
-                if self.arguments.peers.contains(&peer) {
-                    let cells = self.compare_imb(&program, peer, ranks)?;
-                    println!("{}", report::summary(&[peer], ranks, &cells));
-                    all.extend(cells.into_iter().flatten());
-                }
-            }
+        let (counts, peers) = (self.arguments.ranks.iter(), &self.arguments.peers);
+        let all = counts.flat_map(|ranks| IMB_PEERS.map(|peer| (*ranks, peer)));
+        let all: Vec<_> = all.filter(|(_, peer)| peers.contains(peer)).collect();
+        let mut left = Duration::from_secs_f64(self.arguments.seconds * IMB_SHARE);
+        let mut records = Vec::new();
+        for (done, &(ranks, peer)) in all.iter().enumerate() {
+            let begin = Instant::now();
+            let share = left / (all.len() - done) as u32;
+            let cells = self.compare_imb(&program, (peer, ranks), share)?;
+            println!("{}", report::summary(&[peer], ranks, &cells));
+            records.extend(cells);
+            left = left.saturating_sub(begin.elapsed());
         }
-        Ok(all)
+        Ok(records)
     }
 
+    /// Compares one number of ranks under one peer, in about so much time.
     fn compare_imb(
         &mut self,
         program: &Path,
-        peer: &'static str,
-        ranks: usize,
+        (peer, ranks): (&'static str, usize),
+        share: Duration,
     ) -> Result<Vec<Vec<Record>>, Error> {
         let crowded = ranks > machine::cores();
-        let lengths = self.write_lengths()?;
+        let lengths = self.write_lengths(crowded)?;
         let (cells, _) = super::run_cells(self.arguments, ranks);
-        let cells: Vec<Cell> = cells
-            .into_iter()
-            .filter(|cell| imb_name(*cell).is_some())
-            .collect();
-        let settings: Vec<_> = peers::settings(&[peer], crowded).collect();
-        let mut names = vec![Name {
+        let has = |cell: &Cell| {
+            let known = IMB_NAMES[cell.collective].is_some();
+            known && (cell.bytes == 0 || self.lengths(crowded).any(|bytes| bytes == cell.bytes))
+        };
+        let cells: Vec<Cell> = cells.into_iter().filter(has).collect();
+        let settings = self.settings(&[peer], crowded);
+        let own = Name {
             library: OWN.library,
             setting: peer,
-        }];
-        names.extend(settings.iter().map(|s| Name {
+        };
+        let theirs = settings.iter().map(|s| Name {
             library: s.peer,
             setting: s.name,
-        }));
-        let mut columns: Vec<Vec<Column>> = cells
-            .iter()
-            .map(|_| names.iter().map(|name| Column::new(*name)).collect())
-            .collect();
+        });
+        let names: Vec<Name> = std::iter::once(own).chain(theirs).collect();
+        let mut table = Table::new(&cells, &names);
+        let (begin, log) = (Instant::now(), self.folder.0.join("imb"));
+        let limit = SLOWEST.1.max(share / SLOWEST.0);
         for round in 0..self.arguments.rounds {
+            if round >= LEAST_ROUNDS && begin.elapsed() > share {
+                break;
+            }
             for place in 0..names.len() {
                 let at = (round + place) % names.len();
+                if table.has_failed(at) {
+                    continue;
+                }
                 let setting = at.checked_sub(1).map(|index| settings[index]);
                 let mut launcher = self.imb(program, peer, setting, (ranks, crowded), &lengths);
-                let (output, _) = self
-                    .quiet
-                    .during(|| run(&mut launcher), super::processes::interrupted);
-                let times = read(&output.map_err(|why| Error::Imb { peer, why })?);
-                for (cell, columns) in cells.iter().zip(&mut columns) {
-                    match times.iter().find(|(known, _)| known == cell) {
-                        Some((_, us)) => columns[at].rounds.push(Times {
-                            median_us: *us,
-                            p99_us: *us,
-                        }),
-                        None => columns[at].failure = Some("IMB printed no time".to_owned()),
+                let turn = || run(&mut launcher, &log, limit);
+                let (output, _) = self.quiet.during(turn, processes::interrupted);
+                match output {
+                    Err(Ended::Interrupted) => return Err(Error::Interrupted),
+                    Err(ended) if at == 0 => {
+                        let why = ended.to_string();
+                        return Err(Error::Imb { peer, why });
                     }
+                    output => table.enter(at, output),
                 }
             }
         }
@@ -145,23 +171,21 @@ impl Run<'_> {
             "{}",
             report::head(&[peer], ranks).replace("collective", "IMB-MPI1  ")
         );
-        let mut all = Vec::new();
-        for (cell, columns) in cells.iter().zip(&columns) {
-            let records = record::records(*cell, ranks, &columns[0], &columns[1..]);
-            println!("{}", report::row(*cell, &[peer], &records));
-            all.push(records);
-        }
-        Ok(all)
+        Ok(table.records(peer, ranks))
+    }
+
+    /// The lengths that IMB is given: where ranks share cores it takes long, and has every second one.
+    fn lengths(&self, crowded: bool) -> impl Iterator<Item = usize> {
+        let step = if crowded { 2 } else { 1 };
+        self.arguments.bytes.iter().copied().step_by(step)
     }
 
     /// The lengths of messages as IMB reads them.
-    fn write_lengths(&self) -> Result<PathBuf, Error> {
+    fn write_lengths(&self, crowded: bool) -> Result<PathBuf, Error> {
         let path = self.folder.0.join("lengths");
         let lines: Vec<String> = self
-            .arguments
-            .bytes
-            .iter()
-            .map(ToString::to_string)
+            .lengths(crowded)
+            .map(|bytes| bytes.to_string())
             .collect();
         std::fs::write(&path, lines.join("\n") + "\n").map_err(super::at(&path))?;
         Ok(path)
@@ -198,22 +222,103 @@ impl Run<'_> {
 }
 
 fn default_setting(peer: &str, crowded: bool) -> Option<&'static Setting> {
-    peers::settings(&[peer], crowded).find(|setting| setting.name == "default")
+    peers::settings(&[peer], crowded).find(|setting| is_default(setting))
 }
 
-fn imb_name(cell: Cell) -> Option<&'static str> {
-    IMB_NAMES[cell.collective]
+fn is_default(setting: &Setting) -> bool {
+    setting.name == "default"
 }
 
-fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!(
-            "it ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
+/// The columns of all cells of one number of ranks.
+struct Table<'a> {
+    cells: &'a [Cell],
+    columns: Vec<Vec<Column>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(cells: &'a [Cell], names: &[Name]) -> Table<'a> {
+        let columns = || names.iter().map(|name| Column::new(*name)).collect();
+        Table {
+            cells,
+            columns: cells.iter().map(|_| columns()).collect(),
+        }
+    }
+
+    /// Whether a run of a group has failed as a whole: it is not tried again.
+    fn has_failed(&self, at: usize) -> bool {
+        let mut columns = self.columns.iter().map(|columns| &columns[at]);
+        columns.all(|column| column.failure.is_some())
+    }
+
+    /// Enters what a run of a group printed.
+    fn enter(&mut self, at: usize, output: Result<String, Ended>) {
+        let times = output.as_deref().map(read);
+        if let Err(ended) = &output {
+            let Name { library, setting } = self.columns[0][at].name;
+            eprintln!("IMB-MPI1, {library} ({setting}): {ended}");
+        }
+        for (cell, columns) in self.cells.iter().zip(&mut self.columns) {
+            let column = &mut columns[at];
+            let found = times
+                .as_ref()
+                .map(|times| times.iter().find(|(known, _)| known == cell));
+            match found {
+                Ok(Some((_, us))) => column.rounds.push(Times {
+                    median_us: *us,
+                    p99_us: *us,
+                }),
+                Ok(None) => column.failure = Some("IMB printed no time".to_owned()),
+                Err(ended) => column.failure = Some(ended.to_string()),
+            }
+        }
+    }
+
+    /// Prints a row for each cell, and gives its records.
+    fn records(&self, peer: &'static str, ranks: usize) -> Vec<Vec<Record>> {
+        let cells = self.cells.iter().zip(&self.columns);
+        let records = cells.map(|(cell, columns)| {
+            let records = record::records(*cell, ranks, &columns[0], &columns[1..]);
+            println!("{}", report::row(*cell, &[peer], &records));
+            records
+        });
+        records.collect()
+    }
+}
+
+/// Why a run printed nothing that counts.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{0}")]
+    Failed(String),
+    #[error("did not finish within {0:.0?}")]
+    Late(Duration),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a launcher's ranks print, if they end in time; the log is for that.
+fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<String, Ended> {
+    let failed = |error: std::io::Error| Ended::Failed(error.to_string());
+    let file = File::create(log).map_err(failed)?;
+    let errors = file.try_clone().map_err(failed)?;
+    command.stdout(file).stderr(errors);
+    let mut child = processes::start(command).map_err(failed)?;
+    let begin = Instant::now();
+    while !processes::wait(&mut child, LOOK) {
+        if processes::interrupted() || begin.elapsed() > limit {
+            processes::end(&mut child, &[]);
+            return Err(match processes::interrupted() {
+                true => Ended::Interrupted,
+                false => Ended::Late(limit),
+            });
+        }
+    }
+    let status = child.wait().map_err(failed)?;
+    let output = std::fs::read(log).map_err(failed)?;
+    let output = String::from_utf8_lossy(&output).into_owned();
+    match status.success() {
+        true => Ok(output),
+        false => Err(Ended::Failed(format!("ended with {status}: {output}"))),
     }
 }
 

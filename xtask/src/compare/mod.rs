@@ -185,7 +185,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         worker,
         installed: installed?,
         folder: Folder(folder),
-        end: Instant::now() + Duration::from_secs_f64(arguments.seconds),
+        end: Instant::now() + Duration::from_secs_f64(arguments.seconds * own_share(arguments)),
         quiet: Quiet::new(Duration::from_secs_f64(patience)),
         cells_left: counts
             .map(|ranks| sides.len() * run_cells(arguments, *ranks).0.len())
@@ -206,21 +206,32 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         for peers in &sides {
             let cells = run.compare_ranks(ranks, peers)?;
             println!("{}", report::summary(peers, ranks, &cells));
-            all.extend(cells.into_iter().flatten());
+            all.extend(cells);
         }
     }
     if arguments.dropin {
         all.extend(run.benchmark_of_intel()?);
+        println!("{}", report::in_all(&arguments.ranks, &all));
     }
     println!("{}", run.quiet.verdict());
     let path = root.join(&arguments.json);
-    write_json(&path, &all)?;
+    write_json(&path, all.iter().flatten())?;
     println!(
         "{:.0} s, records in {}",
         begin.elapsed().as_secs_f64(),
         path.display()
     );
     Ok(run.is_right)
+}
+
+/// The part of the time that our own program has.
+fn own_share(arguments: &Arguments) -> f64 {
+    let has_imb = arguments.dropin && arguments.peers.contains(&"intel");
+    if has_imb {
+        1.0 - dropin::IMB_SHARE
+    } else {
+        1.0
+    }
 }
 
 fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
@@ -259,11 +270,11 @@ fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     }
 }
 
-fn write_json(path: &Path, records: &[Record]) -> Result<(), Error> {
+fn write_json<'a>(path: &Path, records: impl Iterator<Item = &'a Record>) -> Result<(), Error> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(at(folder))?;
     }
-    let lines: Result<Vec<String>, _> = records.iter().map(serde_json::to_string).collect();
+    let lines: Result<Vec<String>, _> = records.map(serde_json::to_string).collect();
     let lines = lines.map_err(std::io::Error::other).map_err(at(path))?;
     fs::write(path, format!("[\n{}\n]\n", lines.join(",\n"))).map_err(at(path))
 }
@@ -276,7 +287,7 @@ impl Run<'_> {
         peers: &[&'static str],
     ) -> Result<Vec<Vec<Record>>, Error> {
         let crowded = ranks > machine::cores();
-        let settings: Vec<_> = peers::settings(peers, crowded).collect();
+        let settings = self.settings(peers, crowded);
         let name = format!("board-{ranks}-{}", peers.join("-"));
         let path = self.folder.0.join(name);
         let file = File::options()

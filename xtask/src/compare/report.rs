@@ -115,6 +115,23 @@ pub fn summary(peers: &[&str], ranks: usize, cells: &[Vec<Record>]) -> String {
     text
 }
 
+/// What all cells of each number of ranks come to, each beside the best setting of its peer.
+pub fn in_all(ranks: &[usize], cells: &[Vec<Record>]) -> String {
+    let mut text = String::new();
+    for ranks in ranks {
+        let bests = cells.iter().filter_map(|cell| best(cell.iter()));
+        let bests: Vec<_> = bests.filter(|record| record.ranks == *ranks).collect();
+        let lost = bests.iter().filter(|r| r.spread[1] < LOST).count();
+        let mean = geometric_mean(bests.iter().map(|record| record.ratio));
+        let _ = writeln!(
+            text,
+            "{ranks} ranks in all: {} cells, geometric mean {mean:.2}; the whole interval below {LOST}: {lost}",
+            bests.len()
+        );
+    }
+    text
+}
+
 /// How often each setting is the best of its peer.
 fn leaders(cells: &[Vec<Record>]) -> String {
     let mut leads: Vec<((&str, &str), usize)> = Vec::new();
@@ -201,6 +218,10 @@ mod tests {
         assert!(
             text.contains("wins 1, even 0, LOSES 1; the whole interval below 0.95: 1"),
             "{text}"
+        );
+        assert_eq!(
+            in_all(&[2], &cells),
+            "2 ranks in all: 2 cells, geometric mean 1.00; the whole interval below 0.95: 1\n"
         );
     }
 }
