@@ -5,7 +5,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
-use crate::network::{Claim, MpiNetwork, World};
+use crate::network::{Claim, MpiNetwork, World, lot};
 use crate::node::{Native, Node};
 use crate::settings::Settings;
 use crate::takeover::Reason;
@@ -126,14 +126,15 @@ impl<'a> Meeting<'a> {
     fn claim(&self, world: &Arc<World>) -> Result<Claim, Reason> {
         for _ in 0..TRIES {
             let own = world.taken();
-            let all = self.collect([own as u64, (own >> 64) as u64]);
+            let all = self.collect([own as u64, (own >> 64) as u64, lot()]);
             let all = all.ok_or(Reason::NoNetwork)?;
-            let wide = |[low, high]: &[u64; 2]| u128::from(*low) | u128::from(*high) << 64;
+            let wide = |[low, high, _]: &[u64; 3]| u128::from(*low) | u128::from(*high) << 64;
             let taken = all.iter().map(wide).fold(0, |all, taken| all | taken);
             if taken == u128::MAX {
                 return Err(Reason::NoTags);
             }
-            let claim = world.claim(taken);
+            // The first rank's lot, as ranks of communicators that meet at the same time would all try the same ones again.
+            let claim = world.claim(taken, all[0][2]);
             match self.native.all(claim.is_some(), self.size, self.comm) {
                 Some(true) => return claim.ok_or(Reason::NoNetwork),
                 Some(false) => {}

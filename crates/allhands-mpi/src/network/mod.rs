@@ -10,7 +10,7 @@ mod measure;
 mod requests;
 mod world;
 
-pub(crate) use world::{Claim, World};
+pub(crate) use world::{Claim, World, lot};
 
 use crate::abi::Abi;
 use crate::library::Library;

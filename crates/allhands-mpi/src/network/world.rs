@@ -63,7 +63,7 @@ impl World {
             // SAFETY: the communicator that was made, and this MPI's handler that returns codes.
             made && unsafe { (library.native.comm_set_errhandler)(comm, abi.errors_return) == 0 }
         });
-        let mut id = [name()];
+        let mut id = [lot()];
         let told = native.tell(&mut id, world);
         let is_whole = native.all(ready.is_some() && told.is_some(), size, world);
         let (Some((constants, tags)), Some(true)) = (ready, is_whole) else {
@@ -97,11 +97,11 @@ impl World {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the first tags that are free among these, and still here.
-    pub(crate) fn claim(self: &Arc<Self>, taken: u128) -> Option<Claim> {
-        let number = taken.trailing_ones();
+    /// Takes the tags on which a lot falls among those that are free here, if they still are.
+    pub(crate) fn claim(self: &Arc<Self>, taken: u128, lot: u64) -> Option<Claim> {
+        let number = drawn(taken, lot)?;
         let mut here = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if number >= CLAIMS || *here & 1 << number != 0 {
+        if *here & 1 << number != 0 {
             return None;
         }
         *here |= 1 << number;
@@ -267,6 +267,14 @@ fn busy_ns(
     crowd.overhead_ns(&mut requests, one_ns)
 }
 
+/// The clear bit on which a lot falls.
+fn drawn(taken: u128, lot: u64) -> Option<u32> {
+    let mixed = lot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let nth = mixed.checked_rem(u64::from(taken.count_zeros()))?;
+    let mut free = (0..CLAIMS).filter(|bit| taken & 1 << bit == 0);
+    free.nth(nth as usize)
+}
+
 /// How many tags each communicator gets; `None` if the MPI has too few.
 fn tags(library: &Library, abi: &Abi, constants: &Constants) -> Option<u32> {
     let (mut greatest, mut flag) = (std::ptr::null_mut::<c_int>(), 0);
@@ -289,9 +297,25 @@ fn tags(library: &Library, abi: &Abi, constants: &Constants) -> Option<u32> {
     (each >= TAGS.0).then_some(each)
 }
 
-/// A number that no other world is likely to have.
-fn name() -> u64 {
+/// A number that nobody else is likely to draw.
+pub(crate) fn lot() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |time| time.as_nanos() as u64);
     now ^ u64::from(std::process::id()).rotate_left(40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lots_fall_on_all_that_are_free_and_on_nothing_else() {
+        let taken = !(1 << 3 | 1 << 90 | 1 << 127);
+        let mut seen = 0;
+        for lot in 0..1000 {
+            seen |= 1u128 << drawn(taken, lot).unwrap();
+        }
+        assert_eq!(seen, !taken);
+        assert_eq!(drawn(u128::MAX, 7), None);
+    }
 }
