@@ -194,6 +194,16 @@ impl Cursor {
         self.lanes.fill(Lane::default());
     }
 
+    /// Goes to step `item` of the first strand, of which the operations `under_way` are not done yet; all items before it are.
+    ///
+    /// For engines that have taken a call so far by themselves.
+    pub fn resume(&mut self, plan: &Plan, item: u32, under_way: impl Iterator<Item = u32>) {
+        self.reset(plan);
+        self.first.item = item;
+        self.first.started = true;
+        self.first.pending.extend(under_way);
+    }
+
     /// The operations under way: (number in the plan), for error reports and for revoking them.
     pub fn under_way(&self) -> impl Iterator<Item = u32> + '_ {
         let lanes = self

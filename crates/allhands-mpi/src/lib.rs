@@ -28,6 +28,7 @@ mod datatype;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod hold;
 mod library;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod meeting;

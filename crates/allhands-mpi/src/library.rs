@@ -6,6 +6,7 @@ use crate::datatype::Datatypes;
 use crate::native::{Native, Object};
 use crate::node::Node;
 use crate::report::Report;
+use crate::session::is_any_open;
 use crate::settings::Settings;
 use crate::state::{Last, States};
 use std::cell::{Cell, RefCell};
@@ -29,35 +30,54 @@ pub(crate) struct Library {
     pub(crate) report: Report,
 }
 
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
 impl Library {
     /// The one of this process; `None` while no MPI is loaded.
     #[inline]
     pub(crate) fn get() -> Option<&'static Library> {
-        static LIBRARY: OnceLock<Library> = OnceLock::new();
         match LIBRARY.get() {
             Some(library) => Some(library),
-            None => {
-                let object = Object::find()?;
-                let native = Native::of(&object)?;
-                let abi = Abi::of(&object, &native);
-                Some(LIBRARY.get_or_init(|| Library {
-                    native,
-                    abi,
-                    node: RwLock::new(None),
-                    settings: OnceLock::new(),
-                    states: States::default(),
-                    datatypes: Datatypes::default(),
-                    acceptance: Acceptance::default(),
-                    report: Report::default(),
-                }))
-            }
+            None => Library::find(),
         }
+    }
+
+    #[cold]
+    fn find() -> Option<&'static Library> {
+        let object = Object::find()?;
+        let native = Native::of(&object)?;
+        let abi = Abi::of(&object, &native);
+        Some(LIBRARY.get_or_init(|| Library {
+            native,
+            abi,
+            node: RwLock::new(None),
+            settings: OnceLock::new(),
+            states: States::default(),
+            datatypes: Datatypes::default(),
+            acceptance: Acceptance::default(),
+            report: Report::default(),
+        }))
     }
 
     /// What was told; until ranks have agreed, nothing was.
     pub(crate) fn settings(&self) -> &Settings {
         static NOTHING: Settings = Settings::NOTHING;
         self.settings.get().unwrap_or(&NOTHING)
+    }
+
+    /// Whether several threads may call at the same time.
+    pub(crate) fn may_threads_meet(&self) -> bool {
+        /// One thread, the first one, and one at a time: MPI's numbers, and those of its standard ABI.
+        const IN_TURNS: [c_int; 5] = [0, 1, 2, 1024, 2048];
+        let mut level = c_int::MAX;
+        // SAFETY: a number to write to.
+        let error = unsafe { (self.native.query_thread)(&raw mut level) };
+        // A session has a level of its own.
+        let meet = error != 0 || !IN_TURNS.contains(&level) || is_any_open();
+        if meet {
+            self.report.count_exactly();
+        }
+        meet
     }
 
     /// Forgets all communicators and types.
@@ -155,6 +175,13 @@ impl Inside {
     pub(crate) fn enter() -> Inside {
         Thread::with(|thread| thread.is_inside.set(true));
         Inside
+    }
+
+    /// Does something inside.
+    #[inline]
+    pub(crate) fn during<R>(then: impl FnOnce() -> R) -> R {
+        let _inside = Inside::enter();
+        then()
     }
 }
 

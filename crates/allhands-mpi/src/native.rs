@@ -186,6 +186,7 @@ natives! {
     every {
         init c"PMPI_Init" (*mut c_int, *mut c_void);
         init_thread c"PMPI_Init_thread" (*mut c_int, *mut c_void, c_int, *mut c_int);
+        query_thread c"PMPI_Query_thread" (*mut c_int);
         finalize c"PMPI_Finalize" ();
         initialized c"PMPI_Initialized" (*mut c_int);
         finalized c"PMPI_Finalized" (*mut c_int);

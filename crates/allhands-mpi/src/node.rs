@@ -89,6 +89,7 @@ pub(crate) fn gather(library: &Library) {
     if library.settings.get().is_some() {
         return;
     }
+    library.may_threads_meet();
     let _inside = Inside::enter();
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();

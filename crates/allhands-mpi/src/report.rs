@@ -21,12 +21,19 @@ struct Count {
 }
 
 impl Count {
+    /// Counts a call; exactly also where several threads do.
     #[inline]
-    fn add(&self, since: Option<Instant>) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+    fn add(&self, since: Option<Instant>, exactly: bool) {
+        let add = |count: &AtomicU64, more: u64| match exactly {
+            true => {
+                count.fetch_add(more, Ordering::Relaxed);
+            }
+            // A locked instruction would wait until the call's last message has gone to the other core.
+            false => count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed),
+        };
+        add(&self.calls, 1);
         if let Some(since) = since {
-            let time = since.elapsed().as_nanos() as u64;
-            self.nanoseconds.fetch_add(time, Ordering::Relaxed);
+            add(&self.nanoseconds, since.elapsed().as_nanos() as u64);
         }
     }
 }
@@ -65,6 +72,8 @@ pub(crate) struct Report {
     taken: [[[Count; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
     wanted: OnceLock<Option<Wanted>>,
+    /// Whether several threads may count at the same time.
+    exactly: AtomicBool,
     is_written: AtomicBool,
     /// What messages between nodes take, if that was measured.
     network: OnceLock<String>,
@@ -150,7 +159,7 @@ impl Report {
 
     #[inline(never)]
     fn count(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
-        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since);
+        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since, self.exactly());
     }
 
     /// Counts a call that passed through.
@@ -159,12 +168,22 @@ impl Report {
         let count = &self.passed[call as usize][reason as usize];
         match begun {
             Begun::Unnoticed => {}
-            Begun::Counted => count.add(None),
+            Begun::Counted => count.add(None, self.exactly()),
             Begun::At(since) => {
-                count.add(Some(since));
+                count.add(Some(since), self.exactly());
                 self.keep(call, Some(reason), 0, since);
             }
         }
+    }
+
+    /// Says that several threads may count at the same time.
+    pub(crate) fn count_exactly(&self) {
+        self.exactly.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn exactly(&self) -> bool {
+        self.exactly.load(Ordering::Relaxed)
     }
 
     /// Says what messages between nodes take, for the summary.

@@ -21,11 +21,13 @@ pub unsafe extern "C" fn MPI_Session_init(
     handler: Handle,
     session: *mut Handle,
 ) -> c_int {
-    let native = Library::get().and_then(|library| library.native.session_init);
+    let library = Library::get();
+    let native = library.and_then(|library| library.native.session_init);
     // SAFETY: the caller's arguments, as they came.
     let code = native.map_or(NO_MPI, |native| unsafe { native(info, handler, session) });
     if code == 0 {
         OPEN.fetch_add(1, Ordering::Relaxed);
+        library.inspect(|library| library.report.count_exactly());
     }
     code
 }
@@ -49,6 +51,11 @@ pub unsafe extern "C" fn MPI_Session_finalize(session: *mut Handle) -> c_int {
     let native = library.native.session_finalize;
     // SAFETY: the caller's argument, as it came.
     native.map_or(NO_MPI, |native| unsafe { native(session) })
+}
+
+/// Whether a session was begun and has not ended.
+pub(crate) fn is_any_open() -> bool {
+    OPEN.load(Ordering::Relaxed) > 0
 }
 
 /// Whether `MPI_Init` was called, and `MPI_Finalize` was not.

@@ -2,6 +2,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::attribute::copy;
+use crate::hold::Hold;
 use crate::library::{Library, Thread};
 use crate::meeting::Meeting;
 use crate::node;
@@ -23,7 +24,7 @@ pub(crate) enum State {
 
 /// A communicator whose ranks share memory, or a network.
 pub(crate) struct Shared {
-    pub(crate) owned: Mutex<Owned>,
+    pub(crate) owned: Hold<Owned>,
     pub(crate) rank: usize,
     pub(crate) size: usize,
     /// Whether ranks are on several nodes.
@@ -140,11 +141,17 @@ impl States {
             false => meeting.on_one_node(node, &cards),
             true => meeting.on_several_nodes(node, &cards, library.settings()),
         };
+        let owned = Owned {
+            comm: comm?,
+            repeats: Repeats::new(),
+        };
+        let owned = match library.may_threads_meet() {
+            true => Hold::locked(owned),
+            // SAFETY: the MPI was told that calls are made by one thread at a time.
+            false => unsafe { Hold::alone(owned) },
+        };
         Ok(Shared {
-            owned: Mutex::new(Owned {
-                comm: comm?,
-                repeats: Repeats::new(),
-            }),
+            owned,
             rank,
             size,
             apart,

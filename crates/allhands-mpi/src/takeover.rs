@@ -13,7 +13,6 @@ use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
-use std::sync::PoisonError;
 
 /// Declares the calls and the reasons with their names.
 macro_rules! named {
@@ -199,42 +198,59 @@ pub(crate) fn take(
     };
     let (call, begin) = (asked.call(), library.report.begin());
     match take_again(library, &asked, comm) {
-        Some(Ok(served)) => {
+        Again::Served(served) => {
             library.report.taken(call, served, begin);
             0
         }
-        Some(Err(error)) => raise(library, call, comm, &Unserved::from(*error)),
-        None => take_anew(library, (&asked, begin), comm, serve, native),
+        Again::Passes(reason) => {
+            let code = Inside::during(|| native(library));
+            library.report.passed(call, reason, begin);
+            code
+        }
+        Again::Failed(error) => raise(library, call, comm, &Unserved::from(*error)),
+        Again::No => take_anew(library, (&asked, begin), comm, serve, native),
     }
 }
 
-/// Serves a call that differs from an earlier one in its addresses alone; `None`: it is another, and nothing has happened.
+/// What has become of a call that may be like an earlier one.
+enum Again {
+    /// It was served: the bytes that this rank had, and whether its communicator's ranks are on several nodes.
+    Served((usize, bool)),
+    /// All calls of its communicator pass through.
+    Passes(Reason),
+    Failed(Box<Error>),
+    /// It is another, and nothing has happened.
+    No,
+}
+
+/// Serves a call that differs from an earlier one in its addresses alone.
 #[inline(always)]
-fn take_again(
-    library: &Library,
-    asked: &Asked,
-    comm: usize,
-) -> Option<Result<(usize, bool), Box<Error>>> {
-    let abi = library.abi.as_ref()?;
-    if !asked.may_repeat() {
-        return None;
-    }
+fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
+    let Some(abi) = library.abi.as_ref() else {
+        return Again::No;
+    };
     let again = |thread: &Thread| {
         if thread.is_inside() {
             return None;
         }
         library.states.last(thread, abi.handle(comm), |state| {
-            let State::Shared(shared) = &**state else {
-                return None;
+            let shared = match &**state {
+                State::Shared(shared) => &**shared,
+                State::Native(reason) => return Some(Again::Passes(*reason)),
             };
-            let owned = shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
+            if !asked.may_repeat() {
+                return None;
+            }
+            let owned = shared.owned.take()?;
             let known = owned.repeats.find(abi, asked)?;
             let _inside = thread.enter();
-            let ended = known.run(&owned.comm, asked)?;
-            Some(ended.map(|()| (known.bytes, shared.apart)))
+            Some(match known.run(&owned.comm, asked)? {
+                Ok(()) => Again::Served((known.bytes, shared.apart)),
+                Err(error) => Again::Failed(error),
+            })
         })
     };
-    Thread::with(again).flatten()
+    Thread::with(again).flatten().unwrap_or(Again::No)
 }
 
 /// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
@@ -297,7 +313,7 @@ fn try_to(
         Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
-    let mut owned = owned.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut owned = owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let Owned { comm, repeats } = &mut *owned;
     let here = Here {
         library,

@@ -78,12 +78,12 @@ macro_rules! entries {
             take(
                 Asked::new(Call::$call)$(.$kind(wide!(small $kind $name)))*,
                 entries!(@comm $($name)*),
-                |$here| {
+                move |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(small $kind $name);)*
                     $serve
                 },
                 // SAFETY: the caller's arguments, as they came.
-                |library| unsafe { (library.native.$native)($($name),*) },
+                move |library| unsafe { (library.native.$native)($($name),*) },
             )
         }
     };
@@ -99,11 +99,11 @@ macro_rules! entries {
             take(
                 Asked::new(Call::$call)$(.$kind(wide!(large $kind $name)))*,
                 entries!(@comm $($name)*),
-                |$here| {
+                move |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(large $kind $name);)*
                     $serve
                 },
-                |library| match library.native.$native_large {
+                move |library| match library.native.$native_large {
                     // SAFETY: the caller's arguments, as they came.
                     Some(native) => unsafe { native($($name),*) },
                     None => {

@@ -375,16 +375,19 @@ unsafe fn run_entry(
     let mut running = entry.ready_turn()?;
     let Running { flight, cursor, .. } = &mut *running;
     let plan = &entry.prepared.plan;
-    cursor.reset(plan);
     // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank, the cursor
-    // was just reset, and the flight is idle and of this plan.
+    // is set below, and the flight is idle and of this plan.
     if let Err(error) = unsafe { port.begin(flight, &entry.stamp, buffers, combine) } {
         entry.give_back(running);
         return Some(Err(error.into()));
     }
     let ended = if *under_way == 0 {
-        port.wait(flight, plan, cursor)
+        match port.hurry(flight, plan, cursor) {
+            Status::Done => Ok(()),
+            Status::Pending => port.wait(flight, plan, cursor),
+        }
     } else {
+        cursor.reset(plan);
         let oldest = oldest_call(active).min(flight.call());
         // A peer may need one of the calls that are under way before it comes to this one.
         port.wait_until(oldest, |port| {

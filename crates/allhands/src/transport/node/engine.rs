@@ -18,11 +18,11 @@ use allhands_core::schedule::{OpKind, Side};
 const REACHABLE_SLAB_MOST: usize = 4 << 10;
 
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
-const EXCHANGED_EAGER_MOST: usize = 768;
+pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
 
 /// The bytes in which a message goes to a slab, or stage, that its receiver reads meanwhile: with fewer, the line that says
 /// what is there moves too often, with more the two cores work one after the other.
-const PIECE: usize = 1 << 10;
+const PIECE: usize = 2 << 10;
 
 /// The same where ranks share cores.
 const CROWDED_PIECE: usize = 32 << 10;

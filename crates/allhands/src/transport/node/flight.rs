@@ -10,6 +10,7 @@ use super::port::Port;
 use super::remote::Remote;
 use super::rendezvous::Revoked;
 use super::runs::Run;
+use super::shortcut::Shortcut;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
@@ -70,6 +71,8 @@ pub struct Flight {
     outbox: Option<Outbox>,
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
+    /// How its calls go where all is as in most of them.
+    pub(super) shortcut: Option<Shortcut>,
     /// What goes to other nodes.
     pub(super) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
@@ -138,9 +141,11 @@ impl Flight {
             bases[Space::Scratch.index()] = scratch.address();
         }
         let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
+        let shortcut = Shortcut::new(&fabric, rank, plan);
         Ok(Flight {
             rank,
             fabric,
+            shortcut,
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
@@ -335,6 +340,11 @@ impl Flight {
             "a peer's window is all one reaches"
         );
         self.within(self.window().base(rank), extent)
+    }
+
+    #[inline]
+    pub(super) fn address(&self, space: usize, offset: usize) -> *mut u8 {
+        self.bases[space].wrapping_add(offset)
     }
 
     #[inline]

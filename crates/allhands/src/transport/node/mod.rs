@@ -42,6 +42,7 @@ mod remote;
 mod rendezvous;
 mod ring;
 mod runs;
+mod shortcut;
 mod slabs;
 mod spawn;
 mod sync;

@@ -224,16 +224,6 @@ impl Ring {
         }
     }
 
-    /// As [`Ring::claim_next`], for a message in a slab.
-    fn claim_next_slab(&self, back: &Ring, side: &mut Producer, bytes: usize) {
-        self.claim_next(side, std::mem::offset_of!(Cell, payload) + size_of::<u64>());
-        if let Some(code) = side.slabs.next(&self.slabs_back) {
-            // Ours alone, as when it is filled.
-            let slab = self.slab(back, code).with_mut(|at| at.cast::<u8>());
-            super::runs::claim_lines(slab, bytes);
-        }
-    }
-
     /// Whether a cell is free.
     #[inline]
     fn has_room(&self, side: &mut Producer) -> bool {
@@ -292,7 +282,8 @@ impl Ring {
         }
         show(header.bytes as usize);
         if shown == Shown::AsItComes {
-            self.claim_next_slab(back, side, header.bytes as usize);
+            // The cell's line alone: to claim a slab's takes longer than what it saves, while the consumer still reads.
+            self.claim_next(side, std::mem::offset_of!(Cell, payload) + size_of::<u64>());
         }
         Some(true)
     }

@@ -34,7 +34,7 @@ const SLABS_KEPT: usize = SLABS as usize;
 pub(super) const PARCELS: usize = 2;
 
 /// The longest message that goes in a parcel: a few of them fit into a core's own cache.
-pub(super) const PARCEL_BYTES: usize = 512 << 10;
+pub(super) const PARCEL_BYTES: usize = 1 << 20;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),
