@@ -1,0 +1,160 @@
+//! What is under way: the calls of this process that have not ended, and the hook's way through them.
+
+use super::kept::Kept;
+use super::request::Request;
+use crate::library::Library;
+use crate::state::State;
+use crate::takeover::{Call, Unserved, tell};
+use allhands::End;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A call that has not ended, as far as its request knows.
+pub(super) struct Begun {
+    /// It lives on here when the user frees the communicator.
+    pub(super) state: Arc<State>,
+    pub(super) call: Call,
+    pub(super) end: Arc<End>,
+    pub(super) kept: Kept,
+    pub(super) request: Request,
+}
+
+/// The calls of all communicators.
+#[derive(Default)]
+pub(crate) struct UnderWay {
+    calls: Mutex<Calls>,
+    /// Their number, to be looked at without the lock.
+    number: AtomicUsize,
+    looks: AtomicU32,
+}
+
+#[derive(Default)]
+struct Calls {
+    list: Vec<Begun>,
+    /// Whether the MPI calls us.
+    is_watched: bool,
+}
+
+/// What a turn of the hook has brought.
+pub(super) enum Progress {
+    None,
+    /// Requests have ended, or there are none; `is_last`: the MPI need not call us until there are more.
+    Ended {
+        calls: usize,
+        is_last: bool,
+    },
+}
+
+impl UnderWay {
+    /// Sees to a call that has begun; it may have ended already.
+    pub(super) fn add(&self, library: &Library, begun: Begun) {
+        if begun.end.get().is_some() {
+            return begun.complete(library);
+        }
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.list.push(begun);
+        self.number.store(calls.list.len(), Ordering::Release);
+        let is_watched = std::mem::replace(&mut calls.is_watched, true);
+        drop(calls);
+        if !is_watched && let Some(hook) = &library.hook {
+            hook.watch();
+        }
+    }
+
+    /// Takes all calls further, and ends the requests of those that have ended; never waits, not even for another thread.
+    pub(super) fn advance(&self, library: &Library) -> Progress {
+        /// Turns between which it is looked whether ranks have died.
+        const LOOKS: u32 = 256;
+        let is_empty = self.number.load(Ordering::Acquire) == 0;
+        if is_empty && matches!(library.hook, Some(super::Hook::OpenMpi { .. })) {
+            return Progress::None;
+        }
+        // Whoever has it sees to all calls; that may be this thread, if a call of ours has the MPI make progress.
+        let Ok(mut calls) = self.calls.try_lock() else {
+            return Progress::None;
+        };
+        let look = self.looks.fetch_add(1, Ordering::Relaxed);
+        let looks_out = look.is_multiple_of(LOOKS);
+        let mut last = std::ptr::null();
+        for begun in &calls.list {
+            if last != Arc::as_ptr(&begun.state) {
+                last = Arc::as_ptr(&begun.state);
+                begun.advance(looks_out);
+            }
+        }
+        let ended: Vec<Begun> = calls
+            .list
+            .extract_if(.., |begun| begun.end.get().is_some())
+            .collect();
+        let is_last = calls.list.is_empty();
+        if !ended.is_empty() {
+            self.number.store(calls.list.len(), Ordering::Release);
+        }
+        if is_last {
+            calls.is_watched = false;
+        }
+        drop(calls);
+        if ended.is_empty() && !is_last {
+            return Progress::None;
+        }
+        let number = ended.len();
+        for begun in ended {
+            begun.complete(library);
+        }
+        Progress::Ended {
+            calls: number,
+            is_last,
+        }
+    }
+
+    /// Forgets all calls, as the MPI is about to end; that some are left is the user's mistake.
+    pub(crate) fn forget(&self, library: &Library) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        for begun in std::mem::take(&mut calls.list) {
+            // Other ranks may still have its addresses.
+            std::mem::forget(begun.kept);
+        }
+        self.number.store(0, Ordering::Release);
+        drop(calls);
+        if let Some(hook) = &library.hook {
+            hook.leave();
+        }
+    }
+}
+
+impl Begun {
+    /// Takes the calls of its communicator further, unless a thread is in a call on it, which does the same.
+    fn advance(&self, looks_out: bool) {
+        let State::Shared(shared) = &*self.state else {
+            return;
+        };
+        let Ok(mut owned) = shared.owned.try_lock() else {
+            return;
+        };
+        owned.advance();
+        if looks_out {
+            owned.comm.look_out();
+        }
+    }
+
+    /// Brings what has come to where the user wants it, and ends the request.
+    fn complete(self, library: &Library) {
+        let Begun {
+            call,
+            end,
+            kept,
+            request,
+            ..
+        } = self;
+        let ended = match end.get() {
+            Some(Err(error)) => Err(Unserved::Failed(error.clone())),
+            _ => Ok(()),
+        };
+        let delivered = kept.deliver(library, ended.is_ok());
+        let code = match ended.and(delivered) {
+            Ok(()) => 0,
+            Err(unserved) => tell(library, call, &unserved),
+        };
+        request.complete(library, code);
+    }
+}
