@@ -218,6 +218,8 @@ natives! {
         type_dup c"PMPI_Type_dup" (Handle, *mut Handle);
         grequest_start c"PMPI_Grequest_start" (QueryFunction, FreeFunction, CancelFunction, *mut c_void, *mut Handle);
         grequest_complete c"PMPI_Grequest_complete" (Handle);
+        request_get_status c"PMPI_Request_get_status" (Handle, *mut c_int, Out);
+        waitall c"PMPI_Waitall" (c_int, Out, Out);
         request_c2f c"PMPI_Request_c2f" (Handle);
         status_set_elements c"PMPI_Status_set_elements" (Out, Handle, c_int);
         status_set_cancelled c"PMPI_Status_set_cancelled" (Out, c_int);

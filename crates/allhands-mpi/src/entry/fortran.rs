@@ -273,6 +273,31 @@ unsafe fn ibarrier_f08(next: &Next, comm: Number, request: *mut c_int, error: *m
 
 names!(ibarrier_f08 [mpi_ibarrier_f08_] (comm: Number, request: *mut c_int));
 
+/// `MPI_Waitall` of `mpi_f08`, of which the same is true.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn waitall_f08(
+    next: &Next,
+    count: Number,
+    requests: *mut c_int,
+    statuses: *mut c_int,
+    error: *mut c_int,
+) {
+    if let Some(library) = Library::get() {
+        // SAFETY: the caller's list, of numbers as MPICH's C has them.
+        unsafe { nonblocking::see_to(library, number(count), requests.cast()) };
+    }
+    match native!(next(Number, *mut c_int, *mut c_int)) {
+        // SAFETY: the caller's arguments, as they came.
+        Some(native) => unsafe { native(count, requests, statuses, error) },
+        // SAFETY: the caller's own.
+        None => unsafe { store(NO_MPI, error) },
+    }
+}
+
+names!(waitall_f08 [mpi_waitall_f08_] (count: Number, requests: *mut c_int, statuses: *mut c_int));
+
 /// Begins: the native call, after which the ranks that share a node are brought together.
 ///
 /// Some bindings call the C names, which have then done so already, and some do not; it happens once.

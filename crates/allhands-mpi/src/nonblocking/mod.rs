@@ -10,12 +10,14 @@ mod kept;
 mod line;
 mod request;
 mod under_way;
+mod waitall;
 
 pub(crate) use hook::{Callback, Hook, Poll};
 pub(crate) use kept::{Kept, Later};
 pub(crate) use line::Line;
 pub(crate) use request::Place;
 pub(crate) use under_way::UnderWay;
+pub(crate) use waitall::see_to;
 
 use crate::library::{Inside, Library, NO_MPI, is_inside};
 use crate::repeat::Asked;

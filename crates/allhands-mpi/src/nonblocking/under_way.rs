@@ -23,7 +23,7 @@ pub(super) struct Begun {
 #[derive(Default)]
 pub(crate) struct UnderWay {
     calls: Mutex<Calls>,
-    /// Their number, to be looked at without the lock.
+    /// The requests that have not ended, to be counted without the lock.
     number: AtomicUsize,
     looks: AtomicU32,
 }
@@ -53,7 +53,7 @@ impl UnderWay {
         }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.list.push(begun);
-        self.number.store(calls.list.len(), Ordering::Release);
+        self.number.fetch_add(1, Ordering::Release);
         let is_watched = std::mem::replace(&mut calls.is_watched, true);
         drop(calls);
         if !is_watched && let Some(hook) = &library.hook {
@@ -61,12 +61,17 @@ impl UnderWay {
         }
     }
 
+    /// Whether there is no request that has not ended.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.number.load(Ordering::Acquire) == 0
+    }
+
     /// Takes all calls further, and ends the requests of those that have ended; never waits, not even for another thread.
     pub(super) fn advance(&self, library: &Library) -> Progress {
         /// Turns between which it is looked whether ranks have died.
         const LOOKS: u32 = 256;
-        let is_empty = self.number.load(Ordering::Acquire) == 0;
-        if is_empty && matches!(library.hook, Some(super::Hook::OpenMpi { .. })) {
+        if self.is_empty() && matches!(library.hook, Some(super::Hook::OpenMpi { .. })) {
             return Progress::None;
         }
         // Whoever has it sees to all calls; that may be this thread, if a call of ours has the MPI make progress.
@@ -87,9 +92,6 @@ impl UnderWay {
             .extract_if(.., |begun| begun.end.get().is_some())
             .collect();
         let is_last = calls.list.is_empty();
-        if !ended.is_empty() {
-            self.number.store(calls.list.len(), Ordering::Release);
-        }
         if is_last {
             calls.is_watched = false;
         }
@@ -101,6 +103,7 @@ impl UnderWay {
         for begun in ended {
             begun.complete(library);
         }
+        self.number.fetch_sub(number, Ordering::Release);
         Progress::Ended {
             calls: number,
             is_last,
@@ -113,8 +116,8 @@ impl UnderWay {
         for begun in std::mem::take(&mut calls.list) {
             // Other ranks may still have its addresses.
             std::mem::forget(begun.kept);
+            self.number.fetch_sub(1, Ordering::Release);
         }
-        self.number.store(0, Ordering::Release);
         drop(calls);
         if let Some(hook) = &library.hook {
             hook.leave();
