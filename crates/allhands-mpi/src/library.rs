@@ -45,7 +45,9 @@ impl Library {
                 let object = Object::find()?;
                 let native = Native::of(&object)?;
                 let abi = Abi::of(&object, &native);
-                let hook = abi.as_ref().and_then(|abi| Hook::of(abi.family, &native));
+                let hook = abi
+                    .as_ref()
+                    .and_then(|abi| Hook::of(abi.family, &object, &native));
                 Some(LIBRARY.get_or_init(|| Library {
                     native,
                     abi,

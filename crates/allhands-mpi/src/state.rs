@@ -89,8 +89,13 @@ impl States {
         then(&last.state)
     }
 
-    /// The state of a communicator, if its ranks have agreed on one.
-    pub(crate) fn known(&self, comm: Handle) -> Option<Arc<State>> {
+    /// The state of a communicator, if its ranks have agreed on one; they do not do so now.
+    pub(crate) fn met(&self, comm: Handle) -> Option<Arc<State>> {
+        let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
+        last.flatten().or_else(|| self.known(comm))
+    }
+
+    fn known(&self, comm: Handle) -> Option<Arc<State>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&comm).map(Arc::clone)
     }

@@ -4,9 +4,9 @@
 //! is told of progress in no other way: so it says so whenever a call has ended, and has another one started if there are more.
 
 use super::under_way::Progress;
-use crate::abi::Family;
+use crate::abi::{Family, Handle};
 use crate::library::Library;
-use crate::native::Native;
+use crate::native::{Native, Object};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +25,8 @@ pub(crate) enum Hook {
         register: Register,
         unregister: Register,
         is_registered: AtomicBool,
+        /// The request that it hands out itself where there is nothing to wait for, if it shows it.
+        ended: Option<Handle>,
     },
     Mpich {
         start: Start,
@@ -41,18 +43,27 @@ const DONE: c_int = 1;
 
 impl Hook {
     /// That of an MPI; `None` if it has none.
-    pub(crate) fn of(family: Family, native: &Native) -> Option<Hook> {
+    pub(crate) fn of(family: Family, object: &Object, native: &Native) -> Option<Hook> {
         match family {
             Family::OpenMpi => Some(Hook::OpenMpi {
                 register: native.opal_progress_register?,
                 unregister: native.opal_progress_unregister?,
                 is_registered: AtomicBool::new(false),
+                ended: object.symbol(c"ompi_request_empty").map(|at| at as usize),
             }),
             Family::Mpich => Some(Hook::Mpich {
                 start: native.async_start?,
                 spawn: native.async_spawn?,
             }),
             Family::Standard => None,
+        }
+    }
+
+    /// A request that has ended and need not be made, if the MPI has one.
+    pub(super) fn ended(&self) -> Option<Handle> {
+        match self {
+            Hook::OpenMpi { ended, .. } => *ended,
+            Hook::Mpich { .. } => None,
         }
     }
 

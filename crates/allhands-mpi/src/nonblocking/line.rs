@@ -4,7 +4,7 @@
 
 use crate::node;
 use crate::state::Owned;
-use allhands::{End, Error, Operation};
+use allhands::{End, Error, Operation, Outset};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,20 +21,25 @@ impl Line {
 }
 
 impl Owned {
-    /// Begins a call, at once or when those before it have.
+    /// Begins a call, at once or when those before it have; `None`: it has ended.
     ///
     /// # Safety
     /// What the operation borrows is left alone until the end is told, or for ever.
     pub(super) unsafe fn begin(
         &mut self,
         operation: Operation<'static>,
-        end: &Arc<End>,
-    ) -> Result<(), Error> {
-        // SAFETY: the caller's promise; that it begins alone was asked.
-        if !self.line.is_empty() || !unsafe { self.comm.try_begin(&operation, end)? } {
-            self.line.0.push_back((operation, Arc::clone(end)));
+    ) -> Result<Option<Arc<End>>, Error> {
+        if self.line.is_empty() {
+            // SAFETY: the caller's promise; that it begins alone was asked.
+            match unsafe { self.comm.try_begin(&operation, Arc::default)? } {
+                Outset::Ended => return Ok(None),
+                Outset::UnderWay(end) => return Ok(Some(end)),
+                Outset::Later => {}
+            }
         }
-        Ok(())
+        let end = Arc::new(End::new());
+        self.line.0.push_back((operation, Arc::clone(&end)));
+        Ok(Some(end))
     }
 
     /// Takes all calls as far as they go without waiting.
@@ -42,11 +47,16 @@ impl Owned {
         self.comm.advance();
         while let Some((operation, end)) = self.line.0.front() {
             // SAFETY: promised when the call was put in the line.
-            match unsafe { self.comm.try_begin(operation, end) } {
-                Ok(true) => {}
-                Ok(false) => return,
+            let ended = match unsafe { self.comm.try_begin(operation, || Arc::clone(end)) } {
+                Ok(Outset::Later) => return,
+                Ok(Outset::UnderWay(_)) => None,
+                Ok(Outset::Ended) => Some(Ok(())),
                 // It ends with what kept it from beginning.
-                Err(error) => end.set(Err(error)).unwrap_or(()),
+                Err(error) => Some(Err(error)),
+            };
+            if let Some(ended) = ended {
+                // Nobody else tells of its end.
+                let _ = end.set(ended);
             }
             self.line.0.pop_front();
         }

@@ -24,10 +24,9 @@ use crate::repeat::Asked;
 use crate::settings::Said;
 use crate::state::State;
 use crate::takeover::{Call, Here, Reason, Unserved, pass_on, raise};
-use allhands::End;
 use request::Request;
 use std::ffi::c_int;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use under_way::Begun;
 
 /// Begins a call on a communicator, or has the native MPI begin it; the request goes to `place`.
@@ -66,7 +65,7 @@ fn try_to(
     }
     let handle = abi.handle(comm);
     let _inside = Inside::enter();
-    let state = library.states.known(handle);
+    let state = library.states.met(handle);
     let state = state.ok_or(Unserved::Pass(Reason::Unmet))?;
     let shared = match &*state {
         State::Shared(shared) => &**shared,
@@ -93,15 +92,28 @@ fn try_to(
     if !owned.comm.begins_alone(&operation)? {
         return Err(Unserved::Pass(Reason::NoAlgorithm));
     }
-    // First what may fail on this rank alone: once begun, a call keeps what it has until its end.
-    let (end, request) = (Arc::new(End::new()), Request::start(library, abi)?);
     // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
-    unsafe { owned.begin(operation, &end)? };
+    let end = unsafe { owned.begin(operation)? };
     drop(owned);
-    // SAFETY: the user has room for a request there.
-    unsafe { place.put(library, abi, &request) };
+    let Some(end) = end else {
+        kept.deliver(library, true)?;
+        let request = Request::ended(library, abi)?;
+        // SAFETY: the user has room for a request there.
+        unsafe { place.put(library, abi, request) };
+        return Ok(bytes);
+    };
+    let request = match Request::start(library, abi) {
+        Ok(request) => request,
+        Err(error) => {
+            // It goes on, and nobody will tell of its end.
+            std::mem::forget((kept, state));
+            return Err(error);
+        }
+    };
+    // SAFETY: as above.
+    unsafe { place.put(library, abi, request.handle()) };
     let begun = Begun {
-        state: Arc::clone(&state),
+        state,
         call,
         end,
         kept,

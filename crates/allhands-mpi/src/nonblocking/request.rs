@@ -1,10 +1,13 @@
 //! The request: a generalized one of the MPI's, which stands for a call of ours.
 
+use super::Hook;
 use crate::abi::{Abi, Handle};
 use crate::library::{Library, NO_MPI};
 use crate::takeover::Unserved;
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Where the user wants a request.
 #[derive(Clone, Copy)]
@@ -20,13 +23,13 @@ impl Place {
     ///
     /// # Safety
     /// There is room for one.
-    pub(super) unsafe fn put(self, library: &Library, abi: &Abi, request: &Request) {
+    pub(super) unsafe fn put(self, library: &Library, abi: &Abi, request: Handle) {
         match self {
             // SAFETY: the caller's promise.
-            Place::C(place) => unsafe { abi.store(request.handle, place) },
+            Place::C(place) => unsafe { abi.store(request, place) },
             Place::Fortran(place) => {
                 // SAFETY: gives the number of a request that is there, for which the caller has room.
-                unsafe { place.write((library.native.request_c2f)(request.handle)) };
+                unsafe { place.write((library.native.request_c2f)(request)) };
             }
         }
     }
@@ -35,38 +38,56 @@ impl Place {
 /// A request that has not ended.
 pub(super) struct Request {
     handle: Handle,
-    /// The error with which it will have ended; the MPI says when nobody asks for it any more.
-    code: *const AtomicI32,
+    /// The number by which the MPI asks for its error.
+    number: usize,
 }
 
-// SAFETY: the handle may be used by any thread, and the number is atomic and lives until the request has ended.
-unsafe impl Send for Request {}
+/// Error codes of requests, by their numbers; of those alone that have failed.
+static FAILED: Mutex<BTreeMap<usize, c_int>> = Mutex::new(BTreeMap::new());
+
+/// How many there are.
+static FAILURES: AtomicUsize = AtomicUsize::new(0);
 
 impl Request {
     /// A new one.
     pub(super) fn start(library: &Library, abi: &Abi) -> Result<Request, Unserved> {
-        let code = Box::into_raw(Box::new(AtomicI32::new(0)));
-        let mut handle = 0;
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let (number, mut handle) = (NEXT.fetch_add(1, Ordering::Relaxed), 0);
+        let state = std::ptr::without_provenance_mut(number);
         let start = library.native.grequest_start;
         // SAFETY: functions that live as long as the process, a state that they take for what it is, and room for a handle.
-        let error = unsafe { start(query, free, cancel, code.cast(), &raw mut handle) };
+        let error = unsafe { start(query, free, cancel, state, &raw mut handle) };
         match error {
             0 => Ok(Request {
                 handle: abi.handle(handle),
-                code,
+                number,
             }),
-            error => {
-                // SAFETY: from `Box::into_raw`; there is no request that has it.
-                drop(unsafe { Box::from_raw(code) });
-                Err(Unserved::Native(error))
-            }
+            error => Err(Unserved::Native(error)),
         }
+    }
+
+    /// One that has ended well before anybody sees it.
+    pub(super) fn ended(library: &Library, abi: &Abi) -> Result<Handle, Unserved> {
+        if let Some(ended) = library.hook.as_ref().and_then(Hook::ended) {
+            return Ok(ended);
+        }
+        let request = Request::start(library, abi)?;
+        let handle = request.handle;
+        request.complete(library, 0);
+        Ok(handle)
+    }
+
+    pub(super) fn handle(&self) -> Handle {
+        self.handle
     }
 
     /// Ends it, with an error code or 0.
     pub(super) fn complete(self, library: &Library, code: c_int) {
-        // SAFETY: the MPI frees it after the request has ended, which it has not.
-        unsafe { (*self.code).store(code, Ordering::Release) };
+        if code != 0 {
+            let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.insert(self.number, code);
+            FAILURES.store(failed.len(), Ordering::Release);
+        }
         // SAFETY: a request of ours, which ends once.
         unsafe { (library.native.grequest_complete)(self.handle) };
     }
@@ -85,14 +106,20 @@ unsafe extern "C" fn query(state: *mut c_void, status: *mut u8) -> c_int {
         (library.native.status_set_elements)(status, abi.byte, 0);
         (library.native.status_set_cancelled)(status, 0);
     }
-    // SAFETY: the state with which the request was started, which is not freed yet.
-    unsafe { (*state.cast::<AtomicI32>()).load(Ordering::Acquire) }
+    if FAILURES.load(Ordering::Acquire) == 0 {
+        return 0;
+    }
+    let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+    failed.get(&state.addr()).copied().unwrap_or(0)
 }
 
-/// What becomes of the state when nobody asks for the request any more.
+/// What becomes of the error when nobody asks for the request any more.
 unsafe extern "C" fn free(state: *mut c_void) -> c_int {
-    // SAFETY: from `Box::into_raw` where the request was started; the MPI calls this once.
-    drop(unsafe { Box::from_raw(state.cast::<AtomicI32>()) });
+    if FAILURES.load(Ordering::Acquire) > 0 {
+        let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.remove(&state.addr());
+        FAILURES.store(failed.len(), Ordering::Release);
+    }
     0
 }
 

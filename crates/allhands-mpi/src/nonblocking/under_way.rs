@@ -46,11 +46,8 @@ pub(super) enum Progress {
 }
 
 impl UnderWay {
-    /// Sees to a call that has begun; it may have ended already.
+    /// Sees to a call that has begun.
     pub(super) fn add(&self, library: &Library, begun: Begun) {
-        if begun.end.get().is_some() {
-            return begun.complete(library);
-        }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.list.push(begun);
         self.number.fetch_add(1, Ordering::Release);
@@ -87,20 +84,19 @@ impl UnderWay {
                 begun.advance(looks_out);
             }
         }
-        let ended: Vec<Begun> = calls
-            .list
-            .extract_if(.., |begun| begun.end.get().is_some())
-            .collect();
+        let mut ended = calls.list.extract_if(.., |begun| begun.end.get().is_some());
+        // Mostly one alone.
+        let (first, others) = (ended.next(), ended.collect::<Vec<Begun>>());
         let is_last = calls.list.is_empty();
         if is_last {
             calls.is_watched = false;
         }
         drop(calls);
-        if ended.is_empty() && !is_last {
+        if first.is_none() && !is_last {
             return Progress::None;
         }
-        let number = ended.len();
-        for begun in ended {
+        let number = usize::from(first.is_some()) + others.len();
+        for begun in first.into_iter().chain(others) {
             begun.complete(library);
         }
         self.number.fetch_sub(number, Ordering::Release);

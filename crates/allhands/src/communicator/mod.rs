@@ -18,6 +18,7 @@ use allhands_core::schedule::Layout;
 use helm::Helm;
 pub use inner::End;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
+pub use outset::Outset;
 pub use repeat::Repeat;
 
 /// The ranks that call collectives together, as one of them sees them.

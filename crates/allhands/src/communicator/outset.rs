@@ -5,7 +5,20 @@
 use super::inner::{Active, Arrival, Checked, End, Inner, Ready, oldest_call};
 use super::{Communicator, Operation};
 use crate::error::Error;
+use allhands_core::progress::Status;
 use std::sync::Arc;
+
+/// How a call was begun.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Outset {
+    /// It has ended already.
+    Ended,
+    /// It will tell of its end here.
+    UnderWay(Arc<End>),
+    /// Not at all: it would have to wait for an earlier call.
+    Later,
+}
 
 impl Communicator {
     /// Whether a call can be begun without telling other ranks its counts; the same on every rank.
@@ -14,24 +27,25 @@ impl Communicator {
     /// As for any call; nothing has been said to other ranks.
     #[doc(hidden)]
     pub fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {
-        let (call, layout) = operation.check(self.rank, self.size)?;
         let mut inner = self.inner.take();
+        if inner.cache.find(operation, None).is_some() {
+            return Ok(true);
+        }
+        let (call, layout) = operation.check(self.rank, self.size)?;
         if operation.irregular() && inner.needs_all_counts(operation, &call)? {
             return Ok(false);
         }
-        if inner.cache.find(operation, None).is_none() {
-            inner.choose(operation, &call, &layout)?;
-        }
+        inner.choose(operation, &call, &layout)?;
         Ok(true)
     }
 
-    /// Begins a call, unless it would have to wait for an earlier one; `end` is told how it ended.
+    /// Begins a call, unless it would have to wait for an earlier one; where it does not end at once, it tells `end`.
     ///
-    /// All ranks begin calls in the same order: where this gives `false`, no other call may be begun before this one.
+    /// All ranks begin calls in the same order: where this gives [`Outset::Later`], no other call may be begun before this one.
     /// [`Communicator::advance`], and every other call, takes it further.
     ///
     /// # Errors
-    /// As for any call, which then has not begun.
+    /// As for any call, which is then not under way.
     ///
     /// # Safety
     /// [`Communicator::begins_alone`] says yes. The operation's buffers and operator stay valid and untouched until the end
@@ -40,40 +54,37 @@ impl Communicator {
     pub unsafe fn try_begin(
         &self,
         operation: &Operation<'_>,
-        end: &Arc<End>,
-    ) -> Result<bool, Error> {
-        let (call, layout) = operation.check(self.rank, self.size)?;
-        let checked = Checked {
-            call,
-            layout,
-            exchanged: false,
-        };
+        end: impl FnOnce() -> Arc<End>,
+    ) -> Result<Outset, Error> {
         let inner = &mut *self.inner.take();
         inner.let_go();
-        // To open another window might have to wait for ranks that have not come to one long ago.
-        if !inner.port.fabric().can_open(inner.next_window) {
-            return Ok(false);
-        }
-        let Ok(ready) = inner.ready_now(operation, &checked)? else {
-            return Ok(false);
-        };
-        let Ready {
+        let Some(Ready {
             prepared,
             stamp,
             mut running,
-        } = ready;
+        }) = inner.ready_alone(operation, (self.rank, self.size))?
+        else {
+            return Ok(Outset::Later);
+        };
+        let port = &mut inner.port;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of active calls
         // holds until the call has ended.
-        unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
+        unsafe { Inner::begin(port, operation, &stamp, &mut running)? };
+        let arrival = Arrival::of(operation);
+        let status = port.test(&mut running.flight, &prepared.plan, &mut running.cursor)?;
+        if status == Status::Done {
+            inner.cache.give_back(&prepared, running);
+            return arrival.verify().map(|()| Outset::Ended);
+        }
+        let end = end();
         inner.keep(Active {
             prepared,
             running: Some(running),
-            arrival: Arrival::of(operation),
+            arrival,
             result: None,
-            told: Some(Arc::clone(end)),
+            told: Some(Arc::clone(&end)),
         });
-        inner.advance();
-        Ok(true)
+        Ok(Outset::UnderWay(end))
     }
 
     /// Takes all calls that are under way as far as they go, without waiting.
@@ -105,6 +116,36 @@ impl Communicator {
 }
 
 impl Inner {
+    /// What a call runs with that tells nobody its counts, if that is there without waiting.
+    fn ready_alone(
+        &mut self,
+        operation: &Operation<'_>,
+        (rank, size): (usize, usize),
+    ) -> Result<Option<Ready>, Error> {
+        if let Some(entry) = self.cache.find(operation, None)
+            && let Some(mut running) = entry.ready_turn()
+        {
+            let prepared = Arc::clone(&entry.prepared);
+            running.cursor.reset(&prepared.plan);
+            return Ok(Some(Ready {
+                prepared,
+                stamp: entry.stamp,
+                running,
+            }));
+        }
+        // To open another window might have to wait for ranks that have not come to one long ago.
+        if !self.port.fabric().can_open(self.next_window) {
+            return Ok(None);
+        }
+        let (call, layout) = operation.check(rank, size)?;
+        let checked = Checked {
+            call,
+            layout,
+            exchanged: false,
+        };
+        Ok(self.ready_now(operation, &checked)?.ok())
+    }
+
     fn advance(&mut self) {
         self.progress();
         self.let_go();
@@ -137,6 +178,28 @@ mod tests {
     use super::*;
     use crate::{Sum, operation, threads};
 
+    /// Begins a call as soon as that can be; gives how often it could not.
+    ///
+    /// # Safety
+    /// As `try_begin`.
+    unsafe fn begin(comm: &Communicator, operation: &Operation<'_>, end: &Arc<End>) -> usize {
+        let mut refused = 0;
+        loop {
+            // SAFETY: passed on.
+            match unsafe { comm.try_begin(operation, || Arc::clone(end)).unwrap() } {
+                Outset::Ended => end.set(Ok(())).unwrap(),
+                Outset::UnderWay(_) => {}
+                Outset::Later => {
+                    refused += 1;
+                    comm.advance();
+                    std::thread::yield_now();
+                    continue;
+                }
+            }
+            return refused;
+        }
+    }
+
     /// Takes calls further until `done`.
     fn until(comm: &Communicator, done: impl Fn() -> bool) {
         while !done() {
@@ -163,10 +226,7 @@ mod tests {
                 let operation = operation::allreduce(input, output, &Sum);
                 assert!(comm.begins_alone(&operation).unwrap());
                 // SAFETY: the buffers outlive the calls, which are waited for below.
-                while !unsafe { comm.try_begin(&operation, end).unwrap() } {
-                    comm.advance();
-                    std::thread::yield_now();
-                }
+                unsafe { begin(&comm, &operation, end) };
             }
             until(&comm, || ends.iter().all(|end| end.get().is_some()));
             assert!(ends.iter().all(|end| matches!(end.get(), Some(Ok(())))));
@@ -192,11 +252,7 @@ mod tests {
             for ((input, output), end) in inputs.iter().zip(&mut outputs).zip(&ends) {
                 let sum = operation::allreduce(input, output, &Sum).algorithm("shared-memory");
                 // SAFETY: as above.
-                while !unsafe { comm.try_begin(&sum, end).unwrap() } {
-                    refused += 1;
-                    comm.advance();
-                    std::thread::yield_now();
-                }
+                refused += unsafe { begin(&comm, &sum, end) };
             }
             until(&comm, || ends.iter().all(|end| end.get().is_some()));
             assert!(
@@ -219,7 +275,7 @@ mod tests {
             let end = Arc::new(End::new());
             let operation = operation::allreduce(&input, &mut output, &Sum);
             // SAFETY: the buffers outlive the call, whose end is waited for.
-            assert!(unsafe { comm.try_begin(&operation, &end).unwrap() });
+            unsafe { begin(&comm, &operation, &end) };
             until(&comm, || end.get().is_some());
             Some(end.get().is_some_and(Result::is_err))
         });
