@@ -114,6 +114,7 @@ impl UnderWay {
             std::mem::forget(begun.kept);
             self.number.fetch_sub(1, Ordering::Release);
         }
+        calls.is_watched = false;
         drop(calls);
         if let Some(hook) = &library.hook {
             hook.leave();
