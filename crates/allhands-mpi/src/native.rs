@@ -220,7 +220,6 @@ natives! {
         grequest_complete c"PMPI_Grequest_complete" (Handle);
         request_get_status c"PMPI_Request_get_status" (Handle, *mut c_int, Out);
         waitall c"PMPI_Waitall" (c_int, Out, Out);
-        request_c2f c"PMPI_Request_c2f" (Handle);
         status_set_elements c"PMPI_Status_set_elements" (Out, Handle, c_int);
         status_set_cancelled c"PMPI_Status_set_cancelled" (Out, c_int);
         type_create_keyval c"PMPI_Type_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
@@ -276,6 +275,7 @@ natives! {
         iexscan c"PMPI_Iexscan" (In, Out, c_int, Handle, Handle, Handle, Out);
     }
     some {
+        request_c2f c"PMPI_Request_c2f" (Handle);
         opal_progress_register c"opal_progress_register" (Callback);
         opal_progress_unregister c"opal_progress_unregister" (Callback);
         async_start c"PMPIX_Async_start" (Poll, *mut c_void, Handle);

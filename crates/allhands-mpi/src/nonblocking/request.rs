@@ -28,8 +28,12 @@ impl Place {
             // SAFETY: the caller's promise.
             Place::C(place) => unsafe { abi.store(request, place) },
             Place::Fortran(place) => {
-                // SAFETY: gives the number of a request that is there, for which the caller has room.
-                unsafe { place.write((library.native.request_c2f)(request)) };
+                // An MPI whose Fortran does not come through C has it; handles of others are numbers.
+                let c2f = library.native.request_c2f;
+                // SAFETY: gives the number of a request that is there.
+                let number = c2f.map_or(request as c_int, |c2f| unsafe { c2f(request) });
+                // SAFETY: the caller's promise.
+                unsafe { place.write(number) };
             }
         }
     }

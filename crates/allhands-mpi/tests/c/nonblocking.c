@@ -440,6 +440,46 @@ static void first_of_all(MPI_Comm comm, int rank, int size)
     MPI_Comm_free(&copy);
 }
 
+/* Whether calls on one machine are taken over: natively ranks that call differently wait for ever. */
+static int is_taken_over(void)
+{
+#if defined(OPEN_MPI)
+    int has_hook = 1;
+#elif defined(MPI_ABI_VERSION)
+    int has_hook = 0;
+#else
+    int has_hook = library_says("MPICH") && library_says(" 5.");
+#endif
+    return has_hook && getenv("LD_PRELOAD") && !getenv("ALLHANDS_NODES");
+}
+
+/* Ranks that call differently are told so, at the latest by the request. */
+static void mistakes(void)
+{
+    int rank, size, own = 1, sum = -1, code = MPI_SUCCESS;
+    MPI_Comm copy;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size < 2 || !is_taken_over())
+        return;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+    /* Requests of ours have no communicator, so an error of theirs goes to one of these. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    meet(copy);
+    if (rank == 0)
+        code = MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_SUM, copy, &request);
+    else
+        code = MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_MAX, copy, &request);
+    if (code == MPI_SUCCESS)
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(code != MPI_SUCCESS, "a rank that calls differently is not told");
+    MPI_Comm_free(&copy);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -453,5 +493,6 @@ int main(int argc, char **argv)
     on_communicators(null_requests);
     on_communicators(freed_meanwhile);
     on_communicators(operators_of_the_user);
+    mistakes();
     return verdict("nonblocking");
 }
