@@ -1,6 +1,8 @@
 //! Buffers: a user's memory as bytes in the order of the type signature, where it is or packed.
 
+use crate::abi::Handle;
 use crate::datatype::Datatype;
+use crate::library::Library;
 use crate::takeover::{Here, Reason, Unserved};
 use crate::verify::Likeness;
 use std::borrow::Cow;
@@ -36,6 +38,22 @@ impl Part {
             count,
             datatype,
         })
+    }
+
+    /// Makes sure that the part can be packed and unpacked when the user has freed its type; gives what is to be freed then.
+    pub(crate) fn outlive_type(&mut self, library: &Library) -> Result<Option<Handle>, Unserved> {
+        if self.datatype.map().is_some() || self.in_one_piece().is_some() {
+            // Our own loops know all.
+            return Ok(None);
+        }
+        let mut copy = 0;
+        // SAFETY: the user's type, and room for another handle.
+        let error = unsafe { (library.native.type_dup)(self.datatype.handle, &raw mut copy) };
+        if error != 0 {
+            return Err(Unserved::Native(error));
+        }
+        self.datatype.handle = copy;
+        Ok(Some(copy))
     }
 
     /// So many elements that begin `displacement` elements further on.
@@ -86,7 +104,7 @@ fn in_one_piece(parts: &[Part]) -> Option<*mut u8> {
 /// What the parts hold, to be sent.
 ///
 /// The memory is the user's, who leaves it alone until the call is over, for which the result is made.
-pub(crate) fn read<'b>(here: &Here<'_>, parts: &[Part]) -> Result<Cow<'b, [u8]>, Unserved> {
+pub(crate) fn read(here: &Here<'_>, parts: &[Part]) -> Result<Cow<'static, [u8]>, Unserved> {
     match in_one_piece(parts) {
         // SAFETY: the user says that so many bytes are there, and leaves them alone during the call.
         Some(start) => Ok(Cow::Borrowed(unsafe {
@@ -149,22 +167,48 @@ impl Landing {
         }
     }
 
+    /// The number of its bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Landing::Direct(_, bytes) => *bytes,
+            Landing::Staged(bytes) => bytes.len(),
+        }
+    }
+
     /// Brings the bytes to where the parts are.
     #[inline]
     pub(crate) fn deliver(self, here: &Here<'_>, parts: &[Part]) -> Result<(), Unserved> {
         match self {
             Landing::Direct(..) => Ok(()),
-            Landing::Staged(bytes) => place(here, parts, &bytes),
+            Landing::Staged(bytes) => place(Packer::of(here), parts, &bytes),
+        }
+    }
+}
+
+/// The MPI's own way to pack and unpack, for what our loops cannot.
+#[derive(Clone, Copy)]
+pub(crate) struct Packer<'a> {
+    pub(crate) library: &'a Library,
+    /// A communicator on which the bytes might be sent.
+    pub(crate) comm: Handle,
+}
+
+impl<'a> Packer<'a> {
+    /// That of a call.
+    pub(crate) fn of(here: &Here<'a>) -> Packer<'a> {
+        Packer {
+            library: here.library,
+            comm: here.handle,
         }
     }
 }
 
 /// Brings bytes to where the parts are.
-pub(crate) fn place(here: &Here<'_>, parts: &[Part], bytes: &[u8]) -> Result<(), Unserved> {
+pub(crate) fn place(packer: Packer<'_>, parts: &[Part], bytes: &[u8]) -> Result<(), Unserved> {
     let mut rest = bytes;
     for part in parts {
         let (own, further) = rest.split_at(part.bytes());
-        unpack(here, part, own)?;
+        unpack(packer, part, own)?;
         rest = further;
     }
     Ok(())
@@ -207,7 +251,7 @@ pub(crate) fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), 
 }
 
 /// Unpacks the elements of a part.
-pub(crate) fn unpack(here: &Here<'_>, part: &Part, from: &[u8]) -> Result<(), Unserved> {
+pub(crate) fn unpack(packer: Packer<'_>, part: &Part, from: &[u8]) -> Result<(), Unserved> {
     if let Some(start) = part.in_one_piece() {
         // SAFETY: the user has room for the elements, in one piece, and the bytes are ours.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), start, from.len()) };
@@ -224,7 +268,7 @@ pub(crate) fn unpack(here: &Here<'_>, part: &Part, from: &[u8]) -> Result<(), Un
         let (count, bytes) = (count as c_int, bytes as c_int);
         // SAFETY: the user has room for the elements, and their bytes are there.
         unsafe {
-            let unpack = here.library.native.unpack;
+            let unpack = packer.library.native.unpack;
             unpack(
                 packed,
                 bytes,
@@ -232,7 +276,7 @@ pub(crate) fn unpack(here: &Here<'_>, part: &Part, from: &[u8]) -> Result<(), Un
                 into,
                 count,
                 handle,
-                here.handle,
+                packer.comm,
             )
         }
     })

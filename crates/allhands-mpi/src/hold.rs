@@ -4,7 +4,7 @@
 
 use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// What one thread at a time has.
 pub(crate) enum Hold<T> {
@@ -43,6 +43,18 @@ impl<T> Hold<T> {
         match self {
             Hold::Alone(cell) => Some(Held::Alone(cell.try_borrow_mut().ok()?)),
             Hold::Locked(mutex) => Some(Held::wait(mutex)),
+        }
+    }
+
+    /// Takes hold of it, if nobody has it.
+    pub(crate) fn try_take(&self) -> Option<Held<'_, T>> {
+        match self {
+            Hold::Alone(_) => self.take(),
+            Hold::Locked(mutex) => match mutex.try_lock() {
+                Ok(held) => Some(Held::Locked(held)),
+                Err(TryLockError::Poisoned(held)) => Some(Held::Locked(held.into_inner())),
+                Err(TryLockError::WouldBlock) => None,
+            },
         }
     }
 }
@@ -85,10 +97,19 @@ mod tests {
         // SAFETY: one thread.
         let alone = unsafe { Hold::alone(1) };
         let mut held = alone.take().unwrap();
-        assert!(alone.take().is_none());
+        assert!(alone.take().is_none() && alone.try_take().is_none());
         *held += 1;
         drop(held);
         assert_eq!(*alone.take().unwrap(), 2);
+    }
+
+    #[test]
+    fn who_only_tries_does_not_wait() {
+        let locked = Hold::locked(1);
+        let held = locked.take().unwrap();
+        assert!(locked.try_take().is_none());
+        drop(held);
+        assert_eq!(*locked.try_take().unwrap(), 1);
     }
 
     #[test]

@@ -39,6 +39,8 @@ mod network;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod node;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod nonblocking;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod repeat;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;

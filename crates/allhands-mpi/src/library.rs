@@ -5,6 +5,7 @@ use crate::acceptance::Acceptance;
 use crate::datatype::Datatypes;
 use crate::native::{Native, Object};
 use crate::node::Node;
+use crate::nonblocking::{Hook, UnderWay};
 use crate::report::Report;
 use crate::session::is_any_open;
 use crate::settings::Settings;
@@ -28,6 +29,10 @@ pub(crate) struct Library {
     pub(crate) datatypes: Datatypes,
     pub(crate) acceptance: Acceptance,
     pub(crate) report: Report,
+    /// How the MPI calls us where it makes progress, if it does.
+    pub(crate) hook: Option<Hook>,
+    /// Nonblocking calls.
+    pub(crate) under_way: UnderWay,
 }
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
@@ -47,9 +52,14 @@ impl Library {
         let object = Object::find()?;
         let native = Native::of(&object)?;
         let abi = Abi::of(&object, &native);
+        let hook = abi
+            .as_ref()
+            .and_then(|abi| Hook::of(abi.family, &object, &native));
         Some(LIBRARY.get_or_init(|| Library {
             native,
             abi,
+            hook,
+            under_way: UnderWay::default(),
             node: RwLock::new(None),
             settings: OnceLock::new(),
             states: States::default(),
@@ -82,6 +92,7 @@ impl Library {
 
     /// Forgets all communicators and types.
     pub(crate) fn forget_all(&self) {
+        self.under_way.forget(self);
         self.states.forget_all(self);
         self.datatypes.forget_all(self);
     }

@@ -1,6 +1,7 @@
 //! The native MPI: the object that the process has loaded, and its functions, which are looked up there and never linked.
 
 use crate::abi::Handle;
+use crate::nonblocking::{Callback, Poll};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -137,6 +138,9 @@ fn loaded() -> Vec<CString> {
 type CopyFunction =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut u8) -> c_int;
+type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
+type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
 /// Declares the functions that every MPI has, and those that only some have.
 macro_rules! natives {
@@ -212,6 +216,13 @@ natives! {
         type_get_contents c"PMPI_Type_get_contents"
             (Handle, c_int, c_int, c_int, *mut c_int, *mut isize, Out);
         type_free c"PMPI_Type_free" (*mut Handle);
+        type_dup c"PMPI_Type_dup" (Handle, *mut Handle);
+        grequest_start c"PMPI_Grequest_start" (QueryFunction, FreeFunction, CancelFunction, *mut c_void, *mut Handle);
+        grequest_complete c"PMPI_Grequest_complete" (Handle);
+        request_get_status c"PMPI_Request_get_status" (Handle, *mut c_int, Out);
+        waitall c"PMPI_Waitall" (c_int, Out, Out);
+        status_set_elements c"PMPI_Status_set_elements" (Out, Handle, c_int);
+        status_set_cancelled c"PMPI_Status_set_cancelled" (Out, c_int);
         type_create_keyval c"PMPI_Type_create_keyval" (CopyFunction, DeleteFunction, *mut c_int, *mut c_void);
         type_free_keyval c"PMPI_Type_free_keyval" (*mut c_int);
         type_set_attr c"PMPI_Type_set_attr" (Handle, c_int, *mut c_void);
@@ -246,8 +257,30 @@ natives! {
         reduce_scatter_block c"PMPI_Reduce_scatter_block" (In, Out, c_int, Handle, Handle, Handle);
         scan c"PMPI_Scan" (In, Out, c_int, Handle, Handle, Handle);
         exscan c"PMPI_Exscan" (In, Out, c_int, Handle, Handle, Handle);
+        ibarrier c"PMPI_Ibarrier" (Handle, Out);
+        ibcast c"PMPI_Ibcast" (Out, c_int, Handle, c_int, Handle, Out);
+        igather c"PMPI_Igather" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle, Out);
+        igatherv c"PMPI_Igatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, c_int, Handle, Out);
+        iscatter c"PMPI_Iscatter" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle, Out);
+        iscatterv c"PMPI_Iscatterv" (In, Ints, Ints, Handle, Out, c_int, Handle, c_int, Handle, Out);
+        iallgather c"PMPI_Iallgather" (In, c_int, Handle, Out, c_int, Handle, Handle, Out);
+        iallgatherv c"PMPI_Iallgatherv" (In, c_int, Handle, Out, Ints, Ints, Handle, Handle, Out);
+        ialltoall c"PMPI_Ialltoall" (In, c_int, Handle, Out, c_int, Handle, Handle, Out);
+        ialltoallv c"PMPI_Ialltoallv" (In, Ints, Ints, Handle, Out, Ints, Ints, Handle, Handle, Out);
+        ialltoallw c"PMPI_Ialltoallw" (In, Ints, Ints, Handles, Out, Ints, Ints, Handles, Handle, Out);
+        ireduce c"PMPI_Ireduce" (In, Out, c_int, Handle, Handle, c_int, Handle, Out);
+        iallreduce c"PMPI_Iallreduce" (In, Out, c_int, Handle, Handle, Handle, Out);
+        ireduce_scatter c"PMPI_Ireduce_scatter" (In, Out, Ints, Handle, Handle, Handle, Out);
+        ireduce_scatter_block c"PMPI_Ireduce_scatter_block" (In, Out, c_int, Handle, Handle, Handle, Out);
+        iscan c"PMPI_Iscan" (In, Out, c_int, Handle, Handle, Handle, Out);
+        iexscan c"PMPI_Iexscan" (In, Out, c_int, Handle, Handle, Handle, Out);
     }
     some {
+        request_c2f c"PMPI_Request_c2f" (Handle);
+        opal_progress_register c"opal_progress_register" (Callback);
+        opal_progress_unregister c"opal_progress_unregister" (Callback);
+        async_start c"PMPIX_Async_start" (Poll, *mut c_void, Handle);
+        async_spawn c"PMPIX_Async_spawn" (*mut c_void, Poll, *mut c_void, Handle);
         isend_c c"PMPI_Isend_c" (In, i64, Handle, c_int, c_int, Handle, *mut Handle);
         irecv_c c"PMPI_Irecv_c" (Out, i64, Handle, c_int, c_int, Handle, *mut Handle);
         abi_get_version c"PMPI_Abi_get_version" (*mut c_int, *mut c_int);
@@ -274,5 +307,21 @@ natives! {
         reduce_scatter_block_c c"PMPI_Reduce_scatter_block_c" (In, Out, i64, Handle, Handle, Handle);
         scan_c c"PMPI_Scan_c" (In, Out, i64, Handle, Handle, Handle);
         exscan_c c"PMPI_Exscan_c" (In, Out, i64, Handle, Handle, Handle);
+        ibcast_c c"PMPI_Ibcast_c" (Out, i64, Handle, c_int, Handle, Out);
+        igather_c c"PMPI_Igather_c" (In, i64, Handle, Out, i64, Handle, c_int, Handle, Out);
+        igatherv_c c"PMPI_Igatherv_c" (In, i64, Handle, Out, Longs, Longs, Handle, c_int, Handle, Out);
+        iscatter_c c"PMPI_Iscatter_c" (In, i64, Handle, Out, i64, Handle, c_int, Handle, Out);
+        iscatterv_c c"PMPI_Iscatterv_c" (In, Longs, Longs, Handle, Out, i64, Handle, c_int, Handle, Out);
+        iallgather_c c"PMPI_Iallgather_c" (In, i64, Handle, Out, i64, Handle, Handle, Out);
+        iallgatherv_c c"PMPI_Iallgatherv_c" (In, i64, Handle, Out, Longs, Longs, Handle, Handle, Out);
+        ialltoall_c c"PMPI_Ialltoall_c" (In, i64, Handle, Out, i64, Handle, Handle, Out);
+        ialltoallv_c c"PMPI_Ialltoallv_c" (In, Longs, Longs, Handle, Out, Longs, Longs, Handle, Handle, Out);
+        ialltoallw_c c"PMPI_Ialltoallw_c" (In, Longs, Longs, Handles, Out, Longs, Longs, Handles, Handle, Out);
+        ireduce_c c"PMPI_Ireduce_c" (In, Out, i64, Handle, Handle, c_int, Handle, Out);
+        iallreduce_c c"PMPI_Iallreduce_c" (In, Out, i64, Handle, Handle, Handle, Out);
+        ireduce_scatter_c c"PMPI_Ireduce_scatter_c" (In, Out, Longs, Handle, Handle, Handle, Out);
+        ireduce_scatter_block_c c"PMPI_Ireduce_scatter_block_c" (In, Out, i64, Handle, Handle, Handle, Out);
+        iscan_c c"PMPI_Iscan_c" (In, Out, i64, Handle, Handle, Handle, Out);
+        iexscan_c c"PMPI_Iexscan_c" (In, Out, i64, Handle, Handle, Handle, Out);
     }
 }

@@ -4,6 +4,7 @@ use crate::settings::{REPORT, TIMES, TRACE, switch};
 use crate::takeover::{Call, Reason};
 use crate::trace::Trace;
 use allhands::policy::NetworkTimes;
+use std::array::from_fn;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,7 +67,6 @@ enum Way {
 }
 
 /// What is counted in this process.
-#[derive(Default)]
 pub(crate) struct Report {
     /// Those whose ranks share memory, and those whose ranks are on several nodes.
     taken: [[[Count; SIZES]; CALLS]; 2],
@@ -77,6 +77,19 @@ pub(crate) struct Report {
     is_written: AtomicBool,
     /// What messages between nodes take, if that was measured.
     network: OnceLock<String>,
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report {
+            taken: from_fn(|_| from_fn(|_| from_fn(|_| Count::default()))),
+            passed: from_fn(|_| from_fn(|_| Count::default())),
+            wanted: OnceLock::new(),
+            exactly: AtomicBool::new(false),
+            is_written: AtomicBool::new(false),
+            network: OnceLock::new(),
+        }
+    }
 }
 
 /// What this process's environment asks for.

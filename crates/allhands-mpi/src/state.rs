@@ -6,6 +6,7 @@ use crate::hold::Hold;
 use crate::library::{Library, Thread};
 use crate::meeting::Meeting;
 use crate::node;
+use crate::nonblocking::Line;
 use crate::repeat::Repeats;
 use crate::takeover::Reason;
 use allhands::Communicator;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
 pub(crate) struct Owned {
     pub(crate) comm: Communicator,
     pub(crate) repeats: Repeats,
+    /// Nonblocking calls that are not begun yet.
+    pub(crate) line: Line,
 }
 
 /// The states of all communicators, by their handles.
@@ -87,13 +90,20 @@ impl States {
         then(&last.state)
     }
 
-    fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
+    /// The state of a communicator, if its ranks have agreed on one; they do not do so now.
+    pub(crate) fn met(&self, comm: Handle) -> Option<Arc<State>> {
+        let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
+        last.flatten().or_else(|| self.known(comm))
+    }
+
+    fn known(&self, comm: Handle) -> Option<Arc<State>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = known.get(&comm) {
-            return Arc::clone(state);
-        }
-        drop(known);
-        self.meet(library, abi, comm)
+        known.get(&comm).map(Arc::clone)
+    }
+
+    fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
+        self.known(comm)
+            .unwrap_or_else(|| self.meet(library, abi, comm))
     }
 
     #[cold]
@@ -144,6 +154,7 @@ impl States {
         let owned = Owned {
             comm: comm?,
             repeats: Repeats::new(),
+            line: Line::default(),
         };
         let owned = match library.may_threads_meet() {
             true => Hold::locked(owned),

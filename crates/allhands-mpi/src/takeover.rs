@@ -4,6 +4,7 @@ use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
 use crate::library::{Inside, Library, NO_MPI, Thread, is_inside};
 use crate::network::failure;
+use crate::nonblocking::Later;
 use crate::repeat::{Asked, Lesson};
 use crate::report::Begun;
 use crate::settings::Said;
@@ -52,10 +53,30 @@ named! {
         ReduceScatterBlock "MPI_Reduce_scatter_block",
         Scan "MPI_Scan",
         Exscan "MPI_Exscan",
+        Ibarrier "MPI_Ibarrier",
+        Ibcast "MPI_Ibcast",
+        Igather "MPI_Igather",
+        Igatherv "MPI_Igatherv",
+        Iscatter "MPI_Iscatter",
+        Iscatterv "MPI_Iscatterv",
+        Iallgather "MPI_Iallgather",
+        Iallgatherv "MPI_Iallgatherv",
+        Ialltoall "MPI_Ialltoall",
+        Ialltoallv "MPI_Ialltoallv",
+        Ialltoallw "MPI_Ialltoallw",
+        Ireduce "MPI_Ireduce",
+        Iallreduce "MPI_Iallreduce",
+        IreduceScatter "MPI_Ireduce_scatter",
+        IreduceScatterBlock "MPI_Ireduce_scatter_block",
+        Iscan "MPI_Iscan",
+        Iexscan "MPI_Iexscan",
     }
 }
 
 impl Call {
+    /// How many of them block; they come first.
+    pub(crate) const BLOCKING: usize = Call::Ibarrier as usize;
+
     /// The variable of the environment that speaks of this call.
     pub(crate) fn variable(self) -> String {
         self.name().replace("MPI_", "ALLHANDS_").to_uppercase()
@@ -82,6 +103,16 @@ named! {
         NoKernel "type and operator do not fit",
         /// The algorithm that was asked for does not serve this call.
         NoAlgorithm "the algorithm does not serve this call",
+        /// A nonblocking call where the MPI does not call us when it makes progress.
+        NoHook "no progress hook",
+        /// A nonblocking call of ranks that are on several nodes.
+        SeveralNodes "several nodes",
+        /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
+        Unmet "no blocking call before",
+        /// A nonblocking call where results are to be verified.
+        Verified "results are verified",
+        /// A nonblocking call that the MPI would have to combine for, with handles that may be freed meanwhile.
+        Combined "the MPI combines",
         /// The arguments are wrong, and the native MPI says how.
         Arguments "arguments",
         /// The MPI calls itself, or nothing is known of it.
@@ -134,6 +165,37 @@ pub(crate) struct Here<'a> {
     /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
     may_repeat: Cell<bool>,
     lesson: Cell<Option<Lesson>>,
+    /// Where a nonblocking call is only described.
+    pub(crate) later: Option<&'a Later>,
+}
+
+impl<'a> Here<'a> {
+    /// A call with its arguments, and the algorithm that was asked for.
+    #[inline]
+    pub(crate) fn new(
+        (library, abi, handle): (&'a Library, &'a Abi, Handle),
+        shared: &Shared,
+        comm: &'a Communicator,
+        (asked, algorithm): (&'a Asked, Option<&'a str>),
+        later: Option<&'a Later>,
+    ) -> Here<'a> {
+        let verify = library.settings().verify;
+        Here {
+            library,
+            abi,
+            handle,
+            comm,
+            rank: shared.rank,
+            size: shared.size,
+            algorithm,
+            verify,
+            witness: RefCell::new(None),
+            asked,
+            may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
+            lesson: Cell::new(None),
+            later,
+        }
+    }
 }
 
 impl Here<'_> {
@@ -151,15 +213,20 @@ impl Here<'_> {
         }
     }
 
-    /// Runs an operation, with the algorithm that was asked for if one was.
+    /// Runs an operation, with the algorithm that was asked for if one was; of a nonblocking call, notes it.
     #[inline]
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
         if self.may_repeat.get() && self.algorithm.is_none() {
             self.learn(&operation);
         }
-        match self.algorithm {
+        let operation = match self.algorithm {
+            None => operation,
+            Some(name) => operation.algorithm(name),
+        };
+        match self.later {
             None => self.comm.run(operation)?,
-            Some(name) => self.comm.run(operation.algorithm(name))?,
+            // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
+            Some(later) => unsafe { later.note(operation) },
         }
         Ok(())
     }
@@ -242,6 +309,9 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
                 return None;
             }
             let owned = shared.owned.take()?;
+            if !owned.line.is_empty() {
+                return None;
+            }
             let known = owned.repeats.find(abi, asked)?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
@@ -271,6 +341,16 @@ fn take_anew(
         Err(Unserved::Pass(reason)) => reason,
         Err(unserved) => return raise(library, call, comm, &unserved),
     };
+    pass_on(library, call, (reason, begin), native)
+}
+
+/// Has the native MPI serve a call.
+pub(crate) fn pass_on(
+    library: &Library,
+    call: Call,
+    (reason, begin): (Reason, Begun),
+    native: Option<impl FnOnce(&Library) -> c_int>,
+) -> c_int {
     let code = {
         let _inside = (!is_inside()).then(Inside::enter);
         native.map_or(NO_MPI, |native| native(library))
@@ -298,12 +378,7 @@ fn try_to(
     }
     let _inside = Inside::enter();
     let state = library.states.of(library, abi, handle);
-    let Shared {
-        owned,
-        rank,
-        size,
-        apart,
-    } = match &*state {
+    let shared = match &*state {
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
     };
@@ -313,22 +388,14 @@ fn try_to(
         Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
-    let mut owned = owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
-    let Owned { comm, repeats } = &mut *owned;
-    let here = Here {
-        library,
-        abi,
-        handle,
-        comm,
-        rank: *rank,
-        size: *size,
-        algorithm,
-        verify: settings.verify,
-        witness: RefCell::new(None),
-        asked,
-        may_repeat: Cell::new(asked.may_repeat() && !settings.verify),
-        lesson: Cell::new(None),
-    };
+    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
+    let owned = &mut *owned;
+    if !owned.line.is_empty() || owned.comm.is_busy() {
+        owned.settle();
+    }
+    let Owned { comm, repeats, .. } = owned;
+    let at = (library, abi, handle);
+    let here = Here::new(at, shared, comm, (asked, algorithm), None);
     let bytes = serve(&here)?;
     if here.verify
         && let Some(native) = native.take()
@@ -340,17 +407,30 @@ fn try_to(
     {
         repeats.keep(abi, asked, lesson, bytes);
     }
-    Ok((bytes, *apart))
+    Ok((bytes, shared.apart))
 }
 
 /// Tells the user, and the communicator's error handler, that a call has failed.
 #[cold]
-fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_int {
+pub(crate) fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_int {
+    let Some(abi) = &library.abi else {
+        return NO_MPI;
+    };
+    let code = tell(library, call, unserved);
+    if let Unserved::LongElement(_) | Unserved::Differs(..) | Unserved::Failed(_) = unserved {
+        // SAFETY: a communicator, and an error class of this MPI.
+        unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
+    }
+    code
+}
+
+/// Tells the user that a call has failed; gives the error class for it. Of what the native MPI said its handler has heard.
+#[cold]
+pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> c_int {
     let Some(abi) = &library.abi else {
         return NO_MPI;
     };
     let (code, what) = match unserved {
-        // The handler has heard of it.
         Unserved::Native(code) => return *code,
         Unserved::Pass(_) => return 0,
         Unserved::LongElement(bytes) => (
@@ -374,7 +454,5 @@ fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_i
         },
     };
     eprintln!("allhands: {}: {what}", call.name());
-    // SAFETY: a communicator, and an error class of this MPI.
-    unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
     code
 }

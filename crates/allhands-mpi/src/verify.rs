@@ -1,7 +1,7 @@
 //! Verification: a call that was served here is made once more by the native MPI, and the results are compared.
 
 use crate::abi::{Class, Coding, Named, Number};
-use crate::buffer::{Part, packed, place};
+use crate::buffer::{Packer, Part, packed, place};
 use crate::library::Library;
 use crate::takeover::{Here, Unserved};
 use std::ffi::c_int;
@@ -83,7 +83,7 @@ pub(crate) fn verify(
     let ours = match witness {
         Some(witness) => {
             let ours = packed(here, &witness.parts)?;
-            place(here, &witness.parts, &witness.before)?;
+            place(Packer::of(here), &witness.parts, &witness.before)?;
             Some(ours)
         }
         None => None,

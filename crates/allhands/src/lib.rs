@@ -38,7 +38,7 @@ mod world;
 pub use allhands_core::call::Collective;
 pub use communicator::Communicator;
 #[doc(hidden)]
-pub use communicator::Repeat;
+pub use communicator::{End, Outset, Repeat};
 pub use element::Pair;
 pub use error::Error;
 pub use operation::Operation;

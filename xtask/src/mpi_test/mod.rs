@@ -33,12 +33,13 @@ crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 9] = [
+const PROGRAMS: [(&str, &[&str]); 10] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
     ("layouts", &["one rank"]),
     ("threads", &["one rank"]),
+    ("nonblocking", &["one rank", "the MPI combines"]),
     (
         "others",
         &[
@@ -69,9 +70,10 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
 const COPIES: (&str, &[&str]) = ("reductions", &["-no-pie", "-fno-pic"]);
 
 /// The Fortran programs, and for which reasons calls of theirs may pass through.
-const FORTRAN: [(&str, &[&str]); 3] = [
+const FORTRAN: [(&str, &[&str]); 4] = [
     ("moves", &["one rank"]),
     ("counted", &["one rank"]),
+    ("nonblocking", &["one rank"]),
     ("reductions", &["one rank", "intercommunicator"]),
 ];
 
@@ -287,6 +289,9 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
                 if nodes.is_some() != (between > 0) {
                     findings.push(format!("{between} calls were taken over between nodes"));
                 }
+                if program == "nonblocking" && ranks > 1 && nodes.is_none() {
+                    findings.extend(begun(report, mpi.kind.has_hook));
+                }
                 findings
             });
             failed += usize::from(!passed);
@@ -380,6 +385,21 @@ fn only_these_pass(report: &Report, reasons: &[&str], ranks: usize) -> Vec<Strin
         findings.push("no call was taken over".into());
     }
     findings
+}
+
+/// What is wrong with a report of every nonblocking call, which are taken over where the MPI has a hook.
+fn begun(report: &Report, has_hook: bool) -> Vec<String> {
+    if has_hook {
+        let never = report.never_taken(true);
+        // Blocking ones are called only as far as they are needed.
+        never
+            .into_iter()
+            .filter(|call| call.starts_with("mpi_i"))
+            .collect()
+    } else {
+        let finding = || format!("{} nonblocking calls were taken over", report.begun());
+        (report.begun() > 0).then(finding).into_iter().collect()
+    }
 }
 
 /// A test program that is compiled.

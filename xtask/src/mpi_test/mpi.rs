@@ -20,6 +20,8 @@ pub(super) struct Kind {
     flavours: &'static [Flavour],
     /// Whether mpi4py's suite is run.
     pub(super) has_python: bool,
+    /// Whether it calls us where it makes progress.
+    pub(super) has_hook: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: true,
+        has_hook: true,
     },
     Kind {
         name: "openmpi",
@@ -79,6 +82,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: true,
+        has_hook: true,
     },
     Kind {
         name: "intel",
@@ -89,6 +93,7 @@ pub(super) static KINDS: [Kind; 7] = [
         // Its module mpi_f08 is for other compilers.
         flavours: &[Flavour::Header, Flavour::Module],
         has_python: true,
+        has_hook: false,
     },
     Kind {
         // The standard ABI's library comes with MPICH.
@@ -99,6 +104,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: false,
+        has_hook: false,
     },
     Kind {
         name: "intel-standard",
@@ -108,6 +114,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: false,
+        has_hook: false,
     },
     Kind {
         name: "debian-mpich",
@@ -124,6 +131,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: Some("mpif90.mpich"),
         flavours: ALL,
         has_python: false,
+        has_hook: false,
     },
     Kind {
         name: "debian-openmpi",
@@ -140,6 +148,7 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: Some("mpif90.openmpi"),
         flavours: ALL,
         has_python: false,
+        has_hook: true,
     },
 ];
 

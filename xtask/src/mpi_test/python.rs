@@ -81,7 +81,7 @@ pub(super) fn suite(
     );
     let mut findings = outcome.findings();
     match &outcome.report {
-        Some(report) => findings.extend(report.never_taken()),
+        Some(report) => findings.extend(report.never_taken(mpi.kind.has_hook && nodes.is_none())),
         None => findings.push("there is no report: was the library preloaded?".into()),
     }
     judge(&title, &outcome, &findings)

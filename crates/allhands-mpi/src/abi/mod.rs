@@ -218,6 +218,19 @@ impl Abi {
         }
     }
 
+    /// Puts a handle into a variable of C.
+    ///
+    /// # Safety
+    /// There is room for one.
+    pub(crate) unsafe fn store(&self, handle: Handle, into: *mut u8) {
+        match self.family {
+            // SAFETY: the caller's promise; handles are numbers of 32 bits.
+            Family::Mpich => unsafe { into.cast::<u32>().write(handle as u32) },
+            // SAFETY: as above; handles are pointers.
+            Family::OpenMpi | Family::Standard => unsafe { into.cast::<usize>().write(handle) },
+        }
+    }
+
     /// What a predefined type is; `None` for derived ones.
     #[inline]
     pub(crate) fn named(&self, datatype: Handle) -> Option<&Named> {

@@ -1,16 +1,16 @@
 //! The elements of a reduction: how they stand in a user's memory, and how in ours and in that of other ranks.
 
-use crate::buffer::{Part, pack, unpack};
+use crate::buffer::{Packer, Part, pack, unpack};
 use crate::datatype::{Datatype, TypeMap};
 use crate::takeover::{Here, Unserved};
 use std::ffi::c_int;
 
 /// Elements of one type, in the way in which ranks hand them to one another: the same on all, as they have the same type.
-pub(super) struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     pub(super) datatype: &'a Datatype,
     pub(super) shape: Shape<'a>,
     /// The bytes of an element among ranks.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -41,6 +41,14 @@ impl<'a> Elements<'a> {
         }
     }
 
+    /// How many bytes behind their addresses elements begin, if they are in the user's memory as they are among ranks.
+    pub(crate) fn together(&self) -> Option<isize> {
+        match self.shape {
+            Shape::Together(offset) => Some(offset),
+            Shape::Spread(_) | Shape::Packed => None,
+        }
+    }
+
     /// What elements are aligned to, at most, if they follow one another in an array.
     fn alignment(&self) -> usize {
         match self.bytes {
@@ -52,10 +60,7 @@ impl<'a> Elements<'a> {
     /// Where elements are in the user's memory, if they are there as they are among ranks.
     #[inline]
     pub(super) fn direct(&self, start: *mut u8) -> Option<*mut u8> {
-        let Shape::Together(offset) = self.shape else {
-            return None;
-        };
-        let first = start.wrapping_offset(offset);
+        let first = start.wrapping_offset(self.together()?);
         first
             .addr()
             .is_multiple_of(self.alignment())
@@ -103,7 +108,7 @@ impl<'a> Elements<'a> {
                 Ok(())
             }
             Shape::Together(_) | Shape::Packed => unpack(
-                here,
+                Packer::of(here),
                 &Part::new(into, count as i64, self.datatype.clone())?,
                 from,
             ),
@@ -117,11 +122,11 @@ impl<'a> Elements<'a> {
 }
 
 /// Memory of ours that is aligned for elements of any type.
-pub(super) struct Words(Vec<u128>);
+pub(crate) struct Words(Vec<u128>);
 
 impl Words {
     /// So many bytes of zeros.
-    pub(super) fn of(bytes: usize) -> Words {
+    pub(crate) fn of(bytes: usize) -> Words {
         Words(vec![0; bytes.div_ceil(size_of::<u128>())])
     }
 
@@ -134,7 +139,7 @@ impl Words {
     }
 
     /// The first bytes; it has at least so many.
-    fn bytes(&mut self, bytes: usize) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self, bytes: usize) -> &mut [u8] {
         assert!(bytes <= self.len(), "room for what was counted");
         // SAFETY: memory of at least so many bytes, which are numbers, borrowed as this value is.
         unsafe { std::slice::from_raw_parts_mut(self.start(), bytes) }

@@ -6,7 +6,7 @@
 use super::elements::{Elements, Shape, Words};
 use super::reduce::Job;
 use crate::abi::Handle;
-use crate::buffer::{Part, pack, unpack};
+use crate::buffer::{Packer, Part, pack, unpack};
 use crate::takeover::{Here, Unserved};
 use allhands::BitOr;
 use allhands::kernel::Kernel;
@@ -159,8 +159,8 @@ impl<'a> Local<'a> {
                 std::slice::from_raw_parts(right, packed),
             )
         };
-        unpack(self.here, &part(one)?, left)?;
-        unpack(self.here, &part(other)?, right)?;
+        unpack(Packer::of(self.here), &part(one)?, left)?;
+        unpack(Packer::of(self.here), &part(other)?, right)?;
         self.call(one, other, count);
         // SAFETY: the caller's promise; the other slices are not used any more.
         let out = unsafe { std::slice::from_raw_parts_mut(out, packed) };

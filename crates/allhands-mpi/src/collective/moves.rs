@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::ffi::c_int;
 use std::slice::from_ref;
 
+/// The input of a call, or of a rank, that has none.
+const NOTHING: Cow<'static, [u8]> = Cow::Borrowed(&[]);
+
 impl Given {
     /// All elements of the buffer.
     #[inline]
@@ -41,15 +44,15 @@ pub(crate) fn barrier(here: &Here<'_>) -> Served {
 /// `MPI_Bcast`.
 pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
     let (is_root, part) = (here.is_root(root)?, buffer.part(here)?);
-    let mut landing = if is_root {
+    let landing = if is_root {
         Landing::filled(here, from_ref(&part))?
     } else {
         Landing::of(here, from_ref(&part))?
     };
-    here.run(operation::broadcast(landing.bytes(), root as usize))?;
-    if !is_root {
-        landing.deliver(here, from_ref(&part))?;
-    }
+    let parts = if is_root { &[] } else { from_ref(&part) };
+    here.carry(NOTHING, (landing, parts), |_, buffer| {
+        operation::broadcast(buffer, root as usize)
+    })?;
     Ok(part.bytes())
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
 pub(crate) fn gather(here: &Here<'_>, send: Given, receive: Given, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
     let in_place = is_root && here.abi.is_in_place(send.start);
-    let input: Cow<'_, [u8]> = if in_place {
+    let input = if in_place {
         Cow::Owned(packed(here, &[receive.block(here, here.rank)?])?)
     } else {
         read(here, &[send.part(here)?])?
@@ -67,20 +70,21 @@ pub(crate) fn gather(here: &Here<'_>, send: Given, receive: Given, root: c_int) 
     } else {
         None
     };
-    let parts = whole.as_slice();
-    let mut landing = Landing::of(here, parts)?;
-    here.run(operation::gather(&input, landing.bytes(), root as usize))?;
-    landing.deliver(here, parts)?;
-    Ok(input.len())
+    let (parts, bytes) = (whole.as_slice(), input.len());
+    let landing = Landing::of(here, parts)?;
+    here.carry(input, (landing, parts), |input, output| {
+        operation::gather(input, output, root as usize)
+    })?;
+    Ok(bytes)
 }
 
 /// `MPI_Scatter`. Only the root may scatter in place, and the others do not know, so its own block goes nowhere.
 pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
-    let input: Cow<'_, [u8]> = if is_root {
+    let input = if is_root {
         read(here, &[send.blocks(here)?])?
     } else {
-        Cow::Borrowed(&[])
+        NOTHING
     };
     let in_place = is_root && here.abi.is_in_place(receive.start);
     let own = if in_place {
@@ -89,13 +93,14 @@ pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int)
         Some(receive.part(here)?)
     };
     let parts = own.as_slice();
-    let mut landing = match own {
+    let landing = match own {
         Some(_) => Landing::of(here, parts)?,
         None => Landing::Staged(vec![0; input.len() / here.size]),
     };
-    here.run(operation::scatter(&input, landing.bytes(), root as usize))?;
-    let bytes = landing.bytes().len();
-    landing.deliver(here, parts)?;
+    let bytes = landing.len();
+    here.carry(input, (landing, parts), |input, output| {
+        operation::scatter(input, output, root as usize)
+    })?;
     Ok(bytes)
 }
 
@@ -105,14 +110,16 @@ pub(crate) fn allgather(here: &Here<'_>, send: Given, receive: Given) -> Served 
     let parts = from_ref(&whole);
     let block = total(parts) / here.size;
     if here.abi.is_in_place(send.start) {
-        let mut landing = Landing::filled(here, parts)?;
-        here.run(operation::allgather_in_place(landing.bytes()))?;
-        landing.deliver(here, parts)?;
+        let landing = Landing::filled(here, parts)?;
+        here.carry(NOTHING, (landing, parts), |_, buffer| {
+            operation::allgather_in_place(buffer)
+        })?;
     } else {
         let input = read(here, &[send.part(here)?])?;
-        let mut landing = Landing::of(here, parts)?;
-        here.run(operation::allgather(&input, landing.bytes()))?;
-        landing.deliver(here, parts)?;
+        let landing = Landing::of(here, parts)?;
+        here.carry(input, (landing, parts), |input, output| {
+            operation::allgather(input, output)
+        })?;
     }
     Ok(block)
 }
@@ -123,14 +130,16 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
     let parts = from_ref(&whole);
     let block = total(parts) / here.size;
     if here.abi.is_in_place(send.start) {
-        let mut landing = Landing::filled(here, parts)?;
-        here.run(operation::all_to_all_in_place(landing.bytes()))?;
-        landing.deliver(here, parts)?;
+        let landing = Landing::filled(here, parts)?;
+        here.carry(NOTHING, (landing, parts), |_, buffer| {
+            operation::all_to_all_in_place(buffer)
+        })?;
     } else {
         let input = read(here, &[send.blocks(here)?])?;
-        let mut landing = Landing::of(here, parts)?;
-        here.run(operation::all_to_all(&input, landing.bytes()))?;
-        landing.deliver(here, parts)?;
+        let landing = Landing::of(here, parts)?;
+        here.carry(input, (landing, parts), |input, output| {
+            operation::all_to_all(input, output)
+        })?;
     }
     Ok(block)
 }

@@ -6,6 +6,7 @@ use super::{Given, Served};
 use crate::abi::{Handle, Number, Operator as Named};
 use crate::buffer::{Numbers, Part};
 use crate::datatype::Datatype;
+use crate::nonblocking::Kept;
 use crate::takeover::{Here, Reason, Unserved};
 use crate::verify::Likeness;
 use allhands::element::Element;
@@ -192,6 +193,10 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
         to: receive.start.cast_mut(),
         outputs,
     };
+    if here.is_begun_only() && (matches!(way, Way::Local(..)) || elements.together().is_none()) {
+        // The user may free operator and type before the end.
+        return Err(Unserved::Pass(Reason::Combined));
+    }
     match way {
         Way::Kernel(number, operator) => {
             here.look(&[output], Likeness::of_number(number))?;
@@ -258,6 +263,15 @@ impl Sides<'_> {
             output,
             outputs: self.outputs,
         })?;
+        if here.is_begun_only() {
+            here.keep(Kept::elements(
+                elements,
+                copy,
+                stage,
+                (self.to, self.outputs),
+            ));
+            return Ok(());
+        }
         if let Some(mut stage) = stage {
             elements.write(here, &mut stage, self.to, self.outputs)?;
         }
@@ -313,7 +327,7 @@ impl Job<'_> {
     /// The operation on elements that are each so many of the kernel's.
     #[inline]
     pub(super) fn operation<'b, T: Element, O: Operator<T>>(
-        &'b self,
+        &self,
         op: &'b O,
         unit: usize,
     ) -> Operation<'b> {

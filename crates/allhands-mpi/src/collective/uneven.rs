@@ -61,7 +61,7 @@ fn lengths(parts: &[Part]) -> Vec<usize> {
 /// `MPI_Gatherv`. As the root alone knows whether it gathers in place, its own block is then copied.
 pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
-    let input: Cow<'_, [u8]> = if is_root && here.abi.is_in_place(send.start) {
+    let input = if is_root && here.abi.is_in_place(send.start) {
         Cow::Owned(packed(here, &[receive.block(here, here.rank)?])?)
     } else {
         read(here, &[send.part(here)?])?
@@ -71,16 +71,12 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
     } else {
         Vec::new()
     };
-    let mut landing = Landing::of(here, &parts)?;
-    let counts = lengths(&parts);
-    here.run(operation::gather_v(
-        &input,
-        landing.bytes(),
-        &counts,
-        root as usize,
-    ))?;
-    landing.deliver(here, &parts)?;
-    Ok(input.len())
+    let (landing, counts) = (Landing::of(here, &parts)?, lengths(&parts));
+    let bytes = input.len();
+    here.carry(input, (landing, &parts), |input, output| {
+        operation::gather_v(input, output, &counts, root as usize)
+    })?;
+    Ok(bytes)
 }
 
 /// `MPI_Scatterv`. As the root alone knows whether it scatters in place, its own block then goes nowhere.
@@ -98,51 +94,44 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
         Some(receive.part(here)?)
     };
     let parts = own.as_slice();
-    let mut landing = match own {
+    let landing = match own {
         Some(_) => Landing::of(here, parts)?,
         None => Landing::Staged(vec![0; counts[here.rank]]),
     };
-    here.run(operation::scatter_v(
-        &input,
-        &counts,
-        landing.bytes(),
-        root as usize,
-    ))?;
-    let bytes = landing.bytes().len();
-    landing.deliver(here, parts)?;
+    let bytes = landing.len();
+    here.carry(input, (landing, parts), |input, output| {
+        operation::scatter_v(input, &counts, output, root as usize)
+    })?;
     Ok(bytes)
 }
 
 /// `MPI_Allgatherv`.
 pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served {
     let parts = receive.blocks(here)?;
-    let input: Cow<'_, [u8]> = if here.abi.is_in_place(send.start) {
+    let input = if here.abi.is_in_place(send.start) {
         Cow::Owned(packed(here, &parts[here.rank..=here.rank])?)
     } else {
         read(here, &[send.part(here)?])?
     };
-    let mut landing = Landing::of(here, &parts)?;
-    here.run(operation::allgather_v(
-        &input,
-        landing.bytes(),
-        &lengths(&parts),
-    ))?;
-    landing.deliver(here, &parts)?;
-    Ok(input.len())
+    let (landing, bytes) = (Landing::of(here, &parts)?, input.len());
+    here.carry(input, (landing, &parts), |input, output| {
+        operation::allgather_v(input, output, &lengths(&parts))
+    })?;
+    Ok(bytes)
 }
 
 /// `MPI_Alltoallv` and `MPI_Alltoallw`; in place the blocks that come replace those that go.
 pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served {
     let incoming = receive.blocks(here)?;
-    let (input, outgoing): (Cow<'_, [u8]>, _) = if here.abi.is_in_place(send.start) {
+    let (input, outgoing) = if here.abi.is_in_place(send.start) {
         (Cow::Owned(packed(here, &incoming)?), lengths(&incoming))
     } else {
         let blocks = send.blocks(here)?;
         (read(here, &blocks)?, lengths(&blocks))
     };
-    let mut landing = Landing::of(here, &incoming)?;
-    let (output, counts) = (landing.bytes(), lengths(&incoming));
-    here.run(operation::all_to_all_v(&input, &outgoing, output, &counts))?;
-    landing.deliver(here, &incoming)?;
-    Ok(input.len())
+    let (landing, bytes) = (Landing::of(here, &incoming)?, input.len());
+    here.carry(input, (landing, &incoming), |input, output| {
+        operation::all_to_all_v(input, &outgoing, output, &lengths(&incoming))
+    })?;
+    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! The C entry points: `MPI_X`, and `MPI_X_c` with large counts.
+//! The C entry points: `MPI_X` and `MPI_IX`, and `MPI_X_c` and `MPI_IX_c` with large counts.
 
 use super::table::table;
 use super::{In, Out, given, lists};
@@ -6,6 +6,7 @@ use crate::abi::{Handle, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
 use crate::library::{Library, NO_MPI};
+use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
 use crate::takeover::{Call, take};
 use std::ffi::c_int;
@@ -58,36 +59,55 @@ macro_rules! narrow {
     };
 }
 
-/// Declares the entry points of a call: with counts of type `int`, and, where there is one, of type `MPI_Count`.
+/// Serves a call, blocking or not, or hands it to the native MPI.
+macro_rules! served {
+    ([] $call:ident $comm:ident ($($kind:ident $value:expr),*) $serve:expr, $native:expr) => {
+        take(Asked::new(Call::$call)$(.$kind($value))*, $comm, $serve, $native)
+    };
+    ([$request:ident] $call:ident $comm:ident $values:tt $serve:expr, $native:expr) => {
+        nonblocking::take(Call::$call, $comm, Place::C($request), $serve, $native)
+    };
+}
+
+/// Declares the entry points of calls: with counts of type `int`, and, where there is one, of type `MPI_Count`; each blocking and
+/// not.
 macro_rules! entries {
     ($(
-        $call:ident: $small:ident $native:ident [$($large:ident $native_large:ident)?] $fortran:tt
+        $call:ident: $small:ident $native:ident [$($large:ident $native_large:ident)?] $fortran:tt,
+        $begun:ident: $begun_small:ident $begun_native:ident [$($begun_large:ident $begun_native_large:ident)?]
+        $begun_fortran:tt,
         $arguments:tt => |$here:ident| $serve:expr;
     )*) => {$(
-        entries!(@small $call $small $native $arguments $here $serve);
-        $(entries!(@large $call $large $native $native_large $arguments $here $serve);)?
+        entries!(@small [] $call $small $native $arguments $here $serve);
+        entries!(@small [request] $begun $begun_small $begun_native $arguments $here $serve);
+        $(entries!(@large [] $call $large $native $native_large $arguments $here $serve);)?
+        $(entries!(@large [request] $begun $begun_large $begun_native $begun_native_large $arguments $here $serve);)?
     )*};
-    (@small $call:ident $small:ident $native:ident ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
+    (@small [$($request:ident)?] $call:ident $small:ident $native:ident
+        ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
         #[doc = concat!("`", stringify!($small), "`, taken over.")]
         ///
         /// # Safety
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $small($($name: argument!(small $kind)),*) -> c_int {
-            take(
-                Asked::new(Call::$call)$(.$kind(wide!(small $kind $name)))*,
-                entries!(@comm $($name)*),
+        pub unsafe extern "C" fn $small(
+            $($name: argument!(small $kind),)*
+            $($request: Out,)?
+        ) -> c_int {
+            let at = entries!(@comm $($name)*);
+            served!(
+                [$($request)?] $call at ($($kind wide!(small $kind $name)),*)
                 move |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(small $kind $name);)*
                     $serve
                 },
                 // SAFETY: the caller's arguments, as they came.
-                move |library| unsafe { (library.native.$native)($($name),*) },
+                move |library: &Library| unsafe { (library.native.$native)($($name,)* $($request,)?) }
             )
         }
     };
-    (@large $call:ident $large:ident $native:ident $native_large:ident
+    (@large [$($request:ident)?] $call:ident $large:ident $native:ident $native_large:ident
         ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
         #[doc = concat!("`", stringify!($large), "`, taken over.")]
         ///
@@ -95,36 +115,45 @@ macro_rules! entries {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $large($($name: argument!(large $kind)),*) -> c_int {
-            take(
-                Asked::new(Call::$call)$(.$kind(wide!(large $kind $name)))*,
-                entries!(@comm $($name)*),
+        pub unsafe extern "C" fn $large(
+            $($name: argument!(large $kind),)*
+            $($request: Out,)?
+        ) -> c_int {
+            let at = entries!(@comm $($name)*);
+            served!(
+                [$($request)?] $call at ($($kind wide!(large $kind $name)),*)
                 move |$here| {
                     $(#[allow(unused_variables)] let $name = wide!(large $kind $name);)*
                     $serve
                 },
-                move |library| match library.native.$native_large {
+                move |library: &Library| match library.native.$native_large {
                     // SAFETY: the caller's arguments, as they came.
-                    Some(native) => unsafe { native($($name),*) },
+                    Some(native) => unsafe { native($($name,)* $($request,)?) },
                     None => {
                         let ranks = Narrow {
                             library,
                             comm: entries!(@comm $($name)*),
                             root: entries!(@root $($name $kind)*),
+                            stays: entries!(@stays $($request)?),
                         };
                         let small = || {
                             // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the
                             // call is over.
                             Some(unsafe {
-                                (library.native.$native)($(narrow!($kind $name ranks)),*)
+                                (library.native.$native)(
+                                    $(narrow!($kind $name ranks),)*
+                                    $($request,)?
+                                )
                             })
                         };
                         small().unwrap_or_else(|| ranks.too_large())
                     }
-                },
+                }
             )
         }
     };
+    (@stays) => { false };
+    (@stays $request:ident) => { true };
     // The communicator is the last argument of every call.
     (@comm $only:ident) => { $only };
     (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
@@ -139,22 +168,42 @@ struct Narrow<'a> {
     comm: Handle,
     /// The root, if the call has one: lists are then meant for it alone.
     root: Option<c_int>,
+    /// Whether the native MPI may look at lists when its function has returned: then they are never given back.
+    stays: bool,
+}
+
+/// A smaller list.
+enum Narrowed {
+    Own(Vec<c_int>),
+    Forever(&'static [c_int]),
+}
+
+impl Narrowed {
+    fn as_ptr(&self) -> *const c_int {
+        match self {
+            Narrowed::Own(list) => list.as_ptr(),
+            Narrowed::Forever(list) => list.as_ptr(),
+        }
+    }
 }
 
 impl Narrow<'_> {
     /// A list as the small call takes it; `None` if a number does not fit.
     ///
     /// Where a list means nothing, which is on all ranks but the root, it is handed on as nothing.
-    fn narrow(&self, list: *const i64) -> Option<Vec<c_int>> {
+    fn narrow(&self, list: *const i64) -> Option<Narrowed> {
         let ranks = self.ranks()?;
         if list.is_null() || self.root.is_some_and(|root| !self.is_root(root)) {
-            return Some(Vec::new());
+            return Some(Narrowed::Own(Vec::new()));
         }
         // SAFETY: the user hands in a list of as many numbers as there are ranks.
         let number = |rank| unsafe { list.add(rank).read() };
-        (0..ranks)
-            .map(|rank| c_int::try_from(number(rank)).ok())
-            .collect()
+        let numbers = (0..ranks).map(|rank| c_int::try_from(number(rank)).ok());
+        let numbers: Vec<c_int> = numbers.collect::<Option<_>>()?;
+        Some(match self.stays {
+            true => Narrowed::Forever(numbers.leak()),
+            false => Narrowed::Own(numbers),
+        })
     }
 
     /// Whether this rank is the root, which between two groups says so by a negative constant.

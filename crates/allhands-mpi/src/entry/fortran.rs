@@ -13,6 +13,7 @@ use crate::collective::{self, Types};
 use crate::library::{Library, NO_MPI};
 use crate::native::Next;
 use crate::node;
+use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
 use crate::takeover::{Call, take};
 use std::ffi::{CStr, c_int, c_void};
@@ -94,7 +95,7 @@ macro_rules! name {
 /// Declares, for a function here, the entry points that call it with the next function of their own name.
 macro_rules! names {
     ($inner:ident [] $arguments:tt) => {};
-    ($inner:ident [$first:ident $($rest:ident)*] ($($name:ident: $type:ty),*)) => {
+    ($inner:ident [$first:ident $($rest:ident)*] ($($name:ident: $type:ty),* $(,)?)) => {
         #[doc = concat!("`", stringify!($first), "`, of Fortran.")]
         ///
         /// # Safety
@@ -112,7 +113,7 @@ macro_rules! names {
 
 /// The native function of a name as one that takes these arguments and an error code.
 macro_rules! native {
-    ($next:ident ($($type:ty),*)) => {
+    ($next:ident ($($type:ty),* $(,)?)) => {
         $next.get().map(|address: *mut c_void| {
             // SAFETY: what Fortran calls by this name takes these arguments.
             unsafe {
@@ -122,51 +123,73 @@ macro_rules! native {
     };
 }
 
-/// Declares the entry points of a call.
+/// Serves a call, blocking or not, or hands it to the native MPI.
+macro_rules! served {
+    ([] $call:ident $comm:ident ($($kind:ident $value:expr),*) $serve:expr, $native:expr) => {
+        take(Asked::new(Call::$call)$(.$kind($value))*, $comm, $serve, $native)
+    };
+    ([$request:ident] $call:ident $comm:ident $values:tt $serve:expr, $native:expr) => {
+        nonblocking::take(Call::$call, $comm, Place::Fortran($request), $serve, $native)
+    };
+}
+
+/// Declares the entry points of calls, each blocking and not.
 macro_rules! entries {
     ($(
-        $call:ident: $small:ident $native:ident $large:tt $fortran:tt $arguments:tt => |$here:ident| $serve:expr;
+        $call:ident: $small:ident $native:ident $large:tt $fortran:tt,
+        $begun:ident: $begun_small:ident $begun_native:ident $begun_large:tt $begun_fortran:tt,
+        $arguments:tt => |$here:ident| $serve:expr;
     )*) => {$(
-        entries!(@inner $call $native $arguments $here $serve);
+        entries!(@inner [] $call $native $arguments $here $serve);
         entries!(@names $native $fortran $arguments);
+        entries!(@inner [request] $begun $begun_native $arguments $here $serve);
+        entries!(@begun_names $begun_native $begun_fortran $arguments);
     )*};
     (@names $native:ident $names:tt ($($name:ident: $kind:ident),*)) => {
         names!($native $names ($($name: argument!($kind)),*));
     };
-    (@inner $call:ident $native:ident ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
+    (@begun_names $native:ident $names:tt ($($name:ident: $kind:ident),*)) => {
+        names!($native $names ($($name: argument!($kind),)* request: *mut c_int));
+    };
+    (@inner [$($request:ident)?] $call:ident $native:ident
+        ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
         /// Takes a call over, or hands it to the next function of the name that it came by.
         ///
         /// # Safety
         /// As the standard says of the call.
         // As many as the call has.
         #[allow(clippy::too_many_arguments)]
-        unsafe fn $native(next: &Next, $($name: argument!($kind),)* error: *mut c_int) {
-            let native = native!(next ($(argument!($kind)),*));
+        unsafe fn $native(
+            next: &Next,
+            $($name: argument!($kind),)*
+            $($request: *mut c_int,)?
+            error: *mut c_int,
+        ) {
+            let native = native!(next ($(argument!($kind),)* $(request_type!($request))?));
             let Some(fortran) = direct() else {
                 match native {
                     // SAFETY: the caller's arguments, as they came.
-                    Some(native) => unsafe { native($($name,)* error) },
+                    Some(native) => unsafe { native($($name,)* $($request,)? error) },
                     // SAFETY: the caller's own.
                     None => unsafe { store(NO_MPI, error) },
                 }
                 return;
             };
-            let comm = entries!(@comm $($name)*);
-            let code = take(
-                Asked::new(Call::$call)$(.$kind(converted!(fortran $kind $name)))*,
-                fortran.communicator(number(comm)),
+            let comm = fortran.communicator(number(entries!(@comm $($name)*)));
+            let code = served!(
+                [$($request)?] $call comm ($($kind converted!(fortran $kind $name)),*)
                 |$here| {
                     $(#[allow(unused_variables)] let $name = converted!(fortran $kind $name);)*
                     $serve
                 },
-                |_| {
+                |_: &Library| {
                     let mut code = NO_MPI;
                     if let Some(native) = native {
                         // SAFETY: the caller's arguments, as they came, and a number to write to.
-                        unsafe { native($($name,)* &raw mut code) };
+                        unsafe { native($($name,)* $($request,)? &raw mut code) };
                     }
                     code
-                },
+                }
             );
             // SAFETY: the caller's own.
             unsafe { store(code, error) };
@@ -175,6 +198,13 @@ macro_rules! entries {
     // The communicator is the last argument of every call.
     (@comm $only:ident) => { $only };
     (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
+}
+
+/// The type of a request's place.
+macro_rules! request_type {
+    ($request:ident) => {
+        *mut c_int
+    };
 }
 
 /// What is known of the Fortran of an MPI whose Fortran passes the C names by.
@@ -212,6 +242,61 @@ unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
 }
 
 names!(barrier_f08 [mpi_barrier_f08_] (comm: Number));
+
+/// `MPI_Ibarrier` of `mpi_f08`, of which the same is true.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn ibarrier_f08(next: &Next, comm: Number, request: *mut c_int, error: *mut c_int) {
+    let abi = Library::get().and_then(|library| library.abi.as_ref());
+    if abi.is_some_and(|abi| abi.family == Family::Mpich) {
+        // Handles are the same numbers in both languages.
+        let (comm, place) = (number(comm) as usize, request.cast::<u8>());
+        let code = nonblocking::take(
+            Call::Ibarrier,
+            comm,
+            Place::C(place),
+            collective::barrier,
+            // SAFETY: the caller's communicator, and room for a request.
+            |library| unsafe { (library.native.ibarrier)(comm, place) },
+        );
+        // SAFETY: the caller's own.
+        unsafe { store(code, error) };
+    } else if let Some(native) = native!(next(Number, *mut c_int)) {
+        // SAFETY: the caller's arguments, as they came.
+        unsafe { native(comm, request, error) };
+    } else {
+        // SAFETY: the caller's own.
+        unsafe { store(NO_MPI, error) };
+    }
+}
+
+names!(ibarrier_f08 [mpi_ibarrier_f08_] (comm: Number, request: *mut c_int));
+
+/// `MPI_Waitall` of `mpi_f08`, of which the same is true.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn waitall_f08(
+    next: &Next,
+    count: Number,
+    requests: *mut c_int,
+    statuses: *mut c_int,
+    error: *mut c_int,
+) {
+    if let Some(library) = Library::get() {
+        // SAFETY: the caller's list, of numbers as MPICH's C has them.
+        unsafe { nonblocking::see_to(library, number(count), requests.cast()) };
+    }
+    match native!(next(Number, *mut c_int, *mut c_int)) {
+        // SAFETY: the caller's arguments, as they came.
+        Some(native) => unsafe { native(count, requests, statuses, error) },
+        // SAFETY: the caller's own.
+        None => unsafe { store(NO_MPI, error) },
+    }
+}
+
+names!(waitall_f08 [mpi_waitall_f08_] (count: Number, requests: *mut c_int, statuses: *mut c_int));
 
 /// Begins: the native call, after which the ranks that share a node are brought together.
 ///

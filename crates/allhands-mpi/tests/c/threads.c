@@ -48,6 +48,22 @@ static void round_of_calls(MPI_Comm comm, int thread, int round, MPI_Op op)
     MPI_Bcast(own, half > 0, gaps, root, comm);
     for (int i = 0; i < 2 * half; i++)
         CHECK(own[i] == (i % 2 ? rank : root) + thread + i, "thread %d, round %d: bcast %d", thread, round, i);
+    MPI_Request requests[3];
+    int *sums = malloc((count + 1) * sizeof *sums), *copies = malloc((size * count + 1) * sizeof *copies);
+    for (int i = 0; i < count; i++)
+        own[i] = rank + thread + i;
+    MPI_Iallreduce(own, sums, count, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Ibarrier(comm, &requests[1]);
+    MPI_Iallgather(own, count, MPI_INT, copies, count, MPI_INT, comm, &requests[2]);
+    if (round % 2)
+        MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < count; i++)
+        CHECK(sums[i] == size * (size - 1) / 2 + size * (thread + i), "thread %d, round %d: later sum %d", thread, round, i);
+    for (int r = 0; r < size && count > 0; r++)
+        CHECK(copies[r * count + count - 1] == r + thread + count - 1, "thread %d, round %d: later gathered", thread, round);
+    free(sums);
+    free(copies);
     int mine = rank + thread, first = -1;
     MPI_Scan(&mine, &first, 1, MPI_INT, op, comm);
     CHECK(first == thread, "thread %d, round %d: scan %d", thread, round, first);
@@ -80,6 +96,42 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* What another thread waits for while the first is in a blocking call on the same communicator. */
+struct awaited {
+    MPI_Request request;
+    int rank, size;
+};
+
+static void *wait_and_send(void *argument)
+{
+    struct awaited *awaited = argument;
+    MPI_Wait(&awaited->request, MPI_STATUS_IGNORE);
+    for (int r = 1; r < awaited->size && awaited->rank == 0; r++)
+        MPI_Send(&awaited->rank, 1, MPI_INT, r, 9, MPI_COMM_WORLD);
+    return NULL;
+}
+
+/* Other ranks come to the barrier, in which the first waits, when its other thread has heard of the end of a call before. */
+static void another_thread_waits(void)
+{
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int round = 0; round < 40; round++) {
+        pthread_t thread;
+        int own = rank + round, sum = -1, token = -1;
+        struct awaited awaited = {.rank = rank, .size = size};
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &awaited.request);
+        pthread_create(&thread, NULL, wait_and_send, &awaited);
+        if (rank > 0)
+            MPI_Recv(&token, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        pthread_join(thread, NULL);
+        CHECK(sum == size * (size - 1) / 2 + size * round, "another thread: %d", sum);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -99,5 +151,7 @@ int main(int argc, char **argv)
         pthread_join(threads[t], NULL);
     for (int t = 0; t < number; t++)
         MPI_Comm_free(&jobs[t].comm);
+    if (number > 1)
+        another_thread_waits();
     return verdict("threads");
 }

@@ -11,7 +11,10 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::progress::Status;
 use allhands_core::schedule::{Layout, Shape};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// Where a call says how it ended, for whoever has no hold of its communicator.
+pub type End = OnceLock<Result<(), Error>>;
 
 pub(super) struct Inner {
     pub(super) port: Port,
@@ -36,6 +39,20 @@ pub(super) struct Active {
     pub(super) running: Option<Box<Running>>,
     pub(super) arrival: Arrival,
     pub(super) result: Option<Result<(), Error>>,
+    /// Who is told of its end, if nobody is to ask for it by its number.
+    pub(super) told: Option<Arc<End>>,
+}
+
+impl Active {
+    /// Says how it ended.
+    fn end(&mut self, result: Result<(), Error>) {
+        if let Some(told) = &self.told {
+            let result = result.clone().and_then(|()| self.arrival.verify());
+            // A call ends once.
+            let _ = told.set(result);
+        }
+        self.result = Some(result);
+    }
 }
 
 /// What is checked when a call has ended: that what arrived are values.
@@ -101,7 +118,7 @@ pub(super) struct Ready {
 
 impl Inner {
     /// Which algorithm serves a call: the named one, or the policy's choice.
-    fn choose(
+    pub(super) fn choose(
         &self,
         operation: &Operation<'_>,
         call: &Call,
@@ -158,44 +175,53 @@ impl Inner {
     pub(super) fn ready(
         &mut self,
         operation: &Operation<'_>,
+        checked: &Checked,
+    ) -> Result<Ready, Error> {
+        loop {
+            match self.ready_now(operation, checked)? {
+                Ok(ready) => return Ok(ready),
+                Err(prepared) => self.await_window(&prepared)?,
+            }
+        }
+    }
+
+    /// The same without waiting for a call that has the window; then, which plan's window it is.
+    pub(super) fn ready_now(
+        &mut self,
+        operation: &Operation<'_>,
         Checked {
             call,
             layout,
             exchanged,
         }: &Checked,
-    ) -> Result<Ready, Error> {
+    ) -> Result<Result<Ready, Arc<Prepared>>, Error> {
         let exchanged = exchanged.then_some(layout);
-        loop {
-            let found = match self.cache.find(operation, exchanged) {
-                Some(entry) => entry,
-                None => {
-                    let (prepared, stamp) = self.prepare(operation, call, layout)?;
-                    let key = Key::of(operation, exchanged);
-                    self.cache.insert(key, prepared, stamp)
-                }
-            };
-            let (prepared, stamp) = (Arc::clone(&found.prepared), found.stamp);
-            let running = match found.turn() {
-                Turn::Ready(mut running) => {
-                    running.cursor.reset(&prepared.plan);
-                    running
-                }
-                Turn::Missing(place) => {
-                    let key = self.next_window;
-                    self.next_window += u64::from(prepared.has_window());
-                    Entry::make(&self.port, &prepared.plan, key, &stamp, place)?
-                }
-                Turn::Taken => {
-                    self.await_window(&prepared)?;
-                    continue;
-                }
-            };
-            return Ok(Ready {
-                prepared,
-                stamp,
-                running,
-            });
-        }
+        let found = match self.cache.find(operation, exchanged) {
+            Some(entry) => entry,
+            None => {
+                let (prepared, stamp) = self.prepare(operation, call, layout)?;
+                let key = Key::of(operation, exchanged);
+                self.cache.insert(key, prepared, stamp)
+            }
+        };
+        let (prepared, stamp) = (Arc::clone(&found.prepared), found.stamp);
+        let running = match found.turn() {
+            Turn::Ready(mut running) => {
+                running.cursor.reset(&prepared.plan);
+                running
+            }
+            Turn::Missing(place) => {
+                let key = self.next_window;
+                self.next_window += u64::from(prepared.has_window());
+                Entry::make(&self.port, &prepared.plan, key, &stamp, place)?
+            }
+            Turn::Taken => return Ok(Err(prepared)),
+        };
+        Ok(Ok(Ready {
+            prepared,
+            stamp,
+            running,
+        }))
     }
 
     fn prepare(
@@ -335,16 +361,28 @@ impl Inner {
     }
 
     /// Ends an active call that cannot complete.
-    fn fail(&mut self, number: usize, error: TransportError) {
+    pub(super) fn fail(&mut self, number: usize, error: TransportError) {
         if let Some(active) = &mut self.active[number]
             && active.result.is_none()
         {
             if let Some(running) = &mut active.running {
                 self.port.stop(&mut running.flight);
             }
-            active.result = Some(Err(error.into()));
+            active.end(Err(error.into()));
             self.under_way -= 1;
         }
+    }
+
+    /// Keeps a call that has begun; gives its number.
+    pub(super) fn keep(&mut self, active: Active) -> usize {
+        self.under_way += 1;
+        let free = self.active.iter().position(Option::is_none);
+        let number = free.unwrap_or_else(|| {
+            self.active.push(None);
+            self.active.len() - 1
+        });
+        self.active[number] = Some(active);
+        number
     }
 }
 
@@ -424,8 +462,8 @@ pub(super) fn progress(port: &mut Port, active: &mut [Option<Active>], under_way
             &mut running.cursor,
         ) {
             Ok(Status::Pending) => continue,
-            Ok(Status::Done) => active.result = Some(Ok(())),
-            Err(error) => active.result = Some(Err(error.into())),
+            Ok(Status::Done) => active.end(Ok(())),
+            Err(error) => active.end(Err(error.into())),
         }
         *under_way -= 1;
     }

@@ -2,6 +2,7 @@
 
 mod helm;
 mod inner;
+mod outset;
 mod repeat;
 mod split;
 
@@ -15,7 +16,9 @@ use allhands_core::call::Call;
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
+pub use inner::End;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
+pub use outset::Outset;
 pub use repeat::Repeat;
 
 /// The ranks that call collectives together, as one of them sees them.
@@ -301,17 +304,9 @@ impl Communicator {
             running: Some(running),
             arrival: Arrival::of(operation),
             result: None,
+            told: None,
         };
-        inner.under_way += 1;
-        let number = inner
-            .active
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                inner.active.push(None);
-                inner.active.len() - 1
-            });
-        inner.active[number] = Some(active);
+        let number = inner.keep(active);
         inner.progress();
         Ok(number)
     }
@@ -336,6 +331,7 @@ impl Communicator {
             running,
             arrival,
             result,
+            ..
         }) = ended
         else {
             return Ok(());

@@ -370,6 +370,11 @@ impl Fabric {
         Ok(WindowSet::hold(arena, block, self.ranks, wanted))
     }
 
+    /// Whether the window with a key, which is the next of this rank, can be opened without waiting for ranks that are behind.
+    pub(crate) fn can_open(&self, key: u64) -> bool {
+        self.head().openings.has_place(key)
+    }
+
     /// Keeps an outbox until its messages are read.
     pub(super) fn retire(&self, outbox: Outbox) {
         // Whole between any two statements, so a panic spoils nothing.

@@ -178,6 +178,12 @@ impl Openings {
         &self.0[(key % Openings::PLACES) as usize]
     }
 
+    /// Whether there is room for the set of `key`, which the caller opens next: no earlier set is still to be opened by others.
+    pub(crate) fn has_place(&self, key: u64) -> bool {
+        let now = self.place(key).key.load(Ordering::Acquire);
+        now == 0 || now == key + 1
+    }
+
     /// Looks for the set of `key`; all `ranks` ranks do so, each until it has the set.
     pub(crate) fn open(&self, key: u64, ranks: u32, wanted: WindowSize, call: &Stamp) -> Opened {
         let place = self.place(key);
