@@ -4,7 +4,7 @@ mod at_once;
 
 use super::flight::Flight;
 use super::help::{Piece, Target};
-use super::outbox::{Entry, Found, STAGE_MOST};
+use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
@@ -20,9 +20,9 @@ const REACHABLE_SLAB_MOST: usize = 4 << 10;
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
 pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
 
-/// The bytes in which a message goes to a slab, or stage, that its receiver reads meanwhile: with fewer, the line that says
-/// what is there moves too often, with more the two cores work one after the other.
-const PIECE: usize = 2 << 10;
+/// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
+/// is fast, as on cores that are far apart.
+const COPIED_MEANWHILE: usize = 2 << 10;
 
 /// The same where ranks share cores.
 const CROWDED_PIECE: usize = 32 << 10;
@@ -189,11 +189,19 @@ impl<'a> NodeEngine<'a> {
         status(sent)
     }
 
-    /// How a message goes to memory that its receiver reads meanwhile.
-    fn pieces(&self) -> Pieces {
+    /// How a message of `bytes` bytes goes to memory that its receiver reads meanwhile.
+    ///
+    /// After each piece a line moves that says so, and the receiver is a piece behind the sender: pieces of the root of the
+    /// message's length times what is copied while a line moves make the sum of both the least.
+    fn pieces(&self, bytes: usize) -> Pieces {
         let crowded = self.port.fabric().is_crowded();
+        let least = (bytes * COPIED_MEANWHILE).isqrt();
         Pieces {
-            bytes: if crowded { CROWDED_PIECE } else { PIECE },
+            bytes: if crowded {
+                CROWDED_PIECE
+            } else {
+                least.next_multiple_of(1 << 10)
+            },
             claimed: !crowded,
         }
     }
@@ -217,10 +225,10 @@ impl<'a> NodeEngine<'a> {
                 Shown::Whole,
                 Pieces {
                     bytes: post.bytes,
-                    ..self.pieces()
+                    ..self.pieces(post.bytes)
                 },
             ),
-            false => (Shown::AsItComes, self.pieces()),
+            false => (Shown::AsItComes, self.pieces(post.bytes)),
         };
         let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
             let slab = Run {
@@ -299,7 +307,7 @@ impl<'a> NodeEngine<'a> {
         }
         if staged {
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, flight.runs(post.source()), self.pieces()) };
+            unsafe { outbox.fill(ticket, flight.runs(post.source()), self.pieces(post.bytes)) };
             self.port.fabric().ring(to);
         } else {
             self.flight.set_posted(ticket);
@@ -311,7 +319,13 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
     fn is_staged(&self, post: &Post<'_>) -> bool {
-        if post.bytes > STAGE_MOST && self.port.fabric().may_reach() {
+        let fabric = self.port.fabric();
+        let most = if fabric.is_crowded() {
+            CROWDED_STAGE_MOST
+        } else {
+            STAGE_MOST
+        };
+        if post.bytes > most && fabric.may_reach() {
             return false;
         }
         !self.is_reachable(post)
@@ -342,7 +356,13 @@ impl<'a> NodeEngine<'a> {
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, self.flight.runs(post.source()), self.pieces()) };
+            unsafe {
+                outbox.fill(
+                    ticket,
+                    self.flight.runs(post.source()),
+                    self.pieces(post.bytes),
+                )
+            };
             self.port.fabric().ring(to);
         }
         Status::Pending

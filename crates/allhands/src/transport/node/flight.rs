@@ -285,6 +285,11 @@ impl Flight {
         self.deferred.get().is_none()
     }
 
+    /// Whether a copy is put off.
+    pub(super) fn has_deferred(&self) -> bool {
+        self.deferred.get().is_some()
+    }
+
     /// Does all of a copy that was put off.
     pub(super) fn finish_deferred(&self) {
         if let Some(copy) = self.deferred.take() {

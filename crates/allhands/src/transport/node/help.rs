@@ -8,8 +8,9 @@
 //! One core moves lines from another's cache about as fast as it can wait for them; two move twice as many. Pieces are taken
 //! in order, each once; nobody waits for a sender that has other things to do.
 //!
-//! Where the receiver combines what comes, the sender copies its pieces to a few places of the arena by turns, and the
-//! receiver reads them there: sooner than the system, which has to find every page, brings them from the sender's memory.
+//! Where the receiver combines what comes, or has no copy of its own to do meanwhile, the sender copies its pieces to a few
+//! places of the arena by turns, and the receiver reads them there: sooner than the system, which has to find every page,
+//! brings them from the sender's memory.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -106,6 +107,11 @@ impl Help {
     /// Takes the next of `pieces` pieces; none when all are taken. For the receiver.
     pub(super) fn take(&self, pieces: u64) -> Option<u64> {
         self.take_if(|taken| taken <= pieces)
+    }
+
+    /// Whether `piece` has been taken.
+    pub(super) fn is_taken(&self, piece: u64) -> bool {
+        self.taken.load(Ordering::Relaxed) > piece + 1
     }
 
     /// Takes `count` pieces from `piece` on, unless the sender has taken that. For the receiver.

@@ -9,7 +9,7 @@ use super::flight::{Buffers, Flight};
 use super::member::Stamp;
 use super::receive::Unexpected;
 use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
-use super::slabs::{PARCEL_BYTES, PARCELS, Parcel};
+use super::slabs::{PARCEL_BYTES, PARCELS, PARCELS_IN_ALL, Parcel};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
 use allhands_core::progress::{Cursor, Status, advance};
@@ -28,6 +28,8 @@ pub struct Port {
     pub(super) sent: Box<[Producer]>,
     /// For each peer, the position in the ring from it.
     pub(super) received: Box<[u64]>,
+    /// Parcels that this rank has made.
+    parcels_made: usize,
     /// The position in our inbox.
     pub(super) taken: u64,
     /// For each peer, messages that came before they were wanted.
@@ -72,6 +74,7 @@ impl Port {
             rank,
             sent: vec![Producer::new(!fabric.is_crowded()); ranks as usize].into(),
             received: vec![0; ranks as usize].into(),
+            parcels_made: 0,
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
             landing: AlignedBytes::zeroed(0),
@@ -389,9 +392,10 @@ impl Port {
         let side = &mut self.sent[to as usize];
         let offset = match side.parcels.take(&ring.parcels_back) {
             Some(offset) => offset,
-            None if side.parcels_made < PARCELS => {
+            None if side.parcels_made < PARCELS && self.parcels_made < PARCELS_IN_ALL => {
                 let made = fabric.arena().allocate(PARCEL_BYTES).ok()?;
                 side.parcels_made += 1;
+                self.parcels_made += 1;
                 made.keep().0
             }
             None => return None,

@@ -146,6 +146,11 @@ impl Producer {
             parcels_made: 0,
         }
     }
+
+    /// Whether a slab that is received now is kept for a message the other way.
+    pub(super) fn keeps_slab(&self) -> bool {
+        self.slabs.has_room()
+    }
 }
 
 // SAFETY: header and payload of a cell are accessed only by the side whose turn it is: `push` and

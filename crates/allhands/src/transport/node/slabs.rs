@@ -30,11 +30,15 @@ const ALL: usize = 2 * SLABS as usize;
 /// The most slabs that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
 const SLABS_KEPT: usize = SLABS as usize;
 
-/// The most parcels that a rank keeps, and that it makes.
+/// The most parcels that a rank keeps of those between two, and that it makes for one other.
 pub(super) const PARCELS: usize = 2;
 
-/// The longest message that goes in a parcel: a few of them fit into a core's own cache.
-pub(super) const PARCEL_BYTES: usize = 1 << 20;
+/// The most parcels that a rank makes, for all others together: they are kept as long as the communicator is.
+pub(super) const PARCELS_IN_ALL: usize = 32;
+
+/// The longest message that goes in a parcel: one each way fits into the cache that several cores share. Where cores have none
+/// in common, the system's help is slower still, beyond this as well.
+pub(super) const PARCEL_BYTES: usize = 4 << 20;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),

@@ -8,12 +8,23 @@ use super::port::Port;
 use super::reach::{self, Reached};
 use super::rendezvous::Claim;
 use super::ring::Ring;
-use super::runs::{Run, Sink};
+use super::runs::{self, Run, Sink};
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
 
 /// Pieces of a message that is combined which are read at once, where the sender does not help.
 const LANDED: usize = 2;
+
+/// Gives a sender that is about to stage `piece` the time to begin: that takes it a third of what the system takes to bring
+/// the piece here.
+fn let_begin(help: &Help, piece: u64) {
+    /// About a microsecond.
+    const LOOKS: u32 = 64;
+    let mut looks = 0..LOOKS;
+    while looks.next().is_some() && !help.is_taken(piece) {
+        std::hint::spin_loop();
+    }
+}
 
 impl Port {
     /// Reads a long message that was claimed.
@@ -26,15 +37,15 @@ impl Port {
         mut sink: Sink<I>,
     ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
-        let is_whole = claim.filled() == entry.bytes();
-        if is_whole && let Some(reached) = self.read_together(flight, sender, entry, &mut sink) {
+        let is_staged = entry.is_staged();
+        if !is_staged && let Some(reached) = self.read_together(flight, sender, entry, &mut sink) {
             return reached;
         }
         for found in entry.found(fabric.arena()) {
             let reached = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
                 // message is; the sink's memory is the call's own.
-                Found::Here(run) if is_whole => unsafe {
+                Found::Here(run) if !is_staged => unsafe {
                     sink.feed(run, fabric.distance());
                     Reached::All
                 },
@@ -70,8 +81,11 @@ impl Port {
         }
         let from = entry.single(self.fabric.arena())?;
         match from {
-            Found::There(from) if !sink.copies() => {
-                self.combine_together(sender, entry, from, sink)
+            // While an own copy goes on, or others want the core, the few stages would soon be full.
+            Found::There(from)
+                if !sink.copies() || !(flight.has_deferred() || self.fabric.is_crowded()) =>
+            {
+                self.take_from_stages(sender, entry, from, sink)
             }
             _ => self.copy_together(flight, sender, entry, from, sink.single(bytes)?),
         }
@@ -125,8 +139,8 @@ impl Port {
         }
     }
 
-    /// Combines what is in `from`, pieces that were read here and pieces that the sender has staged.
-    fn combine_together<I: Iterator<Item = Run>>(
+    /// Takes what is in `from`, in pieces that the sender has staged and pieces that are read here.
+    fn take_from_stages<I: Iterator<Item = Run>>(
         &mut self,
         sender: u32,
         entry: &Entry,
@@ -140,6 +154,11 @@ impl Port {
         if self.landing.len() < LANDED * piece_bytes {
             self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
         }
+        // Once the sender has staged something it would be too late to find out that this process may not read for itself.
+        let allowed = self.land(entry, from.piece(0, grain)).1;
+        if allowed != Reached::All {
+            return Some(allowed);
+        }
         help.open(piece_bytes, Target::Stages);
         let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
         while done < from.bytes && reached == Reached::All {
@@ -148,17 +167,14 @@ impl Port {
             let most = if staged > 0 { 1 } else { LANDED };
             let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
             let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
+            if done == 0 || staged > 0 {
+                let_begin(help, piece);
+            }
             if help.take_these(piece, count as u64) {
-                let there = from.piece(done, count * piece_bytes);
-                here = Run {
-                    address: self.landing.address(),
-                    bytes: there.bytes,
-                };
-                // SAFETY: `landing` is ours and is long enough for so many pieces.
-                reached = match unsafe { reach::fetch(entry.process(), there, here) } {
-                    Reached::Forbidden if done > 0 => Reached::Failed(1),
-                    reached => reached,
-                };
+                (here, reached) = self.land(entry, from.piece(done, count * piece_bytes));
+                if reached == Reached::Forbidden {
+                    reached = Reached::Failed(1);
+                }
             } else {
                 while reached == Reached::All && help.copied().0 == staged {
                     reached = self
@@ -170,15 +186,33 @@ impl Port {
                 (staged, distance) = (staged + 1, fabric.distance());
             }
             if reached == Reached::All {
-                // SAFETY: filled, by us or by the sender, who leaves it until it is combined; whole elements, aligned, as all
-                // pieces and stages begin at whole elements; the sink's memory is the call's own.
-                unsafe { sink.feed(here, distance) };
+                // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
+                // reads it; whole elements, aligned, as all pieces and stages begin at whole elements; the sink's memory is
+                // the call's own.
+                unsafe {
+                    sink.feed(here, distance);
+                    if distance == Distance::Far {
+                        runs::take_over(here);
+                    }
+                }
                 help.combined(staged);
                 done += here.bytes;
             }
         }
         help.close();
         Some(reached)
+    }
+
+    /// Reads a part of a sender's memory to where pieces land, which is long enough for it; gives where it is then.
+    fn land(&self, entry: &Entry, there: Run) -> (Run, Reached) {
+        let here = Run {
+            address: self.landing.address(),
+            bytes: there.bytes,
+        };
+        debug_assert!(here.bytes <= self.landing.len(), "pieces have room");
+        // SAFETY: `landing` is ours and is long enough.
+        let reached = unsafe { reach::fetch(entry.process(), there, here) };
+        (here, reached)
     }
 
     /// Lets time pass in which a sender copies, perhaps to our memory; says so if it has ended and never will.
@@ -197,8 +231,9 @@ impl Port {
         run: Run,
         sink: &mut Sink<I>,
     ) -> Reached {
-        // SAFETY: what is filled is readable until the claim is dropped; an aligned stage; the sink's memory is the call's.
-        unsafe { self.read_as_it_comes(sender, run, sink, || claim.filled() as usize) }
+        // SAFETY: what is filled is readable until the claim is dropped; an aligned stage, which nobody else reads; the sink's
+        // memory is the call's.
+        unsafe { self.read_as_it_comes(sender, (run, true), sink, || claim.filled() as usize) }
     }
 
     /// Reads the message in a slab, which is next in the ring from `sender`, while it comes.
@@ -210,28 +245,48 @@ impl Port {
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let position = self.received[sender as usize];
-        // SAFETY: what is filled is readable until the message is released; slabs are aligned; the sink's memory is the
-        // call's.
-        match unsafe { self.read_as_it_comes(sender, run, &mut sink, || ring.filled(position)) } {
+        let goes_back = !self.sent[sender as usize].keeps_slab();
+        let filled = || ring.filled(position);
+        // SAFETY: what is filled is readable until the message is released; slabs are aligned, and ours alone; the sink's
+        // memory is the call's.
+        match unsafe { self.read_as_it_comes(sender, (run, goes_back), &mut sink, filled) } {
             Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
             _ => Ok(()),
         }
     }
 
-    /// Feeds `run` to the sink as far as it is `filled`, until all of it is.
+    /// Waits until all of the message in a slab is there, which is next in the ring from `sender`.
+    pub(super) fn await_slab(
+        &self,
+        ring: &Ring,
+        sender: u32,
+        bytes: usize,
+    ) -> Result<(), TransportError> {
+        let (position, mut look) = (self.received[sender as usize], 0);
+        while ring.filled(position) < bytes {
+            if let Some(Reached::Failed(errno)) = self.wait_for_sender(sender, &mut look) {
+                return Err(self.unreachable(sender, errno));
+            }
+        }
+        Ok(())
+    }
+
+    /// Feeds `run` to the sink as far as it is `filled`, until all of it is; afterwards its bytes are of no use, if the sender
+    /// is the next to write there.
     ///
     /// # Safety
-    /// So many bytes of the run, which is aligned for elements, as `filled` says are readable; the rest is as for
-    /// [`Sink::feed`].
+    /// So many bytes of the run, which is aligned for elements, as `filled` says are readable, and writable if it goes back,
+    /// by nobody else; the rest is as for [`Sink::feed`].
     #[inline]
     unsafe fn read_as_it_comes<I: Iterator<Item = Run>>(
         &self,
         sender: u32,
-        run: Run,
+        (run, goes_back): (Run, bool),
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
     ) -> Reached {
         let (mut done, mut look, distance) = (0, 0, self.fabric.distance());
+        let takes_over = goes_back && distance == Distance::Far;
         while done < run.bytes {
             let filled = filled();
             let whole = if filled < run.bytes {
@@ -240,8 +295,14 @@ impl Port {
                 filled
             };
             if whole > done {
-                // SAFETY: filled, and whole elements.
-                unsafe { sink.feed(run.piece(done, whole - done), distance) };
+                let piece = run.piece(done, whole - done);
+                // SAFETY: filled, and whole elements; nobody reads it again.
+                unsafe {
+                    sink.feed(piece, distance);
+                    if takes_over {
+                        runs::take_over(piece);
+                    }
+                }
                 done = whole;
             } else if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return gone;
