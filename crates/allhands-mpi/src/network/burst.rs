@@ -19,8 +19,9 @@ const SHORT: usize = 8;
 static SENT: [u8; SHORT] = [0; SHORT];
 /// How many others each sends to at most.
 const PEERS: usize = 16;
-/// How many messages each sends in a burst at least.
-const MESSAGES: usize = 16;
+/// How many messages each sends in a burst, as nearly as goes with as many to each peer; some of more than one to a peer
+/// travel together, which those of a collective do not.
+const MESSAGES: usize = 12;
 /// Bursts before any is measured: connections are made in the first.
 const WARM_UP: usize = 2;
 const BURSTS: usize = 9;
@@ -43,20 +44,23 @@ impl Crowd<'_> {
 
     /// How often a burst has a message at each distance.
     fn times(&self) -> usize {
-        MESSAGES.div_ceil(self.distances().len().max(1))
+        (MESSAGES / self.distances().len().max(1)).max(1)
     }
 
-    /// What a message costs the processors of both its ends, by the number of ends, where the first of several takes
-    /// `first_ns`; every rank that takes part calls this. `None` if the MPI fails.
-    pub(super) fn overhead_ns(&self, requests: &mut Requests, first_ns: f64) -> Option<f64> {
+    /// What a message costs a processor, at each of its ends, where one is on its way for `latency_ns`; every rank that takes part
+    /// calls this. `None` if the MPI fails.
+    pub(super) fn overhead_ns(&self, requests: &mut Requests, latency_ns: f64) -> Option<f64> {
         let mut times: Vec<Duration> = (0..WARM_UP + BURSTS)
             .map(|_| self.burst(requests))
             .collect::<Option<_>>()?;
         let measured = &mut times[WARM_UP..];
         measured.sort();
         let middle_ns = measured[BURSTS / 2].as_nanos() as f64;
-        let ends = 2 * self.distances().len() * self.times();
-        Some((middle_ns - first_ns).max(0.0) / ends as f64)
+        Some(overhead_ns(
+            middle_ns,
+            latency_ns,
+            self.distances().len() * self.times(),
+        ))
     }
 
     /// Sends and receives all messages of a burst; how long that took.
@@ -66,6 +70,7 @@ impl Crowd<'_> {
         let begin = Instant::now();
         let mut whole = self.begin(requests, &mut into, &mut slots).is_ok();
         while whole && requests.are_any() {
+            std::thread::yield_now();
             whole = requests.progress().is_ok();
         }
         let took = begin.elapsed();
@@ -104,5 +109,45 @@ impl Crowd<'_> {
             })?);
         }
         Ok(())
+    }
+}
+
+/// What each end of a message costs a processor, if so many sent and as many received take so long.
+///
+/// The first comes when it has been on its way. Where there is still some to send then, nobody waits for it; else the others
+/// come as fast as they are taken in.
+fn overhead_ns(burst_ns: f64, latency_ns: f64, messages: usize) -> f64 {
+    let messages = messages.max(1) as f64;
+    let busy_all_the_time_ns = burst_ns / (2.0 * messages);
+    let waits_for_the_first_ns = (burst_ns - latency_ns).max(0.0) / (messages + 1.0);
+    busy_all_the_time_ns.min(waits_for_the_first_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_into_a_burst_is_found() {
+        // What a burst takes, of so many messages of each.
+        let burst_ns = |overhead_ns: f64, latency_ns: f64, messages: usize| {
+            let (mut received_ns, count) = (messages as f64 * overhead_ns, messages as f64);
+            for number in 1..=messages {
+                let there_ns = number as f64 * overhead_ns + latency_ns;
+                received_ns = there_ns.max(received_ns) + overhead_ns;
+            }
+            assert!(received_ns >= 2.0 * count * overhead_ns);
+            received_ns
+        };
+        for messages in [1, 2, 7, 12, 16] {
+            for (overhead, latency) in [(1.0, 500.0), (50.0, 500.0), (90.0, 500.0), (3.0, 2.0)] {
+                let found = overhead_ns(burst_ns(overhead, latency, messages), latency, messages);
+                assert!(
+                    (found - overhead).abs() < 1e-6,
+                    "{messages}: {found} of {overhead}"
+                );
+            }
+        }
+        assert_eq!(overhead_ns(400.0, 500.0, 12), 0.0);
     }
 }

@@ -55,6 +55,7 @@ impl Pair<'_> {
             return None;
         }
         while flag == 0 {
+            std::thread::yield_now();
             let status = status.as_mut_ptr().cast();
             // SAFETY: the request that was made, and room for a number and a status.
             if unsafe { (self.native.test)(&raw mut request, &raw mut flag, status) } != 0 {

@@ -262,9 +262,8 @@ fn busy_ns(
         ranks: &ranks,
         place,
     };
-    let one = |times: &NetworkTimes| times.latency_ns + 2.0 * times.overhead_ns;
-    let one_ns = measured.as_ref().map_or(0.0, |(times, _)| one(times));
-    crowd.overhead_ns(&mut requests, one_ns)
+    let latency_ns = measured.as_ref().map_or(0.0, |(times, _)| times.latency_ns);
+    crowd.overhead_ns(&mut requests, latency_ns)
 }
 
 /// The clear bit on which a lot falls.

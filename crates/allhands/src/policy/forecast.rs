@@ -9,7 +9,9 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::{Fabrics, Nodes};
 use allhands_core::schedule::{Layout, Plan, Shape};
-use allhands_core::simulate::{Cluster, ClusterTimes, Linear, Reach, simulate};
+use allhands_core::simulate::{
+    Cluster, ClusterTimes, Linear, Moment, Observer, Reach, Work, simulate_observed,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -21,6 +23,10 @@ const MOST_SEGMENTS: u32 = 512;
 
 /// Twice the segments are to save at least one in so many parts of the time.
 const LEAST_GAIN: u64 = 32;
+
+/// One in so many parts of what a processor is busy with a call counts as time besides; an assumption about how much of it somebody
+/// else waits for.
+const BUSY_PART: u64 = 2;
 
 /// LogGP's parameters of a network, and what processors add (C 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,12 +125,12 @@ impl Forecast {
         let found = known.entry(key).or_insert_with(|| {
             let candidates = candidates(question, nodes, places).into_iter();
             let timed = candidates.filter_map(|(named, shape)| {
-                let time_ps = self.time_ps(named.0, &shape, bytes, places)?;
-                Some((time_ps, named))
+                let cost_ps = self.cost_ps(named.0, &shape, bytes, places)?;
+                Some((cost_ps, named))
             });
             // The first of equals: the order of the registry is the same everywhere.
             let timed = timed.chain(self.segmented(question, (nodes, places), bytes));
-            timed.min_by_key(|(time_ps, _)| *time_ps).map(|best| best.1)
+            timed.min_by_key(|(cost_ps, _)| *cost_ps).map(|best| best.1)
         });
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
@@ -149,8 +155,8 @@ impl Forecast {
                 let parameters = format!("segments={segments}");
                 let shape = algorithm.shape(call, &parameters).ok()?.on(nodes.clone());
                 may_serve(algorithm, &shape, question, (nodes, places)).then_some(())?;
-                let time_ps = self.time_ps(algorithm, &shape, bytes, places)?;
-                Some((time_ps, (algorithm, parameters)))
+                let cost_ps = self.cost_ps(algorithm, &shape, bytes, places)?;
+                Some((cost_ps, (algorithm, parameters)))
             };
             let mut best: Option<(u64, Named)> = None;
             for power in 0..=MOST_SEGMENTS.ilog2() {
@@ -172,14 +178,28 @@ impl Forecast {
         all
     }
 
-    /// How long a call takes, with root 0, in picoseconds; none if it cannot be simulated.
-    fn time_ps(
+    /// What a call costs, with root 0, in picoseconds: how long it takes, and a part of how long it keeps a rank's processor on the
+    /// average, which is lost for what the program does next, and, where nodes share cores, for ranks that come late. None if it
+    /// cannot be simulated.
+    fn cost_ps(
         &self,
         algorithm: &Algorithm,
         shape: &Shape,
         bytes: u64,
         places: &Places,
     ) -> Option<u64> {
+        let (time_ps, busy_ps) = self.times_ps(algorithm, shape, bytes, places)?;
+        Some(time_ps + busy_ps / u64::from(shape.call.ranks) / BUSY_PART)
+    }
+
+    /// How long a call takes, and how long processors are busy with it, all together.
+    fn times_ps(
+        &self,
+        algorithm: &Algorithm,
+        shape: &Shape,
+        bytes: u64,
+        places: &Places,
+    ) -> Option<(u64, u64)> {
         const ELEMENT_BYTES: usize = 4;
         let call = shape.call;
         let elements = (bytes as usize).div_ceil(ELEMENT_BYTES);
@@ -190,8 +210,19 @@ impl Forecast {
         };
         let plans: Vec<Plan> = (0..call.ranks).map(plan).collect::<Result<_, _>>().ok()?;
         let node_of: Vec<u32> = (0..call.ranks).map(|rank| places.node(rank)).collect();
-        let outcome = simulate(&plans, &mut Cluster::new(&node_of, self.times)).ok()?;
-        Some(outcome.completion_ps())
+        let (mut cluster, mut busy) = (Cluster::new(&node_of, self.times), Busy::default());
+        let outcome = simulate_observed(&plans, &mut cluster, &mut busy).ok()?;
+        Some((outcome.completion_ps(), busy.0))
+    }
+}
+
+/// For how many picoseconds processors are busy, all together.
+#[derive(Debug, Default)]
+struct Busy(u64);
+
+impl Observer for Busy {
+    fn works(&mut self, _: u32, _: Work, from_ps: Moment, to_ps: Moment) {
+        self.0 += to_ps - from_ps;
     }
 }
 
@@ -258,6 +289,7 @@ fn settings(algorithm: &Algorithm) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use allhands_core::simulate::simulate;
 
     /// About a cluster of 200 Mbit/s and 500 µs.
     const SLOW: NetworkTimes = NetworkTimes {
@@ -274,10 +306,10 @@ mod tests {
         let question = Question::new(Call::new(collective, ranks), bytes);
         let (forecast, places) = (Forecast::new(&SLOW), Places::of(&nodes, ranks));
         let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
-        let time_ps = forecast.time_ps(algorithm, &shape.clone().on(nodes), bytes, &places);
+        let times_ps = forecast.times_ps(algorithm, &shape.clone().on(nodes), bytes, &places);
         let inter = algorithm.named(&shape, "inter").unwrap_or("");
         let name = format!("{} {inter}", algorithm.name);
-        (name.trim().to_string(), time_ps.unwrap() as f64 / 1e6)
+        (name.trim().to_string(), times_ps.unwrap().0 as f64 / 1e6)
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod all_pairs;
 pub mod binary_blocks;
+pub mod bruck;
 pub mod circulant;
 pub mod combining_tree;
 pub mod direct;
@@ -34,6 +35,7 @@ pub const ALL: &[&Algorithm] = &[
     &hybrid_a::ALGORITHM,
     &hybrid_b::ALGORITHM,
     &direct::ALGORITHM,
+    &bruck::ALGORITHM,
     &double_tree::ALGORITHM,
     &circulant::ALGORITHM,
     &all_pairs::ALGORITHM,

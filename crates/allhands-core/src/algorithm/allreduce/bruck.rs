@@ -1,0 +1,83 @@
+//! Bruck's allreduce: all gather all vectors, in as many steps as Bruck's allgather has, and each combines them in rank order.
+//!
+//! In step k rank i gets from rank i + r^k all vectors that it has, so ⌈log_r p⌉ steps do for any p, on r − 1 ports: for the shortest
+//! vectors, where a step costs a latency and a message a processor's time. Recursive doubling sends one vector a message, but has to
+//! fold if p is no power of two.
+//!
+//! ```text
+//! 6 ranks      i ◀─ i+1: 1 vector      i ◀─ i+2: 2 vectors      i ◀─ i+4: 2 vectors      then each combines 0 + 1 + … + 5
+//! ```
+//!
+//! Source: the exchange of T 4.1.2 and Q 5.1.2; the combination is that of a direct exchange.
+
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::digits::{gathered_by, moves, steps};
+use crate::pattern::exchange::shifted;
+use crate::schedule::{Builder, Shape, Units};
+use alloc::vec::Vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "bruck",
+    citation: "T 4.1.2; Q 5.1.2",
+    summary: "all gather all vectors in ⌈lg p⌉ steps for any p, and combine them in rank order",
+    requires: &[],
+    keys: &[Key::PORTS, Key::RADIX],
+    settings: &["", "ports=2", "ports=3", "ports=4"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+fn build(b: &mut Builder) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let (radix, ports) = (b.shape().radix(), b.shape().ports() as usize);
+    let (input, output) = (b.input(), b.output());
+    if p == 1 {
+        b.copy(input, output);
+        return;
+    }
+    let whole = Units::Run {
+        first: 0,
+        modulo: 1,
+    };
+    // The own vector, then those of the ranks that follow: what a message has is in one piece.
+    let vectors = b.scratch(whole, p);
+    b.copy(input, vectors.at(0));
+    b.step();
+    for step in 0..steps(p, radix) {
+        let all: Vec<_> = moves(p, radix, step).collect();
+        for at_once in all.chunks(ports) {
+            for (port, this) in at_once.iter().enumerate() {
+                let count = gathered_by(p, radix, *this);
+                let peers = shifted(p, rank, this.distance);
+                b.port(port as u32);
+                b.recv(peers.to, vectors.slice(this.distance, count));
+                b.send(peers.from, vectors.slice(0, count));
+            }
+            b.step();
+        }
+    }
+    let of = |other: u32| vectors.at((other + p - rank) % p);
+    let mut sum = of(0);
+    for other in 1..p {
+        b.reduce(sum, of(other), output);
+        b.step();
+        sum = output;
+    }
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
+    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
+    Claims {
+        ports,
+        steps: (0..steps(p, radix)).map(rounds).sum(),
+        volume: u64::from(p - 1),
+        work: u64::from(p - 1),
+    }
+}
