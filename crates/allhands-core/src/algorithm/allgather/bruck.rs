@@ -10,13 +10,11 @@
 //!
 //! Source: T 4.1.2, figure 2; Q 5.1.2, figure 5.
 
+use crate::algorithm::phase::bruck;
 use crate::algorithm::phase::tree::wrapped;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::pattern::digits::{gathered_by, moves, steps};
-use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
-use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -43,38 +41,20 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
-    let (radix, ports) = (b.shape().radix(), b.shape().ports() as usize);
     let (input, output) = (b.input(), b.output());
     b.copy(input, output.at(rank));
     b.step();
     view(b, 1);
-    for step in 0..steps(p, radix) {
-        let all: Vec<_> = moves(p, radix, step).collect();
-        for at_once in all.chunks(ports) {
-            for (port, this) in at_once.iter().enumerate() {
-                let count = gathered_by(p, radix, *this);
-                let peers = shifted(p, rank, this.distance);
-                b.port(port as u32);
-                b.send(peers.from, wrapped(output, rank, count));
-                b.recv(peers.to, wrapped(output, peers.to, count));
-            }
-            b.step();
-        }
-        let last = all
-            .last()
-            .map_or(1, |this| this.distance + gathered_by(p, radix, *this));
-        view(b, last);
-    }
+    let held = |behind: u32, count: u32| wrapped(output, (rank + behind) % p, count);
+    bruck::gather(b, held, view);
     b.view(|| (0..p).map(|row| Some(output.at(row))).collect());
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
-    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
     Claims {
-        ports,
-        steps: (0..steps(p, radix)).map(rounds).sum(),
-        volume: u64::from(p - 1),
+        ports: shape.ports(),
+        steps: bruck::rounds(shape),
+        volume: u64::from(shape.ranks() - 1),
         work: 0,
     }
 }

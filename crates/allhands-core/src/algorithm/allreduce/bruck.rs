@@ -10,12 +10,10 @@
 //!
 //! Source: the exchange of T 4.1.2 and Q 5.1.2; the combination is that of a direct exchange.
 
+use crate::algorithm::phase::bruck;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
 use crate::call::Collective;
-use crate::pattern::digits::{gathered_by, moves, steps};
-use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape, Units};
-use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -35,7 +33,6 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
-    let (radix, ports) = (b.shape().radix(), b.shape().ports() as usize);
     let (input, output) = (b.input(), b.output());
     if p == 1 {
         b.copy(input, output);
@@ -49,19 +46,7 @@ fn build(b: &mut Builder) {
     let vectors = b.scratch(whole, p);
     b.copy(input, vectors.at(0));
     b.step();
-    for step in 0..steps(p, radix) {
-        let all: Vec<_> = moves(p, radix, step).collect();
-        for at_once in all.chunks(ports) {
-            for (port, this) in at_once.iter().enumerate() {
-                let count = gathered_by(p, radix, *this);
-                let peers = shifted(p, rank, this.distance);
-                b.port(port as u32);
-                b.recv(peers.to, vectors.slice(this.distance, count));
-                b.send(peers.from, vectors.slice(0, count));
-            }
-            b.step();
-        }
-    }
+    bruck::gather(b, |behind, count| vectors.slice(behind, count), |_, _| {});
     let of = |other: u32| vectors.at((other + p - rank) % p);
     let mut sum = of(0);
     for other in 1..p {
@@ -72,12 +57,10 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
-    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
     Claims {
-        ports,
-        steps: (0..steps(p, radix)).map(rounds).sum(),
-        volume: u64::from(p - 1),
-        work: u64::from(p - 1),
+        ports: shape.ports(),
+        steps: bruck::rounds(shape),
+        volume: u64::from(shape.ranks() - 1),
+        work: u64::from(shape.ranks() - 1),
     }
 }

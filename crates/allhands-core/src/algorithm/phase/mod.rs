@@ -4,6 +4,7 @@
 //! algorithm is said in that algorithm's file alone.
 
 pub mod binary_blocks;
+pub mod bruck;
 pub mod chain;
 pub mod circulant;
 pub mod direct;
