@@ -1,5 +1,6 @@
 //! The drop-in's tests: C and Fortran programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
+mod answers;
 mod death;
 mod job;
 mod mpi;
