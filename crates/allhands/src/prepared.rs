@@ -1,14 +1,17 @@
 //! Prepared calls: the plan that serves a call's shape, kept for the next call of the same shape.
 
+mod cache;
+
 use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
 use crate::transport::node::{Flight, Port, Stamp};
 use allhands_core::algorithm::{self, Algorithm, Unsuitable, print_parameters};
-use allhands_core::call::{Call, Collective};
+use allhands_core::call::Call;
 use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
 use allhands_core::schedule::{Layout, Plan, Shape, Space};
+pub(crate) use cache::{Place, PlanCache};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +26,10 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    fn digest(&self) -> u32 {
+        self.shape.digest()
+    }
+
     /// The key of a call; `exchanged` are the lengths that ranks told one another.
     pub(crate) fn of(operation: &Operation<'_>, exchanged: Option<&Layout>) -> Key {
         let lengths = operation.lengths();
@@ -58,7 +65,15 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Whether the plan uses a window, which one call at a time owns.
     pub(crate) fn has_window(&self) -> bool {
-        self.plan.flags > 0 || self.plan.space_bytes[Space::Window.index()] > 0
+        self.window_bytes() > 0
+    }
+
+    /// The bytes of a rank's window and flags.
+    fn window_bytes(&self) -> usize {
+        /// A flag has a line of its own.
+        const FLAG_BYTES: usize = 64;
+        let flags = usize::from(self.plan.flags) * FLAG_BYTES;
+        flags + self.plan.space_bytes[Space::Window.index()]
     }
 
     /// Builds and lowers the schedule of `rank`.
@@ -143,38 +158,6 @@ pub(crate) struct Running {
     place: usize,
 }
 
-/// The plans of recent shapes, at most [`PlanCache::MOST`] of each kind.
-///
-/// Ranks keep plans with windows alike, as a window is laid out by all of them: they see the same shapes in the same order.
-/// Irregular shapes they may lawfully see differently, so plans for those, unless they have windows (for which
-/// all ranks know all lengths), are kept apart and do not push others out.
-#[derive(Debug)]
-pub(crate) struct PlanCache {
-    entries: Vec<Entry>,
-    /// The entry of each collective's last call: a call that is repeated, among those of others, compares with this alone.
-    last: [usize; Collective::ALL.len()],
-    /// Irregular shapes without windows.
-    irregular: Vec<Entry>,
-    /// The irregular entry of the last irregular call.
-    last_irregular: usize,
-    /// Unlike that of every other cache of this process, and of this one before entries moved.
-    generation: u64,
-}
-
-/// Where a regular shape's entry stands, as long as entries of its cache do not move.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    generation: u64,
-    at: usize,
-}
-
-/// A generation that no cache has had.
-fn next_generation() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Only that no two are the same counts.
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 /// A shape that has been called.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -187,6 +170,12 @@ pub(crate) struct Entry {
     /// Calls so far. They take turns among [`Entry::TURNS`] places, so that a rank that is ahead finds a window, and a stage
     /// for long messages, that its peers have done with; all ranks make the same turns.
     calls: usize,
+    /// The calls when the entry was last considered for another's place.
+    calls_then: usize,
+    /// The bytes of all its windows.
+    window_bytes: usize,
+    /// Unlike that of every other entry of this process.
+    id: u64,
 }
 
 /// What an entry has for the next call.
@@ -202,6 +191,23 @@ pub(crate) enum Turn {
 impl Entry {
     /// How many calls in a row use different windows.
     const TURNS: usize = 2;
+
+    /// One without calls, on a node with `ranks` ranks.
+    fn new(key: Key, prepared: Prepared, stamp: Stamp, ranks: usize) -> Entry {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Entry {
+            key,
+            window_bytes: Entry::TURNS * ranks * prepared.window_bytes(),
+            prepared: Arc::new(prepared),
+            stamp,
+            running: Vec::new(),
+            calls: 0,
+            // As if its first call had been considered: one alone spares nobody.
+            calls_then: 1,
+            // Only that no two are the same counts.
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+        }
+    }
 
     /// What the next call runs with; counts the call, unless its turn is [`Turn::Taken`].
     #[inline]
@@ -256,116 +262,5 @@ impl Entry {
     pub(crate) fn give_back(&mut self, running: Box<Running>) {
         let place = running.place;
         self.running[place] = Some(running);
-    }
-}
-
-impl PlanCache {
-    /// How many shapes are kept.
-    const MOST: usize = 64;
-
-    pub(crate) fn new() -> PlanCache {
-        PlanCache {
-            entries: Vec::new(),
-            last: [0; Collective::ALL.len()],
-            irregular: Vec::new(),
-            last_irregular: 0,
-            generation: next_generation(),
-        }
-    }
-
-    /// Where the entry of a regular call stands, if its shape has been called.
-    pub(crate) fn place(&self, operation: &Operation<'_>) -> Option<Place> {
-        let fits = |entry: &Entry| entry.key.fits(operation, None);
-        let last = self.last[operation.collective as usize];
-        let at = match self.entries.get(last) {
-            Some(entry) if fits(entry) => last,
-            _ => self.entries.iter().position(fits)?,
-        };
-        (!operation.irregular()).then_some(Place {
-            generation: self.generation,
-            at,
-        })
-    }
-
-    /// The entry at a place, if it still stands there.
-    #[inline]
-    pub(crate) fn at(&mut self, place: Place) -> Option<&mut Entry> {
-        match place.generation == self.generation {
-            true => self.entries.get_mut(place.at),
-            false => None,
-        }
-    }
-
-    /// The entry of a call, if its shape has been called; `exchanged` are the lengths that ranks told one another.
-    #[inline]
-    pub(crate) fn find(
-        &mut self,
-        operation: &Operation<'_>,
-        exchanged: Option<&Layout>,
-    ) -> Option<&mut Entry> {
-        let fits = |entry: &Entry| entry.key.fits(operation, exchanged);
-        if operation.lengths().is_some()
-            && self.irregular.get(self.last_irregular).is_some_and(fits)
-        {
-            return self.irregular.get_mut(self.last_irregular);
-        }
-        let last = self.last[operation.collective as usize];
-        if self.entries.get(last).is_some_and(fits) {
-            return self.entries.get_mut(last);
-        }
-        self.search(operation, exchanged)
-    }
-
-    #[cold]
-    fn search(
-        &mut self,
-        operation: &Operation<'_>,
-        exchanged: Option<&Layout>,
-    ) -> Option<&mut Entry> {
-        let fits = |entry: &Entry| entry.key.fits(operation, exchanged);
-        if let Some(found) = self.entries.iter().position(fits) {
-            self.last[operation.collective as usize] = found;
-            return self.entries.get_mut(found);
-        }
-        operation.lengths()?;
-        self.last_irregular = self.irregular.iter().position(fits)?;
-        self.irregular.get_mut(self.last_irregular)
-    }
-
-    /// Keeps a plan, in the place of the oldest of its kind if there are too many.
-    pub(crate) fn insert(&mut self, key: Key, prepared: Prepared, stamp: Stamp) -> &mut Entry {
-        let apart = key.lengths.is_some() && !prepared.has_window();
-        let collective = key.shape.collective as usize;
-        let entries = if apart {
-            &mut self.irregular
-        } else {
-            &mut self.entries
-        };
-        if entries.len() == Self::MOST {
-            entries.remove(0);
-            self.generation = next_generation();
-        }
-        let at = entries.len();
-        entries.push(Entry {
-            key,
-            prepared: Arc::new(prepared),
-            stamp,
-            running: Vec::new(),
-            calls: 0,
-        });
-        match apart {
-            true => self.last_irregular = at,
-            false => self.last[collective] = at,
-        }
-        &mut entries[at]
-    }
-
-    /// Takes back what an ended call ran with, if its shape is still kept.
-    pub(crate) fn give_back(&mut self, prepared: &Arc<Prepared>, running: Box<Running>) {
-        let of_plan = |entry: &&mut Entry| Arc::ptr_eq(&entry.prepared, prepared);
-        let mut entries = self.entries.iter_mut().chain(&mut self.irregular);
-        if let Some(entry) = entries.find(of_plan) {
-            entry.give_back(running);
-        }
     }
 }

@@ -117,6 +117,11 @@ pub(super) struct Ready {
 }
 
 impl Inner {
+    /// Forgets all plans: what chooses them has changed.
+    pub(super) fn forget_plans(&mut self) {
+        self.cache = PlanCache::new(self.port.fabric().ranks() as usize);
+    }
+
     /// Which algorithm serves a call: the named one, or the policy's choice.
     pub(super) fn choose(
         &self,

@@ -46,13 +46,19 @@ impl Communicator {
         Communicator::new(port, policy, crowded)
     }
 
+    /// Looks into the cache of plans.
+    #[cfg(test)]
+    pub(crate) fn with_plans<T>(&self, look: impl FnOnce(&mut PlanCache) -> T) -> T {
+        look(&mut self.inner.take().cache)
+    }
+
     /// The communicator of a port, which may be joined to other nodes; policy and crowdedness are the same on every rank.
     pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
         let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);
         let nodes = port.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
+            cache: PlanCache::new(port.fabric().ranks() as usize),
             port,
-            cache: PlanCache::new(),
             active: Vec::new(),
             under_way: 0,
             policy,
@@ -127,7 +133,7 @@ impl Communicator {
     pub fn set_policy(&self, policy: Policy) {
         let mut inner = self.inner.take();
         inner.policy = policy;
-        inner.cache = PlanCache::new();
+        inner.forget_plans();
     }
 
     /// Says which ranks share a node, for algorithms that treat nodes apart from what is between them (`hierarchical`);
@@ -143,7 +149,7 @@ impl Communicator {
         let mut inner = self.inner.take();
         inner.nodes = nodes;
         inner.forecast = inner.forecast.take().map(Forecast::forget);
-        inner.cache = PlanCache::new();
+        inner.forget_plans();
         Ok(())
     }
 
@@ -158,7 +164,7 @@ impl Communicator {
     pub fn set_network_times(&self, times: Option<NetworkTimes>) {
         let mut inner = self.inner.take();
         inner.forecast = times.as_ref().map(Forecast::new);
-        inner.cache = PlanCache::new();
+        inner.forget_plans();
     }
 
     /// Says where the ranks are on a mesh or torus, for algorithms that ask for one (`torus-trees`, `hamiltonian`,
@@ -174,7 +180,7 @@ impl Communicator {
         }
         let mut inner = self.inner.take();
         inner.torus = torus;
-        inner.cache = PlanCache::new();
+        inner.forget_plans();
         Ok(())
     }
 

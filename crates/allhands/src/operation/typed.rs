@@ -123,6 +123,21 @@ pub(crate) struct CallShape {
     operator: u32,
 }
 
+impl CallShape {
+    /// A number that shapes which differ mostly differ in.
+    #[inline]
+    pub(crate) fn digest(&self) -> u32 {
+        let kind = (self.collective as usize) << 8 | usize::from(self.in_place);
+        let words = [kind, self.root, self.input, self.output, self.element_bytes];
+        let mixed = words.iter().fold(self.operator as usize, |mixed, word| {
+            (mixed ^ word)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+        });
+        mixed as u32
+    }
+}
+
 /// A collective on typed buffers, ready to be started.
 #[must_use = "an operation does nothing until a communicator runs it"]
 #[derive(Clone, Debug)]

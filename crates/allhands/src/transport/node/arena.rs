@@ -1,8 +1,8 @@
 //! The arena: memory that every rank of a node maps, handed out from its start and never moved.
 //!
 //! Places in it are offsets, as each process maps it where it likes. Handing out is one addition to a counter in the arena
-//! itself: no lock that a killed process could hold. What is given back returns its pages to the system, so all fresh
-//! memory is zeros, and the process that gave it back hands it out again.
+//! itself: no lock that a killed process could hold. All fresh memory is zeros: long pieces that are given back return their
+//! pages to the system, short ones are cleared. The process that gave a piece back hands it out again.
 
 use crate::transport::TransportError;
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ pub(crate) const START: u64 = ROLL_BYTES + PAGE;
 const FIRST_BYTES: u64 = 1 << 31;
 /// Everything is handed out in pages, as only whole pages can be given back to the system.
 const PAGE: u64 = 4096;
+/// The longest piece that keeps its pages when it is given back: to have the system take them, and bring others when they
+/// are touched, costs microseconds a page and interrupts every core; to clear them does not.
+const CLEARED_MOST: u64 = 64 << 10;
 /// The address space that is asked for, most first.
 const SIZES: [usize; 5] = [1 << 36, 1 << 34, 1 << 32, 1 << 30, 1 << 28];
 
@@ -164,8 +167,18 @@ impl Arena {
         }
     }
 
-    /// Gives pages back to the system: they read as zeros again.
+    /// Takes pages back: they read as zeros again.
     fn give_back(&self, offset: u64, bytes: u64) {
+        if bytes <= CLEARED_MOST || !self.release(offset, bytes) {
+            // SAFETY: whole pages inside the mapping that their one owner gives up.
+            unsafe { std::ptr::write_bytes(self.at(offset), 0, bytes as usize) };
+        }
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.entry(bytes).or_default().push(offset);
+    }
+
+    /// Returns pages to the system that their owner gives up; whether they read as zeros now.
+    fn release(&self, offset: u64, bytes: u64) -> bool {
         use rustix::mm::{Advice, madvise};
         let advice = if self.shared {
             Advice::LinuxRemove
@@ -173,13 +186,7 @@ impl Arena {
             Advice::LinuxDontNeed
         };
         // SAFETY: whole pages inside the mapping that their one owner gives up.
-        let done = unsafe { madvise(self.at(offset).cast(), bytes as usize, advice) };
-        if done.is_err() {
-            // SAFETY: as above; zeros by hand, where the system cannot.
-            unsafe { std::ptr::write_bytes(self.at(offset), 0, bytes as usize) };
-        }
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.entry(bytes).or_default().push(offset);
+        unsafe { madvise(self.at(offset).cast(), bytes as usize, advice) }.is_ok()
     }
 }
 
