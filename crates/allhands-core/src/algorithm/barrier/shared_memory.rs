@@ -57,9 +57,11 @@ fn build_released(b: &mut Builder, arrived: u16) {
         b.watch(0, left, 1);
         return;
     }
-    b.watch(0, arrived, b.ranks() - 1);
-    b.step();
-    b.notify(0, left);
+    if b.ranks() > 1 {
+        b.watch(0, arrived, b.ranks() - 1);
+        b.step();
+        b.notify(0, left);
+    }
 }
 
 fn claims(shape: &Shape) -> Claims {
