@@ -66,7 +66,7 @@ pub struct Flight {
     window: Option<WindowSet>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the
     /// credit; grows from call to call.
-    taken: Box<[i64]>,
+    taken: Box<[Cell<i64>]>,
     /// Taken only when the flight ends for good.
     outbox: Option<Outbox>,
     /// Held for its life alone: its address is a base.
@@ -141,7 +141,7 @@ impl Flight {
             bases[Space::Scratch.index()] = scratch.address();
         }
         let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
-        let shortcut = Shortcut::new(&fabric, rank, plan);
+        let shortcut = Shortcut::new(&fabric, rank, plan, window.as_ref());
         Ok(Flight {
             rank,
             fabric,
@@ -151,7 +151,7 @@ impl Flight {
             space_bytes: plan.space_bytes,
             bases,
             window,
-            taken,
+            taken: taken.into_iter().map(Cell::new).collect(),
             outbox: Some(outbox),
             _scratch: scratch,
             remote: Remote::new(port, plan).map(Box::new),
@@ -371,12 +371,13 @@ impl Flight {
 
     /// Takes `count` notifications of flag `flag` of rank `at` for the wait `ticket`, if there are as many.
     #[inline]
-    pub(super) fn take(&mut self, ticket: u32, at: u32, flag: u16, count: u32) -> bool {
+    pub(super) fn take(&self, ticket: u32, at: u32, flag: u16, count: u32) -> bool {
         let raised = self.window().raised(at, flag) as i64;
-        let taken = &mut self.taken[self.slots[ticket as usize].lane as usize];
-        let enough = raised >= *taken + i64::from(count);
+        let taken = &self.taken[self.slots[ticket as usize].lane as usize];
+        let due = taken.get() + i64::from(count);
+        let enough = raised >= due;
         if enough {
-            *taken += i64::from(count);
+            taken.set(due);
         }
         enough
     }
@@ -427,7 +428,7 @@ impl Iterator for Runs<'_> {
 
 /// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the
 /// credit.
-fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Box<[i64]>) {
+fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Vec<i64>) {
     let flag = |op: &PlanOp| match op.kind {
         OpKind::Wait { at, flag, .. } => Some((at, flag)),
         _ => None,

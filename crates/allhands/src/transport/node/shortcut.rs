@@ -3,64 +3,41 @@
 //! What an operation of a plan means is found out once, when the flight is made: whose ring, which memory, how many bytes. A call
 //! then goes through a list. Whatever is not as in most calls (a full ring, a message that is not the expected one, a peer that
 //! lets one wait) is left to the interpreter, which goes on from the step that was reached; so errors, sleep and the order of
-//! messages are known there alone.
+//! messages are known there alone. Where ranks share cores it knows windows and flags, too: who has its turn on a core then
+//! finds, as a rule, that all is there.
 
-use super::engine::EXCHANGED_EAGER_MOST;
-use super::fabric::{Carrier, Fabric};
+mod moves;
+
+use super::fabric::Fabric;
 use super::far::Distance;
 use super::flight::Flight;
 use super::port::Port;
-use super::ring::{FIRST_LINE, Header, Kind, Ring};
+use super::ring::{FIRST_LINE, Header, Kind};
+use super::window::WindowSet;
 use allhands_core::progress::{Cursor, Status};
-use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side};
+use allhands_core::schedule::{OpKind, Plan, PlanOp, Side};
+use moves::{Move, Place, Way};
 use std::ops::Range;
 
-/// Looks for what a step waits for before the interpreter takes over.
+/// Looks for what a step waits for before the interpreter takes over, when every rank has a core.
 const LOOKS: u32 = 512;
+
+/// Where ranks share cores, who waits looks once: it could keep the one it waits for from a core. But who gets so many bytes
+/// that one other rank writes looks again while these may be on their way: to give way costs more than that.
+const WRITTEN_LEAST: usize = 2 << 10;
+/// The bytes that are written during a look.
+const WRITTEN_MEANWHILE: usize = 128;
 
 /// The most operations of a plan; those of a step are bits of a word.
 const MOST: usize = 32;
-
-/// The most bytes of an operation: what goes in a cell whatever else the call does.
-const BYTES_MOST: usize = EXCHANGED_EAGER_MOST;
 
 /// A plan's operations, as one flight makes them.
 #[derive(Debug)]
 pub(super) struct Shortcut {
     steps: Box<[Range<u32>]>,
     moves: Box<[Move]>,
-}
-
-/// An operation.
-#[derive(Debug)]
-struct Move {
-    way: Way,
-    /// For a message: of which ring.
-    ring: *const Ring,
-    peer: u32,
-    channel: u16,
-    bytes: u16,
-    source: Place,
-    target: Place,
-    other: Place,
-}
-
-/// What it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Send,
-    Receive,
-    /// What comes stands on this side of what is there.
-    Combine(Side),
-    Copy,
-    Reduce,
-}
-
-/// Bytes of an own space.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    space: usize,
-    offset: usize,
+    /// Looks for what a step waits for before the interpreter takes over.
+    looks: u32,
 }
 
 /// What has become of an operation.
@@ -73,8 +50,16 @@ enum Gone {
 }
 
 impl Shortcut {
-    /// The shortcut of a plan of rank `rank`, if it has one.
-    pub(super) fn new(fabric: &Fabric, rank: u32, plan: &Plan) -> Option<Shortcut> {
+    /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one.
+    pub(super) fn new(
+        fabric: &Fabric,
+        rank: u32,
+        plan: &Plan,
+        window: Option<&WindowSet>,
+    ) -> Option<Shortcut> {
+        if window.is_some() && !fabric.is_crowded() {
+            return None;
+        }
         let steps = plan.items.iter().map(|item| item.start..item.end);
         let is_plain = plan.strands.len() == 1 && plan.repeats.is_empty();
         if !is_plain || plan.ops.len() > MOST || plan.items.is_empty() {
@@ -84,11 +69,35 @@ impl Shortcut {
         if !steps.iter().all(|step| is_one_a_lane(plan, step)) {
             return None;
         }
-        let moves = plan.ops.iter().map(|op| Move::new(fabric, rank, plan, op));
+        let moves = (0..).zip(&plan.ops);
+        let moves = moves.map(|(ticket, op)| match window {
+            None => Move::new(fabric, rank, plan, op),
+            Some(window) => Move::one_sided(window, plan, (ticket, op))
+                .or_else(|| Move::new(fabric, rank, plan, op)),
+        });
+        let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
+        let looks = match fabric.is_crowded() {
+            true => crowded_looks(&moves),
+            false => LOOKS,
+        };
         Some(Shortcut {
             steps,
-            moves: moves.collect::<Option<_>>()?,
+            moves,
+            looks,
         })
+    }
+}
+
+/// Looks of a rank that shares its core.
+fn crowded_looks(moves: &[Move]) -> u32 {
+    let is_long =
+        |next: &&Move| matches!(next.way, Way::Get(_)) && usize::from(next.bytes) >= WRITTEN_LEAST;
+    let waits_for_more = |next: &Move| matches!(next.way, Way::Wait { count, .. } if count > 1);
+    match moves.iter().find(is_long) {
+        Some(get) if !moves.iter().any(waits_for_more) => {
+            u32::from(get.bytes) / WRITTEN_MEANWHILE as u32
+        }
+        _ => 0,
     }
 }
 
@@ -109,74 +118,6 @@ fn is_one_a_lane(plan: &Plan, step: &Range<u32>) -> bool {
     lanes.len() == all
 }
 
-impl Move {
-    /// What an operation of a plan is; none if it is not short, or of another kind.
-    fn new(fabric: &Fabric, rank: u32, plan: &Plan, op: &PlanOp) -> Option<Move> {
-        let (way, message) = match op.kind {
-            OpKind::Send { to, channel, .. } => (Way::Send, Some((to, channel))),
-            OpKind::Recv { from, channel, .. } => (Way::Receive, Some((from, channel))),
-            OpKind::RecvReduce {
-                from,
-                channel,
-                side,
-                ..
-            } => (Way::Combine(side), Some((from, channel))),
-            OpKind::Copy => (Way::Copy, None),
-            OpKind::Reduce => (Way::Reduce, None),
-            _ => return None,
-        };
-        if op.moves() || op.bytes() > BYTES_MOST {
-            return None;
-        }
-        let ring = match message {
-            None => std::ptr::null(),
-            Some((peer, _)) if peer >= fabric.ranks() => return None,
-            Some((peer, _)) => {
-                let (from, to) = if way == Way::Send {
-                    (rank, peer)
-                } else {
-                    (peer, rank)
-                };
-                let Carrier::Ring(ring) = fabric.link(from, to) else {
-                    return None;
-                };
-                std::ptr::from_ref(ring)
-            }
-        };
-        let place = |list: Range<usize>| Place::of(plan, &plan.extents[list], op.bytes());
-        let (peer, channel) = message.unwrap_or_default();
-        Some(Move {
-            way,
-            ring,
-            peer,
-            channel,
-            bytes: op.bytes() as u16,
-            source: place(op.source())?,
-            target: place(op.target())?,
-            other: place(op.other())?,
-        })
-    }
-}
-
-impl Place {
-    /// Where a list of extents lies that is one run of `bytes` bytes, or nothing at all.
-    fn of(plan: &Plan, extents: &[Extent], bytes: usize) -> Option<Place> {
-        match extents {
-            [] => Some(Place::default()),
-            [extent] => {
-                let space = extent.space.index();
-                let end = extent.offset.checked_add(extent.bytes)?;
-                let is_inside = end <= plan.space_bytes[space] && extent.bytes == bytes;
-                is_inside.then_some(Place {
-                    space,
-                    offset: extent.offset,
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Port {
     /// Takes a call that has begun, and gone nowhere yet, along its shortcut, if its plan has one; otherwise, and where that
     /// leads no further, the cursor is put where the interpreter goes on.
@@ -191,7 +132,7 @@ impl Port {
             cursor.reset(plan);
             return Status::Pending;
         };
-        let looks = if self.fabric.is_crowded() { 0 } else { LOOKS };
+        let looks = shortcut.looks;
         for (item, step) in shortcut.steps.iter().enumerate() {
             let moves = &shortcut.moves[step.start as usize..step.end as usize];
             let left = self.take_step(flight, moves, looks);
@@ -247,7 +188,9 @@ impl Port {
     ) {
         let step = plan.items[item as usize];
         let under_way = (step.start..step.end).filter(|op| left & (1 << (op - step.start)) != 0);
-        under_way.clone().for_each(|op| {
+        // Waits have no turns.
+        let is_message = |op: &u32| !matches!(plan.ops[*op as usize].kind, OpKind::Wait { .. });
+        under_way.clone().filter(is_message).for_each(|op| {
             flight.queue(op);
         });
         cursor.resume(plan, item, under_way);
@@ -282,6 +225,36 @@ impl Port {
             Way::Reduce => {
                 let (left, right) = (at(next.source), at(next.other));
                 // SAFETY: as above, and extents of plans that reduce are whole elements.
+                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                Gone::Done
+            }
+            Way::Notify { flag } => {
+                flight.notify(next.peer, flag);
+                // Any rank may wait for it.
+                self.fabric.ring_all();
+                Gone::Done
+            }
+            Way::Wait {
+                flag,
+                count,
+                ticket,
+            } => match flight.take(ticket, next.peer, flag, count) {
+                true => Gone::Done,
+                false => Gone::NotYet,
+            },
+            // SAFETY: the peer's window is memory of the arena that the flight keeps, in which so many bytes lie from there on;
+            // the schedule's flags grant them to us now. The target is the call's own memory, as long, and apart from them.
+            Way::Get(from) => unsafe {
+                Distance::Far.copy(from, at(next.target), bytes);
+                Gone::Done
+            },
+            Way::GetReduce(from, side) => {
+                let own = at(next.source).cast_const();
+                let (left, right) = match side {
+                    Side::Left => (from, own),
+                    Side::Right => (own, from),
+                };
+                // SAFETY: as above; windows are aligned for elements, and extents of plans that reduce are whole elements.
                 unsafe { flight.combine().run(left, right, at(next.target), bytes) };
                 Gone::Done
             }

@@ -97,8 +97,14 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
 
 fn has_one(plans: &[Plan]) -> Vec<bool> {
     let fabric = Fabric::new(plans.len() as u32).unwrap();
-    let of = |(rank, plan)| Shortcut::new(&fabric, rank as u32, plan).is_some();
-    plans.iter().enumerate().map(of).collect()
+    let of = |(rank, plan)| {
+        let port = Port::new(Arc::clone(&fabric), rank).unwrap();
+        let flight = Flight::new(&port, plan, 0, &Stamp::default()).unwrap();
+        (port, flight.shortcut.is_some())
+    };
+    // Ports stay until all have their flights: a rank that has left opens no windows.
+    let all: Vec<(Port, bool)> = (0..).zip(plans).map(of).collect();
+    all.into_iter().map(|(_, has)| has).collect()
 }
 
 #[test]
@@ -164,5 +170,23 @@ fn short_calls_of_two_ranks_have_one_and_long_ones_have_none() {
         assert_eq!(has_one(&of(1)), [true; 2], "{name}");
         let is_barrier = collective == Collective::Barrier;
         assert_eq!(has_one(&of(20_000)), [is_barrier; 2], "{name}");
+    }
+}
+
+#[test]
+fn plans_with_windows_have_one_where_ranks_share_cores() {
+    let cores = std::thread::available_parallelism().unwrap().get() as u32;
+    for (collective, setting) in [
+        (Collective::Barrier, ""),
+        (Collective::Barrier, "release=root"),
+        (Collective::Broadcast, ""),
+        (Collective::Allreduce, ""),
+    ] {
+        let algorithm = algorithm::find(collective, "shared-memory").unwrap();
+        for ranks in [2, 8] {
+            let plans = plans(algorithm, setting, Call::new(collective, ranks), 1).unwrap();
+            let has = vec![ranks > cores; ranks as usize];
+            assert_eq!(has_one(&plans), has, "{collective:?} {setting} {ranks}");
+        }
     }
 }
