@@ -24,6 +24,10 @@ pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
 /// is fast, as on cores that are far apart.
 const COPIED_MEANWHILE: usize = 2 << 10;
 
+/// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
+/// leaves the caches had better be read where it is.
+const CROWDED_PARCEL_MOST: usize = 128 << 10;
+
 /// The same where ranks share cores.
 const CROWDED_PIECE: usize = 32 << 10;
 
@@ -248,10 +252,11 @@ impl<'a> NodeEngine<'a> {
     /// Gives a long message away in a parcel, where the receiver sends one at the same time; `None` where it had better be
     /// read where it is.
     fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        if !self.exchanges_apart(post.ticket)
-            || post.bytes > PARCEL_BYTES
-            || self.is_reachable(post)
-        {
+        let most = match self.port.fabric().is_crowded() {
+            true => CROWDED_PARCEL_MOST,
+            false => PARCEL_BYTES,
+        };
+        if !self.flight.exchanges(post.ticket) || post.bytes > most || self.is_reachable(post) {
             return None;
         }
         let flight = &*self.flight;

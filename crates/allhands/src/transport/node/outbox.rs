@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// has to fit into a core's own cache.
 pub(super) const STAGE_MOST: usize = 1 << 20;
 
-/// The same where ranks share cores: there one copy is made after the other.
-pub(super) const CROWDED_STAGE_MOST: usize = 32 << 10;
+/// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
+pub(super) const CROWDED_STAGE_MOST: usize = 128 << 10;
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;

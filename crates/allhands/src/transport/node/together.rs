@@ -286,7 +286,6 @@ impl Port {
         filled: impl Fn() -> usize,
     ) -> Reached {
         let (mut done, mut look, distance) = (0, 0, self.fabric.distance());
-        let takes_over = goes_back && distance == Distance::Far;
         while done < run.bytes {
             let filled = filled();
             let whole = if filled < run.bytes {
@@ -299,7 +298,8 @@ impl Port {
                 // SAFETY: filled, and whole elements; nobody reads it again.
                 unsafe {
                     sink.feed(piece, distance);
-                    if takes_over {
+                    // Where ranks share cores it may have been written on this one: then it is ours, and this costs little.
+                    if goes_back {
                         runs::take_over(piece);
                     }
                 }
