@@ -9,7 +9,7 @@ use super::port::Port;
 use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
 use super::runs::{self, Pieces, Run, Sink};
-use super::slabs::PARCEL_BYTES;
+use super::slabs::Part;
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
@@ -249,30 +249,51 @@ impl<'a> NodeEngine<'a> {
         Some(status(sent))
     }
 
-    /// Gives a long message away in a parcel, where the receiver sends one at the same time; `None` where it had better be
-    /// read where it is.
+    /// Gives a long message away in a parcel, or in one after another, where the receiver sends one at the same time; `None`
+    /// where it had better be read where it is.
     fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        let most = match self.port.fabric().is_crowded() {
-            true => CROWDED_PARCEL_MOST,
-            false => PARCEL_BYTES,
-        };
-        if !self.flight.exchanges(post.ticket) || post.bytes > most || self.is_reachable(post) {
+        let most = self.flight.most_in_parcel;
+        let is_short = post.bytes <= CROWDED_PARCEL_MOST || !self.port.fabric().is_crowded();
+        let in_parcels = most > 0 && is_short;
+        if !in_parcels || !self.flight.exchanges(post.ticket) || self.is_reachable(post) {
             return None;
         }
-        let flight = &*self.flight;
-        let fill = |parcel: *mut u8| {
-            let parcel = Run {
-                address: parcel,
-                bytes: post.bytes,
+        loop {
+            let start = *self.flight.gone(post.ticket);
+            let bytes = most.min(post.bytes - start);
+            let part = Part {
+                start,
+                bytes,
+                of: post.bytes,
             };
-            // SAFETY: the call's own memory, to a parcel that is ours and has room for `post.bytes`.
-            unsafe { runs::copy(flight.runs(post.source()), std::iter::once(parcel)) };
-        };
-        let sent = self.port.send_parcel(to, header, post.bytes, fill)?;
-        if sent {
-            self.flight.went(post.ticket);
+            let flight = &*self.flight;
+            let fill = |parcel: *mut u8| {
+                let parcel = Run {
+                    address: parcel,
+                    bytes,
+                };
+                // SAFETY: the call's own memory, to a parcel that is ours and has room for `bytes`.
+                unsafe { runs::copy_part(flight.runs(post.source()), start, parcel) };
+            };
+            match self.port.send_parcel(to, header, part, fill) {
+                None if start == 0 => return None,
+                // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
+                None => {
+                    // What is wrong with these is found by who receives them.
+                    let _ = self.port.make_way(self.flight, to);
+                    return Some(Status::Pending);
+                }
+                Some(false) => return Some(Status::Pending),
+                Some(true) if start + bytes < post.bytes => {
+                    *self.flight.gone(post.ticket) = start + bytes;
+                }
+                Some(true) => {
+                    *self.flight.gone(post.ticket) = 0;
+                    self.flight.went(post.ticket);
+                    return Some(Status::Done);
+                }
+            }
         }
-        Some(status(sent))
     }
 
     /// Announces a long message, and stages it if its receiver had better not read it where it is.

@@ -11,6 +11,7 @@ use super::remote::Remote;
 use super::rendezvous::Revoked;
 use super::runs::Run;
 use super::shortcut::Shortcut;
+use super::slabs::PARCEL_BYTES;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
@@ -47,25 +48,27 @@ struct Slot {
     exchanges: bool,
     /// Whether it copies own memory in a step that receives, and sends nothing.
     defers: bool,
+    /// Bytes of its message that are away, while more are to follow.
+    gone: usize,
     /// How often it was looked whether the message has been read.
     looks: u8,
 }
 
 /// One call under way; made once for a plan and begun for each call, so a repeated call allocates nothing.
 ///
-/// A flight that is dropped, or fails, takes back every message that a peer could still read; a peer that
-/// reads at that moment is waited for. It must not be forgotten while it is under way: peers may
-/// then read the call's buffers for ever.
+/// A flight that is dropped, or fails, takes back every message that a peer could still read; a peer that reads at that moment
+/// is waited for. It must not be forgotten while it is under way: peers may then read the call's buffers for ever.
 pub struct Flight {
     pub(super) rank: u32,
     fabric: Arc<Fabric>,
     slots: Box<[Slot]>,
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
+    /// The most bytes that go in a parcel: whole elements, as its receiver may combine them.
+    pub(super) most_in_parcel: usize,
     bases: [*mut u8; 4],
     window: Option<WindowSet>,
-    /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the
-    /// credit; grows from call to call.
+    /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
     taken: Box<[Cell<i64>]>,
     /// Taken only when the flight ends for good.
     outbox: Option<Outbox>,
@@ -149,6 +152,7 @@ impl Flight {
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
+            most_in_parcel: PARCEL_BYTES - PARCEL_BYTES % plan.element_bytes.max(1),
             bases,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
@@ -216,6 +220,7 @@ impl Flight {
             self.fabric.retire(outbox);
         }
         self.lanes.fill(Lane::default());
+        self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
         self.under_way = false;
     }
@@ -242,6 +247,11 @@ impl Flight {
     pub(super) fn went(&mut self, ticket: u32) {
         let lane = &mut self.lanes[self.slots[ticket as usize].lane as usize];
         lane.served = lane.served.wrapping_add(1);
+    }
+
+    /// Bytes of the message of `ticket` that are away, while more are to follow.
+    pub(super) fn gone(&mut self, ticket: u32) -> &mut usize {
+        &mut self.slots[ticket as usize].gone
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use super::flight::{Buffers, Flight};
 use super::member::Stamp;
 use super::receive::Unexpected;
 use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
-use super::slabs::{PARCEL_BYTES, PARCELS, PARCELS_IN_ALL, Parcel};
+use super::slabs::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
 use allhands_core::progress::{Cursor, Status, advance};
@@ -376,25 +376,26 @@ impl Port {
 }
 
 impl Port {
-    /// As [`Port::send`], of a message of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
+    /// As [`Port::send`], of a part of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
     /// is no parcel now.
     pub(super) fn send_parcel(
         &mut self,
         to: u32,
         header: Header,
-        bytes: usize,
+        part: Part,
         fill: impl FnOnce(*mut u8),
     ) -> Option<bool> {
         let fabric = Arc::clone(&self.fabric);
         let Carrier::Ring(ring) = fabric.link(self.rank, to) else {
             return None;
         };
+        assert!(part.bytes <= PARCEL_BYTES, "a part fits its parcel");
         let side = &mut self.sent[to as usize];
         let offset = match side.parcels.take(&ring.parcels_back) {
             Some(offset) => offset,
-            None if side.parcels_made < PARCELS && self.parcels_made < PARCELS_IN_ALL => {
+            None if self.parcels_made < PARCELS_IN_ALL && side.parcels.may_make() => {
                 let made = fabric.arena().allocate(PARCEL_BYTES).ok()?;
-                side.parcels_made += 1;
+                side.parcels.make();
                 self.parcels_made += 1;
                 made.keep().0
             }
@@ -408,7 +409,7 @@ impl Port {
         let sent = self.send(to, header, |payload| {
             fill(fabric.arena().at(offset));
             // SAFETY: a cell's payload has room for this and is aligned for it.
-            unsafe { payload.cast::<Parcel>().write(Parcel { offset, bytes }) };
+            unsafe { payload.cast::<Parcel>().write(Parcel { offset, part }) };
         });
         if !sent {
             self.sent[to as usize].parcels.keep(offset);

@@ -13,7 +13,7 @@ use super::reach::Reached;
 use super::rendezvous::Asked;
 use super::ring::{Header, Kind, Ring};
 use super::runs::{Run, Sink};
-use super::slabs::Parcel;
+use super::slabs::{Parcel, Part};
 use super::vigil::Vigil;
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
@@ -28,13 +28,14 @@ pub(super) struct Unexpected {
 
 #[derive(Debug)]
 enum Content {
-    Eager(AlignedBytes),
+    Eager(AlignedBytes, Part),
     Rendezvous(Offer),
 }
 
 /// A message at the front of a ring.
 struct Message {
     run: Run,
+    part: Part,
     holder: Holder,
 }
 
@@ -115,24 +116,27 @@ impl Port {
             };
             let message = self.find(ring, from, &header, payload);
             if !expected.is(&header) {
-                if header.kind == Kind::Slab {
-                    self.await_slab(ring, from, message.run.bytes)?;
-                }
-                self.put_aside(header, message.run)?;
-                self.release(ring, from, &header, message.holder);
+                self.take_aside(ring, from, (header, message))?;
                 continue;
             }
             self.agree(expected.flight, from, &header)?;
             if header.kind != Kind::Rendezvous {
-                self.fits(from, expected.bytes, message.run.bytes)?;
+                self.fits(from, expected.bytes, message.part.of)?;
                 if header.kind == Kind::Slab {
                     self.read_slab(ring, from, message.run, sink())?;
                 } else {
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
-                    unsafe { sink().feed(message.run, self.fabric.distance()) };
+                    unsafe {
+                        sink()
+                            .behind(message.part.start)
+                            .feed(message.run, self.fabric.distance());
+                    };
                 }
                 self.release(ring, from, &header, message.holder);
+                if !message.part.is_last() {
+                    continue;
+                }
                 return Ok(true);
             }
             // SAFETY: the payload of this kind is an offer, which its sender wrote.
@@ -147,6 +151,43 @@ impl Port {
         }
     }
 
+    /// Puts the message aside that a ring shows.
+    fn take_aside(
+        &mut self,
+        ring: &Ring,
+        from: u32,
+        (header, message): (Header, Message),
+    ) -> Result<(), TransportError> {
+        if header.kind == Kind::Slab {
+            self.await_slab(ring, from, message.run.bytes)?;
+        }
+        self.put_aside(header, (message.run, message.part))?;
+        self.release(ring, from, &header, message.holder);
+        Ok(())
+    }
+
+    /// Puts aside what `from` has sent for other calls than the flight's: it may be ahead there, with all the parcels that
+    /// this call waits for.
+    #[cold]
+    pub(super) fn make_way(&mut self, flight: &Flight, from: u32) -> Result<(), TransportError> {
+        let fabric = Arc::clone(&self.fabric);
+        let Carrier::Ring(ring) = fabric.link(from, self.rank) else {
+            return Ok(());
+        };
+        loop {
+            let position = self.received[from as usize];
+            // SAFETY: as in `receive_from_ring`.
+            let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
+            match front {
+                Some((header, payload)) if header.call != flight.call => {
+                    let message = self.find(ring, from, &header, payload);
+                    self.take_aside(ring, from, (header, message))?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// Gives the expected message to `sink` if it was put aside; `Some(false)` if it is there and cannot be read yet.
     fn receive_put_aside<I: Iterator<Item = Run>>(
         &mut self,
@@ -154,32 +195,36 @@ impl Port {
         sink: &impl Fn() -> Sink<I>,
     ) -> Result<Option<bool>, TransportError> {
         let from = expected.from;
-        let queue = &self.unexpected[from as usize];
-        let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
-            return Ok(None);
-        };
-        let Unexpected { header, content } = &queue[at];
-        self.agree(expected.flight, from, header)?;
-        let received = match content {
-            Content::Eager(kept) => {
-                let payload = Run {
-                    address: kept.address(),
-                    bytes: kept.len(),
-                };
-                self.fits(from, expected.bytes, payload.bytes)?;
-                // SAFETY: as for a payload in its cell.
-                unsafe { sink().feed(payload, Distance::Near) };
-                true
+        loop {
+            let queue = &self.unexpected[from as usize];
+            let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
+                return Ok(None);
+            };
+            let Unexpected { header, content } = &queue[at];
+            self.agree(expected.flight, from, header)?;
+            let (received, is_last) = match content {
+                Content::Eager(kept, part) => {
+                    let payload = Run {
+                        address: kept.address(),
+                        bytes: kept.len(),
+                    };
+                    self.fits(from, expected.bytes, part.of)?;
+                    // SAFETY: as for a payload in its cell.
+                    unsafe { sink().behind(part.start).feed(payload, Distance::Near) };
+                    (true, part.is_last())
+                }
+                Content::Rendezvous(offer) => {
+                    let offer = *offer;
+                    (self.claim(expected, offer, sink)?, true)
+                }
+            };
+            if received {
+                self.unexpected[from as usize].remove(at);
             }
-            Content::Rendezvous(offer) => {
-                let offer = *offer;
-                self.claim(expected, offer, sink)?
+            if is_last {
+                return Ok(Some(received));
             }
-        };
-        if received {
-            self.unexpected[from as usize].remove(at);
         }
-        Ok(Some(received))
     }
 
     /// Puts everything aside that has come to our inbox.
@@ -194,13 +239,17 @@ impl Port {
                 address: payload.cast_mut(),
                 bytes: header.bytes as usize,
             };
-            self.put_aside(header, message)?;
+            self.put_aside(header, (message, Part::whole(message.bytes)))?;
             // SAFETY: shown just now.
             unsafe { inbox.release(&mut self.taken) };
         }
     }
 
-    fn put_aside(&mut self, header: Header, message: Run) -> Result<(), TransportError> {
+    fn put_aside(
+        &mut self,
+        header: Header,
+        (message, part): (Run, Part),
+    ) -> Result<(), TransportError> {
         let from = u32::from(header.from);
         let mine = self.fabric.member(self.rank).chain(header.call);
         if mine.is_some_and(|mine| mine != header.signature) {
@@ -212,7 +261,7 @@ impl Port {
                 let from = message.address.cast_const();
                 // SAFETY: the message has this many bytes, and `kept` is new and as long.
                 unsafe { from.copy_to_nonoverlapping(kept.address(), kept.len()) };
-                Content::Eager(kept)
+                Content::Eager(kept, part)
             }
             Kind::Rendezvous => {
                 // SAFETY: the payload of this kind is an offer, which its sender wrote.
@@ -231,6 +280,7 @@ impl Port {
                 address: address.cast_mut(),
                 bytes,
             },
+            part: Part::whole(bytes),
             holder,
         };
         let bytes = header.bytes as usize;
@@ -248,7 +298,11 @@ impl Port {
                 // SAFETY: the payload of this kind is this, which its sender wrote.
                 let parcel = unsafe { payload.cast::<Parcel>().read() };
                 let address = self.fabric.arena().at(parcel.offset);
-                at(address, parcel.bytes, Holder::Parcel(parcel.offset))
+                let holder = Holder::Parcel(parcel.offset);
+                Message {
+                    part: parcel.part,
+                    ..at(address, parcel.part.bytes, holder)
+                }
             }
         }
     }
@@ -260,8 +314,13 @@ impl Port {
             Holder::Cell => {}
             // SAFETY: read, by the one consumer of the ring.
             Holder::Slab(code) => unsafe { ring.release_slab(side, code) },
-            Holder::Parcel(offset) if side.parcels.has_room() => side.parcels.keep(offset),
-            Holder::Parcel(offset) => ring.parcels_back.put(offset),
+            Holder::Parcel(offset) => {
+                let Carrier::Ring(own) = self.fabric.link(self.rank, from) else {
+                    unreachable!("two ranks have rings both ways, or none");
+                };
+                let (ours, theirs) = (&own.parcels_back, &ring.parcels_back);
+                side.parcels.keep_or_hand_back(offset, ours, theirs);
+            }
         }
         let position = &mut self.received[from as usize];
         // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is

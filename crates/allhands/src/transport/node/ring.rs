@@ -130,8 +130,6 @@ pub(crate) struct Producer {
     passes_on: bool,
     slabs: Held,
     pub(super) parcels: Held,
-    /// How many parcels it has made.
-    pub(super) parcels_made: usize,
 }
 
 impl Producer {
@@ -143,7 +141,6 @@ impl Producer {
             passes_on,
             slabs: Held::slabs(),
             parcels: Held::parcels(),
-            parcels_made: 0,
         }
     }
 
@@ -365,8 +362,8 @@ impl Ring {
     #[inline]
     pub(crate) unsafe fn release(&self, position: &mut u64, kind: Kind) -> bool {
         *position += 1;
-        // Slabs are few: the producer is told of each, as it may wait for one.
-        let seen = kind == Kind::Slab || position.is_multiple_of(BULK);
+        // Slabs and parcels are few: the producer is told of each, as it may wait for one.
+        let seen = matches!(kind, Kind::Slab | Kind::Parcel) || position.is_multiple_of(BULK);
         if seen {
             // Release: our reads come before the producer's next writes.
             self.returned.0.store(*position, Ordering::Release);

@@ -94,6 +94,19 @@ impl<I: Iterator<Item = Run>> Stream<I> {
         Stream { rest, at }
     }
 
+    /// Leaves the next `bytes` bytes out.
+    #[inline]
+    fn skip(&mut self, mut bytes: usize) {
+        while bytes > 0 {
+            let here = self.run().min(bytes);
+            if here == 0 {
+                return;
+            }
+            self.take(here);
+            bytes -= here;
+        }
+    }
+
     /// The bytes that follow without a break; 0 only at the end.
     #[inline]
     fn run(&mut self) -> usize {
@@ -125,6 +138,17 @@ impl<I: Iterator<Item = Run>> Stream<I> {
 /// of one may overlap the run of the other that it is copied to.
 pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<Item = Run>) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(into));
+    // SAFETY: as the caller promises.
+    unsafe { copy_next(&mut from, &mut into, Distance::Near) };
+}
+
+/// Copies `from` from byte `start` on into `into`, as far as both reach.
+///
+/// # Safety
+/// As for [`copy`].
+pub(crate) unsafe fn copy_part(from: impl Iterator<Item = Run>, start: usize, into: Run) {
+    let (mut from, mut into) = (Stream::new(from), Stream::new(std::iter::once(into)));
+    from.skip(start);
     // SAFETY: as the caller promises.
     unsafe { copy_next(&mut from, &mut into, Distance::Near) };
 }
@@ -277,6 +301,15 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                 side,
             }),
         }
+    }
+
+    /// The sink of what comes behind the first `bytes` bytes, a whole number of [`Sink::grain`]s.
+    pub(crate) fn behind(mut self, bytes: usize) -> Sink<I> {
+        self.into.skip(bytes);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.own.skip(bytes);
+        }
+        self
     }
 
     /// The number of bytes in which pieces must come, but for the last: whole elements, where they are combined.

@@ -13,7 +13,10 @@
 //! way.
 //!
 //! Parcels are the same for longer messages of ranks that exchange: memory of the arena, a few for each pair that uses some,
-//! whose code is the offset there.
+//! whose code is the offset there. A message that is longer than a parcel goes in several, for which its sender waits: a rank
+//! keeps no more than it has made, those that it was handed back included, so as many as the other has made are the other's as
+//! soon as it is read. (Who has none has sent those that it kept when it handed others back; whoever has read these had taken
+//! the others back before.) And a rank that waits for parcels puts aside what has come for later calls, which may be in all of them.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -30,27 +33,55 @@ const ALL: usize = 2 * SLABS as usize;
 /// The most slabs that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
 const SLABS_KEPT: usize = SLABS as usize;
 
-/// The most parcels that a rank keeps of those between two, and that it makes for one other.
+/// The most parcels that a rank makes for one other; of those between two it keeps as many as it has made.
 pub(super) const PARCELS: usize = 2;
 
 /// The most parcels that a rank makes, for all others together: they are kept as long as the communicator is.
 pub(super) const PARCELS_IN_ALL: usize = 32;
 
-/// The longest message that goes in a parcel: one each way fits into the cache that several cores share. Where cores have none
-/// in common, the system's help is slower still, beyond this as well.
-pub(super) const PARCEL_BYTES: usize = 4 << 20;
+/// The most bytes in a parcel; a longer message goes in several, one after another. What its reader wrote there last, and its
+/// writer has read since, has then left their own caches (a megabyte or two) for the one that they share: a line that both
+/// still have is written five times as slowly. And parcels of both together leave most of that cache to what they copy.
+pub(super) const PARCEL_BYTES: usize = 1 << 20;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),
     "parcels of both ranks have room"
 );
 
-/// What stands in the cell of a message that is in a parcel.
+/// A part of a message, or all of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Part {
+    /// Where it begins in the message, in bytes.
+    pub(super) start: usize,
+    pub(super) bytes: usize,
+    /// The whole message's bytes.
+    pub(super) of: usize,
+}
+
+impl Part {
+    /// All of a message.
+    pub(super) fn whole(bytes: usize) -> Part {
+        Part {
+            start: 0,
+            bytes,
+            of: bytes,
+        }
+    }
+
+    /// Whether no part follows.
+    pub(super) fn is_last(&self) -> bool {
+        self.start + self.bytes == self.of
+    }
+}
+
+/// What stands in the cell of a part that is in a parcel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Parcel {
     pub(super) offset: u64,
-    pub(super) bytes: usize,
+    pub(super) part: Part,
 }
 
 /// The slabs, or parcels, that a rank has for messages to one other.
@@ -74,7 +105,7 @@ impl Held {
 
     /// The parcels that a rank has at first.
     pub(super) fn parcels() -> Held {
-        Held::nothing(PARCELS)
+        Held::nothing(0)
     }
 
     fn nothing(most: usize) -> Held {
@@ -95,13 +126,38 @@ impl Held {
     /// The one that is taken next, unless another comes.
     pub(super) fn next(&mut self, handed_back: &HandedBack) -> Option<u64> {
         if self.count == 0 {
-            // All of them, so that the other's line comes here once for several messages.
-            while let Some(code) = handed_back.take(&mut self.taken_back) {
-                self.keep(code);
-            }
+            self.take_back(handed_back);
         }
         let last = self.count.checked_sub(1)?;
         Some(self.codes[last])
+    }
+
+    /// Takes all that were handed back: so the other's line comes here once for several messages.
+    fn take_back(&mut self, handed_back: &HandedBack) {
+        while let Some(code) = handed_back.take(&mut self.taken_back) {
+            self.keep(code);
+        }
+    }
+
+    /// Whether the rank may make one parcel more.
+    pub(super) fn may_make(&self) -> bool {
+        self.most < PARCELS
+    }
+
+    /// Counts a parcel that the rank makes, as many of which it may keep.
+    pub(super) fn make(&mut self) {
+        self.most += 1;
+    }
+
+    /// Keeps one that was received, or hands it back to `theirs`, if it has its share together with what was handed back to it,
+    /// in `ours`.
+    pub(super) fn keep_or_hand_back(&mut self, code: u64, ours: &HandedBack, theirs: &HandedBack) {
+        self.take_back(ours);
+        if self.has_room() {
+            self.keep(code);
+        } else {
+            theirs.put(code);
+        }
     }
 
     fn pop(&mut self) -> Option<u64> {
@@ -182,6 +238,57 @@ mod tests {
             }
         }
         assert_eq!(receiver.count, SLABS_KEPT);
+    }
+
+    /// Two ranks that send one another messages of many parts, in every order of some thousands, never both wait for parcels.
+    #[test]
+    fn who_waits_for_a_parcel_gets_one() {
+        for seed in 0..2000u64 {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut below = |most: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % most
+            };
+            let backs = [HandedBack::new(), HandedBack::new()];
+            let mut held = [Held::parcels(), Held::parcels()];
+            let mut code = 0;
+            let mut on_the_way: [Vec<u64>; 2] = Default::default();
+            let mut left = [below(12), below(12)];
+            let mut idle = 0;
+            while left.iter().any(|l| *l > 0) || on_the_way.iter().any(|w| !w.is_empty()) {
+                let (me, sends) = (below(2) as usize, below(2) == 0);
+                idle += 1;
+                assert!(idle < 1000, "seed {seed}: {held:?}");
+                if !sends && !on_the_way[1 - me].is_empty() {
+                    let got = on_the_way[1 - me].remove(0);
+                    held[me].keep_or_hand_back(got, &backs[me], &backs[1 - me]);
+                    idle = 0;
+                } else if sends && left[me] > 0 {
+                    let parcel = held[me].take(&backs[me]).or_else(|| {
+                        // Either may have made its most for all others already.
+                        let may = below(2) == 0 && held[me].may_make();
+                        may.then(|| {
+                            held[me].make();
+                            code += 1;
+                            code
+                        })
+                    });
+                    let Some(parcel) = parcel else {
+                        // Who has made none does not wait, but sends the message another way.
+                        left[me] = if held[me].most == 0 { 0 } else { left[me] };
+                        continue;
+                    };
+                    on_the_way[me].push(parcel);
+                    left[me] -= 1;
+                    idle = 0;
+                }
+                if left == [0, 0] && on_the_way.iter().all(Vec::is_empty) && below(8) > 0 {
+                    left = [below(12), below(12)];
+                }
+            }
+        }
     }
 
     #[test]
