@@ -303,6 +303,34 @@ static void many_shapes(MPI_Comm comm, int rank, int size)
             EXPECT(sum[c][i] == size * (size - 1) / 2 + size * i, "shape %d: %d is %d", c, i, sum[c][i]);
 }
 
+/* Ranks that are ahead begin a second long call while others, who know nothing of it, still send in the first. */
+static void ahead(MPI_Comm comm, int rank, int size)
+{
+    enum { MOST_BYTES = 5 << 20, TURNS = 4 };
+    char *own = malloc(MOST_BYTES), *all = malloc((size_t)size * MOST_BYTES);
+    char *out = malloc((size_t)size * MOST_BYTES), *in = malloc((size_t)size * MOST_BYTES);
+    meet(comm);
+    for (int turn = 0; turn < TURNS && size == 2; turn++) {
+        int bytes = MOST_BYTES - turn * 1000003, first = (turn + rank) % 2;
+        MPI_Request requests[2];
+        memset(own, rank + turn, bytes);
+        for (int to = 0; to < size; to++)
+            memset(out + (size_t)to * bytes, 10 * rank + to + turn, bytes);
+        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &requests[0]);
+        if (!first)
+            wait_for(&requests[0]);
+        MPI_Ialltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, comm, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (int from = 0; from < size; from++)
+            for (int at = 0; at < bytes; at += 509) {
+                size_t place = (size_t)from * bytes + at;
+                EXPECT(all[place] == from + turn, "allgather, turn %d: %d", turn, all[place]);
+                EXPECT(in[place] == 10 * from + rank + turn, "alltoall, turn %d: %d", turn, in[place]);
+            }
+    }
+    free(own), free(all), free(out), free(in);
+}
+
 /* A rank waits in a message that its peer sends only after a collective to which the first must contribute meanwhile; and
    to begin a call does not wait for a rank that comes when it has got a message. */
 static void messages_between(MPI_Comm comm, int rank, int size)
@@ -489,6 +517,7 @@ int main(int argc, char **argv)
     on_communicators(types_of_the_mpi);
     on_communicators(many);
     on_communicators(many_shapes);
+    on_communicators(ahead);
     on_communicators(messages_between);
     on_communicators(null_requests);
     on_communicators(freed_meanwhile);
