@@ -5,7 +5,7 @@ mod cache;
 use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
-use crate::transport::node::{Flight, Port, Stamp};
+use crate::transport::node::{Flight, Port, Stamp, WindowSet, WindowSize};
 use allhands_core::algorithm::{self, Algorithm, Unsuitable, print_parameters};
 use allhands_core::call::Call;
 use allhands_core::machine::Nodes;
@@ -65,15 +65,19 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Whether the plan uses a window, which one call at a time owns.
     pub(crate) fn has_window(&self) -> bool {
-        self.window_bytes() > 0
+        self.plan.flags > 0 || self.plan.space_bytes[Space::Window.index()] > 0
     }
 
-    /// The bytes of a rank's window and flags.
-    fn window_bytes(&self) -> usize {
-        /// A flag has a line of its own.
-        const FLAG_BYTES: usize = 64;
-        let flags = usize::from(self.plan.flags) * FLAG_BYTES;
-        flags + self.plan.space_bytes[Space::Window.index()]
+    /// The bytes of a set of windows and flags for so many ranks; 0: it has none.
+    fn window_bytes(&self, ranks: u32) -> usize {
+        let extent = WindowSize {
+            bytes: self.plan.space_bytes[Space::Window.index()],
+            flags: usize::from(self.plan.flags),
+        };
+        match self.has_window() {
+            true => WindowSet::size(ranks, extent),
+            false => 0,
+        }
     }
 
     /// Builds and lowers the schedule of `rank`.
@@ -193,11 +197,11 @@ impl Entry {
     const TURNS: usize = 2;
 
     /// One without calls, on a node with `ranks` ranks.
-    fn new(key: Key, prepared: Prepared, stamp: Stamp, ranks: usize) -> Entry {
+    fn new(key: Key, prepared: Prepared, stamp: Stamp, ranks: u32) -> Entry {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Entry {
             key,
-            window_bytes: Entry::TURNS * ranks * prepared.window_bytes(),
+            window_bytes: Entry::TURNS * prepared.window_bytes(ranks),
             prepared: Arc::new(prepared),
             stamp,
             running: Vec::new(),

@@ -119,7 +119,7 @@ pub(super) struct Ready {
 impl Inner {
     /// Forgets all plans: what chooses them has changed.
     pub(super) fn forget_plans(&mut self) {
-        self.cache = PlanCache::new(self.port.fabric().ranks() as usize);
+        self.cache = PlanCache::new(self.port.fabric().ranks());
     }
 
     /// Which algorithm serves a call: the named one, or the policy's choice.

@@ -57,7 +57,7 @@ impl Communicator {
         let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);
         let nodes = port.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
-            cache: PlanCache::new(port.fabric().ranks() as usize),
+            cache: PlanCache::new(port.fabric().ranks()),
             port,
             active: Vec::new(),
             under_way: 0,

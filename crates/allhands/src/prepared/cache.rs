@@ -22,7 +22,7 @@ pub(crate) struct PlanCache {
     /// The irregular entry of the last irregular call.
     last_irregular: usize,
     /// The ranks that share windows.
-    ranks: usize,
+    ranks: u32,
 }
 
 /// Where a regular shape's entry stands, as long as no other has its place.
@@ -34,7 +34,7 @@ pub(crate) struct Place {
 
 impl PlanCache {
     /// An empty one, on a node with so many ranks of the communicator.
-    pub(crate) fn new(ranks: usize) -> PlanCache {
+    pub(crate) fn new(ranks: u32) -> PlanCache {
         PlanCache {
             regular: Shelf::default(),
             last: [0; Collective::ALL.len()],
@@ -122,6 +122,11 @@ impl PlanCache {
     pub(crate) fn give_back(&mut self, prepared: &Arc<Prepared>, running: Box<Running>) {
         let of_plan = |entry: &&mut Entry| Arc::ptr_eq(&entry.prepared, prepared);
         let (regular, irregular) = (&mut self.regular.entries, &mut self.irregular.entries);
+        // Mostly it is the collective's last call that has ended.
+        let last = self.last[prepared.algorithm.collective as usize];
+        if let Some(entry) = regular.get_mut(last).filter(of_plan) {
+            return entry.give_back(running);
+        }
         if let Some(entry) = regular.iter_mut().chain(irregular).find(of_plan) {
             entry.give_back(running);
         }

@@ -63,3 +63,4 @@ pub use spawn::spawn;
 pub(crate) use spawn::spawn_on;
 #[cfg(target_os = "linux")]
 pub(crate) use vigil::Membership;
+pub(crate) use window::{WindowSet, WindowSize};
