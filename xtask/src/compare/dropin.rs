@@ -45,7 +45,7 @@ const SLOWEST: (u32, Duration) = (6, Duration::from_secs(20));
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
-    /// A peer as it comes, with the drop-in preloaded: the name of that group, and what starts its ranks.
+    /// A peer with the drop-in preloaded: the name of that group, and what starts its ranks.
     pub(super) fn preloaded(
         &self,
         peer: &'static str,
@@ -56,7 +56,7 @@ impl Run<'_> {
             library: OWN.library,
             setting: peer,
         };
-        let mut launcher = match default_setting(peer, crowded) {
+        let mut launcher = match peers::placed(peer, crowded) {
             Some(setting) => self.installed(peer).launch(setting, ranks, crowded),
             None => self.installed(peer).launcher(ranks),
         };
@@ -201,7 +201,7 @@ impl Run<'_> {
         lengths: &Path,
     ) -> Command {
         let installed = self.installed(peer);
-        let shown = setting.or_else(|| default_setting(peer, crowded));
+        let shown = setting.or_else(|| peers::placed(peer, crowded));
         let mut command = match shown {
             Some(shown) => installed.launch_program(shown, ranks, crowded, program),
             None => installed.launcher(ranks),
@@ -219,10 +219,6 @@ impl Run<'_> {
         command.stdin(Stdio::null());
         command
     }
-}
-
-fn default_setting(peer: &str, crowded: bool) -> Option<&'static Setting> {
-    peers::settings(&[peer], crowded).find(|setting| is_default(setting))
 }
 
 fn is_default(setting: &Setting) -> bool {

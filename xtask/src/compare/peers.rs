@@ -216,6 +216,20 @@ pub fn settings(peers: &[&str], crowded: bool) -> impl Iterator<Item = &'static 
     })
 }
 
+/// The setting that places ranks where these share cores, of the peers that by default leave that to the system, which
+/// spreads them otherwise in every run.
+const PLACED: [(&str, &str); 2] = [("mpich", "throttle-bound"), ("openmpi", "bound")];
+
+/// The one setting in which a peer has the drop-in preloaded: with every rank in its place, or, if that is so by itself,
+/// the default.
+pub fn placed(peer: &str, crowded: bool) -> Option<&'static Setting> {
+    let name = PLACED.iter().find(|placed| crowded && placed.0 == peer);
+    let name = name.map_or("default", |placed| placed.1);
+    SETTINGS
+        .iter()
+        .find(|setting| setting.peer == peer && setting.name == name)
+}
+
 /// A peer with its worker, ready to run.
 #[derive(Debug)]
 pub struct Installed {
@@ -432,6 +446,10 @@ mod tests {
                 single.dedup();
                 assert_eq!(single.len(), names.len(), "{}", peer.name);
             }
+        }
+        for (peer, name) in PLACED {
+            let placed = placed(peer, true).map(|setting| setting.name);
+            assert_eq!(placed, Some(name), "{peer}");
         }
         let known = |setting: &Setting| PEERS.iter().any(|peer| peer.name == setting.peer);
         assert!(SETTINGS.iter().all(known));
