@@ -33,8 +33,11 @@ const IMB_NAMES: [Option<&str>; 11] = [
 /// Whose ABI IMB-MPI1, a program of Intel's package, is built for.
 const IMB_PEERS: [&str; 2] = ["intel", "mpich"];
 
-/// The most seconds that IMB takes for one size of one benchmark, beside what it warms up.
+/// The most seconds that IMB takes for one size of one benchmark, beside what it warms up. It ends a benchmark when so many
+/// times the number of sizes are over, warming up included: where ranks share cores a peer by itself
+/// then has no times for long messages, if it is given as little.
 const IMB_SAMPLE_S: &str = "0.02";
+const IMB_CROWDED_SAMPLE_S: &str = "0.1";
 
 /// The part of all the time that IMB has.
 pub(super) const IMB_SHARE: f64 = 1.0 / 3.0;
@@ -211,8 +214,13 @@ impl Run<'_> {
             self.preload(&mut command, &self.report_path(peer, ranks));
         }
         let all = ranks.to_string();
+        let sample_s = if crowded {
+            IMB_CROWDED_SAMPLE_S
+        } else {
+            IMB_SAMPLE_S
+        };
         command
-            .args(["-npmin", all.as_str(), "-time", IMB_SAMPLE_S, "-msglen"])
+            .args(["-npmin", all.as_str(), "-time", sample_s, "-msglen"])
             .arg(lengths);
         let wanted = self.arguments.collectives.iter();
         command.args(wanted.filter_map(|index| IMB_NAMES[*index]));
