@@ -28,7 +28,8 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
   --dropin               instead of our own ranks: each peer with the drop-in preloaded beside the same peer without it
                          (with more ranks than cores: without it in the best of its settings, with it in the one that
                          gives every rank its core), with our own program and, for a third of the time, with Intel's
-                         IMB-MPI1 (of --collectives and --bytes what it has)
+                         IMB-MPI1 (of --collectives and --bytes what it has); in the end, how much longer a call takes that
+                         is left to the peer
   --simgrid              instead of all this: the simulator beside SimGrid's SMPI, which as root on Debian it installs;
                          the table and records go to target/compare/simgrid
   --lab                  instead of all this, as root: MPICH with and without the drop-in on emulated hosts (lab/README.md),

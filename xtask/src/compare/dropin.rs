@@ -67,7 +67,7 @@ impl Run<'_> {
         (name, launcher)
     }
 
-    fn preload(&self, launcher: &mut Command, report: &Path) {
+    pub(super) fn preload(&self, launcher: &mut Command, report: &Path) {
         launcher
             .env("LD_PRELOAD", self.target.join("release/liballhands_mpi.so"))
             .env("ALLHANDS_REPORT", report)
@@ -75,7 +75,7 @@ impl Run<'_> {
             .env("ALLHANDS_REPORT_TIMES", "off");
     }
 
-    fn report_path(&self, peer: &str, ranks: usize) -> PathBuf {
+    pub(super) fn report_path(&self, peer: &str, ranks: usize) -> PathBuf {
         self.folder.0.join(format!("report-{peer}-{ranks}.json"))
     }
 
@@ -291,7 +291,7 @@ impl<'a> Table<'a> {
 
 /// Why a run printed nothing that counts.
 #[derive(Debug, thiserror::Error)]
-enum Ended {
+pub(super) enum Ended {
     #[error("{0}")]
     Failed(String),
     #[error("did not finish within {0:.0?}")]
@@ -301,7 +301,7 @@ enum Ended {
 }
 
 /// What a launcher's ranks print, if they end in time; the log is for that.
-fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<String, Ended> {
+pub(super) fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<String, Ended> {
     let failed = |error: std::io::Error| Ended::Failed(error.to_string());
     let file = File::create(log).map_err(failed)?;
     let errors = file.try_clone().map_err(failed)?;

@@ -24,6 +24,7 @@ mod dropin;
 pub mod group;
 mod lab;
 mod machine;
+mod passing;
 pub mod peers;
 pub(crate) mod processes;
 mod quiet;
@@ -63,6 +64,8 @@ enum Error {
     Inactive { peer: &'static str, ranks: usize },
     #[error("IMB-MPI1 under {peer}: {why}")]
     Imb { peer: &'static str, why: String },
+    #[error("a call that passes through, under {peer}: {why}")]
+    Passing { peer: &'static str, why: String },
     #[error("the lab: {0}")]
     Lab(String),
     #[error("interrupted")]
@@ -211,6 +214,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     }
     if arguments.dropin {
         all.extend(run.benchmark_of_intel()?);
+        run.time_passing()?;
         println!("{}", report::in_all(&arguments.ranks, &all));
     }
     println!("{}", run.quiet.verdict());
