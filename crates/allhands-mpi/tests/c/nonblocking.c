@@ -303,32 +303,37 @@ static void many_shapes(MPI_Comm comm, int rank, int size)
             EXPECT(sum[c][i] == size * (size - 1) / 2 + size * i, "shape %d: %d is %d", c, i, sum[c][i]);
 }
 
-/* Ranks that are ahead begin a second long call while others, who know nothing of it, still send in the first. */
+/* A rank that has less to send is ahead: it begins a second long call while the other, who knows nothing of it, still sends in
+   the first. */
 static void ahead(MPI_Comm comm, int rank, int size)
 {
-    enum { MOST_BYTES = 5 << 20, TURNS = 4 };
-    char *own = malloc(MOST_BYTES), *all = malloc((size_t)size * MOST_BYTES);
-    char *out = malloc((size_t)size * MOST_BYTES), *in = malloc((size_t)size * MOST_BYTES);
+    enum { MOST_BYTES = 6 << 20, LEAST_BYTES = 1 << 20, TURNS = 6 };
+    char *out = malloc(MOST_BYTES), *in = malloc(MOST_BYTES);
+    char *outs = malloc((size_t)size * MOST_BYTES), *ins = malloc((size_t)size * MOST_BYTES);
     meet(comm);
     for (int turn = 0; turn < TURNS && size == 2; turn++) {
-        int bytes = MOST_BYTES - turn * 1000003, first = (turn + rank) % 2;
+        int bytes = MOST_BYTES - turn * 500009, peer = 1 - rank, is_first = turn % 2 == rank;
+        int length[2] = {is_first ? LEAST_BYTES : bytes, is_first ? bytes : LEAST_BYTES};
+        int sent[2] = {0}, received[2] = {0}, at[2] = {0};
         MPI_Request requests[2];
-        memset(own, rank + turn, bytes);
+        sent[peer] = length[0], received[peer] = length[1];
+        memset(out, rank + turn, length[0]);
         for (int to = 0; to < size; to++)
-            memset(out + (size_t)to * bytes, 10 * rank + to + turn, bytes);
-        MPI_Iallgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &requests[0]);
-        if (!first)
+            memset(outs + (size_t)to * bytes, 10 * rank + to + turn, bytes);
+        MPI_Ialltoallv(out, sent, at, MPI_BYTE, in, received, at, MPI_BYTE, comm, &requests[0]);
+        if (!is_first)
             wait_for(&requests[0]);
-        MPI_Ialltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, comm, &requests[1]);
+        MPI_Ialltoall(outs, bytes, MPI_BYTE, ins, bytes, MPI_BYTE, comm, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (int place = 0; place < length[1]; place += 509)
+            EXPECT(in[place] == peer + turn, "first, turn %d: %d", turn, in[place]);
         for (int from = 0; from < size; from++)
-            for (int at = 0; at < bytes; at += 509) {
-                size_t place = (size_t)from * bytes + at;
-                EXPECT(all[place] == from + turn, "allgather, turn %d: %d", turn, all[place]);
-                EXPECT(in[place] == 10 * from + rank + turn, "alltoall, turn %d: %d", turn, in[place]);
+            for (int place = 0; place < bytes; place += 509) {
+                int value = ins[(size_t)from * bytes + place];
+                EXPECT(value == 10 * from + rank + turn, "second, turn %d: %d", turn, value);
             }
     }
-    free(own), free(all), free(out), free(in);
+    free(out), free(in), free(outs), free(ins);
 }
 
 /* A rank waits in a message that its peer sends only after a collective to which the first must contribute meanwhile; and
