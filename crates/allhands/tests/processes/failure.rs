@@ -82,6 +82,15 @@ fn long(comm: &Communicator) -> Result<(), Error> {
 
 /// Messages that their senders help to copy, while the root copies its own block.
 fn gathered(comm: &Communicator) -> Result<(), Error> {
+    gather(comm, "direct")
+}
+
+/// Messages that all their senders copy at the same time, where ranks share cores.
+fn gathered_at_once(comm: &Communicator) -> Result<(), Error> {
+    gather(comm, "direct:ports=4")
+}
+
+fn gather(comm: &Communicator, algorithm: &str) -> Result<(), Error> {
     const BLOCK: usize = 80_000;
     let (input, mut all) = (vec![1u64; BLOCK], vec![0; BLOCK * RANKS as usize]);
     let all = if comm.rank() == 0 {
@@ -89,7 +98,7 @@ fn gathered(comm: &Communicator) -> Result<(), Error> {
     } else {
         &mut []
     };
-    comm.run(operation::gather(&input, all, 0).algorithm("direct"))?;
+    comm.run(operation::gather(&input, all, 0).algorithm(algorithm))?;
     // Who has only sent hears of nothing otherwise.
     comm.barrier()
 }
@@ -129,11 +138,12 @@ fn new_communicators(comm: &Communicator) -> Result<(), Error> {
     ended
 }
 
-const CALLS: [(&str, Call); 7] = [
+const CALLS: [(&str, Call); 8] = [
     ("short", short),
     ("middling", middling),
     ("long", long),
     ("gathered", gathered),
+    ("gathered at once", gathered_at_once),
     ("nonblocking", nonblocking),
     ("looking", looking),
     ("new communicators", new_communicators),

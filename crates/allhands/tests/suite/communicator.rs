@@ -76,7 +76,7 @@ pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
         right(&all);
         all.fill(0);
         let mut request = comm.start((input, all), |(input, all)| {
-            operation::gather(input, all, root).algorithm("direct")
+            operation::gather(input, all, root).algorithm(["direct", "direct:ports=4"][call / 2])
         })?;
         while call % 2 == 0 && !request.test() {
             std::thread::yield_now();

@@ -21,7 +21,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     summary: "the root receives each block itself, k at a time",
     requires: &[],
     keys: &[Key::PORTS],
-    settings: &["", "ports=2", "ports=3", "ports=4"],
+    settings: &["", "ports=2", "ports=3", "ports=4", "ports=16"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,

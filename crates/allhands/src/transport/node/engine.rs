@@ -1,6 +1,7 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
 mod at_once;
+mod several;
 
 use super::flight::Flight;
 use super::help::{Piece, Target};
@@ -50,6 +51,10 @@ impl Engine for NodeEngine<'_> {
             }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
                 self.flight.queue(post.ticket);
+                if self.flight.many.begin(post.ticket) {
+                    // All of the step are to have begun.
+                    return Ok(Status::Pending);
+                }
                 self.poll(post)
             }
             OpKind::Copy if self.defers(post) => Ok(Status::Pending),
@@ -85,6 +90,9 @@ impl Engine for NodeEngine<'_> {
                 true => self.send(post, to, channel),
                 false => Status::Pending,
             }),
+            OpKind::Recv { .. } if self.flight.many.has(post.ticket) => {
+                self.receive_several(post.ticket)
+            }
             OpKind::Recv { from, channel, .. } => self.receive(post, from, channel, None),
             OpKind::RecvReduce {
                 from,
@@ -373,10 +381,14 @@ impl<'a> NodeEngine<'a> {
         let outbox = self.flight.outbox();
         let entry = outbox.entry(ticket);
         let descriptor = &entry.descriptor;
-        if self.flight.is_idle(ticket)
+        let is_to_all = entry.help.is_to_all();
+        if (self.flight.is_idle(ticket) || is_to_all)
             && let Some(piece) = entry.help.take_to_help(post.bytes)
         {
             self.help(post, entry, piece);
+            while is_to_all && let Some(piece) = entry.help.take_to_help(post.bytes) {
+                self.help(post, entry, piece);
+            }
         } else if descriptor.is_refused() {
             self.port.fabric().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);

@@ -1,9 +1,13 @@
 //! The flight: one call of a plan under way, as the transport keeps it.
 
+mod slots;
+
+use self::slots::{Lane, Slot, slots, watches};
 use super::arena::Block;
 use super::deferred::Deferred;
 use super::fabric::Fabric;
 use super::fault::Fault;
+use super::many::Many;
 use super::member::Stamp;
 use super::outbox::Outbox;
 use super::port::Port;
@@ -14,9 +18,8 @@ use super::shortcut::Shortcut;
 use super::slabs::PARCEL_BYTES;
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
-use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
+use allhands_core::schedule::{Extent, Plan, Space};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The user's memory in a call.
@@ -26,32 +29,6 @@ pub struct Buffers {
     pub input: *const u8,
     /// What the user gets.
     pub output: *mut u8,
-}
-
-/// Messages of one direction between two ranks on one channel: first in, first out.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    /// Operations that have asked for their turn.
-    issued: u32,
-    /// Operations whose turn is over.
-    served: u32,
-}
-
-/// What a flight keeps for an operation of its plan.
-#[derive(Default)]
-struct Slot {
-    lane: u32,
-    turn: u32,
-    /// Whether its message lies with the receiver, to be read from the call's memory.
-    posted: bool,
-    /// Whether it sends to a rank that sends to this one at the same time.
-    exchanges: bool,
-    /// Whether it copies own memory in a step that receives, and sends nothing.
-    defers: bool,
-    /// Bytes of its message that are away, while more are to follow.
-    gone: usize,
-    /// How often it was looked whether the message has been read.
-    looks: u8,
 }
 
 /// One call under way; made once for a plan and begun for each call, so a repeated call allocates nothing.
@@ -80,6 +57,7 @@ pub struct Flight {
     pub(super) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
     deferred: Cell<Option<Deferred>>,
+    pub(super) many: Many,
     pub(super) call: u64,
     /// The hash of this call and all before it.
     pub(super) chain: u64,
@@ -145,8 +123,13 @@ impl Flight {
         }
         let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
         let shortcut = Shortcut::new(&fabric, rank, plan, window.as_ref());
+        let many = match fabric.is_crowded() {
+            true => Many::new(plan, fabric.ranks()),
+            false => Many::default(),
+        };
         Ok(Flight {
             rank,
+            many,
             fabric,
             shortcut,
             slots,
@@ -222,6 +205,7 @@ impl Flight {
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
+        self.many.reset();
         self.under_way = false;
     }
 
@@ -293,6 +277,13 @@ impl Flight {
         // the same bytes.
         self.deferred.set(unsafe { copy.advance() });
         self.deferred.get().is_none()
+    }
+
+    /// Does a piece of the copy that was put off, if one was.
+    pub(super) fn advance_any_deferred(&self) -> bool {
+        let copy = self.deferred.get();
+        copy.inspect(|copy| _ = self.advance_deferred(copy.ticket))
+            .is_some()
     }
 
     /// Whether a copy is put off.
@@ -434,67 +425,4 @@ impl Iterator for Runs<'_> {
     fn next(&mut self) -> Option<Run> {
         self.extents.next().map(|extent| self.flight.run(extent))
     }
-}
-
-/// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the
-/// credit.
-fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Vec<i64>) {
-    let flag = |op: &PlanOp| match op.kind {
-        OpKind::Wait { at, flag, .. } => Some((at, flag)),
-        _ => None,
-    };
-    let mut watches: Vec<(u32, u16)> = plan.ops.iter().filter_map(flag).collect();
-    watches.sort_unstable();
-    watches.dedup();
-    let credit = |flag: u16| -i64::from(plan.credits[usize::from(flag)]);
-    let taken = watches.iter().map(|(_, flag)| credit(*flag)).collect();
-    (watches, taken)
-}
-
-/// A slot for each operation, and the number of lanes; a wait's lane is that of its flag among `watches`.
-fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
-    let mut lanes = BTreeMap::new();
-    let mut of_message = |key: (bool, u32, u16)| {
-        let next = lanes.len();
-        *lanes.entry(key).or_insert(next)
-    };
-    let lane = |op: &PlanOp| match op.kind {
-        OpKind::Send { to, channel, .. } => of_message((true, to, channel)),
-        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
-            of_message((false, from, channel))
-        }
-        OpKind::Wait { at, flag, .. } => watches.partition_point(|w| *w < (at, flag)),
-        OpKind::Combine { .. }
-        | OpKind::Copy
-        | OpKind::Reduce
-        | OpKind::Put { .. }
-        | OpKind::PutReduce { .. }
-        | OpKind::Get { .. }
-        | OpKind::GetReduce { .. }
-        | OpKind::Notify { .. }
-        | OpKind::Await { .. } => 0,
-    };
-    let slot = |lane: usize| Slot {
-        lane: lane as u32,
-        ..Slot::default()
-    };
-    let mut slots: Box<[Slot]> = plan.ops.iter().map(lane).map(slot).collect();
-    for item in &plan.items {
-        let range = item.start as usize..item.end as usize;
-        let ops = &plan.ops[range.clone()];
-        let comes = |peer: u32| {
-            ops.iter().any(|op| match op.kind {
-                OpKind::Recv { from, .. } | OpKind::RecvReduce { from, .. } => from == peer,
-                _ => false,
-            })
-        };
-        let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
-        let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
-        let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
-        for (slot, op) in slots[range].iter_mut().zip(ops) {
-            slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
-            slot.defers = op.kind == OpKind::Copy && waits;
-        }
-    }
-    (slots, lanes.len())
 }

@@ -42,6 +42,8 @@ pub(super) struct Help {
     target: AtomicU64,
     /// The receiver's process.
     process: AtomicU64,
+    /// Whether the receiver asks others at the same time: 1, or 0.
+    to_all: AtomicU64,
 }
 
 /// The target of pieces that are combined.
@@ -88,8 +90,23 @@ pub(super) fn piece_bytes(bytes: usize) -> usize {
 }
 
 impl Help {
+    /// As [`Help::open`], by a receiver that asks several senders: each copies as much as it can when it finds that out.
+    pub(super) fn open_to_all(&self, piece_bytes: usize, target: Target) {
+        self.write(piece_bytes, target, true);
+    }
+
+    /// Whether the receiver that asks, or asked last, asks several.
+    pub(super) fn is_to_all(&self) -> bool {
+        self.to_all.load(Ordering::Relaxed) == 1
+    }
+
     /// Asks for help with pieces of `piece_bytes` bytes, before the receiver itself begins.
     pub(super) fn open(&self, piece_bytes: usize, target: Target) {
+        self.write(piece_bytes, target, false);
+    }
+
+    fn write(&self, piece_bytes: usize, target: Target, to_all: bool) {
+        self.to_all.store(u64::from(to_all), Ordering::Relaxed);
         let (place, process) = match target {
             Target::Memory { place, process } => (place, process),
             Target::Stages => (TO_STAGES, 0),
@@ -107,6 +124,11 @@ impl Help {
     /// Takes the next of `pieces` pieces; none when all are taken. For the receiver.
     pub(super) fn take(&self, pieces: u64) -> Option<u64> {
         self.take_if(|taken| taken <= pieces)
+    }
+
+    /// How many of `pieces` pieces nobody has taken.
+    pub(super) fn left(&self, pieces: u64) -> u64 {
+        (pieces + 1).saturating_sub(self.taken.load(Ordering::Relaxed))
     }
 
     /// Whether `piece` has been taken.
@@ -240,6 +262,7 @@ mod models {
                 piece_bytes: zero(),
                 target: zero(),
                 process: zero(),
+                to_all: zero(),
             },
             into: [UnsafeCell::new(0), UnsafeCell::new(0)],
         })

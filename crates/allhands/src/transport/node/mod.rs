@@ -30,6 +30,7 @@ mod flight;
 mod help;
 mod inbox;
 mod links;
+mod many;
 mod member;
 mod names;
 mod notice;

@@ -35,6 +35,8 @@ pub(super) struct Entry {
     runs: AtomicU64,
     /// The sender's process.
     process: AtomicU64,
+    /// The core on which the sender was.
+    core: AtomicU64,
     /// The offset of its stage in the arena; 0: it has none.
     stage: AtomicU64,
     /// Whether the message is on the stage, or on its way there: 1, or 0.
@@ -88,6 +90,19 @@ pub(super) fn tell(arena: &Arena, run: Run) -> u64 {
     }
 }
 
+/// The core on which this thread is, as the system numbers it; it may be another any time.
+#[cfg(target_os = "linux")]
+pub(super) fn core() -> u32 {
+    // SAFETY: it only tells.
+    unsafe { libc::sched_getcpu() as u32 }
+}
+
+/// Elsewhere nobody asks: a stage is used of another process's message alone, which cannot be read there.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn core() -> u32 {
+    0
+}
+
 impl Entry {
     /// The entry at an offset of the arena.
     ///
@@ -106,6 +121,11 @@ impl Entry {
     /// The sender's process, as the system numbers it.
     pub(super) fn process(&self) -> u32 {
         self.process.load(Ordering::Relaxed) as u32
+    }
+
+    /// The core on which the sender was, as the system numbers it.
+    pub(super) fn core(&self) -> u32 {
+        self.core.load(Ordering::Relaxed) as u32
     }
 
     /// The message's length in bytes.
@@ -162,6 +182,7 @@ impl Entry {
         self.bytes.store(total, Ordering::Relaxed);
         self.process
             .store(u64::from(std::process::id()), Ordering::Relaxed);
+        self.core.store(u64::from(core()), Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,7 @@ use super::engine::NodeEngine;
 use super::fabric::{Carrier, Fabric};
 use super::fault::Fault;
 use super::flight::{Buffers, Flight};
+use super::many::Begun;
 use super::member::Stamp;
 use super::receive::Unexpected;
 use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
@@ -36,6 +37,10 @@ pub struct Port {
     pub(super) unexpected: Box<[VecDeque<Unexpected>]>,
     /// Where messages of other processes land before they are combined.
     pub(super) landing: AlignedBytes,
+    /// Room for messages of several senders that are copied at the same time.
+    pub(super) begun: Vec<Begun>,
+    /// The one that was begun last, until it is there.
+    pub(super) asked: Option<Begun>,
     next_call: u64,
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     chain: u64,
@@ -78,6 +83,8 @@ impl Port {
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
             landing: AlignedBytes::zeroed(0),
+            asked: None,
+            begun: Vec::with_capacity(ranks as usize),
             next_call: 0,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),

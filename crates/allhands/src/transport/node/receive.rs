@@ -6,6 +6,7 @@ use super::far::Distance;
 use super::fault::Fault;
 use super::flight::Flight;
 use super::inbox::Inbox;
+use super::many::Begun;
 use super::member::RECENT;
 use super::outbox::Entry;
 use super::port::Port;
@@ -55,6 +56,8 @@ struct Expected<'a> {
     from: u32,
     channel: u16,
     bytes: usize,
+    /// Whether others are received with it, so that its sender is asked to copy it.
+    is_one_of_several: bool,
 }
 
 impl Expected<'_> {
@@ -81,19 +84,51 @@ impl Port {
             from,
             channel,
             bytes,
+            is_one_of_several: false,
         };
+        self.receive_expected(&expected, sink)
+    }
+
+    /// As [`Port::receive`], of a message that others are received with: a long one is not here yet, but among those that
+    /// are `begun`.
+    pub(super) fn receive_or_begin<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        (from, channel, bytes): (u32, u16, usize),
+        sink: impl Fn() -> Sink<I>,
+        begun: &mut Vec<Begun>,
+    ) -> Result<bool, TransportError> {
+        let expected = Expected {
+            flight,
+            from,
+            channel,
+            bytes,
+            is_one_of_several: true,
+        };
+        let received = self.receive_expected(&expected, sink)?;
+        begun.extend(self.asked.take());
+        Ok(received)
+    }
+
+    #[inline]
+    fn receive_expected<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        sink: impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
         if !self.unexpected[from as usize].is_empty()
-            && let Some(received) = self.receive_put_aside(&expected, &sink)?
+            && let Some(received) = self.receive_put_aside(expected, &sink)?
         {
             return Ok(received);
         }
         let fabric = Arc::as_ptr(&self.fabric);
         // SAFETY: `self` holds the fabric for longer than this function runs.
         match unsafe { &*fabric }.link(from, self.rank) {
-            Carrier::Ring(ring) => self.receive_from_ring(&expected, ring, &sink),
+            Carrier::Ring(ring) => self.receive_from_ring(expected, ring, &sink),
             Carrier::Inbox(inbox) => {
                 self.empty_inbox(inbox)?;
-                Ok(self.receive_put_aside(&expected, &sink)?.unwrap_or(false))
+                Ok(self.receive_put_aside(expected, &sink)?.unwrap_or(false))
             }
         }
     }
@@ -349,6 +384,13 @@ impl Port {
                 return Err(self.fabric.poison(self.rank, Fault::Dropped { rank: from }));
             }
         };
+        if expected.is_one_of_several {
+            self.asked = Begun::new(&fabric, from, offer.entry, &mut sink());
+            if self.asked.is_some() {
+                claim.keep();
+                return Ok(true);
+            }
+        }
         match self.read(expected.flight, from, entry, &claim, sink()) {
             Reached::All => drop(claim),
             Reached::Forbidden => {

@@ -113,6 +113,11 @@ impl Descriptor {
         }
     }
 
+    /// Ends a claim that was [kept](Claim::keep).
+    pub(crate) fn end(&self) {
+        drop(Claim { descriptor: self });
+    }
+
     /// Asks for the message.
     pub(crate) fn claim(&self) -> Asked<'_> {
         let (won, lost) = (Ordering::Acquire, Ordering::Acquire);
@@ -134,6 +139,11 @@ impl Claim<'_> {
     /// How many bytes of a staged message are there.
     pub(crate) fn filled(&self) -> u64 {
         self.descriptor.filled()
+    }
+
+    /// Leaves it to [`Descriptor::end`] to end the claim.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
     }
 
     /// Gives the message back unread: the sender is to stage it.

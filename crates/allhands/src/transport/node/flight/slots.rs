@@ -1,0 +1,93 @@
+//! Slots: what a flight keeps for each operation of its plan, and for each lane of messages.
+
+use allhands_core::schedule::{OpKind, Plan, PlanOp};
+use std::collections::BTreeMap;
+
+/// Messages of one direction between two ranks on one channel: first in, first out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lane {
+    /// Operations that have asked for their turn.
+    pub(super) issued: u32,
+    /// Operations whose turn is over.
+    pub(super) served: u32,
+}
+
+/// What a flight keeps for an operation of its plan.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) lane: u32,
+    pub(super) turn: u32,
+    /// Whether its message lies with the receiver, to be read from the call's memory.
+    pub(super) posted: bool,
+    /// Whether it sends to a rank that sends to this one at the same time.
+    pub(super) exchanges: bool,
+    /// Whether it copies own memory in a step that receives, and sends nothing.
+    pub(super) defers: bool,
+    /// Bytes of its message that are away, while more are to follow.
+    pub(super) gone: usize,
+    /// How often it was looked whether the message has been read.
+    pub(super) looks: u8,
+}
+
+/// The flags that a plan waits for, by (rank, flag), and what its waits have taken at first: less than nothing, by the
+/// credit.
+pub(super) fn watches(plan: &Plan) -> (Vec<(u32, u16)>, Vec<i64>) {
+    let flag = |op: &PlanOp| match op.kind {
+        OpKind::Wait { at, flag, .. } => Some((at, flag)),
+        _ => None,
+    };
+    let mut watches: Vec<(u32, u16)> = plan.ops.iter().filter_map(flag).collect();
+    watches.sort_unstable();
+    watches.dedup();
+    let credit = |flag: u16| -i64::from(plan.credits[usize::from(flag)]);
+    let taken = watches.iter().map(|(_, flag)| credit(*flag)).collect();
+    (watches, taken)
+}
+
+/// A slot for each operation, and the number of lanes; a wait's lane is that of its flag among `watches`.
+pub(super) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize) {
+    let mut lanes = BTreeMap::new();
+    let mut of_message = |key: (bool, u32, u16)| {
+        let next = lanes.len();
+        *lanes.entry(key).or_insert(next)
+    };
+    let lane = |op: &PlanOp| match op.kind {
+        OpKind::Send { to, channel, .. } => of_message((true, to, channel)),
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            of_message((false, from, channel))
+        }
+        OpKind::Wait { at, flag, .. } => watches.partition_point(|w| *w < (at, flag)),
+        OpKind::Combine { .. }
+        | OpKind::Copy
+        | OpKind::Reduce
+        | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
+        | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Notify { .. }
+        | OpKind::Await { .. } => 0,
+    };
+    let slot = |lane: usize| Slot {
+        lane: lane as u32,
+        ..Slot::default()
+    };
+    let mut slots: Box<[Slot]> = plan.ops.iter().map(lane).map(slot).collect();
+    for item in &plan.items {
+        let range = item.start as usize..item.end as usize;
+        let ops = &plan.ops[range.clone()];
+        let comes = |peer: u32| {
+            ops.iter().any(|op| match op.kind {
+                OpKind::Recv { from, .. } | OpKind::RecvReduce { from, .. } => from == peer,
+                _ => false,
+            })
+        };
+        let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
+        let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
+        let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
+        for (slot, op) in slots[range].iter_mut().zip(ops) {
+            slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
+            slot.defers = op.kind == OpKind::Copy && waits;
+        }
+    }
+    (slots, lanes.len())
+}
