@@ -143,11 +143,7 @@ impl Chain {
             b.watch(flag_at, self.full, 1);
             b.step();
         }
-        let (place, into) = (self.place(segment), output.at(into));
-        match self.readers {
-            Readers::All => b.get_from(0, place, into),
-            _ => b.get_last(0, place, into),
-        }
+        b.get_from(0, self.place(segment), output.at(into));
         b.step();
         if let Some(told) = has_read {
             b.notify(told, self.read);
