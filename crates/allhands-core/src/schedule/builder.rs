@@ -269,60 +269,6 @@ impl Builder {
         self.push(OpKind::Reduce, left.sets(), into.sets(), right.sets());
     }
 
-    /// Writes `from` into blocks `into` of the window of rank `to`.
-    pub fn put(&mut self, to: u32, from: impl BlockList, into: impl BlockList) {
-        self.push(
-            OpKind::Put {
-                to,
-                port: self.port,
-            },
-            from.sets(),
-            into.sets(),
-            &[],
-        );
-    }
-
-    /// Combines `from` with blocks `into` of the window of rank `to`, there; what is put stands on `side`.
-    pub fn put_reduce(&mut self, to: u32, side: Side, from: impl BlockList, into: impl BlockList) {
-        let kind = OpKind::PutReduce {
-            to,
-            port: self.port,
-            side,
-        };
-        self.push(kind, from.sets(), into.sets(), &[]);
-    }
-
-    /// Reads blocks `source` of the window of rank `from` into `into`.
-    pub fn get_from(&mut self, from: u32, source: impl BlockList, into: impl BlockList) {
-        self.push(
-            OpKind::Get {
-                from,
-                port: self.port,
-            },
-            &[],
-            into.sets(),
-            source.sets(),
-        );
-    }
-
-    /// Reads blocks `source` of the window of rank `from`, combines with `own`, writes `into`; what is read stands on
-    /// `side`.
-    pub fn get_reduce(
-        &mut self,
-        from: u32,
-        side: Side,
-        source: impl BlockList,
-        own: impl BlockList,
-        into: impl BlockList,
-    ) {
-        let kind = OpKind::GetReduce {
-            from,
-            port: self.port,
-            side,
-        };
-        self.push(kind, own.sets(), into.sets(), source.sets());
-    }
-
     /// Raises flag `flag` of rank `to`.
     pub fn notify(&mut self, to: u32, flag: u16) {
         self.push_always(OpKind::Notify { to, flag }, [List::default(); 3]);

@@ -16,6 +16,7 @@ mod inline;
 mod layout;
 mod lower;
 mod map;
+mod one_sided;
 mod op;
 mod plan;
 mod plan_op;

@@ -110,6 +110,8 @@ pub enum OpKind {
         from: u32,
         /// The port (rail) that carries it.
         port: u8,
+        /// Whether nobody else reads what it reads: these blocks hold nothing then until they are written again.
+        last: bool,
     },
     /// Reads blocks `other` of the window of rank `from`, combines with own operand `from`, writes `into`.
     GetReduce {
@@ -119,6 +121,8 @@ pub enum OpKind {
         port: u8,
         /// The side on which the operand that is read stands.
         side: Side,
+        /// Whether nobody else reads what it reads: these blocks hold nothing then until they are written again.
+        last: bool,
     },
     /// Raises flag `flag` of rank `to`, which may be this one, by one, after all earlier puts of this strand to that rank.
     Notify {

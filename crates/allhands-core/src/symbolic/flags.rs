@@ -234,6 +234,19 @@ impl OneSided {
         Ok(value)
     }
 
+    /// Reads a block of the window of `owner` and leaves nothing there, which is as good as writing it.
+    pub(super) fn take_out(
+        &mut self,
+        rank: u32,
+        block: (u32, u32),
+        stamp: Stamp,
+        clock: &WorldClock,
+    ) -> Result<Value, Failure> {
+        let value = self.look(rank, block, stamp, clock)?;
+        self.write(rank, block, Value::NONE, stamp, clock)?;
+        Ok(value)
+    }
+
     /// Writes a block of the window of `owner`.
     pub(super) fn write(
         &mut self,

@@ -3,7 +3,8 @@
 //! With `work=all`, for short vectors, one phase is enough: everyone reads all windows, in the same order, so that all results
 //! are the same to the last bit. With `work=parts` rank r combines part r of all vectors and leaves it in its window; a second
 //! counter tells all that they may get the parts of the others. With `work=chain`, for long vectors, each adds its own to a sum
-//! that comes by in segments, and gets it when it has been everywhere.
+//! that comes by in segments, and gets it when it has been everywhere. With `work=two-chains` even ranks are the first to add
+//! theirs to half of the segments, and odd ones to the others.
 //!
 //! ```text
 //! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      window 0 ⊕ window 1 ⊕ window 2      ↑ empty@0
@@ -13,7 +14,7 @@
 //! Source: Q 4.2.
 
 use crate::algorithm::phase::chain::{self, Readers};
-use crate::algorithm::phase::window;
+use crate::algorithm::phase::{two_chains, window};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
@@ -28,15 +29,22 @@ pub const ALGORITHM: Algorithm = Algorithm {
     keys: &[
         Key {
             name: "work",
-            values: Values::Names(&["all", "parts", "chain"]),
+            values: Values::Names(&["all", "parts", "chain", "two-chains"]),
             default: 0,
-            about: "what a rank combines: all of the vectors, a part that it shares, or its own with a sum that comes by",
+            about: "what a rank combines: all of the vectors, a part that it shares, or its own with a sum that comes by, or with two",
         },
         chain::SEGMENTS,
     ],
-    settings: &["", "work=parts", "work=chain", "work=chain,segments=9"],
+    settings: &[
+        "",
+        "work=parts",
+        "work=chain",
+        "work=chain,segments=9",
+        "work=two-chains",
+        "work=two-chains,segments=3",
+    ],
     in_place: InPlace::Natural,
-    ordered: keeps_order,
+    ordered: |shape| shape.get("work") != TWO_CHAINS && keeps_order(shape),
     parts,
     build,
     claims,
@@ -46,11 +54,13 @@ pub const ALGORITHM: Algorithm = Algorithm {
 const PARTS: u32 = 1;
 /// `work=chain`.
 const CHAIN: u32 = 2;
+/// `work=two-chains`.
+const TWO_CHAINS: u32 = 3;
 
 fn parts(shape: &Shape) -> u32 {
     match shape.get("work") {
         PARTS => shape.ranks(),
-        CHAIN => shape.get("segments"),
+        CHAIN | TWO_CHAINS => shape.get("segments"),
         _ => 1,
     }
 }
@@ -59,6 +69,9 @@ fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
     if b.get("work") == CHAIN {
         return chain::reduce(b, Readers::All);
+    }
+    if b.get("work") == TWO_CHAINS {
+        return two_chains::allreduce(b);
     }
     if b.get("work") == PARTS {
         let sum = output.at(b.rank());
@@ -74,6 +87,7 @@ fn build(b: &mut Builder) {
 fn claims(shape: &Shape) -> Claims {
     match shape.get("work") {
         CHAIN => chain::claims(shape, Readers::All),
+        TWO_CHAINS => two_chains::claims(shape),
         work => window::combining(shape, work == PARTS),
     }
 }

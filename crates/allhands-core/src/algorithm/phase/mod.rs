@@ -22,5 +22,6 @@ pub mod smp_gather;
 pub mod streams;
 pub mod torus;
 pub mod tree;
+pub mod two_chains;
 pub mod view;
 pub mod window;

@@ -138,14 +138,14 @@ pub fn fold_in_order(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks)
 }
 
 /// Combines a block of every other rank's window with `own` into `into`, from this rank downwards and then upwards, so that
-/// ranks which do this at once begin at different windows.
+/// ranks which do this at once begin at different windows. Nobody else reads these blocks.
 pub fn fold_around(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
     let (p, rank) = (b.ranks(), b.rank());
     let lower = (0..rank).rev().map(|from| (from, Side::Left));
     let higher = (rank + 1..p).map(|from| (from, Side::Right));
     let mut sum = own;
     for (from, side) in lower.chain(higher) {
-        b.get_reduce(from, side, window, sum, into);
+        b.get_reduce_last(from, side, window, sum, into);
         b.step();
         sum = into;
     }
@@ -196,7 +196,11 @@ pub fn reduce_by_parts(b: &mut Builder, root: Option<u32>, sum: Blocks) {
         b.step();
         let output = b.output();
         for from in (0..p).filter(|from| *from != rank) {
-            b.get_from(from, window.at(from), output.at(from));
+            let (part, into) = (window.at(from), output.at(from));
+            match root {
+                Some(_) => b.get_last(from, part, into),
+                None => b.get_from(from, part, into),
+            }
         }
         turns.give_back(b);
     }

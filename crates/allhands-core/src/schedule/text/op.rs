@@ -102,6 +102,7 @@ fn parse_window(lexer: &mut Lexer<'_>, word: &str) -> Result<(OpKind, [Sets; 3])
     let puts = word.starts_with("put");
     let peer = lexer.named(if puts { "to" } else { "from" }, u32::MAX)?;
     let port = parse_port(lexer)?;
+    let last = !puts && lexer.take("last");
     let side = match word {
         "put-reduce" | "get-reduce" => Some(parse_side(lexer)?),
         _ => None,
@@ -117,9 +118,17 @@ fn parse_window(lexer: &mut Lexer<'_>, word: &str) -> Result<(OpKind, [Sets; 3])
     let to = peer;
     Ok(match side {
         Some(side) if puts => (OpKind::PutReduce { to, port, side }, [source, into, own]),
-        Some(side) => (OpKind::GetReduce { from, port, side }, [own, into, source]),
         None if puts => (OpKind::Put { to, port }, [source, into, own]),
-        None => (OpKind::Get { from, port }, [own, into, source]),
+        Some(side) => {
+            let kind = OpKind::GetReduce {
+                from,
+                port,
+                side,
+                last,
+            };
+            (kind, [own, into, source])
+        }
+        None => (OpKind::Get { from, port, last }, [own, into, source]),
     })
 }
 

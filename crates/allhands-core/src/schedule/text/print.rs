@@ -178,23 +178,32 @@ fn print_op(schedule: &Schedule, op: &Op, f: &mut Formatter<'_>) -> fmt::Result 
                 "put-reduce to {to} port {port} {side} {from} into {into}"
             )
         }
-        OpKind::Get { from: peer, port } => {
-            write!(f, "get from {peer} port {port} {other} into {into}")
-        }
-        OpKind::GetReduce {
-            from: peer,
-            port,
-            side,
-        } => {
-            let side = side_name(side);
-            write!(
-                f,
-                "get-reduce from {peer} port {port} {side} {other} own {from} into {into}"
-            )
-        }
+        OpKind::Get { .. } | OpKind::GetReduce { .. } => print_get(op, [&from, &other, &into], f),
         OpKind::Notify { to, flag } => write!(f, "notify {to} flag {flag}"),
         OpKind::Wait { at, flag, count } => write!(f, "wait at {at} flag {flag} count {count}"),
         OpKind::Await { strand, items } => write!(f, "await strand {strand} items {items}"),
+    }
+}
+
+fn print_get(op: &Op, [own, there, into]: [&Sets<'_>; 3], f: &mut Formatter<'_>) -> fmt::Result {
+    match op.kind {
+        OpKind::Get { from, port, last } => {
+            let last = last_word(last);
+            write!(f, "get from {from} port {port} {last}{there} into {into}")
+        }
+        OpKind::GetReduce {
+            from,
+            port,
+            side,
+            last,
+        } => {
+            let (side, last) = (side_name(side), last_word(last));
+            write!(
+                f,
+                "get-reduce from {from} port {port} {last}{side} {there} own {own} into {into}"
+            )
+        }
+        _ => Ok(()),
     }
 }
 
@@ -217,6 +226,10 @@ fn print_meeting(op: &Op, from: &Sets<'_>, into: &Sets<'_>, f: &mut Formatter<'_
         0 => Ok(()),
         _ => write!(f, " into {into}"),
     }
+}
+
+const fn last_word(last: bool) -> &'static str {
+    if last { "last " } else { "" }
 }
 
 const fn side_name(side: Side) -> &'static str {

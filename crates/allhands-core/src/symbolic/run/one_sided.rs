@@ -113,12 +113,19 @@ impl Runner<'_, '_> {
         let [from, into, other] =
             [op.from, op.into, op.other].map(|l| named(schedule, l, instance.iteration));
         self.is_there(instance, owner, None)?;
+        let (OpKind::Get { last, .. } | OpKind::GetReduce { last, .. }) = op.kind else {
+            return Ok(());
+        };
         let (stamp, world) = (self.stamp(instance, false), self.world(instance));
         let mut values = Vec::with_capacity(other.len());
         for &(_, block) in &other {
             let block = (owner, block);
-            let value = self.one_sided.read(instance.rank, block, stamp, &world)?;
-            values.push(value);
+            values.push(match last {
+                false => self.one_sided.read(instance.rank, block, stamp, &world)?,
+                true => self
+                    .one_sided
+                    .take_out(instance.rank, block, stamp, &world)?,
+            });
         }
         let own = self.read_all(instance, &from, clock)?;
         self.claim_all(instance, &into, clock, &[&from])?;

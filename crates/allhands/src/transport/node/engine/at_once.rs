@@ -3,7 +3,7 @@
 use super::NodeEngine;
 use crate::transport::node::deferred::{self, Deferred};
 use crate::transport::node::far::Distance;
-use crate::transport::node::runs::{self, Sink};
+use crate::transport::node::runs::{self, Run, Sink};
 use allhands_core::progress::Post;
 use allhands_core::schedule::{Extent, OpKind, Space};
 
@@ -12,6 +12,21 @@ const CLAIM_MOST: usize = 32 << 10;
 
 /// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
 const PASS_ON_MOST: usize = 1 << 10;
+
+/// The fewest bytes of a window that are worth being taken over: in short blocks those of other ranks share the lines.
+const TAKE_OVER_LEAST: usize = 1 << 10;
+
+/// Takes over what was read from a window, where that is worth it.
+///
+/// # Safety
+/// As for [`runs::take_over`].
+#[inline]
+unsafe fn take_over(run: Run) {
+    if run.bytes >= TAKE_OVER_LEAST {
+        // SAFETY: the caller's promise.
+        unsafe { runs::take_over(run) };
+    }
+}
 
 impl NodeEngine<'_> {
     /// Copies own memory.
@@ -49,16 +64,29 @@ impl NodeEngine<'_> {
                     unsafe { sink.feed(run, Distance::Near) };
                 }
             }
-            OpKind::Get { from, .. } => {
+            OpKind::Get { from, last, .. } => {
                 let source = post.other().iter().map(|e| flight.window_run(from, e));
-                // SAFETY: as for a put.
-                unsafe { runs::fetch(source, into, distance) };
+                // SAFETY: as for a put; and nobody else reads what is got as the last.
+                unsafe {
+                    runs::fetch(source.clone(), into, distance);
+                    if last {
+                        source.for_each(|run| take_over(run));
+                    }
+                }
             }
-            OpKind::GetReduce { from, side, .. } => {
+            OpKind::GetReduce {
+                from, side, last, ..
+            } => {
                 let mut sink = Sink::reduce(into, source, flight.combine(), side);
                 for extent in post.other() {
-                    // SAFETY: as for a put-reduce.
-                    unsafe { sink.feed(flight.window_run(from, extent), distance) };
+                    let run = flight.window_run(from, extent);
+                    // SAFETY: as for a put-reduce; and nobody else reads what is got as the last.
+                    unsafe {
+                        sink.feed(run, distance);
+                        if last {
+                            take_over(run);
+                        }
+                    }
                 }
             }
             _ => {}
