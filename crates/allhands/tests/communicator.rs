@@ -74,6 +74,13 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn more_than_caches_hold_is_exchanged() {
+    for ranks in [2, 5] {
+        on_all(ranks, suite::more_than_caches_hold_is_exchanged);
+    }
+}
+
+#[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     on_all(
         3,

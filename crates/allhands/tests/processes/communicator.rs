@@ -56,6 +56,12 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn more_than_caches_hold_is_exchanged() {
+    let body = suite::more_than_caches_hold_is_exchanged;
+    on_all(this_test!(), &[1, 2, 5], body);
+}
+
+#[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     let body = suite::a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody;
     on_all(this_test!(), &[1, 3, 6], body);

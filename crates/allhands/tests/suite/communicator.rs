@@ -86,6 +86,25 @@ pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
+/// All ranks exchange more than the last-level caches of most machines hold, in blocks of an odd length.
+pub fn more_than_caches_hold_is_exchanged(comm: &Communicator) -> Result<(), Error> {
+    const BYTES_IN_ALL: usize = 40 << 20;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let block = (BYTES_IN_ALL / (2 * size_of::<u32>() * ranks * ranks)) | 1;
+    let element = |from: usize, to: usize, i: usize| (i * 31 + from * 7 + to) as u32;
+    let input: Vec<u32> = (0..ranks * block)
+        .map(|at| element(rank, at / block, at % block))
+        .collect();
+    let mut output = vec![0; input.len()];
+    for algorithm in ["direct", "scattered"] {
+        output.fill(0);
+        comm.run(operation::all_to_all(&input, &mut output).algorithm(algorithm))?;
+        let mut elements = output.iter().enumerate();
+        assert!(elements.all(|(at, &x)| x == element(at / block, rank, at % block)));
+    }
+    Ok(())
+}
+
 pub fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody(
     comm: &Communicator,
 ) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 mod at_once;
 mod several;
 
+use super::far::Distance;
 use super::flight::Flight;
 use super::help::{Piece, Target};
 use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, STAGE_MOST};
@@ -26,7 +27,7 @@ pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
 const COPIED_MEANWHILE: usize = 2 << 10;
 
 /// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
-/// leaves the caches had better be read where it is.
+/// leaves the caches had better be read where it is, unless it goes past them.
 const CROWDED_PARCEL_MOST: usize = 128 << 10;
 
 /// The same where ranks share cores.
@@ -160,6 +161,10 @@ impl<'a> NodeEngine<'a> {
         if let Some(status) = self.send_parcel(post, to, header) {
             return status;
         }
+        if self.write_invited(post, to, &header) {
+            self.flight.went(ticket);
+            return Status::Done;
+        }
         self.send_long(post, to, header)
     }
 
@@ -261,7 +266,9 @@ impl<'a> NodeEngine<'a> {
     /// where it had better be read where it is.
     fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let most = self.flight.most_in_parcel;
-        let is_short = post.bytes <= CROWDED_PARCEL_MOST || !self.port.fabric().is_crowded();
+        let is_short = post.bytes <= CROWDED_PARCEL_MOST
+            || !self.port.fabric().is_crowded()
+            || self.flight.distance == Distance::Beyond;
         let in_parcels = most > 0 && is_short;
         if !in_parcels || !self.flight.exchanges(post.ticket) || self.is_reachable(post) {
             return None;

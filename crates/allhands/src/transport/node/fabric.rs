@@ -2,9 +2,11 @@
 
 use super::arena::{Arena, Block};
 use super::bell::{Dormitory, Fencing};
+use super::caches;
 use super::far::Distance;
 use super::fault::{Fault, FaultBoard};
 use super::inbox::Inbox;
+use super::invitation::Invitation;
 use super::links::{Link, Links};
 use super::member::{Member, Stamp};
 use super::origin::Origin;
@@ -213,6 +215,14 @@ impl Fabric {
         }
     }
 
+    /// As [`Fabric::distance`], in a call in which all ranks have `bytes` bytes and send and receive at the same time.
+    pub(super) fn distance_of(&self, bytes: usize) -> Distance {
+        match bytes.saturating_mul(self.ranks as usize) < caches::last_level_bytes() {
+            true => self.distance(),
+            false => Distance::Beyond,
+        }
+    }
+
     /// Whether processes may read one another's memory, as far as is known.
     pub(crate) fn may_reach(&self) -> bool {
         self.head().unreachable.load(Ordering::Relaxed) == 0
@@ -263,6 +273,14 @@ impl Fabric {
                 Carrier::Ring(unsafe { &*self.arena.at(self.offset + at as u64).cast::<Ring>() })
             }
             Link::Inbox => Carrier::Inbox(self.inbox(to)),
+        }
+    }
+
+    /// The invitation to `from` to write to `to`, where they have a ring.
+    pub(super) fn invitation(&self, from: u32, to: u32) -> Option<&Invitation> {
+        match self.link(from, to) {
+            Carrier::Ring(ring) => Some(&ring.invitation),
+            Carrier::Inbox(_) => None,
         }
     }
 

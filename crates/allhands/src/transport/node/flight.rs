@@ -6,6 +6,7 @@ use self::slots::{Lane, Slot, slots, watches};
 use super::arena::Block;
 use super::deferred::Deferred;
 use super::fabric::Fabric;
+use super::far::Distance;
 use super::fault::Fault;
 use super::many::Many;
 use super::member::Stamp;
@@ -15,10 +16,10 @@ use super::remote::Remote;
 use super::rendezvous::Revoked;
 use super::runs::Run;
 use super::shortcut::Shortcut;
-use super::slabs::PARCEL_BYTES;
+use super::slabs::{PARCEL_BYTES, STREAMED_PARCEL_BYTES};
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
-use allhands_core::schedule::{Extent, Plan, Space};
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ pub struct Flight {
     space_bytes: [usize; 4],
     /// The most bytes that go in a parcel: whole elements, as its receiver may combine them.
     pub(super) most_in_parcel: usize,
+    /// Where memory is that another rank has written.
+    pub(super) distance: Distance,
     bases: [*mut u8; 4],
     window: Option<WindowSet>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
@@ -127,15 +130,21 @@ impl Flight {
             true => Many::new(plan, fabric.ranks()),
             false => Many::default(),
         };
+        let distance = distance(&fabric, plan, &slots);
+        let most_in_parcel = match distance {
+            Distance::Beyond => STREAMED_PARCEL_BYTES,
+            Distance::Near | Distance::Far => PARCEL_BYTES,
+        };
         Ok(Flight {
             rank,
+            distance,
             many,
             fabric,
             shortcut,
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
-            most_in_parcel: PARCEL_BYTES - PARCEL_BYTES % plan.element_bytes.max(1),
+            most_in_parcel: most_in_parcel - most_in_parcel % plan.element_bytes.max(1),
             bases,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
@@ -205,7 +214,7 @@ impl Flight {
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
-        self.many.reset();
+        self.many.reset(&self.fabric, self.rank);
         self.under_way = false;
     }
 
@@ -408,6 +417,19 @@ impl Drop for Flight {
         {
             self.fabric.retire(outbox);
         }
+    }
+}
+
+/// Where memory is that another rank has written, in calls of a plan: what is received and sent on is wanted in the caches.
+fn distance(fabric: &Fabric, plan: &Plan, slots: &[Slot]) -> Distance {
+    let own = [Space::Input, Space::Output].map(|space| plan.space_bytes[space.index()]);
+    let sends_on = |op: &PlanOp| {
+        let is_output = |extent: &Extent| extent.space == Space::Output;
+        matches!(op.kind, OpKind::Send { .. }) && plan.extents[op.source()].iter().any(is_output)
+    };
+    match slots.iter().any(|slot| slot.exchanges) && !plan.ops.iter().any(sends_on) {
+        true => fabric.distance_of(own.iter().sum()),
+        false => fabric.distance(),
     }
 }
 

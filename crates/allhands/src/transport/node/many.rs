@@ -13,16 +13,17 @@
 
 use super::fabric::Fabric;
 use super::help::{self, Help, STAGED_PIECE, Target};
+use super::invitation::{Answer, Invitation, Room, Wanted};
 use super::outbox::{self, CROWDED_STAGE_MOST, Entry, Found};
 use super::reach::{self, Reached};
 use super::runs::{self, Run, Sink};
-use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem};
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The shortest message that is received so, in bytes: shorter ones are staged.
-const LEAST: usize = CROWDED_STAGE_MOST + 1;
+pub(super) const LEAST: usize = CROWDED_STAGE_MOST + 1;
 
 /// Looks in vain after which a receiver copies what a sender on its own core might have.
 const PATIENT_LOOKS: u32 = 8;
@@ -46,7 +47,10 @@ pub(super) struct Incoming {
     pub(super) from: u32,
     pub(super) channel: u16,
     pub(super) into: Extent,
+    /// Whether it is the only one of its plan from this sender on this channel.
+    is_alone: bool,
     state: Cell<State>,
+    is_invited: Cell<bool>,
 }
 
 impl Incoming {
@@ -58,6 +62,56 @@ impl Incoming {
     /// Notes that its message is here, or on its way.
     pub(super) fn received(&self) {
         self.state.set(State::Received);
+        self.is_invited.set(false);
+    }
+
+    /// Which message it is, in a call with this number and hash.
+    fn wanted(&self, (call, signature): (u64, u64)) -> Wanted {
+        Wanted {
+            call,
+            signature,
+            channel: self.channel,
+            bytes: self.into.bytes,
+        }
+    }
+
+    /// What its sender has answered, if it was invited.
+    pub(super) fn answer(&self, fabric: &Fabric, rank: u32) -> Answer {
+        let invitation = fabric.invitation(self.from, rank);
+        let invited = invitation.filter(|_| self.is_invited.get());
+        let answer = invited.map_or(Answer::None, Invitation::look);
+        if answer == Answer::Declined {
+            self.is_invited.set(false);
+            fabric.forbid_helping();
+        }
+        answer
+    }
+
+    /// Invites its sender, who has not announced it, to write it to `into`.
+    pub(super) fn invite(&self, fabric: &Fabric, rank: u32, call: (u64, u64), into: Run) {
+        if !self.is_alone || self.is_invited.get() || !fabric.may_help() {
+            return;
+        }
+        if let Some(invitation) = fabric.invitation(self.from, rank) {
+            let room = Room {
+                place: outbox::tell(fabric.arena(), into),
+                process: std::process::id(),
+            };
+            invitation.open(self.wanted(call), room);
+            self.is_invited.set(true);
+        }
+    }
+
+    /// Takes an invitation back; waits for a sender who has accepted it.
+    pub(super) fn shut(&self, fabric: &Fabric, rank: u32) {
+        let invitation = fabric.invitation(self.from, rank);
+        if let Some(invitation) = invitation.filter(|_| self.is_invited.take()) {
+            let mut answer = invitation.shut();
+            while answer == Answer::Coming && !fabric.vigil().is_dead(self.from) {
+                std::thread::yield_now();
+                answer = invitation.look();
+            }
+        }
     }
 }
 
@@ -134,11 +188,12 @@ impl Many {
         received.inspect(|one| one.state.set(State::Idle)).is_some()
     }
 
-    /// Forgets a call that cannot complete.
-    pub(super) fn reset(&self) {
-        self.incoming
-            .iter()
-            .for_each(|one| one.state.set(State::Idle));
+    /// Forgets a call that cannot complete: afterwards no sender writes to its memory.
+    pub(super) fn reset(&self, fabric: &Fabric, rank: u32) {
+        for one in &self.incoming {
+            one.shut(fabric, rank);
+            one.state.set(State::Idle);
+        }
     }
 }
 
@@ -163,9 +218,26 @@ fn receives<'p>(
             from,
             channel,
             into: *into,
+            is_alone: plan
+                .ops
+                .iter()
+                .filter(|op| comes(op, from, channel))
+                .count()
+                == 1,
             state: Cell::new(State::Idle),
+            is_invited: Cell::new(false),
         })
     })
+}
+
+/// Whether an operation receives from this rank on this channel.
+fn comes(op: &PlanOp, sender: u32, of: u16) -> bool {
+    match op.kind {
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            (from, channel) == (sender, of)
+        }
+        _ => false,
+    }
 }
 
 /// A message that its receiver has claimed, and that its sender was asked to copy; ends when dropped, also by a panic.

@@ -20,6 +20,7 @@
 
 mod arena;
 mod bell;
+mod caches;
 mod cluster;
 mod deferred;
 mod engine;
@@ -29,6 +30,7 @@ mod fault;
 mod flight;
 mod help;
 mod inbox;
+mod invitation;
 mod links;
 mod many;
 mod member;

@@ -165,7 +165,7 @@ impl Port {
                     unsafe {
                         sink()
                             .behind(message.part.start)
-                            .feed(message.run, self.fabric.distance());
+                            .feed(message.run, expected.flight.distance);
                     };
                 }
                 self.release(ring, from, &header, message.holder);

@@ -6,6 +6,7 @@
 //!
 //! A message in a slab may be shown before all of it is there: the upper bits of its number say how many bytes are.
 
+use super::invitation::Invitation;
 use super::slabs::{self, HandedBack, Held, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::mem::MaybeUninit;
@@ -110,6 +111,8 @@ pub(crate) struct Ring {
     pub(super) parcels_back: HandedBack,
     cells: [Cell; CELLS as usize],
     slabs: [UnsafeCell<Slab>; SLABS as usize],
+    /// To the producer, to write its next long message where the consumer wants it.
+    pub(super) invitation: Invitation,
 }
 
 /// The payload of a longer message, on pages that cost nothing before they are used.
@@ -178,6 +181,7 @@ impl Ring {
             slabs: std::array::from_fn(|_| {
                 UnsafeCell::new(Slab([MaybeUninit::uninit(); SLAB_BYTES]))
             }),
+            invitation: Invitation::new(),
         }
     }
 

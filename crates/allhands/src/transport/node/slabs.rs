@@ -44,6 +44,9 @@ pub(super) const PARCELS_IN_ALL: usize = 32;
 /// still have is written five times as slowly. And parcels of both together leave most of that cache to what they copy.
 pub(super) const PARCEL_BYTES: usize = 1 << 20;
 
+/// The same where what is received goes past the caches: a parcel is in them then, and as short as keeps it there.
+pub(super) const STREAMED_PARCEL_BYTES: usize = 128 << 10;
+
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),
     "parcels of both ranks have room"

@@ -34,8 +34,18 @@ impl NodeEngine<'_> {
     pub(super) fn copy(&self, post: &Post<'_>) {
         let flight = &*self.flight;
         self.claim_lines(post);
+        let distance = match flight.distance {
+            Distance::Beyond => Distance::Beyond,
+            Distance::Near | Distance::Far => Distance::Near,
+        };
         // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
-        unsafe { runs::copy(flight.runs(post.source()), flight.runs(post.target())) };
+        unsafe {
+            runs::fetch(
+                flight.runs(post.source()),
+                flight.runs(post.target()),
+                distance,
+            );
+        };
         self.pass_on(post);
     }
 

@@ -2,10 +2,13 @@
 
 use super::NodeEngine;
 use crate::transport::TransportError;
+use crate::transport::node::invitation::{Answer, Wanted};
 use crate::transport::node::many::{self, Begun};
-use crate::transport::node::reach::{NO_SUCH_PROCESS, Reached};
+use crate::transport::node::outbox::Found;
+use crate::transport::node::reach::{self, NO_SUCH_PROCESS, Reached};
+use crate::transport::node::ring::Header;
 use crate::transport::node::runs::Sink;
-use allhands_core::progress::Status;
+use allhands_core::progress::{Post, Status};
 use std::ops::Range;
 
 /// Looks in vain between which all senders live, or are taken for alive.
@@ -77,13 +80,62 @@ impl NodeEngine<'_> {
             let into = [one.into];
             let sink = || Sink::copy(flight.runs(&into));
             let which = (one.from, one.channel, one.into.bytes);
-            if self.port.receive_or_begin(flight, which, sink, begun)? {
+            let received = match one.answer(self.port.fabric(), flight.rank) {
+                Answer::Coming => continue,
+                Answer::Here => true,
+                Answer::None | Answer::Declined => {
+                    self.port.receive_or_begin(flight, which, sink, begun)?
+                }
+            };
+            if received {
+                // Who has announced a message looks for no invitation any more.
+                one.shut(self.port.fabric(), flight.rank);
                 one.received();
                 let ticket = one.ticket;
                 self.flight.went(ticket);
+            } else {
+                let call = (flight.call, flight.chain);
+                one.invite(self.port.fabric(), flight.rank, call, flight.run(&one.into));
             }
         }
         Ok(())
+    }
+
+    /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
+    pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
+        let fabric = self.port.fabric();
+        if post.bytes < many::LEAST || !fabric.is_crowded() {
+            return false;
+        }
+        let wanted = Wanted {
+            call: header.call,
+            signature: header.signature,
+            channel: header.channel,
+            bytes: post.bytes,
+        };
+        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let (Some(from), None) = (runs.next(), runs.next()) else {
+            return false;
+        };
+        let invitation = fabric.invitation(self.flight.rank, to);
+        let Some((invitation, room)) = invitation.and_then(|i| Some((i, i.accept(wanted)?))) else {
+            return false;
+        };
+        let written = match Found::at(fabric.arena(), room.place, from.bytes) {
+            // SAFETY: the message is the call's own memory, and where it goes is ours until we answer, and as long.
+            Found::Here(into) => unsafe {
+                std::ptr::copy(from.address, into.address, from.bytes);
+                true
+            },
+            // SAFETY: as above.
+            Found::There(into) => unsafe { reach::store(room.process, from, into) == Reached::All },
+        };
+        if !written {
+            fabric.forbid_helping();
+        }
+        invitation.answer(written);
+        fabric.ring(to);
+        written
     }
 
     fn find_dead(&self, begun: &[Begun]) -> Option<u32> {
