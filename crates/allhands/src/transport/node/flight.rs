@@ -425,7 +425,9 @@ fn distance(fabric: &Fabric, plan: &Plan, slots: &[Slot]) -> Distance {
     let own = [Space::Input, Space::Output].map(|space| plan.space_bytes[space.index()]);
     let sends_on = |op: &PlanOp| {
         let is_output = |extent: &Extent| extent.space == Space::Output;
-        matches!(op.kind, OpKind::Send { .. }) && plan.extents[op.source()].iter().any(is_output)
+        // What moves with the iteration is a pipeline's, which sends on.
+        let sends_output = || op.moves() || plan.extents[op.source()].iter().any(is_output);
+        matches!(op.kind, OpKind::Send { .. }) && sends_output()
     };
     match slots.iter().any(|slot| slot.exchanges) && !plan.ops.iter().any(sends_on) {
         true => fabric.distance_of(own.iter().sum()),
