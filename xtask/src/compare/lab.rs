@@ -22,6 +22,10 @@ const COLLECTIVES: [&str; 5] = [
     "alltoall",
     "reduce_scatter",
 ];
+/// The time in which the ranks agree on the next start, in microseconds: a repetition that one of them begins late does not
+/// count.
+const SLACK_US: &str = "5000";
+
 /// The whole vectors, in bytes.
 const SIZES: [u64; 4] = [8, 64 << 10, 1 << 20, 4 << 20];
 /// From here on a vector is long.
@@ -122,7 +126,7 @@ impl Lab<'_> {
         let (hosts, program) = (self.hosts.to_string(), folder.join("bin/mbench"));
         let program = program.to_string_lossy().into_owned();
         let mut command = Lab::command(self.root, &["mpich", "-n", &hosts, &program]);
-        command.args(words).arg("3000").env("NETMOD", netmod);
+        command.args(words).arg(SLACK_US).env("NETMOD", netmod);
         match is_ours {
             true => command.env("LAB_PRELOAD", &self.library),
             false => command.env_remove("LAB_PRELOAD"),
@@ -143,10 +147,25 @@ impl Lab<'_> {
         }
         match turn.len() == COLLECTIVES.len() * SIZES.len() {
             true => Ok(turn),
-            false => Err(Error::Lab(format!(
-                "a run with {netmod} ended early: {} cells",
-                turn.len()
-            ))),
+            false => {
+                let all = COLLECTIVES
+                    .iter()
+                    .flat_map(|name| SIZES.map(|bytes| (*name, bytes)));
+                let missing: Vec<String> = all
+                    .filter(|cell| !turn.contains_key(cell))
+                    .map(|(name, bytes)| format!("{name} of {bytes} bytes"))
+                    .collect();
+                let whose = if is_ours {
+                    "with the drop-in"
+                } else {
+                    "as it is"
+                };
+                Err(Error::Lab(format!(
+                    "{netmod} {whose}, {} hosts: no time of {}: it ended early, or a rank began every repetition late",
+                    self.hosts,
+                    missing.join(", ")
+                )))
+            }
         }
     }
 
