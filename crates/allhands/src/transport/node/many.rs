@@ -62,7 +62,6 @@ impl Incoming {
     /// Notes that its message is here, or on its way.
     pub(super) fn received(&self) {
         self.state.set(State::Received);
-        self.is_invited.set(false);
     }
 
     /// Which message it is, in a call with this number and hash.
@@ -81,8 +80,8 @@ impl Incoming {
         let invited = invitation.filter(|_| self.is_invited.get());
         let answer = invited.map_or(Answer::None, Invitation::look);
         if answer == Answer::Declined {
+            // Its sender has said that nobody can be written to: it is not invited again.
             self.is_invited.set(false);
-            fabric.forbid_helping();
         }
         answer
     }
