@@ -119,10 +119,7 @@ pub(super) static KINDS: [Kind; 7] = [
     Kind {
         name: "debian-mpich",
         origin: Origin::Debian(
-            &[
-                need("mpicc.mpich", &["mpich", "libmpich-dev"]),
-                need("gfortran", &["gfortran"]),
-            ],
+            &[need("mpicc.mpich", &["mpich", "libmpich-dev"])],
             "mpiexec.mpich",
             &[],
         ),
@@ -136,10 +133,7 @@ pub(super) static KINDS: [Kind; 7] = [
     Kind {
         name: "debian-openmpi",
         origin: Origin::Debian(
-            &[
-                need("mpicc.openmpi", &["openmpi-bin", "libopenmpi-dev"]),
-                need("gfortran", &["gfortran"]),
-            ],
+            &[need("mpicc.openmpi", &["openmpi-bin", "libopenmpi-dev"])],
             "mpiexec.openmpi",
             &["--allow-run-as-root", "--oversubscribe"],
         ),
@@ -152,11 +146,14 @@ pub(super) static KINDS: [Kind; 7] = [
     },
 ];
 
+/// What compiles an MPI's programs in Fortran: no MPI brings it.
+const FORTRAN: &[Need] = &[need("gfortran", &["gfortran"])];
+
 const fn need(program: &'static str, debian_packages: &'static [&'static str]) -> Need {
     Need {
         program,
         debian_packages,
-        without_it: "programs of Debian's MPIs are not run",
+        without_it: "the drop-in's programs are not run under that MPI",
     }
 }
 
@@ -172,6 +169,9 @@ pub(super) struct Mpi {
 impl Mpi {
     /// Makes sure that an MPI is there: from pip below `folder`, or from Debian.
     pub(super) fn ready(kind: &'static Kind, folder: &Path) -> Result<Mpi, Missing> {
+        if kind.fortran.is_some() {
+            debian(kind.name, FORTRAN)?;
+        }
         let installed = match kind.origin {
             Origin::Peer(name) => Some(Installed::fetched(name, folder)?),
             Origin::Debian(needs, ..) => {
