@@ -16,7 +16,7 @@ use super::remote::Remote;
 use super::rendezvous::Revoked;
 use super::runs::Run;
 use super::shortcut::Shortcut;
-use super::slabs::{PARCEL_BYTES, STREAMED_PARCEL_BYTES};
+use super::slabs::{CROWDED_STREAMED_PARCEL_BYTES, PARCEL_BYTES, STREAMED_PARCEL_BYTES};
 use super::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
@@ -132,6 +132,7 @@ impl Flight {
         };
         let distance = distance(&fabric, plan, &slots);
         let most_in_parcel = match distance {
+            Distance::Beyond if fabric.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
             Distance::Beyond => STREAMED_PARCEL_BYTES,
             Distance::Near | Distance::Far => PARCEL_BYTES,
         };

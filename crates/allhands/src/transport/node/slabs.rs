@@ -44,8 +44,13 @@ pub(super) const PARCELS_IN_ALL: usize = 32;
 /// still have is written five times as slowly. And parcels of both together leave most of that cache to what they copy.
 pub(super) const PARCEL_BYTES: usize = 1 << 20;
 
-/// The same where what is received goes past the caches: a parcel is in them then, and as short as keeps it there.
-pub(super) const STREAMED_PARCEL_BYTES: usize = 128 << 10;
+/// The same where what is received goes past the caches: a parcel is in them then, and no longer than keeps it there. Shorter
+/// ones are still in both cores' own caches when they are written again, now and then: an all-to-all of 4 MB takes twice as
+/// long then.
+pub(super) const STREAMED_PARCEL_BYTES: usize = 512 << 10;
+
+/// The same where ranks share cores, and the parcels of all of them their caches.
+pub(super) const CROWDED_STREAMED_PARCEL_BYTES: usize = 128 << 10;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),
