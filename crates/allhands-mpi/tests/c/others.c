@@ -77,6 +77,27 @@ static void of_sessions(void)
 #endif
 }
 
+/*
+ * A world that begins after a session: the last one, or, with more than two ranks, not the last. Where ranks share cores, MPICH
+ * 5's MPI_Init after the last session waits for ever in one of some hundred runs, without this library.
+ */
+static void world_after_sessions(int *argc, char ***argv)
+{
+#ifdef HAS_SESSIONS
+    const char *ranks = getenv("PMI_SIZE");
+    int is_the_last = !ranks || atoi(ranks) <= 2;
+    MPI_Session session;
+    if (!is_the_last)
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    of_sessions();
+    MPI_Init(argc, argv);
+    if (!is_the_last)
+        MPI_Session_finalize(&session);
+#else
+    MPI_Init(argc, argv);
+#endif
+}
+
 /* Processes of another world: calls between the two pass, and on all of them together are right. */
 static void with_children(MPI_Comm between, int is_child)
 {
@@ -175,11 +196,13 @@ int main(int argc, char **argv)
     MPI_Comm parent;
     int is_child = argc > 1;
     /* The report is the parents'. */
-    if (is_child)
+    if (is_child) {
         unsetenv("ALLHANDS_REPORT");
-    else if (begins_anew())
-        of_sessions();
-    MPI_Init(&argc, &argv);
+        MPI_Init(&argc, &argv);
+    } else if (begins_anew())
+        world_after_sessions(&argc, &argv);
+    else
+        MPI_Init(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
         with_children(parent, 1);
