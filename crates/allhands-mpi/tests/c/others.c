@@ -78,14 +78,14 @@ static void of_sessions(void)
 }
 
 /*
- * A world that begins after a session: the last one, or, with more than one rank, not the last. There MPI_Init of MPICH 5.0 aborts
- * ("truncated") or waits for ever in one of some hundred runs, without this library, too.
+ * A world that begins after a session: the last one, or, with more than two ranks, not the last. After the last, MPI_Init of MPICH
+ * 5.0 aborts ("truncated") or waits for ever now and then, without this library, too: of 2 ranks 2 in 505 runs, of 5 one in a hundred.
  */
 static void world_after_sessions(int *argc, char ***argv)
 {
 #ifdef HAS_SESSIONS
     const char *ranks = getenv("PMI_SIZE");
-    int is_the_last = !ranks || atoi(ranks) == 1;
+    int is_the_last = !ranks || atoi(ranks) <= 2;
     MPI_Session session;
     if (!is_the_last)
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
