@@ -251,8 +251,7 @@ impl Port {
                 }
                 let is_due = self.patience.is_hook_due(look);
                 self.look_at_network(cluster, (looks, is_due))?;
-                // Whoever shares the core may be about to send what is waited for; a network is slower than a yield.
-                std::thread::yield_now();
+                self.patience.pause_at_network(look);
                 if look % 64 == 63 && self.patience.is_over(start) {
                     break;
                 }

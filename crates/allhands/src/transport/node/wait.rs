@@ -7,6 +7,8 @@ const SPINS: u32 = 5000;
 /// Every so many looks another thread may run even then: the system may have put two ranks on one core, and would leave
 /// them there for milliseconds, in which each looks in vain until its turn is over.
 const SPINS_BEFORE_YIELD: u32 = 512;
+/// The same for looks at a network.
+const LOOKS_BEFORE_YIELD: u32 = 16;
 /// Looks between which another thread may run, when every rank has a core.
 const YIELDS: u32 = 200;
 /// Looks between which another rank may run, when there are more of them than cores. To give way costs less than a
@@ -57,6 +59,17 @@ impl Patience {
         if look < self.spins && look % SPINS_BEFORE_YIELD != SPINS_BEFORE_YIELD - 1 {
             std::hint::spin_loop();
         } else {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets time pass after look `look` at a network, which takes longer than one at memory.
+    ///
+    /// Where ranks share cores, whoever is on this one may be about to send what is waited for. Otherwise that is unlikely, and what
+    /// the network brings is found sooner without: 13 hosts emulated on 2 cores took 10 % less for 4 MB.
+    #[inline]
+    pub(crate) fn pause_at_network(&self, look: u32) {
+        if look >= self.spins || look % LOOKS_BEFORE_YIELD == LOOKS_BEFORE_YIELD - 1 {
             std::thread::yield_now();
         }
     }
