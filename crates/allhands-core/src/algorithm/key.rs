@@ -49,6 +49,14 @@ impl Key {
         about: "messages that a rank sends (and receives) at once",
     };
 
+    /// `window`: how many messages each way are under way, where none waits for another.
+    pub const WINDOW: Key = Key {
+        name: "window",
+        values: Values::Range { min: 0, max: 32 },
+        default: 0,
+        about: "messages each way under way at a time, each followed by the next one; 0: all that may be",
+    };
+
     /// `radix`: 0 stands for ports + 1.
     pub const RADIX: Key = Key {
         name: "radix",

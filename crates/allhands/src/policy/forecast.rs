@@ -21,7 +21,7 @@ const MOST_RANKS: u32 = 64;
 /// The most segments that a pipeline is tried with.
 const MOST_SEGMENTS: u32 = 512;
 
-/// Twice the segments are to save at least one in so many parts of the time.
+/// A gain of less than one in so many parts of the time is less than what a forecast errs by: twice the segments are to save more.
 const LEAST_GAIN: u64 = 32;
 
 /// One in so many parts of what a processor is busy with a call counts as time besides; an assumption about how much of it somebody
@@ -128,9 +128,8 @@ impl Forecast {
                 let cost_ps = self.cost_ps(named.0, &shape, bytes, places)?;
                 Some((cost_ps, named))
             });
-            // The first of equals: the order of the registry is the same everywhere.
             let timed = timed.chain(self.segmented(question, (nodes, places), bytes));
-            timed.min_by_key(|(cost_ps, _)| *cost_ps).map(|best| best.1)
+            fastest(timed.collect())
         });
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
@@ -163,8 +162,7 @@ impl Forecast {
                 let Some(now) = time(1 << power) else {
                     break;
                 };
-                // Shorter segments come through sooner, until what each one costs weighs more; a gain that is less than what a
-                // forecast errs by is not worth twice the messages.
+                // Shorter segments come through sooner, until what each one costs weighs more.
                 let gain_ps = best
                     .as_ref()
                     .map(|(least_ps, _)| least_ps.saturating_sub(now.0));
@@ -224,6 +222,18 @@ impl Observer for Busy {
     fn works(&mut self, _: u32, _: Work, from_ps: Moment, to_ps: Moment) {
         self.0 += to_ps - from_ps;
     }
+}
+
+/// What costs the least, or, of what costs hardly more, an exchange with a window: that its rounds wait for nobody, and hosts
+/// and queues have little at a time, no forecast shows. Between 13 hosts it takes 7 to 13 % less for 1 and 4 MB.
+fn fastest(timed: Vec<(u64, Named)>) -> Option<Named> {
+    let least_ps = timed.iter().map(|(cost_ps, _)| *cost_ps).min()?;
+    let is_near = |(cost_ps, _): &&(u64, Named)| *cost_ps - least_ps < least_ps / LEAST_GAIN;
+    let has_window = |parameters: &str| parameters.contains(Parameter::WINDOW.name);
+    // The first of equals: the order of the registry is the same everywhere.
+    let near = timed.iter().filter(is_near);
+    let chosen = near.min_by_key(|(cost_ps, (_, parameters))| (!has_window(parameters), *cost_ps));
+    chosen.map(|(_, named)| named.clone())
 }
 
 /// Sizes that are taken for the same: they agree in their first three binary digits.
@@ -334,6 +344,29 @@ mod tests {
             let (name, time_us) = chosen(Collective::Broadcast, bytes, "13x1");
             let bound_us = 1000.0 + bytes as f64 * 0.04 - 500.0 / 12.0;
             assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
+        }
+    }
+
+    #[test]
+    fn long_exchanges_keep_a_window_and_short_ones_go_at_once() {
+        const LONG: u64 = 320 << 10;
+        let window = |collective, bytes| {
+            let question = Question::new(Call::new(collective, 13), bytes);
+            let (nodes, places) = (Nodes::even(13, 1), Places::of(&Nodes::even(13, 1), 13));
+            let forecast = Forecast::new(&SLOW);
+            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+            let has_key = |key: &Parameter| key.name == Parameter::WINDOW.name;
+            let found = algorithm.keys.iter().find(|key| has_key(key));
+            found.map_or(0, |key| shape.get(key.name))
+        };
+        for (collective, bytes) in [
+            (Collective::Alltoall, LONG),
+            (Collective::Allgather, LONG),
+            (Collective::ReduceScatter, 13 * LONG),
+            (Collective::Allreduce, 13 * LONG),
+        ] {
+            assert_eq!(window(collective, bytes), 4, "{collective:?}");
+            assert_eq!(window(collective, 8), 0, "{collective:?}");
         }
     }
 

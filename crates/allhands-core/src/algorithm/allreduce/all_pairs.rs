@@ -1,6 +1,6 @@
 //! All-pairs allreduce: every rank sends each part straight to the rank that combines it, which sends the result straight to all.
 //!
-//! Two steps of p − 1 messages each: as little volume and work as a ring, at the latency of two messages, where the network
+//! Twice p − 1 messages, at once or in a window: as little volume and work as a ring, at the latency of two messages, where the network
 //! has a way from each to each. Parts are combined in rank order.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! Source: Cowan and others: MSCCLang: Microsoft collective communication language, 2023.
 
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
@@ -21,8 +21,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Cowan and others 2023",
     summary: "each part straight to the rank that combines it, and from there straight to all",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key::WINDOW],
+    settings: &["", "window=4"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -39,9 +39,15 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let others = shape.ranks() - 1;
+    let (ports, steps) = direct::exchange_claims(shape);
+    // The strands of a window are counted as if those of both phases ran at once.
+    let phases = match shape.get(Key::WINDOW.name) {
+        0 => 1,
+        _ => 2,
+    };
     Claims {
-        ports: others,
-        steps: 2 * others.min(1),
+        ports: phases * ports,
+        steps: 2 * steps,
         volume: u64::from(2 * others),
         work: u64::from(others),
     }

@@ -1,6 +1,6 @@
 //! Direct reduce-scatter: every rank sends each block straight to the rank that wants it, and combines what comes in rank order.
 //!
-//! One step of p − 1 messages, of which none waits for another: minimal volume and work at the least latency, and operators
+//! p − 1 messages, of which none waits for another, at once or in a window: minimal volume and work at the least latency, and operators
 //! need not commute. It is the first half of all-pairs.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! Source: folklore; Cowan and others: MSCCLang: Microsoft collective communication language, 2023, as half of AllPairs.
 
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
@@ -21,8 +21,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Cowan and others 2023",
     summary: "everyone sends each block straight to its rank, which combines all in rank order",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key::WINDOW],
+    settings: &["", "window=4"],
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: block_per_rank,
@@ -37,9 +37,10 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let others = shape.ranks() - 1;
+    let (ports, steps) = direct::exchange_claims(shape);
     Claims {
-        ports: others,
-        steps: others.min(1),
+        ports,
+        steps,
         volume: u64::from(others),
         work: u64::from(others),
     }
