@@ -440,7 +440,7 @@ impl<'a> NodeEngine<'a> {
             // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is
             // ours until we say that it is copied, and as long.
             Found::Here(run) => unsafe {
-                std::ptr::copy(from.address, run.address, from.bytes);
+                runs::copy_run(from, run);
                 Reached::All
             },
             // SAFETY: as above.

@@ -6,6 +6,10 @@
 //!
 //! Where a call moves more than the last-level caches hold, what is written goes past them: no line is fetched only to be
 //! overwritten, and what is still to be read stays.
+//!
+//! And no copy is left to the library where that would move strings slowly ([`alias`]).
+
+use super::alias;
 
 /// Whose cache the memory is in that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,15 @@ impl Distance {
         if self == Distance::Beyond && bytes >= LEAST && is_apart(from, into, bytes) && is_wide() {
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
             return unsafe { copy_past(from, into, bytes) };
+        }
+        #[cfg(target_arch = "x86_64")]
+        if bytes >= alias::LEAST
+            && alias::is_alias(from, into)
+            && is_apart(from, into, bytes)
+            && is_wide()
+        {
+            // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
+            return unsafe { copy_far(from, into, bytes) };
         }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, into, bytes) };
@@ -169,6 +182,7 @@ mod tests {
         let from: Vec<u8> = (0..40_000).map(|i| (i * 31 % 251) as u8).collect();
         for (start, bytes) in [
             (0, 4096),
+            (2, 9000),
             (1, LEAST - 1),
             (3, LEAST + 1),
             (17, 39_983),

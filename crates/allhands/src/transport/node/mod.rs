@@ -18,6 +18,7 @@
 //! [`Port::wait_until`] if it is nonblocking. Ranks that make different calls, panic, leave or are killed are errors
 //! on every rank that waits for them, never a hang.
 
+mod alias;
 mod arena;
 mod bell;
 mod caches;

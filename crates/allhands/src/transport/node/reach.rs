@@ -1,8 +1,10 @@
 //! Reach: reading and writing the memory of another process with the system's help.
 
+use super::alias;
 use super::far::Distance;
-use super::runs::{Run, Sink};
+use super::runs::{self, Run, Sink};
 use crate::transport::AlignedBytes;
+use std::cell::RefCell;
 
 /// What the system says of a process that has ended.
 pub(super) const NO_SUCH_PROCESS: u32 = 3;
@@ -17,6 +19,10 @@ pub(super) enum Reached {
     /// The system's number of what went wrong.
     Failed(u32),
 }
+
+/// The fewest bytes that are copied by way of memory aside, and how many at a time, whole pages.
+const ASIDE_LEAST: usize = 8 << 10;
+const ASIDE_BYTES: usize = 64 << 10;
 
 /// Bytes that are read at once where they are combined: they stay in the first levels of cache.
 const LANDING_BYTES: usize = 64 << 10;
@@ -86,8 +92,13 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
             address: run.address.wrapping_add(done),
             bytes,
         };
-        // SAFETY: the sink's memory is the call's own, writable until it is complete.
-        match unsafe { system_copy(process, &rooms[..count], there, Way::Read) } {
+        let reached = match rooms[..count] {
+            // SAFETY: the sink's memory is the call's own, writable until it is complete.
+            [room] => unsafe { fetch(process, there, room) },
+            // SAFETY: as above.
+            ref rooms => unsafe { system_copy(process, rooms, there, Way::Read) },
+        };
+        match reached {
             Reached::All => done += bytes,
             Reached::Forbidden if done > 0 => return Reached::Failed(1),
             failed => return failed,
@@ -101,6 +112,10 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
 /// # Safety
 /// Ours is writable and nobody else touches it.
 pub(super) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
+    if moves_slowly(there, here) {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_aside(process, here, there, Way::Read) };
+    }
     // SAFETY: the caller's promise.
     unsafe { system_copy(process, &[here], there, Way::Read) }
 }
@@ -110,8 +125,64 @@ pub(super) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
 /// # Safety
 /// Ours is readable; the other process has asked for it, and leaves that memory alone until it is told.
 pub(super) unsafe fn store(process: u32, here: Run, there: Run) -> Reached {
+    if moves_slowly(here, there) {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_aside(process, here, there, Way::Write) };
+    }
     // SAFETY: the caller's promise.
     unsafe { system_copy(process, &[here], there, Way::Write) }
+}
+
+/// Whether the system would take much longer for a copy than for one to another place.
+fn moves_slowly(from: Run, into: Run) -> bool {
+    from.bytes >= ASIDE_LEAST && alias::is_alias(from.address, into.address) && alias::are_slow()
+}
+
+/// Copies between a run of ours and one of another process by way of memory whose place in its page is that of the other's run:
+/// the system copies that far, and the processor the rest.
+///
+/// # Safety
+/// As for [`fetch`] or [`store`].
+unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Reached {
+    thread_local! {
+        static ASIDE: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
+    }
+    ASIDE.with_borrow_mut(|memory| {
+        if memory.is_empty() {
+            *memory = AlignedBytes::zeroed(ASIDE_BYTES + alias::PAGE_BYTES);
+        }
+        let same = there.address.addr().wrapping_sub(memory.address().addr());
+        let aside = memory.address().wrapping_add(same % alias::PAGE_BYTES);
+        let mut done = 0;
+        while done < here.bytes {
+            // Whole pages, so that the next piece has the same place.
+            let (here, there) = (
+                here.piece(done, ASIDE_BYTES),
+                there.piece(done, ASIDE_BYTES),
+            );
+            let aside = Run {
+                address: aside,
+                bytes: here.bytes,
+            };
+            // SAFETY: the caller's promise; what is aside is this thread's own and as long.
+            let reached = unsafe {
+                if let Way::Write = way {
+                    runs::copy_run(here, aside);
+                }
+                let reached = system_copy(process, &[aside], there, way);
+                if let (Way::Read, Reached::All) = (way, reached) {
+                    runs::copy_run(aside, here);
+                }
+                reached
+            };
+            match reached {
+                Reached::All => done += here.bytes,
+                Reached::Forbidden if done > 0 => return Reached::Failed(1),
+                failed => return failed,
+            }
+        }
+        Reached::All
+    })
 }
 
 /// Which way bytes go.
@@ -171,4 +242,82 @@ unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Reac
 #[cfg(not(target_os = "linux"))]
 unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Reached {
     Reached::Forbidden
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    /// Copies within this process, to `behind` bytes behind the source's place in its page, both ways; checks what came and
+    /// that nothing else did.
+    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Run, Run, Way) -> Reached) {
+        let from: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
+        for way in [Way::Read, Way::Write] {
+            let mut into = vec![0u8; bytes + 3 * alias::PAGE_BYTES];
+            let first = into.as_ptr().addr();
+            let start = (from.as_ptr().addr().wrapping_sub(first)) % alias::PAGE_BYTES + behind;
+            let source = Run {
+                address: from.as_ptr().cast_mut(),
+                bytes,
+            };
+            let target = Run {
+                address: into[start..].as_mut_ptr(),
+                bytes,
+            };
+            // SAFETY: both vectors are long enough and this test's own; the source is only read.
+            assert_eq!(unsafe { copy(source, target, way) }, Reached::All);
+            assert_eq!(into[start..start + bytes], from);
+            let mut rest = into[..start].iter().chain(&into[start + bytes..]);
+            assert!(rest.all(|byte| *byte == 0), "{behind} {bytes}");
+        }
+    }
+
+    /// As the caller of `copies` has it: from one run to another of this process.
+    unsafe fn as_it_is(from: Run, into: Run, way: Way) -> Reached {
+        let process = std::process::id();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Read => fetch(process, from, into),
+                Way::Write => store(process, from, into),
+            }
+        }
+    }
+
+    unsafe fn aside(from: Run, into: Run, way: Way) -> Reached {
+        let (here, there) = match way {
+            Way::Read => (into, from),
+            Way::Write => (from, into),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { copy_aside(std::process::id(), here, there, way) }
+    }
+
+    #[test]
+    fn what_is_copied_comes_whole_wherever_it_goes() {
+        for behind in [0, 1, 16, 31, 32] {
+            for bytes in [1, ASIDE_LEAST, ASIDE_BYTES, ASIDE_BYTES + 1, 200_001] {
+                copies(behind, bytes, as_it_is);
+                copies(behind, bytes, aside);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let mut into = vec![0u8; ASIDE_LEAST];
+        let here = Run {
+            address: into.as_mut_ptr(),
+            bytes: into.len(),
+        };
+        let there = Run {
+            address: std::ptr::without_provenance_mut(1 << 12),
+            bytes: into.len(),
+        };
+        for way in [Way::Read, Way::Write] {
+            // SAFETY: ours is this test's own; what is not there is not touched.
+            let reached = unsafe { copy_aside(std::process::id(), here, there, way) };
+            assert!(matches!(reached, Reached::Failed(_)), "{reached:?}");
+        }
+    }
 }

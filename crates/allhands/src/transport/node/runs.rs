@@ -173,8 +173,9 @@ pub(crate) unsafe fn fetch(
 /// As for [`copy`].
 #[inline]
 pub(crate) unsafe fn copy_run(from: Run, into: Run) {
-    // SAFETY: both runs have this many bytes, as the caller promises; `copy` allows overlap.
-    unsafe { std::ptr::copy(from.address, into.address, from.bytes.min(into.bytes)) };
+    let bytes = from.bytes.min(into.bytes);
+    // SAFETY: both runs have this many bytes, as the caller promises; near memory may overlap.
+    unsafe { Distance::Near.copy(from.address, into.address, bytes) };
 }
 
 /// Copies what comes next in `from` to what comes next in `into`, as far as both reach; gives how much that was.

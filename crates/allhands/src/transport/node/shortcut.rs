@@ -219,7 +219,7 @@ impl Port {
             }),
             Way::Copy => {
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
-                unsafe { std::ptr::copy(at(next.source), at(next.target), bytes) };
+                unsafe { Distance::Near.copy(at(next.source), at(next.target), bytes) };
                 Gone::Done
             }
             Way::Reduce => {
