@@ -63,7 +63,7 @@ pub fn windowed(
     (1..p.min(window + 1)).map(strand).collect()
 }
 
-/// The ports and steps of an [`exchange`].
+/// The ports and steps of an exchange with all others, with the window that the shape says.
 pub fn exchange_claims(shape: &Shape) -> (u32, u32) {
     let others = shape.ranks() - 1;
     match shape.get(Key::WINDOW.name) {
