@@ -184,6 +184,7 @@ impl Inner {
 mod tests {
     use super::*;
     use crate::{Sum, operation, threads};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Begins a call as soon as that can be; gives how often it could not.
     ///
@@ -248,18 +249,23 @@ mod tests {
     #[test]
     fn one_window_after_another_is_opened_while_a_rank_is_late() {
         const SHAPES: usize = 150;
+        let begun = AtomicUsize::new(0);
         threads::run(2, |comm| {
             let inputs: Vec<Vec<u32>> = (1..=SHAPES).map(|n| vec![1; n]).collect();
             let mut outputs: Vec<Vec<u32>> = inputs.iter().map(|i| vec![0; i.len()]).collect();
             let ends: Vec<Arc<End>> = (0..SHAPES).map(|_| Arc::default()).collect();
-            if comm.rank() == 1 {
+            let (mut seen, mut now) = (0, 0);
+            // The late rank comes when the other one begins no more.
+            while comm.rank() == 1 && (now == 0 || now != seen) {
                 std::thread::sleep(std::time::Duration::from_millis(30));
+                (seen, now) = (now, begun.load(Ordering::Relaxed));
             }
             let mut refused = 0;
             for ((input, output), end) in inputs.iter().zip(&mut outputs).zip(&ends) {
                 let sum = operation::allreduce(input, output, &Sum).algorithm("shared-memory");
                 // SAFETY: as above.
                 refused += unsafe { begin(&comm, &sum, end) };
+                begun.fetch_add(1, Ordering::Relaxed);
             }
             until(&comm, || ends.iter().all(|end| end.get().is_some()));
             assert!(
