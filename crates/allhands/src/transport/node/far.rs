@@ -18,7 +18,7 @@ pub(crate) enum Distance {
     Near,
     /// Another core's.
     Far,
-    /// Nobody's for long: the call moves more than the caches hold, and what it writes there drives out what it still reads.
+    /// Nobody's for long: what is written through the caches would drive out what is still read.
     Beyond,
 }
 
