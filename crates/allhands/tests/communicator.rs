@@ -74,6 +74,13 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn long_blocks_are_sent_and_copied() {
+    for ranks in [1, 2, 5] {
+        on_all(ranks, suite::long_blocks_are_sent_and_copied);
+    }
+}
+
+#[test]
 fn more_than_caches_hold_is_exchanged() {
     for ranks in [2, 5] {
         on_all(ranks, suite::more_than_caches_hold_is_exchanged);

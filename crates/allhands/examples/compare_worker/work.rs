@@ -4,7 +4,7 @@
 
 use super::board::Rank;
 use allhands::{Communicator, Error, Sum};
-use std::alloc::Layout;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,27 +58,28 @@ pub struct Work {
     counts: Vec<usize>,
 }
 
-/// Whole pages, all touched, so that no call pays for them.
+/// Whole pages, all touched, so that no call pays for them. They come from the system in every turn and go back to it: where
+/// pages lie in the caches makes megabytes twice as slow or not, and no group shall keep that for all its turns.
 struct Pages {
     address: *mut u64,
     elements: usize,
 }
 
 impl Pages {
-    fn layout(elements: usize) -> Layout {
-        let bytes = (elements * 8).next_multiple_of(4096).max(4096);
-        Layout::from_size_align(bytes, 4096).expect("a buffer's size fits into memory")
+    /// The bytes of so many elements: whole pages, and one at least.
+    fn bytes(elements: usize) -> usize {
+        (elements * 8).next_multiple_of(4096).max(4096)
     }
 
     fn new(elements: usize) -> Pages {
-        let layout = Self::layout(elements);
-        // SAFETY: the layout is not empty.
-        let address = unsafe { std::alloc::alloc(layout) };
-        if address.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        // SAFETY: as long as the layout says.
-        unsafe { address.write_bytes(0, layout.size()) };
+        let bytes = Self::bytes(elements);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: nothing lies at an address that the system chooses.
+        let address =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
+        let address = address.expect("the system has memory for the buffers");
+        // SAFETY: as long as was asked for.
+        unsafe { address.cast::<u8>().write_bytes(0, bytes) };
         Pages {
             address: address.cast(),
             elements,
@@ -104,8 +105,9 @@ impl DerefMut for Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { std::alloc::dealloc(self.address.cast(), Self::layout(self.elements)) };
+        // SAFETY: mapped with this length, and borrowed by nobody.
+        let unmapped = unsafe { munmap(self.address.cast(), Self::bytes(self.elements)) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 

@@ -56,6 +56,15 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn long_blocks_are_sent_and_copied() {
+    on_all(
+        this_test!(),
+        &[1, 2, 5],
+        suite::long_blocks_are_sent_and_copied,
+    );
+}
+
+#[test]
 fn more_than_caches_hold_is_exchanged() {
     let body = suite::more_than_caches_hold_is_exchanged;
     on_all(this_test!(), &[1, 2, 5], body);

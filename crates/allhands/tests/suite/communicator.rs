@@ -86,6 +86,38 @@ pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
+/// All ranks copy a long own block and send it, again and again, in place or not, whoever comes first.
+pub fn long_blocks_are_sent_and_copied(comm: &Communicator) -> Result<(), Error> {
+    const BLOCK: usize = 1_048_583;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let element = |rank: usize, call: usize, i: usize| (i * 31 + rank * 7 + call) as u16;
+    let mut all = vec![0; BLOCK * ranks];
+    for call in 0..6 {
+        if rank == call % 3 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let input: Vec<u16> = (0..BLOCK).map(|i| element(rank, call, i)).collect();
+        all.fill(0);
+        if call % 3 == 0 {
+            all[rank * BLOCK..][..BLOCK].copy_from_slice(&input);
+            comm.run(operation::allgather_in_place(&mut all).algorithm("direct"))?;
+        } else if call % 3 == 1 {
+            comm.run(operation::allgather(&input, &mut all).algorithm("direct"))?;
+        } else {
+            let request = comm.start((input, all), |(input, all)| {
+                operation::allgather(input, all).algorithm("direct:window=4")
+            })?;
+            all = request.wait()?.1;
+        }
+        let blocks = (0..).zip(all.chunks(BLOCK));
+        for (from, block) in blocks {
+            let mut elements = (0..).zip(block);
+            assert!(elements.all(|(i, &x)| x == element(from, call, i)));
+        }
+    }
+    Ok(())
+}
+
 /// All ranks exchange more than the last-level caches of most machines hold, in blocks of an odd length.
 pub fn more_than_caches_hold_is_exchanged(comm: &Communicator) -> Result<(), Error> {
     const BYTES_IN_ALL: usize = 40 << 20;

@@ -1,9 +1,9 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
 mod at_once;
+mod in_parcels;
 mod several;
 
-use super::far::Distance;
 use super::flight::Flight;
 use super::help::{Piece, Target};
 use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, STAGE_MOST};
@@ -11,7 +11,6 @@ use super::port::Port;
 use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
 use super::runs::{self, Pieces, Run, Sink};
-use super::slabs::Part;
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
@@ -26,11 +25,7 @@ pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
 /// is fast, as on cores that are far apart.
 const COPIED_MEANWHILE: usize = 2 << 10;
 
-/// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
-/// leaves the caches had better be read where it is, unless it goes past them.
-const CROWDED_PARCEL_MOST: usize = 128 << 10;
-
-/// The same where ranks share cores.
+/// The bytes between two words that some are there, where ranks share cores.
 const CROWDED_PIECE: usize = 32 << 10;
 
 /// Drives one flight through one port; made anew for each look at the call, at no cost.
@@ -59,6 +54,7 @@ impl Engine for NodeEngine<'_> {
                 self.poll(post)
             }
             OpKind::Copy if self.defers(post) => Ok(Status::Pending),
+            OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
             OpKind::Copy => {
                 self.copy(post);
                 Ok(Status::Done)
@@ -108,6 +104,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Combine { fabric, .. } => Err(TransportError::NoFabric {
                 fabric: fabric.name(),
             }),
+            OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
             OpKind::Copy => Ok(status(self.flight.advance_deferred(post.ticket))),
             // These are done when they start; the interpreter answers for an await itself.
             OpKind::Reduce
@@ -260,55 +257,6 @@ impl<'a> NodeEngine<'a> {
             self.flight.went(post.ticket);
         }
         Some(status(sent))
-    }
-
-    /// Gives a long message away in a parcel, or in one after another, where the receiver sends one at the same time; `None`
-    /// where it had better be read where it is.
-    fn send_parcel(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        let most = self.flight.most_in_parcel;
-        let is_short = post.bytes <= CROWDED_PARCEL_MOST
-            || !self.port.fabric().is_crowded()
-            || self.flight.distance == Distance::Beyond;
-        let in_parcels = most > 0 && is_short;
-        if !in_parcels || !self.flight.exchanges(post.ticket) || self.is_reachable(post) {
-            return None;
-        }
-        loop {
-            let start = *self.flight.gone(post.ticket);
-            let bytes = most.min(post.bytes - start);
-            let part = Part {
-                start,
-                bytes,
-                of: post.bytes,
-            };
-            let flight = &*self.flight;
-            let fill = |parcel: *mut u8| {
-                let parcel = Run {
-                    address: parcel,
-                    bytes,
-                };
-                // SAFETY: the call's own memory, to a parcel that is ours and has room for `bytes`.
-                unsafe { runs::copy_part(flight.runs(post.source()), start, parcel) };
-            };
-            match self.port.send_parcel(to, header, part, fill) {
-                None if start == 0 => return None,
-                // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
-                None => {
-                    // What is wrong with these is found by who receives them.
-                    let _ = self.port.make_way(self.flight, to);
-                    return Some(Status::Pending);
-                }
-                Some(false) => return Some(Status::Pending),
-                Some(true) if start + bytes < post.bytes => {
-                    *self.flight.gone(post.ticket) = start + bytes;
-                }
-                Some(true) => {
-                    *self.flight.gone(post.ticket) = 0;
-                    self.flight.went(post.ticket);
-                    return Some(Status::Done);
-                }
-            }
-        }
     }
 
     /// Announces a long message, and stages it if its receiver had better not read it where it is.

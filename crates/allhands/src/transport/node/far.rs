@@ -76,6 +76,60 @@ fn is_apart(from: *const u8, into: *const u8, bytes: usize) -> bool {
     from.addr().abs_diff(into.addr()) >= bytes
 }
 
+/// Copies `from` into `parcel` as near memory, and into `past` past the caches, and reads it once.
+///
+/// # Safety
+/// All three have so many bytes and are apart; the first is readable and the others writable, by nobody else meanwhile.
+pub(super) unsafe fn copy_twice(from: *const u8, parcel: *mut u8, past: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if bytes >= LEAST && is_wide() {
+        // SAFETY: the processor has these instructions; the rest is the caller's promise.
+        return unsafe { stream_twice(from, parcel, past, bytes) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        Distance::Near.copy(from, parcel, bytes);
+        Distance::Beyond.copy(from, past, bytes);
+    }
+}
+
+/// # Safety
+/// As for [`copy_twice`], of at least a line, and the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn stream_twice(from: *const u8, parcel: *mut u8, past: *mut u8, bytes: usize) {
+    use std::arch::x86_64::{
+        __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
+    };
+    let first = past.align_offset(64);
+    let end = first + (bytes - first) / 64 * 64;
+    for (start, stop) in [(0, first), (end, bytes)] {
+        // SAFETY: the bytes before the first whole line, and those after the last.
+        unsafe {
+            for into in [parcel, past] {
+                std::ptr::copy_nonoverlapping(from.add(start), into.add(start), stop - start);
+            }
+        }
+    }
+    for at in (first..end).step_by(64) {
+        // SAFETY: the line lies within the bytes of all three, as the caller promises, and is aligned where it is streamed.
+        unsafe {
+            let source = from.add(at).cast::<__m256i>();
+            let (near, far) = (parcel.add(at).cast::<__m256i>(), past.add(at).cast());
+            let (low, high) = (
+                _mm256_loadu_si256(source),
+                _mm256_loadu_si256(source.add(1)),
+            );
+            _mm256_storeu_si256(near, low);
+            _mm256_storeu_si256(near.add(1), high);
+            _mm256_stream_si256(far, low);
+            _mm256_stream_si256(far.add(1), high);
+        }
+    }
+    // Orders these stores before whatever says that they are there.
+    _mm_sfence();
+}
+
 /// Copies past the caches: to memory, without fetching first what is overwritten.
 ///
 /// # Safety
@@ -196,6 +250,30 @@ mod tests {
                 }
                 assert_eq!(into[1..=bytes], from[start..start + bytes]);
                 assert!(into[0] == 0 && into[bytes + 1..].iter().all(|b| *b == 0));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_copied_twice_is_in_both_places() {
+        let from: Vec<u8> = (0..60_000).map(|i| (i * 31 % 251) as u8).collect();
+        for (start, bytes) in [
+            (0, 100),
+            (1, LEAST - 1),
+            (3, LEAST),
+            (17, 39_983),
+            (64, 48 << 10),
+        ] {
+            let (mut parcel, mut past) = (vec![0; from.len() + 3], vec![0; from.len() + 5]);
+            // SAFETY: all three vectors are long enough, and apart.
+            unsafe {
+                let (parcel, past) = (parcel.as_mut_ptr().add(3), past.as_mut_ptr().add(5));
+                copy_twice(from.as_ptr().add(start), parcel, past, bytes);
+            }
+            for (into, place) in [(&parcel, 3), (&past, 5)] {
+                assert_eq!(into[place..place + bytes], from[start..start + bytes]);
+                assert!(into[..place].iter().all(|b| *b == 0));
+                assert!(into[place + bytes..].iter().all(|b| *b == 0));
             }
         }
     }

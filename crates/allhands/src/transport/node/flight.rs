@@ -5,6 +5,7 @@ mod slots;
 use self::slots::{Lane, Slot, slots, watches};
 use super::arena::Block;
 use super::deferred::Deferred;
+use super::double::Double;
 use super::fabric::Fabric;
 use super::far::Distance;
 use super::fault::Fault;
@@ -60,6 +61,8 @@ pub struct Flight {
     pub(super) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
     deferred: Cell<Option<Deferred>>,
+    /// The copy that is made with a send.
+    pub(super) double: Option<Double>,
     pub(super) many: Many,
     pub(super) call: u64,
     /// The hash of this call and all before it.
@@ -131,11 +134,11 @@ impl Flight {
             false => Many::default(),
         };
         let distance = distance(&fabric, plan, &slots);
-        let most_in_parcel = match distance {
-            Distance::Beyond if fabric.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
-            Distance::Beyond => STREAMED_PARCEL_BYTES,
-            Distance::Near | Distance::Far => PARCEL_BYTES,
+        let double = match fabric.is_crowded() {
+            true => None,
+            false => Double::of(plan, |at| slots[at].exchanges),
         };
+        let most_in_parcel = most_in_parcel(&fabric, distance, double.is_some());
         Ok(Flight {
             rank,
             distance,
@@ -154,6 +157,7 @@ impl Flight {
             remote: Remote::new(port, plan).map(Box::new),
             combine: None,
             deferred: Cell::new(None),
+            double,
             call: 0,
             chain: 0,
             under_way: false,
@@ -182,6 +186,7 @@ impl Flight {
         self.bases[Space::Input.index()] = buffers.input.cast_mut();
         self.bases[Space::Output.index()] = buffers.output;
         (self.call, self.chain, self.combine) = (call, chain, combine);
+        self.double.iter().for_each(Double::open);
         self.under_way = true;
     }
 
@@ -433,6 +438,16 @@ fn distance(fabric: &Fabric, plan: &Plan, slots: &[Slot]) -> Distance {
     match slots.iter().any(|slot| slot.exchanges) && !plan.ops.iter().any(sends_on) {
         true => fabric.distance_of(own.iter().sum()),
         false => fabric.distance(),
+    }
+}
+
+/// The most bytes that go in a parcel where received memory is at this distance; or where a copy goes past the caches.
+fn most_in_parcel(fabric: &Fabric, distance: Distance, doubles: bool) -> usize {
+    match distance {
+        Distance::Beyond if fabric.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
+        Distance::Beyond => STREAMED_PARCEL_BYTES,
+        Distance::Far if doubles => STREAMED_PARCEL_BYTES,
+        Distance::Near | Distance::Far => PARCEL_BYTES,
     }
 }
 

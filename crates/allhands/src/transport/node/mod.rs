@@ -24,6 +24,7 @@ mod bell;
 mod caches;
 mod cluster;
 mod deferred;
+mod double;
 mod engine;
 mod fabric;
 mod far;
