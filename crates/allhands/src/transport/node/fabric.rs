@@ -215,7 +215,7 @@ impl Fabric {
         }
     }
 
-    /// As [`Fabric::distance`], in a call in which all ranks have `bytes` bytes and send and receive at the same time.
+    /// As [`Fabric::distance`], in a call in which all ranks have `bytes` bytes and what is received is sent on by nobody.
     pub(super) fn distance_of(&self, bytes: usize) -> Distance {
         match bytes.saturating_mul(self.ranks as usize) < caches::last_level_bytes() {
             true => self.distance(),

@@ -9,14 +9,15 @@
 //! Where ranks share cores, a receiver that takes one message after the other keeps all senders but one waiting, and the
 //! other cores with them. A sender on another core writes to where its message goes, as the system's way there is half as
 //! long for who has the bytes in its cache as for who has not; one on the receiver's core passes pieces by way of its stage,
-//! which is twice as fast while both copies find them in that core's cache.
+//! which is twice as fast while both copies find them in that core's cache. From there they go past the caches, where the
+//! messages of all ranks are more than these hold.
 
 use super::fabric::Fabric;
 use super::help::{self, Help, STAGED_PIECE, Target};
 use super::invitation::{Answer, Invitation, Room, Wanted};
 use super::outbox::{self, CROWDED_STAGE_MOST, Entry, Found};
 use super::reach::{self, Reached};
-use super::runs::{self, Run, Sink};
+use super::runs::{Run, Sink};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
 use std::ops::Range;
@@ -374,7 +375,7 @@ impl Begun {
 
     /// Copies what the sender has staged; whether there was something.
     fn copy_staged(&mut self) -> bool {
-        let before = self.staged;
+        let (before, distance) = (self.staged, self.fabric.distance_of(self.into.bytes));
         while self.by_stages && self.entry().help.copied().0 > self.staged {
             // Pieces are taken in order, and we take one only when the sender has none: what it has follows all that is here.
             let start = (self.own + self.staged) as usize * self.piece_bytes;
@@ -383,7 +384,7 @@ impl Begun {
             if let Some(staged) = self.entry().staged(self.fabric.arena(), at, here.bytes) {
                 // SAFETY: filled by the sender, who leaves it until it is told that it is used; this piece of the call's
                 // memory is ours alone.
-                unsafe { runs::copy_run(staged, here) };
+                unsafe { distance.copy(staged.address, here.address, here.bytes) };
             }
             self.staged += 1;
             self.entry().help.combined(self.staged);
