@@ -55,7 +55,7 @@ impl Distance {
         #[cfg(target_arch = "x86_64")]
         if self == Distance::Beyond && bytes >= LEAST && is_apart(from, into, bytes) && is_wide() {
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
-            return unsafe { copy_past(from, into, bytes) };
+            return unsafe { stream::<false>(from, std::ptr::null_mut(), into, bytes) };
         }
         #[cfg(target_arch = "x86_64")]
         if bytes >= alias::LEAST
@@ -84,7 +84,7 @@ pub(super) unsafe fn copy_twice(from: *const u8, parcel: *mut u8, past: *mut u8,
     #[cfg(target_arch = "x86_64")]
     if bytes >= LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
-        return unsafe { stream_twice(from, parcel, past, bytes) };
+        return unsafe { stream::<true>(from, parcel, past, bytes) };
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -93,11 +93,13 @@ pub(super) unsafe fn copy_twice(from: *const u8, parcel: *mut u8, past: *mut u8,
     }
 }
 
+/// Copies past the caches: to memory, without fetching first what is overwritten; and what was read to `near`, too, if `TWICE`.
+///
 /// # Safety
-/// As for [`copy_twice`], of at least a line, and the processor has AVX2.
+/// As for [`copy_twice`], of at least a line, and the processor has AVX2. `near` is used only if `TWICE`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn stream_twice(from: *const u8, parcel: *mut u8, past: *mut u8, bytes: usize) {
+unsafe fn stream<const TWICE: bool>(from: *const u8, near: *mut u8, past: *mut u8, bytes: usize) {
     use std::arch::x86_64::{
         __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
     };
@@ -106,59 +108,31 @@ unsafe fn stream_twice(from: *const u8, parcel: *mut u8, past: *mut u8, bytes: u
     for (start, stop) in [(0, first), (end, bytes)] {
         // SAFETY: the bytes before the first whole line, and those after the last.
         unsafe {
-            for into in [parcel, past] {
-                std::ptr::copy_nonoverlapping(from.add(start), into.add(start), stop - start);
+            std::ptr::copy_nonoverlapping(from.add(start), past.add(start), stop - start);
+            if TWICE {
+                std::ptr::copy_nonoverlapping(from.add(start), near.add(start), stop - start);
             }
         }
     }
     for at in (first..end).step_by(64) {
-        // SAFETY: the line lies within the bytes of all three, as the caller promises, and is aligned where it is streamed.
+        // SAFETY: the line lies within the bytes of all, as the caller promises, and is aligned where it is streamed.
         unsafe {
-            let source = from.add(at).cast::<__m256i>();
-            let (near, far) = (parcel.add(at).cast::<__m256i>(), past.add(at).cast());
+            let (source, target) = (from.add(at).cast::<__m256i>(), past.add(at).cast());
             let (low, high) = (
                 _mm256_loadu_si256(source),
                 _mm256_loadu_si256(source.add(1)),
             );
-            _mm256_storeu_si256(near, low);
-            _mm256_storeu_si256(near.add(1), high);
-            _mm256_stream_si256(far, low);
-            _mm256_stream_si256(far.add(1), high);
-        }
-    }
-    // Orders these stores before whatever says that they are there.
-    _mm_sfence();
-}
-
-/// Copies past the caches: to memory, without fetching first what is overwritten.
-///
-/// # Safety
-/// As for [`Distance::copy`], of at least a line, both are apart, and the processor has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn copy_past(from: *const u8, into: *mut u8, bytes: usize) {
-    use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
-    let first = into.align_offset(64);
-    let end = first + (bytes - first) / 64 * 64;
-    // SAFETY: the bytes before the first whole line.
-    unsafe { std::ptr::copy_nonoverlapping(from, into, first) };
-    for at in (first..end).step_by(64) {
-        // SAFETY: the line lies within the bytes of both, as the caller promises, and is aligned where it goes.
-        unsafe {
-            let (source, target) = (from.add(at).cast::<__m256i>(), into.add(at).cast());
-            let (low, high) = (
-                _mm256_loadu_si256(source),
-                _mm256_loadu_si256(source.add(1)),
-            );
+            if TWICE {
+                let near = near.add(at).cast::<__m256i>();
+                _mm256_storeu_si256(near, low);
+                _mm256_storeu_si256(near.add(1), high);
+            }
             _mm256_stream_si256(target, low);
             _mm256_stream_si256(target.add(1), high);
         }
     }
-    // SAFETY: the rest of the bytes; the fence orders these stores before whatever says that they are there.
-    unsafe {
-        _mm_sfence();
-        std::ptr::copy_nonoverlapping(from.add(end), into.add(end), bytes - end);
-    }
+    // Orders these stores before whatever says that they are there.
+    _mm_sfence();
 }
 
 /// # Safety
