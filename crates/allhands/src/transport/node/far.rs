@@ -10,6 +10,7 @@
 //! And no copy is left to the library where that would move strings slowly ([`alias`]).
 
 use super::alias;
+use super::runs::{self, Run};
 
 /// Whose cache the memory is in that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub(crate) enum Distance {
     Near,
     /// Another core's.
     Far,
+    /// Another core's, as likely as not, who writes there next and wants nothing that is in it: [taken over](runs::take_over) line by
+    /// line, each as soon as it is copied, and so zeroed here and there.
+    Back,
     /// Nobody's for long: what is written through the caches would drive out what is still read.
     Beyond,
 }
@@ -27,6 +31,9 @@ const AHEAD: usize = 2 << 10;
 
 /// The fewest bytes that are worth it.
 const LEAST: usize = 24 << 10;
+
+/// The fewest bytes that are taken over while they are copied.
+const BACK_LEAST: usize = 1 << 10;
 
 /// The most bytes that are copied in place: the processor then asks for all lines before it knows how the call goes on,
 /// where the library's copy first finds out which of its loops is meant.
@@ -38,7 +45,8 @@ impl Distance {
     /// Copies `bytes` bytes.
     ///
     /// # Safety
-    /// `from` is readable and `into` writable, by nobody else meanwhile; far memory is no part of `into`.
+    /// `from` is readable and `into` writable, by nobody else meanwhile; far memory is no part of `into`, and what goes back is
+    /// writable, too.
     #[inline]
     pub(crate) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -49,8 +57,12 @@ impl Distance {
             }
             if bytes >= LEAST && is_wide() {
                 // SAFETY: the processor has these instructions; the rest is the caller's promise.
-                return unsafe { copy_far(from, into, bytes) };
+                return unsafe { copy_far::<false>(from, into, bytes) };
             }
+        }
+        if self == Distance::Back {
+            // SAFETY: the caller's promise.
+            return unsafe { copy_back(from.cast_mut(), into, bytes) };
         }
         #[cfg(target_arch = "x86_64")]
         if self == Distance::Beyond && bytes >= LEAST && is_apart(from, into, bytes) && is_wide() {
@@ -64,10 +76,31 @@ impl Distance {
             && is_wide()
         {
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
-            return unsafe { copy_far(from, into, bytes) };
+            return unsafe { copy_far::<false>(from, into, bytes) };
         }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, into, bytes) };
+    }
+}
+
+/// Copies what is then taken over.
+///
+/// # Safety
+/// As for [`Distance::copy`].
+unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if bytes >= BACK_LEAST && is_wide() {
+        // SAFETY: the processor has these instructions; the rest is the caller's promise.
+        return unsafe { copy_far::<true>(from, into, bytes) };
+    }
+    let run = Run {
+        address: from,
+        bytes,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy(from, into, bytes);
+        runs::take_over(run);
     }
 }
 
@@ -175,11 +208,13 @@ fn is_wide() -> bool {
     crate::kernel::InstructionSet::best() >= crate::kernel::InstructionSet::Avx2
 }
 
+/// Copies with lines asked for ahead; takes each over if `BACK`.
+///
 /// # Safety
 /// As for [`Distance::copy`], and the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn copy_far(from: *const u8, into: *mut u8, bytes: usize) {
+unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usize) {
     use std::arch::x86_64::{
         __m256i, _MM_HINT_T1, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
     };
@@ -195,6 +230,9 @@ unsafe fn copy_far(from: *const u8, into: *mut u8, bytes: usize) {
             );
             _mm256_storeu_si256(target, low);
             _mm256_storeu_si256(target.add(1), high);
+            if BACK {
+                from.add(at).cast_mut().write_volatile(0);
+            }
         }
     }
     // SAFETY: the rest of the bytes.

@@ -447,7 +447,7 @@ fn most_in_parcel(fabric: &Fabric, distance: Distance, doubles: bool) -> usize {
         Distance::Beyond if fabric.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
         Distance::Beyond => STREAMED_PARCEL_BYTES,
         Distance::Far if doubles => STREAMED_PARCEL_BYTES,
-        Distance::Near | Distance::Far => PARCEL_BYTES,
+        Distance::Near | Distance::Far | Distance::Back => PARCEL_BYTES,
     }
 }
 

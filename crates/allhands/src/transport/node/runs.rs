@@ -347,7 +347,7 @@ impl<I: Iterator<Item = Run>> Sink<I> {
     ///
     /// # Safety
     /// As for [`copy`] or [`reduce`], of `piece` and the sink's runs; a piece is a whole number of [`Sink::grain`]s, and
-    /// memory that is far is none of the sink's.
+    /// memory that is far is none of the sink's, and writable if it goes back.
     #[inline]
     pub(crate) unsafe fn feed(&mut self, mut piece: Run, distance: Distance) {
         while piece.bytes > 0 {
@@ -371,6 +371,12 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                             Side::Right => (own, from),
                         };
                         combine.run(left, right, out, bytes);
+                        if distance == Distance::Back {
+                            take_over(Run {
+                                address: from,
+                                bytes,
+                            });
+                        }
                     }
                 }
             }

@@ -8,7 +8,7 @@ use super::port::Port;
 use super::reach::{self, Reached};
 use super::rendezvous::Claim;
 use super::ring::Ring;
-use super::runs::{self, Run, Sink};
+use super::runs::{Run, Sink};
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
 
@@ -161,6 +161,11 @@ impl Port {
         }
         help.open(piece_bytes, Target::Stages);
         let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
+        // A stage on this core is this core's already.
+        let theirs = match fabric.is_crowded() {
+            true => Distance::Near,
+            false => Distance::Back,
+        };
         while done < from.bytes && reached == Reached::All {
             let piece = (done / piece_bytes) as u64;
             // A sender that has not come may have other things to do: fewer calls then.
@@ -183,18 +188,13 @@ impl Port {
                 }
                 let at = Help::stage(staged, piece_bytes);
                 here = entry.staged(fabric.arena(), at, here.bytes)?;
-                (staged, distance) = (staged + 1, fabric.distance());
+                (staged, distance) = (staged + 1, theirs);
             }
             if reached == Reached::All {
                 // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
                 // reads it; whole elements, aligned, as all pieces and stages begin at whole elements; the sink's memory is
                 // the call's own.
-                unsafe {
-                    sink.feed(here, distance);
-                    if distance == Distance::Far {
-                        runs::take_over(here);
-                    }
-                }
+                unsafe { sink.feed(here, distance) };
                 help.combined(staged);
                 done += here.bytes;
             }
@@ -285,7 +285,11 @@ impl Port {
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
     ) -> Reached {
-        let (mut done, mut look, distance) = (0, 0, self.fabric.distance());
+        let distance = match goes_back {
+            true => Distance::Back,
+            false => self.fabric.distance(),
+        };
+        let (mut done, mut look) = (0, 0);
         while done < run.bytes {
             let filled = filled();
             let whole = if filled < run.bytes {
@@ -296,13 +300,7 @@ impl Port {
             if whole > done {
                 let piece = run.piece(done, whole - done);
                 // SAFETY: filled, and whole elements; nobody reads it again.
-                unsafe {
-                    sink.feed(piece, distance);
-                    // Where ranks share cores it may have been written on this one: then it is ours, and this costs little.
-                    if goes_back {
-                        runs::take_over(piece);
-                    }
-                }
+                unsafe { sink.feed(piece, distance) };
                 done = whole;
             } else if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return gone;

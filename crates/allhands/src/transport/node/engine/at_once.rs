@@ -16,15 +16,12 @@ const PASS_ON_MOST: usize = 1 << 10;
 /// The fewest bytes of a window that are worth being taken over: in short blocks those of other ranks share the lines.
 const TAKE_OVER_LEAST: usize = 1 << 10;
 
-/// Takes over what was read from a window, where that is worth it.
-///
-/// # Safety
-/// As for [`runs::take_over`].
+/// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
 #[inline]
-unsafe fn take_over(run: Run) {
-    if run.bytes >= TAKE_OVER_LEAST {
-        // SAFETY: the caller's promise.
-        unsafe { runs::take_over(run) };
+fn of_the_last(run: Run, last: bool, distance: Distance) -> Distance {
+    match last && run.bytes >= TAKE_OVER_LEAST {
+        true => Distance::Back,
+        false => distance,
     }
 }
 
@@ -36,7 +33,7 @@ impl NodeEngine<'_> {
         self.claim_lines(post);
         let distance = match flight.distance {
             Distance::Beyond => Distance::Beyond,
-            Distance::Near | Distance::Far => Distance::Near,
+            Distance::Near | Distance::Far | Distance::Back => Distance::Near,
         };
         // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
         unsafe {
@@ -75,13 +72,11 @@ impl NodeEngine<'_> {
                 }
             }
             OpKind::Get { from, last, .. } => {
-                let source = post.other().iter().map(|e| flight.window_run(from, e));
-                // SAFETY: as for a put; and nobody else reads what is got as the last.
-                unsafe {
-                    runs::fetch(source.clone(), into, distance);
-                    if last {
-                        source.for_each(|run| take_over(run));
-                    }
+                let mut sink = Sink::copy(into);
+                for extent in post.other() {
+                    let run = flight.window_run(from, extent);
+                    // SAFETY: as for a put; and nobody else reads what is got as the last.
+                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
                 }
             }
             OpKind::GetReduce {
@@ -91,12 +86,7 @@ impl NodeEngine<'_> {
                 for extent in post.other() {
                     let run = flight.window_run(from, extent);
                     // SAFETY: as for a put-reduce; and nobody else reads what is got as the last.
-                    unsafe {
-                        sink.feed(run, distance);
-                        if last {
-                            take_over(run);
-                        }
-                    }
+                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
                 }
             }
             _ => {}
