@@ -3,8 +3,9 @@
 //! A sleeper says that it will sleep, looks once more, then sleeps; a peer publishes, then looks whether the sleeper
 //! said so. Between the two steps of each stands a sequentially consistent fence, so at least one of the two sees the
 //! other: of two such fences one comes first, and what its thread wrote before it is seen by what the other thread reads
-//! after its own. Where every rank has a core, peers publish all the time and nobody sleeps for long spells of it; there
-//! the sleeper issues both fences, its own and that of every running peer ([`barrier_for_all`]), and a peer only loads.
+//! after its own. Peers publish all the time, and a rank sleeps only when it has looked in vain for long: so the sleeper issues both
+//! fences, its own and that of every running peer ([`barrier_for_all`]), and a peer only loads. A fence of its own would have
+//! it wait until all that it has published is in its place, in lines that other cores may have.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence};
 #[cfg(not(loom))]
@@ -35,13 +36,12 @@ pub(crate) enum Fencing {
 }
 
 impl Fencing {
-    /// The cheaper way: peers that fence while sleeping is rare pay for nothing.
-    pub(crate) fn new(crowded: bool) -> Fencing {
+    /// The cheaper way, if the system has it: peers that fence while sleeping is rare pay for nothing.
+    pub(crate) fn new() -> Fencing {
         #[cfg(not(loom))]
-        if !crowded && register_barrier() {
+        if register_barrier() {
             return Fencing::Sleeper;
         }
-        let _ = crowded;
         Fencing::Both
     }
 

@@ -164,7 +164,7 @@ impl Fabric {
             temporary,
             ranks,
             links: Links::new(ranks),
-            fencing: Fencing::new(crowded),
+            fencing: Fencing::new(),
             crowded,
             vigil,
             origin: None,

@@ -382,7 +382,7 @@ impl Flight {
     }
 
     pub(super) fn notify(&self, to: u32, flag: u16) {
-        self.window().notify(to, flag);
+        self.window().notify(self.rank, to, flag);
     }
 
     /// Takes `count` notifications of flag `flag` of rank `at` for the wait `ticket`, if there are as many.

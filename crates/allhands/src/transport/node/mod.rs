@@ -29,6 +29,7 @@ mod engine;
 mod fabric;
 mod far;
 mod fault;
+mod flag;
 mod flight;
 mod help;
 mod inbox;

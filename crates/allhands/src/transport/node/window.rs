@@ -3,17 +3,17 @@
 //! A window set belongs to one plan on all ranks. The first rank that asks lays out the windows and flags of all, so a put
 //! never waits for its target; the last one that lets go gives the memory back.
 //!
-//! Ordering: a notify is a releasing addition to the flag, a satisfied wait an acquiring load of it.
-//! Every addition continues the release sequences of those before it, so a wait that sees `count`
-//! notifications sees what each of their senders had put before.
+//! Ordering: a notify [raises](Flag) a flag, a satisfied wait has seen it raised: so a wait that sees `count` notifications sees
+//! what each of their senders had put before.
 
 use super::arena::{Arena, Block};
+use super::flag::Flag;
 use super::member::Stamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A flag has a line of its own: ranks that watch it must not be disturbed by raises of another.
-const LINE: usize = 64;
+/// What windows begin with, in bytes, and the length of a flag.
+const LINE: usize = size_of::<Flag>();
 
 /// What stands at the start of a window set.
 #[derive(Debug)]
@@ -100,27 +100,27 @@ impl WindowSet {
     }
 
     #[inline]
-    fn flag(&self, rank: u32, flag: u16) -> &AtomicU64 {
+    fn flag(&self, rank: u32, flag: u16) -> &Flag {
         let flag = usize::from(flag);
         assert!(
             rank < self.ranks && flag < self.extent.flags,
             "a flag of a rank of the communicator"
         );
         let at = size_of::<Head>() + (rank as usize * self.extent.flags + flag) * LINE;
-        // SAFETY: inside the set, as just checked, aligned, zeros at first, and never used but as this atomic.
-        unsafe { &*self.arena.at(self.block.0 + at as u64).cast::<AtomicU64>() }
+        // SAFETY: inside the set, as just checked, aligned, zeros at first, and never used but as this flag.
+        unsafe { &*self.arena.at(self.block.0 + at as u64).cast::<Flag>() }
     }
 
-    /// Raises a flag of `rank` by one.
+    /// Raises a flag of `rank` by one, as rank `by`.
     #[inline]
-    pub(crate) fn notify(&self, rank: u32, flag: u16) {
-        self.flag(rank, flag).fetch_add(1, Ordering::Release);
+    pub(crate) fn notify(&self, by: u32, rank: u32, flag: u16) {
+        self.flag(rank, flag).raise(by, self.ranks);
     }
 
     /// How often a flag of `rank` has been raised.
     #[inline]
     pub(crate) fn raised(&self, rank: u32, flag: u16) -> u64 {
-        self.flag(rank, flag).load(Ordering::Acquire)
+        self.flag(rank, flag).raised(self.ranks)
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
                         };
                         let set = WindowSet::hold(Arc::clone(arena), block, 4, extent);
                         for to in 0..4 {
-                            set.notify(to, 8);
+                            set.notify(rank, to, 8);
                         }
                         while set.raised(rank, 8) < 4 {
                             std::thread::yield_now();

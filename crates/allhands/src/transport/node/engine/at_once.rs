@@ -96,7 +96,7 @@ impl NodeEngine<'_> {
     /// Claims the lines of the own window that are about to be written.
     #[inline]
     fn claim_lines(&self, post: &Post<'_>) {
-        if post.bytes > CLAIM_MOST || self.port.fabric().is_crowded() {
+        if post.bytes > CLAIM_MOST {
             return;
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
