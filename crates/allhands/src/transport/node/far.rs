@@ -293,16 +293,18 @@ mod tests {
     #[test]
     fn what_goes_back_is_copied_and_every_line_of_it_written() {
         for (start, bytes) in [(0, 64), (3, 500), (0, 4096), (17, 9001), (64, 30_000)] {
-            let mut from = vec![7u8; 32_768];
-            let mut into = vec![0u8; from.len()];
+            let mut from: Vec<u8> = (0..32_768).map(|i| (i * 31 % 251) as u8 + 1).collect();
+            let (before, mut into) = (from.clone(), vec![0u8; from.len()]);
             // SAFETY: both vectors are long enough, and apart.
             unsafe {
                 let (from, into) = (from.as_mut_ptr().add(start), into.as_mut_ptr().add(1));
                 Distance::Back.copy(from, into, bytes);
             }
-            assert!(into[1..=bytes].iter().all(|b| *b == 7) && into[bytes + 1] == 0);
-            let (before, after) = (&from[..start], &from[start + bytes..]);
-            assert!(before.iter().chain(after).all(|b| *b == 7));
+            let end = start + bytes;
+            assert_eq!(into[1..=bytes], before[start..end]);
+            assert_eq!((into[0], into[bytes + 1]), (0, 0));
+            assert_eq!(from[..start], before[..start]);
+            assert_eq!(from[end..], before[end..]);
             let written = from.iter().filter(|b| **b == 0).count();
             assert!(
                 written >= bytes / 64 && written <= bytes / 64 + 1,

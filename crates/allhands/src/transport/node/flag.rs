@@ -6,7 +6,7 @@
 //!
 //! A counter that several ranks add to is added to with the line in hand: who raises it waits until the line has come from the core
 //! that had it last, and until all that was written before is in its place. A word that one rank alone writes to is written
-//! and left: 8 ranks on two cores that share no cache take a third less for a broadcast of 512 bytes.
+//! and left: 8 ranks on two cores that share no cache take a quarter less for a broadcast of 8 bytes.
 
 use super::sync::{AtomicU64, Ordering};
 
