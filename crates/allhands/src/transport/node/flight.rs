@@ -128,7 +128,8 @@ impl Flight {
             bases[Space::Scratch.index()] = scratch.address();
         }
         let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
-        let shortcut = Shortcut::new(&fabric, rank, plan, window.as_ref());
+        let exchanges = |at: usize| slots[at].exchanges;
+        let shortcut = Shortcut::new((&fabric, rank), plan, window.as_ref(), exchanges);
         let many = match fabric.is_crowded() {
             true => Many::new(plan, fabric.ranks()),
             false => Many::default(),
@@ -136,7 +137,7 @@ impl Flight {
         let distance = distance(&fabric, plan, &slots);
         let double = match fabric.is_crowded() {
             true => None,
-            false => Double::of(plan, |at| slots[at].exchanges),
+            false => Double::of(plan, exchanges),
         };
         let most_in_parcel = most_in_parcel(&fabric, distance, double.is_some());
         Ok(Flight {

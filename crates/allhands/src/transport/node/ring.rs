@@ -6,6 +6,7 @@
 //!
 //! A message in a slab may be shown before all of it is there: the upper bits of its number say how many bytes are.
 
+use super::alias::PAGE_BYTES;
 use super::invitation::Invitation;
 use super::slabs::{self, HandedBack, Held, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
@@ -97,7 +98,12 @@ pub(super) struct Cell {
     pub(super) number: AtomicU64,
     pub(super) header: UnsafeCell<MaybeUninit<Header>>,
     pub(super) payload: UnsafeCell<Payload>,
+    /// Who reads the end of a payload fetches ahead what comes next there: not lines that the next message is written to.
+    _apart: [MaybeUninit<u8>; CELLS_APART_BYTES],
 }
+
+/// The bytes between two cells; the model checker has no caches.
+const CELLS_APART_BYTES: usize = if cfg!(loom) { 0 } else { 1 << 10 };
 
 /// A queue with one producer and one consumer; zeros are an empty one.
 #[derive(Debug)]
@@ -118,7 +124,25 @@ pub(crate) struct Ring {
 /// The payload of a longer message, on pages that cost nothing before they are used.
 #[derive(Debug)]
 #[repr(C, align(128))]
-struct Slab([MaybeUninit<u8>; SLAB_BYTES]);
+struct Slab {
+    payload: [MaybeUninit<u8>; SLAB_BYTES],
+    /// No two slabs have parts of one page: who reads the end of one fetches ahead what comes next there, and takes it from a
+    /// peer that is writing.
+    _apart: [MaybeUninit<u8>; SLABS_APART_BYTES],
+}
+
+/// The bytes between two slabs; the model checker has no caches.
+const SLABS_APART_BYTES: usize = if cfg!(loom) { 0 } else { PAGE_BYTES };
+
+impl Slab {
+    #[cfg(any(test, loom))]
+    fn new() -> Slab {
+        Slab {
+            payload: [MaybeUninit::uninit(); SLAB_BYTES],
+            _apart: [MaybeUninit::uninit(); SLABS_APART_BYTES],
+        }
+    }
+}
 
 #[derive(Debug)]
 #[repr(C, align(128))]
@@ -166,6 +190,7 @@ impl Cell {
             number: AtomicU64::new(0),
             header: UnsafeCell::new(MaybeUninit::uninit()),
             payload: UnsafeCell::new(Payload([MaybeUninit::uninit(); EAGER_BYTES])),
+            _apart: [MaybeUninit::uninit(); CELLS_APART_BYTES],
         }
     }
 }
@@ -178,9 +203,7 @@ impl Ring {
             slabs_back: HandedBack::new(),
             parcels_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
-            slabs: std::array::from_fn(|_| {
-                UnsafeCell::new(Slab([MaybeUninit::uninit(); SLAB_BYTES]))
-            }),
+            slabs: std::array::from_fn(|_| UnsafeCell::new(Slab::new())),
             invitation: Invitation::new(),
         }
     }
@@ -387,7 +410,7 @@ mod tests {
     fn short_messages_share_a_line_with_their_number() {
         let cell = std::mem::offset_of!(Cell, payload);
         assert!(cell <= 32, "the payload starts at byte {cell}");
-        assert_eq!(size_of::<Cell>(), 1088);
+        assert_eq!(size_of::<Cell>(), 1088 + CELLS_APART_BYTES);
     }
 
     #[test]

@@ -50,12 +50,13 @@ enum Gone {
 }
 
 impl Shortcut {
-    /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one.
+    /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one; `exchanges` says which operations send
+    /// to a rank that sends to this one at the same time.
     pub(super) fn new(
-        fabric: &Fabric,
-        rank: u32,
+        (fabric, rank): (&Fabric, u32),
         plan: &Plan,
         window: Option<&WindowSet>,
+        exchanges: impl Fn(usize) -> bool,
     ) -> Option<Shortcut> {
         if window.is_some() && !fabric.is_crowded() {
             return None;
@@ -70,10 +71,10 @@ impl Shortcut {
             return None;
         }
         let moves = (0..).zip(&plan.ops);
-        let moves = moves.map(|(ticket, op)| match window {
-            None => Move::new(fabric, rank, plan, op),
-            Some(window) => Move::one_sided(window, plan, (ticket, op))
-                .or_else(|| Move::new(fabric, rank, plan, op)),
+        let moves = moves.map(|(ticket, op)| {
+            let one_sided = window.and_then(|w| Move::one_sided(w, plan, (ticket, op)));
+            let exchanges = exchanges(ticket as usize);
+            one_sided.or_else(|| Move::new((fabric, rank), plan, (op, exchanges)))
         });
         let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
         let looks = match fabric.is_crowded() {

@@ -2,15 +2,12 @@
 
 use crate::transport::node::engine::EXCHANGED_EAGER_MOST;
 use crate::transport::node::fabric::{Carrier, Fabric};
-use crate::transport::node::ring::Ring;
+use crate::transport::node::ring::{EAGER_BYTES, Ring};
 use crate::transport::node::window::WindowSet;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
 use std::ops::Range;
 
-/// The most bytes of an operation: what goes in a cell whatever else the call does.
-const BYTES_MOST: usize = EXCHANGED_EAGER_MOST;
-
-/// The same in a plan with windows: of longer ones the interpreter's part in the time is small.
+/// The most bytes of an operation in a plan with windows: of longer ones the interpreter's part in the time is small.
 const WINDOW_BYTES_MOST: usize = 8 << 10;
 
 /// An operation.
@@ -60,8 +57,13 @@ pub(super) struct Place {
 }
 
 impl Move {
-    /// What an operation of a plan is; none if it is not short, or of another kind.
-    pub(super) fn new(fabric: &Fabric, rank: u32, plan: &Plan, op: &PlanOp) -> Option<Move> {
+    /// What an operation of a plan is, which sends and receives at once from one peer if it `exchanges`; none if it is not
+    /// short, or of another kind.
+    pub(super) fn new(
+        (fabric, rank): (&Fabric, u32),
+        plan: &Plan,
+        (op, exchanges): (&PlanOp, bool),
+    ) -> Option<Move> {
         let (way, message) = match op.kind {
             OpKind::Send { to, channel, .. } => (Way::Send, Some((to, channel))),
             OpKind::Recv { from, channel, .. } => (Way::Receive, Some((from, channel))),
@@ -75,9 +77,11 @@ impl Move {
             OpKind::Reduce => (Way::Reduce, None),
             _ => return None,
         };
+        // A message goes in a cell, whatever else the call does.
         let most = match message {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
-            _ => BYTES_MOST,
+            Some(_) if exchanges && !fabric.is_crowded() => EXCHANGED_EAGER_MOST,
+            _ => EAGER_BYTES,
         };
         if op.moves() || op.bytes() > most {
             return None;
