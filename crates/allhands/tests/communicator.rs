@@ -74,6 +74,13 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn long_messages_come_again_and_again() {
+    for ranks in [2, 3] {
+        on_all(ranks, suite::long_messages_come_again_and_again);
+    }
+}
+
+#[test]
 fn long_blocks_are_sent_and_copied() {
     for ranks in [1, 2, 5] {
         on_all(ranks, suite::long_blocks_are_sent_and_copied);

@@ -56,6 +56,12 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn long_messages_come_again_and_again() {
+    let body = suite::long_messages_come_again_and_again;
+    on_all(this_test!(), &[2, 3], body);
+}
+
+#[test]
 fn long_blocks_are_sent_and_copied() {
     on_all(
         this_test!(),

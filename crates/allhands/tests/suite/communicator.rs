@@ -86,6 +86,32 @@ pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
+/// Long messages of one sender come so often that every way in which they may come is tried, and one chosen: copied, and combined.
+pub fn long_messages_come_again_and_again(comm: &Communicator) -> Result<(), Error> {
+    const CALLS: usize = 30;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    for elements in [10_007, 330_001] {
+        let mut data = vec![0u64; elements];
+        for call in 0..CALLS {
+            let element = |rank: usize, i: usize| (i * 31 + rank * 7 + call * 1009) as u64;
+            let own = |data: &mut [u64]| {
+                let all = data.iter_mut().enumerate();
+                all.for_each(|(i, x)| *x = element(rank, i));
+            };
+            own(&mut data);
+            comm.run(operation::broadcast(&mut data, 0).algorithm("binomial"))?;
+            let mut all = data.iter().enumerate();
+            assert!(all.all(|(i, &x)| x == element(0, i)), "call {call}");
+            own(&mut data);
+            comm.run(operation::reduce_in_place(&mut data, &Sum, 0).algorithm("binomial"))?;
+            let sum = |i| (0..ranks).map(|rank| element(rank, i)).sum::<u64>();
+            let mut all = data.iter().enumerate();
+            assert!(rank > 0 || all.all(|(i, &x)| x == sum(i)), "call {call}");
+        }
+    }
+    Ok(())
+}
+
 /// All ranks copy a long own block and send it, again and again, in place or not, whoever comes first.
 pub fn long_blocks_are_sent_and_copied(comm: &Communicator) -> Result<(), Error> {
     const BLOCK: usize = 1_048_583;

@@ -7,7 +7,7 @@
 use crate::transport::TransportError;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes at the start that belong to the roll of ranks.
@@ -35,6 +35,8 @@ pub struct Arena {
     shared: bool,
     /// What this process has given back, by size.
     free: Mutex<BTreeMap<u64, Vec<u64>>>,
+    /// Bytes of this process's stages for the longest messages.
+    long_stages: AtomicUsize,
 }
 
 // SAFETY: plain memory whose address does not change; what is done to it is each user's argument. The list is locked.
@@ -43,6 +45,11 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
+    /// Bytes of this process's stages for the longest messages.
+    pub(super) fn long_stages(&self) -> &AtomicUsize {
+        &self.long_stages
+    }
+
     /// Memory for the threads of this process.
     ///
     /// # Errors
@@ -81,6 +88,7 @@ impl Arena {
             bytes: bytes as u64,
             shared,
             free: Mutex::default(),
+            long_stages: AtomicUsize::new(0),
         }
     }
 

@@ -6,7 +6,8 @@ mod several;
 
 use super::flight::Flight;
 use super::help::{Piece, Target};
-use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, STAGE_MOST};
+use super::manner::Manner;
+use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, LONG_STAGE_MOST, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
 use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
@@ -207,7 +208,7 @@ impl<'a> NodeEngine<'a> {
     ///
     /// After each piece a line moves that says so, and the receiver is a piece behind the sender: pieces of the root of the
     /// message's length times what is copied while a line moves make the sum of both the least.
-    fn pieces(&self, bytes: usize) -> Pieces {
+    fn pieces(&self, bytes: usize, manner: Option<Manner>) -> Pieces {
         let crowded = self.port.fabric().is_crowded();
         let least = (bytes * COPIED_MEANWHILE).isqrt();
         Pieces {
@@ -216,7 +217,7 @@ impl<'a> NodeEngine<'a> {
             } else {
                 least.next_multiple_of(1 << 10)
             },
-            claimed: !crowded,
+            claimed: !crowded && manner != Some(Manner::Strings),
         }
     }
 
@@ -239,10 +240,10 @@ impl<'a> NodeEngine<'a> {
                 Shown::Whole,
                 Pieces {
                     bytes: post.bytes,
-                    ..self.pieces(post.bytes)
+                    ..self.pieces(post.bytes, None)
                 },
             ),
-            false => (Shown::AsItComes, self.pieces(post.bytes)),
+            false => (Shown::AsItComes, self.pieces(post.bytes, None)),
         };
         let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
             let slab = Run {
@@ -267,7 +268,7 @@ impl<'a> NodeEngine<'a> {
             // The message of the last call, or iteration, is staged and not yet read.
             return Status::Pending;
         }
-        let staged = self.is_staged(post);
+        let staged = self.is_staged(post, entry);
         let header = Header {
             bytes: size_of::<Offer>() as u16,
             kind: Kind::Rendezvous,
@@ -295,8 +296,9 @@ impl<'a> NodeEngine<'a> {
             return Status::Pending;
         }
         if staged {
+            let pieces = self.pieces(post.bytes, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, flight.runs(post.source()), self.pieces(post.bytes)) };
+            unsafe { outbox.fill(ticket, flight.runs(post.source()), pieces) };
             self.port.fabric().ring(to);
         } else {
             self.flight.set_posted(ticket);
@@ -307,14 +309,20 @@ impl<'a> NodeEngine<'a> {
     }
 
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
-    fn is_staged(&self, post: &Post<'_>) -> bool {
+    fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
         let fabric = self.port.fabric();
         let most = if fabric.is_crowded() {
             CROWDED_STAGE_MOST
         } else {
             STAGE_MOST
         };
-        if post.bytes > most && fabric.may_reach() {
+        let is_wanted = || {
+            let manner = entry.manner();
+            matches!(manner, Some(Manner::Lines | Manner::Strings))
+                && post.bytes <= LONG_STAGE_MOST
+                && self.flight.outbox().may_stage_long()
+        };
+        if post.bytes > most && fabric.may_reach() && (fabric.is_crowded() || !is_wanted()) {
             return false;
         }
         !self.is_reachable(post)
@@ -353,7 +361,7 @@ impl<'a> NodeEngine<'a> {
                 outbox.fill(
                     ticket,
                     self.flight.runs(post.source()),
-                    self.pieces(post.bytes),
+                    self.pieces(post.bytes, entry.manner()),
                 )
             };
             self.port.fabric().ring(to);

@@ -35,6 +35,7 @@ mod help;
 mod inbox;
 mod invitation;
 mod links;
+mod manner;
 mod many;
 mod member;
 mod names;

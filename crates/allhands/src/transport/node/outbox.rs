@@ -7,18 +7,26 @@
 
 use super::arena::{Arena, Block};
 use super::help::Help;
+use super::manner::Manner;
 use super::rendezvous::Descriptor;
 use super::ring::EAGER_BYTES;
 use super::runs::{self, Pieces, Run};
 use crate::transport::TransportError;
 use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The longest message that is staged although the system could read it from the sender's memory: staging costs a second
 /// copy, at the same time as the first and three times as fast as the system, which has to find every page; but what is staged
 /// has to fit into a core's own cache.
 pub(super) const STAGE_MOST: usize = 1 << 20;
+
+/// The longest message that is staged where its receiver has found that to take less time: the cores share a cache that holds it.
+pub(super) const LONG_STAGE_MOST: usize = 4 << 20;
+
+/// The most bytes of stages for messages longer than [`STAGE_MOST`] that a rank uses at a time: they are kept as long as the
+/// plans are.
+const LONG_STAGES_MOST: usize = 64 << 20;
 
 /// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
 pub(super) const CROWDED_STAGE_MOST: usize = 128 << 10;
@@ -41,6 +49,8 @@ pub(super) struct Entry {
     stage: AtomicU64,
     /// Whether the message is on the stage, or on its way there: 1, or 0.
     staged: AtomicU64,
+    /// The [`Manner`] that the receiver of the last message wanted.
+    manner: AtomicU64,
     pub(super) help: Help,
 }
 
@@ -133,6 +143,19 @@ impl Entry {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// The manner that the receiver of the last message wanted, if it said so.
+    pub(super) fn manner(&self) -> Option<Manner> {
+        Manner::of_word(self.manner.load(Ordering::Relaxed))
+    }
+
+    /// Says which manner its receiver wants, to one who has claimed the message and says so before the end of the claim.
+    pub(super) fn set_manner(&self, manner: Manner) {
+        let word = Manner::word(Some(manner));
+        if self.manner.load(Ordering::Relaxed) != word {
+            self.manner.store(word, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the message comes by way of the stage.
     pub(super) fn is_staged(&self) -> bool {
         self.staged.load(Ordering::Relaxed) == 1
@@ -202,6 +225,8 @@ pub(super) struct Outbox {
     arena: Arc<Arena>,
     block: Option<Block>,
     slots: Box<[Slot]>,
+    /// Bytes of stages for the longest messages that this rank may use here, once it has asked; 0: none.
+    long_stages: AtomicUsize,
 }
 
 impl Outbox {
@@ -239,6 +264,7 @@ impl Outbox {
             arena: Arc::clone(arena),
             block,
             slots,
+            long_stages: AtomicUsize::new(0),
         })
     }
 
@@ -308,6 +334,22 @@ impl Outbox {
         unsafe { runs::copy_in_pieces(runs, stage, pieces, filled) };
     }
 
+    /// Whether messages longer than [`STAGE_MOST`] may be staged here: such stages are few.
+    pub(super) fn may_stage_long(&self) -> bool {
+        if self.long_stages.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        let long = |slot: &&Slot| slot.stage_bytes > STAGE_MOST;
+        let bytes: usize = self.slots.iter().filter(long).map(|s| s.stage_bytes).sum();
+        let in_use = self.arena.long_stages();
+        if in_use.fetch_add(bytes, Ordering::Relaxed) + bytes > LONG_STAGES_MOST {
+            in_use.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.long_stages.store(bytes, Ordering::Relaxed);
+        bytes > 0
+    }
+
     /// The entries of all operations that send long messages.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         let long = |ticket: &u32| self.slots[*ticket as usize].entry > 0;
@@ -326,6 +368,13 @@ impl Outbox {
             let kept = block.keep();
             debug_assert!(kept.1 > 0, "a block has a length");
         }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        let bytes = *self.long_stages.get_mut();
+        self.arena.long_stages().fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,7 @@ use super::engine::NodeEngine;
 use super::fabric::{Carrier, Fabric};
 use super::fault::Fault;
 use super::flight::{Buffers, Flight};
+use super::manner::Manners;
 use super::many::Begun;
 use super::member::Stamp;
 use super::receive::Unexpected;
@@ -31,6 +32,8 @@ pub struct Port {
     pub(super) received: Box<[u64]>,
     /// Parcels that this rank has made.
     parcels_made: usize,
+    /// For each peer, how the messages that it stages are copied; made with the first of these.
+    pub(super) manners: Box<[Option<Box<Manners>>]>,
     /// The position in our inbox.
     pub(super) taken: u64,
     /// For each peer, messages that came before they were wanted.
@@ -80,6 +83,7 @@ impl Port {
             sent: vec![Producer::new(!fabric.is_crowded()); ranks as usize].into(),
             received: vec![0; ranks as usize].into(),
             parcels_made: 0,
+            manners: vec![None; ranks as usize].into(),
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
             landing: AlignedBytes::zeroed(0),

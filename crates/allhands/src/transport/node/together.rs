@@ -3,6 +3,7 @@
 use super::far::Distance;
 use super::flight::Flight;
 use super::help::{self, Help, Target};
+use super::manner::{Manner, Manners, Timed};
 use super::outbox::{self, Entry, Found};
 use super::port::Port;
 use super::reach::{self, Reached};
@@ -36,11 +37,49 @@ impl Port {
         claim: &Claim<'_>,
         mut sink: Sink<I>,
     ) -> Reached {
+        let timed = self.begin_timed(sender, entry, !sink.copies());
+        let manner = timed.map_or(Manner::Lines, |timed| timed.manner);
+        let reached = self.read_in(manner, (flight, sender), (entry, claim), &mut sink);
+        if let (Some(timed), Reached::All) = (timed, &reached) {
+            self.manners_of(sender).end(timed);
+        }
+        reached
+    }
+
+    /// Finds out in which manner a message is wanted, and tells its sender; none where it is always the same.
+    fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
+        if self.fabric.is_crowded() || !self.fabric.arena().is_shared() {
+            return None;
+        }
+        let message = (entry.bytes() as usize, combined);
+        let manners = self.manners_of(sender);
+        let timed = manners.begin(message, entry.is_staged(), entry.manner())?;
+        entry.set_manner(timed.manner);
+        Some(timed)
+    }
+
+    /// What is known of the long messages that `sender` sends.
+    fn manners_of(&mut self, sender: u32) -> &mut Manners {
+        self.manners[sender as usize].get_or_insert_default()
+    }
+
+    /// Reads a message in a manner, as far as its sender lets one choose.
+    fn read_in<I: Iterator<Item = Run>>(
+        &mut self,
+        manner: Manner,
+        (flight, sender): (&Flight, u32),
+        (entry, claim): (&Entry, &Claim<'_>),
+        sink: &mut Sink<I>,
+    ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
         let is_staged = entry.is_staged();
-        if !is_staged && let Some(reached) = self.read_together(flight, sender, entry, &mut sink) {
+        if !is_staged && let Some(reached) = self.read_together(flight, sender, entry, sink) {
             return reached;
         }
+        let from_stage = match manner {
+            Manner::Strings => Distance::Near,
+            Manner::Lines | Manner::Direct => Distance::Back,
+        };
         for found in entry.found(fabric.arena()) {
             let reached = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
@@ -49,10 +88,8 @@ impl Port {
                     sink.feed(run, fabric.distance());
                     Reached::All
                 },
-                Found::Here(run) => self.read_staged(sender, claim, run, &mut sink),
-                Found::There(run) => {
-                    reach::read(entry.process(), run, &mut sink, &mut self.landing)
-                }
+                Found::Here(run) => self.read_staged(sender, claim, (run, from_stage), sink),
+                Found::There(run) => reach::read(entry.process(), run, sink, &mut self.landing),
             };
             if !matches!(reached, Reached::All) {
                 return reached;
@@ -228,12 +265,12 @@ impl Port {
         &self,
         sender: u32,
         claim: &Claim<'_>,
-        run: Run,
+        staged: (Run, Distance),
         sink: &mut Sink<I>,
     ) -> Reached {
         // SAFETY: what is filled is readable until the claim is dropped; an aligned stage, which nobody else reads; the sink's
         // memory is the call's.
-        unsafe { self.read_as_it_comes(sender, (run, true), sink, || claim.filled() as usize) }
+        unsafe { self.read_as_it_comes(sender, staged, sink, || claim.filled() as usize) }
     }
 
     /// Reads the message in a slab, which is next in the ring from `sender`, while it comes.
@@ -245,11 +282,14 @@ impl Port {
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let position = self.received[sender as usize];
-        let goes_back = !self.sent[sender as usize].keeps_slab();
+        let distance = match self.sent[sender as usize].keeps_slab() {
+            true => self.fabric.distance(),
+            false => Distance::Back,
+        };
         let filled = || ring.filled(position);
         // SAFETY: what is filled is readable until the message is released; slabs are aligned, and ours alone; the sink's
         // memory is the call's.
-        match unsafe { self.read_as_it_comes(sender, (run, goes_back), &mut sink, filled) } {
+        match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
             Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
             _ => Ok(()),
         }
@@ -281,14 +321,10 @@ impl Port {
     unsafe fn read_as_it_comes<I: Iterator<Item = Run>>(
         &self,
         sender: u32,
-        (run, goes_back): (Run, bool),
+        (run, distance): (Run, Distance),
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
     ) -> Reached {
-        let distance = match goes_back {
-            true => Distance::Back,
-            false => self.fabric.distance(),
-        };
         let (mut done, mut look) = (0, 0);
         while done < run.bytes {
             let filled = filled();
