@@ -10,24 +10,17 @@ use super::manner::Manner;
 use super::outbox::{CROWDED_STAGE_MOST, Entry, Found, LONG_STAGE_MOST, STAGE_MOST};
 use super::port::Port;
 use super::reach::{self, Reached};
-use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES, Shown};
+use super::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES};
 use super::runs::{self, Pieces, Run, Sink};
 use crate::transport::TransportError;
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
 
 /// The most bytes that go by way of a slab although the receiver can read them where they are.
-const REACHABLE_SLAB_MOST: usize = 4 << 10;
+pub(super) const REACHABLE_SLAB_MOST: usize = 4 << 10;
 
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
 pub(super) const EXCHANGED_EAGER_MOST: usize = 768;
-
-/// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
-/// is fast, as on cores that are far apart.
-const COPIED_MEANWHILE: usize = 2 << 10;
-
-/// The bytes between two words that some are there, where ranks share cores.
-const CROWDED_PIECE: usize = 32 << 10;
 
 /// Drives one flight through one port; made anew for each look at the call, at no cost.
 #[derive(Debug)]
@@ -204,23 +197,6 @@ impl<'a> NodeEngine<'a> {
         status(sent)
     }
 
-    /// How a message of `bytes` bytes goes to memory that its receiver reads meanwhile.
-    ///
-    /// After each piece a line moves that says so, and the receiver is a piece behind the sender: pieces of the root of the
-    /// message's length times what is copied while a line moves make the sum of both the least.
-    fn pieces(&self, bytes: usize, manner: Option<Manner>) -> Pieces {
-        let crowded = self.port.fabric().is_crowded();
-        let least = (bytes * COPIED_MEANWHILE).isqrt();
-        Pieces {
-            bytes: if crowded {
-                CROWDED_PIECE
-            } else {
-                least.next_multiple_of(1 << 10)
-            },
-            claimed: !crowded && manner != Some(Manner::Strings),
-        }
-    }
-
     /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
     fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let fabric = self.port.fabric();
@@ -233,18 +209,8 @@ impl<'a> NodeEngine<'a> {
             ..header
         };
         let flight = &*self.flight;
-        // A receiver that sends at the same time has other things to do than to read what comes, and one on the same core
-        // cannot.
-        let (shown, pieces) = match fabric.is_crowded() || flight.exchanges(post.ticket) {
-            true => (
-                Shown::Whole,
-                Pieces {
-                    bytes: post.bytes,
-                    ..self.pieces(post.bytes, None)
-                },
-            ),
-            false => (Shown::AsItComes, self.pieces(post.bytes, None)),
-        };
+        let exchanges = flight.exchanges(post.ticket);
+        let (shown, pieces) = Pieces::of_slab(post.bytes, fabric.is_crowded(), exchanges);
         let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
             let slab = Run {
                 address: slab,
@@ -296,7 +262,8 @@ impl<'a> NodeEngine<'a> {
             return Status::Pending;
         }
         if staged {
-            let pieces = self.pieces(post.bytes, entry.manner());
+            let crowded = self.port.fabric().is_crowded();
+            let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe { outbox.fill(ticket, flight.runs(post.source()), pieces) };
             self.port.fabric().ring(to);
@@ -356,12 +323,13 @@ impl<'a> NodeEngine<'a> {
             self.port.fabric().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
+            let crowded = self.port.fabric().is_crowded();
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe {
                 outbox.fill(
                     ticket,
                     self.flight.runs(post.source()),
-                    self.pieces(post.bytes, entry.manner()),
+                    Pieces::of_stage(post.bytes, crowded, entry.manner()),
                 )
             };
             self.port.fabric().ring(to);

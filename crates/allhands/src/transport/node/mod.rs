@@ -18,6 +18,7 @@
 //! [`Port::wait_until`] if it is nonblocking. Ranks that make different calls, panic, leave or are killed are errors
 //! on every rank that waits for them, never a hang.
 
+mod agreement;
 mod alias;
 mod arena;
 mod bell;
@@ -42,6 +43,7 @@ mod names;
 mod notice;
 mod origin;
 mod outbox;
+mod pieces;
 mod port;
 mod reach;
 mod receive;

@@ -205,8 +205,9 @@ where
 pub(crate) struct Pieces {
     /// The length of each piece but the last, in bytes.
     pub bytes: usize,
-    /// Whether the lines of a piece are claimed while the one before is copied: where another core has them.
-    pub claimed: bool,
+    /// How many bytes behind a piece are claimed with it, before it is copied, as another core has their lines; 0: none are, nor its
+    /// own.
+    pub claimed_ahead: usize,
 }
 
 /// Copies `from` into `into`, as far as both reach, in pieces; says after each how many bytes are there.
@@ -219,16 +220,14 @@ pub(crate) unsafe fn copy_in_pieces(
     pieces: Pieces,
     mut filled: impl FnMut(usize),
 ) {
-    let (mut from, mut done) = (Stream::new(from), 0);
-    let claim = |start| {
-        let piece = into.piece(start, pieces.bytes);
-        if pieces.claimed {
-            claim_lines(piece.address, piece.bytes);
-        }
-    };
-    claim(0);
+    let (mut from, mut done, mut claimed) = (Stream::new(from), 0, 0);
     while done < into.bytes {
-        claim(done + pieces.bytes);
+        if pieces.claimed_ahead > 0 {
+            let end = done + pieces.bytes + pieces.claimed_ahead;
+            let next = into.piece(claimed, end - claimed);
+            claim_lines(next.address, next.bytes);
+            claimed += next.bytes;
+        }
         let piece = into.piece(done, pieces.bytes);
         // SAFETY: the caller's promise, of a part.
         let copied = unsafe {

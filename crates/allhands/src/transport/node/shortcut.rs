@@ -13,6 +13,7 @@ use super::far::Distance;
 use super::flight::Flight;
 use super::port::Port;
 use super::ring::{FIRST_LINE, Header, Kind};
+use super::runs::{self, Pieces, Run, Sink};
 use super::window::WindowSet;
 use allhands_core::progress::{Cursor, Status};
 use allhands_core::schedule::{OpKind, Plan, PlanOp, Side};
@@ -202,22 +203,38 @@ impl Port {
     fn go(&mut self, flight: &Flight, next: &Move) -> Gone {
         let bytes = usize::from(next.bytes);
         let at = |place: Place| flight.address(place.space, place.offset);
+        let run = |place: Place| {
+            let address = at(place);
+            std::iter::once(Run { address, bytes })
+        };
         match next.way {
+            Way::Send if next.goes_in_slab() => {
+                self.send_slab_at_once(flight, next, at(next.source))
+            }
             Way::Send => self.send_at_once(flight, next, at(next.source)),
-            Way::Receive => self.receive_at_once(flight, next, |payload| {
-                // SAFETY: a payload of this length is readable until its release; the target is the call's own memory, as
-                // long, and apart from it.
-                unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
-            }),
-            Way::Combine(side) => self.receive_at_once(flight, next, |payload| {
-                let own = at(next.source).cast_const();
-                let (left, right) = match side {
-                    Side::Left => (payload, own),
-                    Side::Right => (own, payload),
+            Way::Receive => {
+                let take = |payload| {
+                    // SAFETY: a payload of this length is readable until its release; the target is the call's own memory, as
+                    // long, and apart from it.
+                    unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
                 };
-                // SAFETY: as above; payloads and the extents of plans that reduce are whole elements, aligned for them.
-                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
-            }),
+                let sink = || Sink::copy(run(next.target));
+                self.receive_at_once(flight, next, take, sink)
+            }
+            Way::Combine(side) => {
+                let take = |payload| {
+                    let own = at(next.source).cast_const();
+                    let (left, right) = match side {
+                        Side::Left => (payload, own),
+                        Side::Right => (own, payload),
+                    };
+                    // SAFETY: as above; payloads and the extents of plans that reduce are whole elements, aligned for them.
+                    unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                };
+                let (into, own) = (run(next.target), run(next.source));
+                let sink = || Sink::reduce(into, own, flight.combine(), side);
+                self.receive_at_once(flight, next, take, sink)
+            }
             Way::Copy => {
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
                 unsafe { Distance::Near.copy(at(next.source), at(next.target), bytes) };
@@ -264,14 +281,7 @@ impl Port {
 
     #[inline]
     fn send_at_once(&mut self, flight: &Flight, next: &Move, from: *const u8) -> Gone {
-        let header = Header {
-            call: flight.call,
-            signature: flight.chain,
-            bytes: next.bytes,
-            channel: next.channel,
-            from: self.rank as u16,
-            kind: Kind::Eager,
-        };
+        let header = self.header(flight, next);
         let bytes = usize::from(next.bytes);
         // SAFETY: a ring of the fabric, which the flight keeps; a rank has one port, used by one thread at a time, so it is the
         // one producer, and the side is what earlier pushes left. The payload has room for so many bytes, which are the call's
@@ -293,12 +303,48 @@ impl Port {
         Gone::Done
     }
 
+    /// As [`Port::send_at_once`], of a message that had better go in a slab.
+    fn send_slab_at_once(&mut self, flight: &Flight, next: &Move, from: *mut u8) -> Gone {
+        let header = Header {
+            kind: Kind::Slab,
+            ..self.header(flight, next)
+        };
+        let bytes = usize::from(next.bytes);
+        let crowded = self.fabric.is_crowded();
+        let (shown, pieces) = Pieces::of_slab(bytes, crowded, next.exchanges);
+        let sent = self.send_slab(next.peer, (header, shown), |slab, filled| {
+            let run = |address| Run { address, bytes };
+            let from = std::iter::once(run(from));
+            // SAFETY: the call's own memory, to a slab that is ours and has room for so many bytes; each piece is written once.
+            unsafe { runs::copy_in_pieces(from, run(slab), pieces, filled) };
+        });
+        match sent {
+            Some(true) => Gone::Done,
+            Some(false) => Gone::NotYet,
+            // It goes another way.
+            None => Gone::Odd,
+        }
+    }
+
+    fn header(&self, flight: &Flight, next: &Move) -> Header {
+        Header {
+            call: flight.call,
+            signature: flight.chain,
+            bytes: next.bytes,
+            channel: next.channel,
+            from: self.rank as u16,
+            kind: Kind::Eager,
+        }
+    }
+
+    /// Gives a message that is there to `take`, if it is in a cell, or to `sink`.
     #[inline]
-    fn receive_at_once(
+    fn receive_at_once<I: Iterator<Item = Run>>(
         &mut self,
         flight: &Flight,
         next: &Move,
         take: impl FnOnce(*const u8),
+        sink: impl FnOnce() -> Sink<I>,
     ) -> Gone {
         let from = next.peer as usize;
         let expected = |header: &Header| {
@@ -306,7 +352,6 @@ impl Port {
                 && header.signature == flight.chain
                 && header.bytes == next.bytes
                 && header.channel == next.channel
-                && header.kind == Kind::Eager
         };
         // SAFETY: a ring of the fabric, which the flight keeps, of which this rank is the one consumer; the position is what
         // earlier releases left. The payload is used only until the release.
@@ -316,9 +361,13 @@ impl Port {
         }
         // SAFETY: as above.
         let front = unsafe { ring.front(self.received[from], |header, payload| (header, payload)) };
-        match front {
-            None => Gone::NotYet,
-            Some((header, payload)) if expected(&header) => {
+        let (header, payload) = match front {
+            None => return Gone::NotYet,
+            Some((header, payload)) if expected(&header) => (header, payload),
+            Some(_) => return Gone::Odd,
+        };
+        match header.kind {
+            Kind::Eager => {
                 take(payload);
                 // SAFETY: shown just now. A sender that found the ring full is woken when it can see free cells.
                 if unsafe { ring.release(&mut self.received[from], Kind::Eager) } {
@@ -326,7 +375,12 @@ impl Port {
                 }
                 Gone::Done
             }
-            Some(_) => Gone::Odd,
+            Kind::Slab => match self.take_slab(ring, next.peer, (&header, payload), sink()) {
+                Ok(()) => Gone::Done,
+                // The interpreter finds the same.
+                Err(_) => Gone::Odd,
+            },
+            Kind::Parcel | Kind::Rendezvous => Gone::Odd,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The moves of a shortcut: what an operation of a plan means to one rank, found out when the flight is made.
 
-use crate::transport::node::engine::EXCHANGED_EAGER_MOST;
+use crate::transport::node::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MOST};
 use crate::transport::node::fabric::{Carrier, Fabric};
-use crate::transport::node::ring::{EAGER_BYTES, Ring};
+use crate::transport::node::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
 use crate::transport::node::window::WindowSet;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
 use std::ops::Range;
@@ -19,6 +19,8 @@ pub(super) struct Move {
     pub(super) peer: u32,
     pub(super) channel: u16,
     pub(super) bytes: u16,
+    /// Whether it sends to a rank on another core that sends to this one at the same time.
+    pub(super) exchanges: bool,
     pub(super) source: Place,
     pub(super) target: Place,
     pub(super) other: Place,
@@ -57,6 +59,13 @@ pub(super) struct Place {
 }
 
 impl Move {
+    /// Whether its message goes in a slab rather than in a cell.
+    #[inline]
+    pub(super) fn goes_in_slab(&self) -> bool {
+        let bytes = usize::from(self.bytes);
+        bytes > EAGER_BYTES || (self.exchanges && bytes > EXCHANGED_EAGER_MOST)
+    }
+
     /// What an operation of a plan is, which sends and receives at once from one peer if it `exchanges`; none if it is not
     /// short, or of another kind.
     pub(super) fn new(
@@ -77,11 +86,12 @@ impl Move {
             OpKind::Reduce => (Way::Reduce, None),
             _ => return None,
         };
-        // A message goes in a cell, whatever else the call does.
         let most = match message {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
-            Some(_) if exchanges && !fabric.is_crowded() => EXCHANGED_EAGER_MOST,
-            _ => EAGER_BYTES,
+            _ if fabric.is_crowded() => EAGER_BYTES,
+            // What the receiver reaches anyway it reads where it is.
+            _ if !fabric.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
+            _ => SLAB_BYTES,
         };
         if op.moves() || op.bytes() > most {
             return None;
@@ -109,6 +119,7 @@ impl Move {
             peer,
             channel,
             bytes: op.bytes() as u16,
+            exchanges: exchanges && !fabric.is_crowded(),
             source: place(op.source())?,
             target: place(op.target())?,
             other: place(op.other())?,
@@ -153,11 +164,18 @@ impl Move {
             peer,
             channel: 0,
             bytes: op.bytes() as u16,
+            exchanges: false,
             source: place(op.source())?,
             target: place(op.target())?,
             other: Place::default(),
         })
     }
+}
+
+/// Whether an operation's source is memory of the arena.
+fn reaches(plan: &Plan, op: &PlanOp) -> bool {
+    let of_user = |extent: &Extent| matches!(extent.space, Space::Input | Space::Output);
+    !plan.extents[op.source()].iter().all(of_user)
 }
 
 impl Place {
