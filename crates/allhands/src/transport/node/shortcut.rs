@@ -203,10 +203,6 @@ impl Port {
     fn go(&mut self, flight: &Flight, next: &Move) -> Gone {
         let bytes = usize::from(next.bytes);
         let at = |place: Place| flight.address(place.space, place.offset);
-        let run = |place: Place| {
-            let address = at(place);
-            std::iter::once(Run { address, bytes })
-        };
         match next.way {
             Way::Send if next.goes_in_slab() => {
                 self.send_slab_at_once(flight, next, at(next.source))
@@ -218,23 +214,10 @@ impl Port {
                     // long, and apart from it.
                     unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
                 };
-                let sink = || Sink::copy(run(next.target));
+                let sink = || Sink::copy(next.run(flight, next.target));
                 self.receive_at_once(flight, next, take, sink)
             }
-            Way::Combine(side) => {
-                let take = |payload| {
-                    let own = at(next.source).cast_const();
-                    let (left, right) = match side {
-                        Side::Left => (payload, own),
-                        Side::Right => (own, payload),
-                    };
-                    // SAFETY: as above; payloads and the extents of plans that reduce are whole elements, aligned for them.
-                    unsafe { flight.combine().run(left, right, at(next.target), bytes) };
-                };
-                let (into, own) = (run(next.target), run(next.source));
-                let sink = || Sink::reduce(into, own, flight.combine(), side);
-                self.receive_at_once(flight, next, take, sink)
-            }
+            Way::Combine(side) => self.combine_at_once(flight, next, side),
             Way::Copy => {
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
                 unsafe { Distance::Near.copy(at(next.source), at(next.target), bytes) };
@@ -277,6 +260,26 @@ impl Port {
                 Gone::Done
             }
         }
+    }
+
+    /// Receives what stands on `side` of what is there.
+    #[inline]
+    fn combine_at_once(&mut self, flight: &Flight, next: &Move, side: Side) -> Gone {
+        let at = |place: Place| flight.address(place.space, place.offset);
+        let take = |payload| {
+            let own = at(next.source).cast_const();
+            let (left, right) = match side {
+                Side::Left => (payload, own),
+                Side::Right => (own, payload),
+            };
+            let bytes = usize::from(next.bytes);
+            // SAFETY: a payload of this length is readable until its release; payloads and the extents of plans that reduce are
+            // whole elements, aligned for them.
+            unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+        };
+        let run = |place| next.run(flight, place);
+        let sink = || Sink::reduce(run(next.target), run(next.source), flight.combine(), side);
+        self.receive_at_once(flight, next, take, sink)
     }
 
     #[inline]

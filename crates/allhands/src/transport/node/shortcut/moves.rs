@@ -2,9 +2,12 @@
 
 use crate::transport::node::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MOST};
 use crate::transport::node::fabric::{Carrier, Fabric};
+use crate::transport::node::flight::Flight;
 use crate::transport::node::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
+use crate::transport::node::runs::Run;
 use crate::transport::node::window::WindowSet;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
+use std::iter::Once;
 use std::ops::Range;
 
 /// The most bytes of an operation in a plan with windows: of longer ones the interpreter's part in the time is small.
@@ -59,6 +62,15 @@ pub(super) struct Place {
 }
 
 impl Move {
+    /// The memory of one of its places in a call.
+    #[inline]
+    pub(super) fn run(&self, flight: &Flight, place: Place) -> Once<Run> {
+        std::iter::once(Run {
+            address: flight.address(place.space, place.offset),
+            bytes: usize::from(self.bytes),
+        })
+    }
+
     /// Whether its message goes in a slab rather than in a cell.
     #[inline]
     pub(super) fn goes_in_slab(&self) -> bool {
