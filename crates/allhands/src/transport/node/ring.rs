@@ -155,6 +155,10 @@ pub(crate) struct Producer {
     free: u64,
     /// Whether the consumer is on another core and reads at once.
     passes_on: bool,
+    /// The longest of the last few messages in cells, with what stands before them, in bytes.
+    longest: usize,
+    /// How many messages ago that was.
+    since: u64,
     slabs: Held,
     pub(super) parcels: Held,
 }
@@ -166,9 +170,21 @@ impl Producer {
             position: 0,
             free: CELLS,
             passes_on,
+            longest: 0,
+            since: 0,
             slabs: Held::slabs(),
             parcels: Held::parcels(),
         }
+    }
+
+    /// The longest of the last few messages in cells, of which `bytes` is the last.
+    #[inline]
+    fn longest_lately(&mut self, bytes: usize) -> usize {
+        self.since += 1;
+        if bytes >= self.longest || self.since == CELLS {
+            (self.longest, self.since) = (bytes, 0);
+        }
+        self.longest
     }
 
     /// Whether a slab that is received now is kept for a message the other way.
@@ -238,13 +254,14 @@ impl Ring {
         if side.passes_on {
             let bytes = std::mem::offset_of!(Cell, payload) + usize::from(header.bytes);
             super::runs::pass_on(std::ptr::from_ref(cell).cast(), bytes);
-            self.claim_next(side, bytes);
+            let longest = side.longest_lately(bytes);
+            self.claim_next(side, longest);
         }
         true
     }
 
-    /// Fetches the lines that the next message will be written to, if it is as long as this one: the consumer has read what
-    /// was there, and is not yet looking for the next.
+    /// Fetches the lines that the next message will be written to, if it is as long as the longest of the last few, among which
+    /// are those of barriers: the consumer has read what was there, and is not yet looking for the next.
     #[inline]
     fn claim_next(&self, side: &Producer, bytes: usize) {
         if side.position != side.free {
