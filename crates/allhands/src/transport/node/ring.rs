@@ -25,6 +25,9 @@ pub(crate) const CELLS: u64 = 8;
 #[cfg(loom)]
 pub(crate) const CELLS: u64 = 2;
 
+/// How many cells the next message is ahead, in the circle of all: odd, so that it comes by each.
+const STRIDE: u64 = 5;
+
 /// The longest payload of a slab in bytes.
 #[cfg(not(loom))]
 pub(crate) const SLAB_BYTES: usize = 16 << 10;
@@ -243,7 +246,7 @@ impl Ring {
         if !self.has_room(side) {
             return false;
         }
-        let cell = &self.cells[(side.position % CELLS) as usize];
+        let cell = self.cell(side.position);
         cell.payload.with_mut(|at| fill(at.cast::<u8>()));
         // SAFETY: the consumer has given the cell's last message back, or there was none, and does not touch the cell
         // before it sees the number below. Only the producer, which we are, writes cells.
@@ -265,9 +268,15 @@ impl Ring {
     #[inline]
     fn claim_next(&self, side: &Producer, bytes: usize) {
         if side.position != side.free {
-            let next = &self.cells[(side.position % CELLS) as usize];
+            let next = self.cell(side.position);
             super::runs::claim_lines(std::ptr::from_ref(next).cast_mut().cast(), bytes);
         }
+    }
+
+    /// The cell of the message at `position`. Who reads one fetches ahead what comes behind it: the next message is somewhere else.
+    #[inline]
+    fn cell(&self, position: u64) -> &Cell {
+        &self.cells[(position * STRIDE % CELLS) as usize]
     }
 
     /// Whether a cell is free.
@@ -303,7 +312,7 @@ impl Ring {
             return Some(false);
         }
         let code = side.slabs.take(&self.slabs_back)?;
-        let cell = &self.cells[(side.position % CELLS) as usize];
+        let cell = self.cell(side.position);
         // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
         // handed it back.
         let slab = self.slab(back, code).with_mut(|at| at.cast::<u8>());
@@ -359,7 +368,7 @@ impl Ring {
 
     /// How many bytes are there of the message in a slab that [`Ring::front`] showed at `position`.
     pub(crate) fn filled(&self, position: u64) -> usize {
-        let cell = &self.cells[(position % CELLS) as usize];
+        let cell = self.cell(position);
         // Acquire: pairs with the producer's release.
         (cell.number.load(Ordering::Acquire) >> FILLED) as usize
     }
@@ -387,7 +396,7 @@ impl Ring {
         position: u64,
         read: impl FnOnce(Header, *const u8) -> R,
     ) -> Option<R> {
-        let cell = &self.cells[(position % CELLS) as usize];
+        let cell = self.cell(position);
         // Acquire: pairs with the producer's release.
         if (cell.number.load(Ordering::Acquire) ^ (position + 1)) & NUMBER != 0 {
             return None;
