@@ -29,9 +29,9 @@ pub(super) enum Manner {
     Direct,
 }
 
-/// The manners of messages that are staged otherwise.
+/// The manners of messages that are staged in any case.
 const SHORT: &[Manner] = &[Manner::Lines, Manner::Strings];
-/// The manners of longer ones: what is called once has no stage then.
+/// The manners of longer ones, the first of which needs no stage: a call that is made once touches none.
 const LONG: &[Manner] = &[Manner::Direct, Manner::Lines, Manner::Strings];
 
 /// Messages after which all are tried again: what the trial costs is then little.

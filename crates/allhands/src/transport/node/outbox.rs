@@ -21,15 +21,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// has to fit into a core's own cache.
 pub(super) const STAGE_MOST: usize = 1 << 20;
 
-/// The longest message that is staged where its receiver has found that to take less time: the cores share a cache that holds it.
+/// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
+pub(super) const CROWDED_STAGE_MOST: usize = 128 << 10;
+
+/// The longest message that is staged where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
 pub(super) const LONG_STAGE_MOST: usize = 4 << 20;
 
 /// The most bytes of stages for messages longer than [`STAGE_MOST`] that a rank uses at a time: they are kept as long as the
 /// plans are.
 const LONG_STAGES_MOST: usize = 64 << 20;
-
-/// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
-pub(super) const CROWDED_STAGE_MOST: usize = 128 << 10;
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;

@@ -27,6 +27,10 @@ pub(crate) const CELLS: u64 = 2;
 
 /// How many cells the next message is ahead, in the circle of all: odd, so that it comes by each.
 const STRIDE: u64 = 5;
+const _: () = assert!(
+    STRIDE % 2 == 1 && CELLS.is_power_of_two(),
+    "each cell has its turn once in a lap"
+);
 
 /// The longest payload of a slab in bytes.
 #[cfg(not(loom))]
