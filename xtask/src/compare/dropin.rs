@@ -145,6 +145,7 @@ impl Run<'_> {
         let names: Vec<Name> = std::iter::once(own).chain(theirs).collect();
         let mut table = Table::new(&cells, &names);
         let (begin, log) = (Instant::now(), self.folder.0.join("imb"));
+        self.line.begin();
         let limit = SLOWEST.1.max(share / SLOWEST.0);
         for round in 0..self.arguments.rounds {
             if round >= LEAST_ROUNDS && begin.elapsed() > share {
@@ -157,6 +158,7 @@ impl Run<'_> {
                 }
                 let setting = at.checked_sub(1).map(|index| settings[index]);
                 let mut launcher = self.imb(program, peer, setting, (ranks, crowded), &lengths);
+                self.line.measure();
                 let turn = || run(&mut launcher, &log, limit);
                 let (output, _) = self.quiet.during(turn, processes::interrupted);
                 match output {
@@ -174,7 +176,7 @@ impl Run<'_> {
             "{}",
             report::head(&[peer], ranks).replace("collective", "IMB-MPI1  ")
         );
-        Ok(table.records(peer, ranks))
+        Ok(table.records(peer, ranks, self.line.median_ns()))
     }
 
     /// The lengths that IMB is given: where ranks share cores it takes long, and has every second one.
@@ -278,10 +280,10 @@ impl<'a> Table<'a> {
     }
 
     /// Prints a row for each cell, and gives its records.
-    fn records(&self, peer: &'static str, ranks: usize) -> Vec<Vec<Record>> {
+    fn records(&self, peer: &'static str, ranks: usize, line_ns: Option<f64>) -> Vec<Vec<Record>> {
         let cells = self.cells.iter().zip(&self.columns);
         let records = cells.map(|(cell, columns)| {
-            let records = record::records(*cell, ranks, &columns[0], &columns[1..]);
+            let records = record::records((*cell, ranks, line_ns), &columns[0], &columns[1..]);
             println!("{}", report::row(*cell, &[peer], &records));
             records
         });

@@ -8,6 +8,7 @@ use arguments::Arguments;
 use board::Board;
 use cell::Cell;
 use group::{Failure, Group, Name, Turn};
+use line::Line;
 use peers::Installed;
 use quiet::Quiet;
 use record::{Column, Record};
@@ -23,6 +24,7 @@ pub mod cell;
 mod dropin;
 pub mod group;
 mod lab;
+mod line;
 mod machine;
 mod passing;
 pub mod peers;
@@ -159,6 +161,7 @@ struct Run<'a> {
     folder: Folder,
     end: Instant,
     quiet: Quiet,
+    line: Line,
     /// Cells that are still to come, over all numbers of ranks.
     cells_left: usize,
     /// Whether every result so far is right.
@@ -190,6 +193,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         folder: Folder(folder),
         end: Instant::now() + Duration::from_secs_f64(arguments.seconds * own_share(arguments)),
         quiet: Quiet::new(Duration::from_secs_f64(patience)),
+        line: Line::default(),
         cells_left: counts
             .map(|ranks| sides.len() * run_cells(arguments, *ranks).0.len())
             .sum(),
@@ -218,6 +222,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         println!("{}", report::in_all(&arguments.ranks, &all));
     }
     println!("{}", run.quiet.verdict());
+    println!("{}", run.line.verdict());
     let path = root.join(&arguments.json);
     write_json(&path, all.iter().flatten())?;
     println!(
@@ -380,6 +385,7 @@ impl Run<'_> {
         // What is left is shared among the cells that are left, so late cells are not starved.
         let left = self.end.saturating_duration_since(begin) / self.cells_left.max(1) as u32;
         self.cells_left -= 1;
+        self.line.begin();
         let mut columns: Vec<Column> = groups.iter().map(|group| Column::new(group.name)).collect();
         for round in 0..rounds {
             for place in 0..groups.len() {
@@ -404,7 +410,8 @@ impl Run<'_> {
             }
         }
         let (ours, peers) = columns.split_first().ok_or(Error::Interrupted)?;
-        Ok(record::records(cell, ranks, ours, peers))
+        let line_ns = self.line.median_ns();
+        Ok(record::records((cell, ranks, line_ns), ours, peers))
     }
 
     fn take(
@@ -413,6 +420,7 @@ impl Run<'_> {
         column: &mut Column,
         turn: Turn,
     ) -> Result<(), Error> {
+        self.line.measure();
         let play = || group.turn(turn);
         let (played, lost) = self.quiet.during(play, processes::interrupted);
         self.end += lost;

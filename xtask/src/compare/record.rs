@@ -52,10 +52,16 @@ pub struct Record {
     pub ours_p99_us: f64,
     /// The same for the peer.
     pub peer_p99_us: f64,
+    /// The median over turns of a [line](super::line)'s round trip between two cores.
+    pub line_ns: Option<f64>,
 }
 
 /// The records of a cell: one for each setting that did not fail, none if we did.
-pub fn records(cell: Cell, ranks: usize, ours: &Column, peers: &[Column]) -> Vec<Record> {
+pub fn records(
+    (cell, ranks, line_ns): (Cell, usize, Option<f64>),
+    ours: &Column,
+    peers: &[Column],
+) -> Vec<Record> {
     let ok = |column: &&Column| column.failure.is_none() && !column.rounds.is_empty();
     if !ok(&ours) {
         return Vec::new();
@@ -78,6 +84,7 @@ pub fn records(cell: Cell, ranks: usize, ours: &Column, peers: &[Column]) -> Vec
             spread: interval,
             ours_p99_us: tails(ours),
             peer_p99_us: tails(peer),
+            line_ns,
         }
     };
     peers.iter().filter(ok).map(record).collect()
@@ -118,16 +125,16 @@ mod tests {
         let ours = column("allhands", &[1.0, 10.0, 1.0, 1.0, 1.0, 1.0]);
         let slow = column("mpich", &[4.0, 40.0, 4.0, 4.0, 4.0, 4.0]);
         let mut fast = column("intel", &[0.5, 5.0, 0.5, 0.5, 0.5, 0.5]);
-        let found = records(cell, 2, &ours, &[slow.clone(), fast.clone()]);
+        let found = records((cell, 2, None), &ours, &[slow.clone(), fast.clone()]);
         assert_eq!((found[0].ratio, found[0].spread), (4.0, [4.0, 4.0]));
         let best_peer = best(found.iter()).expect("there are two");
         assert_eq!((best_peer.peer, best_peer.ratio), ("intel", 0.5));
         assert_eq!(best_peer.peer_p99_us, 1.0);
         fast.failure = Some("late".to_owned());
         assert_eq!(
-            records(cell, 2, &ours, &[slow.clone(), fast.clone()]).len(),
+            records((cell, 2, None), &ours, &[slow.clone(), fast.clone()]).len(),
             1
         );
-        assert!(records(cell, 2, &fast, &[slow]).is_empty());
+        assert!(records((cell, 2, None), &fast, &[slow]).is_empty());
     }
 }

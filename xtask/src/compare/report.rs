@@ -23,7 +23,7 @@ pub fn head(peers: &[&str], ranks: usize) -> String {
             format!("{peer} µs (setting) ratio [95 %]")
         );
     }
-    line + "  best of the peers"
+    line + "  best of the peers       line ns"
 }
 
 /// One cell's row: each peer in its best setting.
@@ -39,11 +39,14 @@ pub fn row(cell: Cell, peers: &[&str], records: &[Record]) -> String {
     if let Some(best) = best(records.iter()) {
         let _ = write!(
             line,
-            "  {:<8}{:>6.2}  {}",
+            "  {:<8}{:>6.2}  {:<5}",
             best.peer,
             best.ratio,
             verdict(best)
         );
+        if let Some(line_ns) = best.line_ns {
+            let _ = write!(line, " {line_ns:>6.0}");
+        }
     }
     line.trim_end().to_owned()
 }
@@ -175,6 +178,7 @@ mod tests {
             spread,
             ours_p99_us: 12.0,
             peer_p99_us: 12.0,
+            line_ns: Some(54.6),
         }
     }
 
@@ -196,7 +200,7 @@ mod tests {
             row.starts_with("allreduce         4K      10.0  30.0 (default) 3.00 [2.50, 3.50]")
         );
         assert!(row.contains("failed"), "{row}");
-        assert!(row.ends_with("intel     0.50  LOSES"), "{row}");
+        assert!(row.ends_with("intel     0.50  LOSES     55"), "{row}");
     }
 
     #[test]
