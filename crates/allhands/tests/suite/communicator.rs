@@ -88,11 +88,11 @@ pub fn long_blocks_are_gathered(comm: &Communicator) -> Result<(), Error> {
 
 /// Long messages of one sender come so often that every way in which they may come is tried, and one chosen: copied, and combined.
 pub fn long_messages_come_again_and_again(comm: &Communicator) -> Result<(), Error> {
-    const CALLS: usize = 30;
     let (rank, ranks) = (comm.rank(), comm.size());
-    for elements in [10_007, 330_001] {
+    // Beyond a megabyte nothing is tried before the 128th.
+    for (elements, calls) in [(10_007, 30), (140_001, 164)] {
         let mut data = vec![0u64; elements];
-        for call in 0..CALLS {
+        for call in 0..calls {
             let element = |rank: usize, i: usize| (i * 31 + rank * 7 + call * 1009) as u64;
             let own = |data: &mut [u64]| {
                 let all = data.iter_mut().enumerate();

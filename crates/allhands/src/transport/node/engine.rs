@@ -287,6 +287,8 @@ impl<'a> NodeEngine<'a> {
             let manner = entry.manner();
             matches!(manner, Some(Manner::Lines | Manner::Strings))
                 && post.bytes <= LONG_STAGE_MOST
+                // What else there is to copy would wait meanwhile, which the receiver, who has tried, does not see.
+                && self.flight.sends_alone(post.ticket)
                 && self.flight.outbox().may_stage_long()
         };
         if post.bytes > most && fabric.may_reach() && (fabric.is_crowded() || !is_wanted()) {

@@ -274,6 +274,11 @@ impl Flight {
         self.slots[ticket as usize].exchanges
     }
 
+    /// Whether `ticket` sends a message in a step that sends and copies nothing else.
+    pub(super) fn sends_alone(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].alone
+    }
+
     /// Whether `ticket` copies own memory in a step that receives, and sends nothing.
     pub(super) fn may_defer(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].defers && self.deferred.get().is_none()

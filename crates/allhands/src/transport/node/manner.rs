@@ -6,10 +6,11 @@
 //! not fit a core's own cache may be better read from the sender's memory. Which takes least is a matter of the processor,
 //! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program runs: on one processor
 //! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. So
-//! the reader of some hundred messages tries each on a few and keeps to the best.
+//! the reader of a thousand messages tries each on a few and keeps to the best. The first of these few count nothing: the caches
+//! still hold what the manner before has left there, and a stage that is new is not yet mapped.
 //!
 //! ```text
-//!  message  0 ··· 5     6 ····· 11     12 ·······································  511
+//!  message  0 ··· 7     8 ····· 15     16 ······································ 1023
 //!           by lines    by strings     the one whose middle time was least, untimed
 //! ```
 
@@ -35,10 +36,17 @@ const SHORT: &[Manner] = &[Manner::Lines, Manner::Strings];
 const LONG: &[Manner] = &[Manner::Direct, Manner::Lines, Manner::Strings];
 
 /// Messages after which all are tried again: what the trial costs is then little.
-const PERIOD: usize = 512;
+const PERIOD: usize = 1024;
+
+/// Longer messages that come before the first trial: a stage that is new is mapped page by page, which takes as long as ten of
+/// them, and few programs that send some megabytes send them more often than this.
+const LATE: usize = 128;
 
 /// Messages on which each is tried.
-const TRIED: usize = 6;
+const TRIED: usize = 8;
+
+/// The last of them, which count.
+const COUNTED: usize = 4;
 
 /// The fewest times of each from which one is chosen.
 const SAMPLES_LEAST: usize = 3;
@@ -64,10 +72,11 @@ struct Trial {
     times: [Times; LONG.len()],
 }
 
-/// The times of some messages.
+/// The times of the last messages of a manner.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    all_ns: [u64; TRIED],
+    all_ns: [u64; COUNTED],
+    /// Of all.
     count: usize,
 }
 
@@ -79,6 +88,13 @@ pub(super) struct Timed {
     pub(super) manner: Manner,
     /// When it began, if its time counts.
     begun: Option<Instant>,
+}
+
+impl Timed {
+    /// Whether its time counts.
+    pub(super) fn counts(self) -> bool {
+        self.begun.is_some()
+    }
 }
 
 impl Manner {
@@ -142,9 +158,10 @@ impl Manners {
 
 impl Trial {
     fn new(manners: &'static [Manner]) -> Trial {
+        let is_late = manners[0] == Manner::Direct;
         Trial {
             manners,
-            message: 0,
+            message: if is_late { PERIOD - LATE } else { 0 },
             chosen: manners[0],
             times: [Times::default(); LONG.len()],
         }
@@ -183,16 +200,15 @@ impl Trial {
 
 impl Times {
     fn note(&mut self, time_ns: u64) {
-        if let Some(place) = self.all_ns.get_mut(self.count) {
-            *place = time_ns;
-            self.count += 1;
-        }
+        self.all_ns[self.count % COUNTED] = time_ns;
+        self.count += 1;
     }
 
     fn middle_ns(mut self) -> Option<u64> {
-        let all = &mut self.all_ns[..self.count];
+        let count = self.count.min(COUNTED);
+        let all = &mut self.all_ns[..count];
         all.sort_unstable();
-        (self.count >= SAMPLES_LEAST).then(|| all[self.count / 2])
+        (count >= SAMPLES_LEAST).then(|| all[count / 2])
     }
 }
 
@@ -218,6 +234,9 @@ mod tests {
     fn the_best_is_kept_until_another_is() {
         for manners in [SHORT, LONG] {
             let mut trial = Trial::new(manners);
+            while trial.message > 0 {
+                assert_eq!(trial.next(), (Manner::Direct, false));
+            }
             for best in [manners, manners].concat() {
                 let all = period(&mut trial, |manner| 20 - u64::from(manner == best));
                 let (tried, rest) = all.split_at(manners.len() * TRIED);
@@ -232,7 +251,7 @@ mod tests {
     #[test]
     fn without_times_the_choice_stays() {
         let mut trial = Trial::new(LONG);
-        (0..PERIOD).for_each(|_| _ = trial.next());
+        (0..LATE + PERIOD).for_each(|_| _ = trial.next());
         assert_eq!(trial.chosen, Manner::Direct);
         // A sender that has no room for a stage: of the others there are no times.
         (0..TRIED).for_each(|_| trial.note(Manner::Direct, 1000));
@@ -247,6 +266,10 @@ mod tests {
             times.note(time_ns);
         }
         assert_eq!(times.middle_ns(), Some(12));
+        for time_ns in [7, 8, 7] {
+            times.note(time_ns);
+        }
+        assert_eq!(times.middle_ns(), Some(8), "the first are left out");
     }
 
     #[test]

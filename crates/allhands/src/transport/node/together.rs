@@ -41,6 +41,10 @@ impl Port {
         let manner = timed.map_or(Manner::Lines, |timed| timed.manner);
         let reached = self.read_in(manner, (flight, sender), (entry, claim), &mut sink);
         if let (Some(timed), Reached::All) = (timed, &reached) {
+            if timed.counts() {
+                // Some manners make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
+                flight.finish_deferred();
+            }
             self.manners_of(sender).end(timed);
         }
         reached

@@ -21,6 +21,8 @@ pub(super) struct Slot {
     pub(super) posted: bool,
     /// Whether it sends to a rank that sends to this one at the same time.
     pub(super) exchanges: bool,
+    /// Whether it sends a message in a step that sends and copies nothing else.
+    pub(super) alone: bool,
     /// Whether it copies own memory in a step that receives, and sends nothing.
     pub(super) defers: bool,
     /// Bytes of its message that are away, while more are to follow.
@@ -84,10 +86,49 @@ pub(super) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
         let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
         let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
         let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
+        let copies = ops.iter().any(|op| op.kind == OpKind::Copy);
+        let sends_one = ops.iter().filter(|op| sends(op)).count() == 1;
         for (slot, op) in slots[range].iter_mut().zip(ops) {
+            slot.alone = sends(op) && sends_one && !copies;
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
             slot.defers = op.kind == OpKind::Copy && waits;
         }
     }
     (slots, lanes.len())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use allhands_core::algorithm;
+    use allhands_core::call::{Call, Collective};
+    use allhands_core::schedule::Layout;
+
+    /// Of each message that a rank sends in a call, whether the rank has nothing else to send or copy meanwhile.
+    fn alone(collective: Collective, name: &str, (rank, ranks): (u32, u32)) -> Vec<bool> {
+        let algorithm = algorithm::find(collective, name).unwrap();
+        let call = Call {
+            in_place: collective == Collective::Broadcast,
+            ..Call::new(collective, ranks)
+        };
+        let shape = algorithm.shape(call, "").unwrap();
+        let schedule = algorithm.schedule(&shape, rank);
+        let plan = Plan::lower(&schedule, &shape.call, &Layout::Regular(8), 1).unwrap();
+        let (watches, _) = watches(&plan);
+        let (slots, _) = slots(&plan, &watches);
+        let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
+        let all = plan.ops.iter().zip(&slots).filter(|(op, _)| sends(op));
+        all.map(|(_, slot)| slot.alone).collect()
+    }
+
+    #[test]
+    fn a_message_is_alone_where_nothing_else_is_sent_or_copied() {
+        let of = |collective, ranks| alone(collective, "direct", ranks);
+        assert_eq!(of(Collective::Gather, (1, 2)), [true]);
+        assert_eq!(of(Collective::Scatter, (0, 2)), [false], "an own block");
+        let broadcast = |ranks| alone(Collective::Broadcast, "binomial", ranks);
+        assert_eq!(broadcast((0, 2)), [true]);
+        assert_eq!(broadcast((0, 4)), [true, true], "a step each");
+        assert_eq!(of(Collective::Scatter, (0, 3)), [false, true], "one by one");
+    }
 }
