@@ -52,7 +52,7 @@ pub struct Record {
     pub ours_p99_us: f64,
     /// The same for the peer.
     pub peer_p99_us: f64,
-    /// The median over turns of a [line](super::line)'s round trip between two cores.
+    /// The median over turns of a cache line's round trip between two cores.
     pub line_ns: Option<f64>,
 }
 
