@@ -4,10 +4,13 @@
 //! loops on it, a nonblocking one calls it from test and wait, a simulator calls it when
 //! virtual time has moved.
 
-use crate::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp, PlanRepeat};
+use crate::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use repeat::Lane;
+
+mod repeat;
 
 /// Whether an operation, or a whole call, is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,13 +144,6 @@ impl StrandCursor {
     }
 }
 
-/// An operation of a repeat: iterations done, and whether the next is under way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    done: u32,
-    flying: bool,
-}
-
 impl Cursor {
     /// A cursor at the start of `plan`.
     #[must_use]
@@ -273,29 +269,50 @@ pub fn advance<E: Engine>(
     engine: &mut E,
 ) -> Result<Status, E::Error> {
     if cursor.others.is_empty() {
-        return advance_strand(plan, cursor, engine, 0);
+        loop {
+            match advance_strand(plan, cursor, engine, 0)? {
+                Went::Done => return Ok(Status::Done),
+                Went::Further => {}
+                Went::AsFarAsItGoes => return Ok(Status::Pending),
+            }
+        }
     }
     loop {
         // A strand that moved on may have let another go (Await): go round until none moves.
         let before = cursor.items();
-        let mut status = Status::Done;
+        let (mut is_done, mut moved) = (true, false);
         for strand in 0..=cursor.others.len() {
-            if advance_strand(plan, cursor, engine, strand)? == Status::Pending {
-                status = Status::Pending;
-            }
+            let went = advance_strand(plan, cursor, engine, strand)?;
+            is_done &= went == Went::Done;
+            moved |= went == Went::Further;
         }
-        if status == Status::Done || before == cursor.items() {
-            return Ok(status);
+        if is_done {
+            return Ok(Status::Done);
+        }
+        if !moved && before == cursor.items() {
+            return Ok(Status::Pending);
         }
     }
 }
 
+/// How far a strand went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    /// To its end.
+    Done,
+    /// Through one round of a repeat, behind which it may have another: first all other strands have their turn.
+    Further,
+    /// To where it waits.
+    AsFarAsItGoes,
+}
+
+#[inline]
 fn advance_strand<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
     engine: &mut E,
     strand: usize,
-) -> Result<Status, E::Error> {
+) -> Result<Went, E::Error> {
     let &StrandCursor {
         item,
         end,
@@ -303,22 +320,27 @@ fn advance_strand<E: Engine>(
         ..
     } = cursor.strand(strand);
     for (at, item) in (item..end).zip(&plan.items[item as usize..end as usize]) {
-        let status = if let Some(of) = plan.repeat(item) {
-            repeat(plan, cursor, engine, (*item, *of))?
-        } else if started {
-            poll_step(plan, cursor, engine, strand)?
+        let went = if let Some(of) = plan.repeat(item) {
+            repeat::round(plan, cursor, engine, (*item, *of))?
         } else {
-            start_step(plan, cursor, engine, strand, *item)?
+            let status = match started {
+                true => poll_step(plan, cursor, engine, strand)?,
+                false => start_step(plan, cursor, engine, strand, *item)?,
+            };
+            match status {
+                Status::Done => Went::Done,
+                Status::Pending => Went::AsFarAsItGoes,
+            }
         };
         started = false;
         let here = cursor.strand_mut(strand);
-        if status == Status::Pending {
+        if went != Went::Done {
             here.started = true;
-            return Ok(Status::Pending);
+            return Ok(went);
         }
         (here.item, here.started) = (at + 1, false);
     }
-    Ok(Status::Done)
+    Ok(Went::Done)
 }
 
 #[inline]
@@ -382,98 +404,5 @@ fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {
         Status::Done
     } else {
         Status::Pending
-    }
-}
-
-fn repeat<E: Engine>(
-    plan: &Plan,
-    cursor: &mut Cursor,
-    engine: &mut E,
-    repeat: (PlanItem, PlanRepeat),
-) -> Result<Status, E::Error> {
-    let (item, PlanRepeat { times, .. }) = repeat;
-    loop {
-        let mut moved = false;
-        let mut least = times;
-        for op in item.start..item.end {
-            moved |= lane(plan, cursor, engine, repeat, op)?;
-            least = least.min(cursor.lanes[op as usize].done);
-        }
-        if least == times {
-            return Ok(Status::Done);
-        }
-        if !moved {
-            return Ok(Status::Pending);
-        }
-    }
-}
-
-/// Takes one operation of a repeat as far as it goes; whether any instance of it finished.
-fn lane<E: Engine>(
-    plan: &Plan,
-    cursor: &mut Cursor,
-    engine: &mut E,
-    repeat: (PlanItem, PlanRepeat),
-    op: u32,
-) -> Result<bool, E::Error> {
-    let mut moved = false;
-    loop {
-        let Lane { done, flying } = cursor.lanes[op as usize];
-        if done == repeat.1.times {
-            return Ok(moved);
-        }
-        let status = if flying {
-            engine.poll(&post(plan, &cursor.moving, op))?
-        } else {
-            if !may_start(plan, cursor, repeat, op, done) {
-                return Ok(moved);
-            }
-            move_extents(plan, &mut cursor.moving, &plan.ops[op as usize], done);
-            let post = post(plan, &cursor.moving, op);
-            // An empty segment is no message: both ends compute that it is empty.
-            if post.bytes == 0 && !plan.ops[op as usize].is_token() {
-                Status::Done
-            } else {
-                engine.start(&post)?
-            }
-        };
-        cursor.lanes[op as usize].flying = status == Status::Pending;
-        if status == Status::Pending {
-            return Ok(moved);
-        }
-        cursor.lanes[op as usize].done += 1;
-        moved = true;
-    }
-}
-
-/// Whether iteration `iteration` of operation `op` has what it waits for.
-fn may_start(
-    plan: &Plan,
-    cursor: &Cursor,
-    (item, repeat): (PlanItem, PlanRepeat),
-    op: u32,
-    iteration: u32,
-) -> bool {
-    let waits = &plan.waits[(repeat.waits + (op - item.start)) as usize];
-    let ready = waits.iter().all(|w| {
-        iteration < w.back || cursor.lanes[(item.start + w.op) as usize].done > iteration - w.back
-    });
-    let oldest = || {
-        cursor.lanes[item.start as usize..item.end as usize]
-            .iter()
-            .map(|l| l.done)
-            .min()
-    };
-    ready
-        && (repeat.window == 0
-            || iteration < repeat.window
-            || oldest().unwrap_or(0) + repeat.window > iteration)
-}
-
-fn move_extents(plan: &Plan, moving: &mut [Extent], op: &PlanOp, iteration: u32) {
-    if op.moves() {
-        for (extent, rule) in moving[op.all()].iter_mut().zip(&plan.moving[op.all()]) {
-            *extent = rule.at(iteration);
-        }
     }
 }
