@@ -45,10 +45,7 @@ pub(super) fn round<E: Engine>(
     })
 }
 
-/// Ends the iteration of one operation of a repeat that is under way, if it is done, and starts the next; whether one finished.
-///
-/// One alone, even if it is done at once: where sends are done as soon as they are copied, the first messages to all peers go
-/// before the second ones, and none waits behind a whole train to another.
+/// One operation's turn: ends the iteration that is under way, if it is done, and starts no more than the next; whether one finished.
 fn lane<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
