@@ -50,6 +50,8 @@ impl Library {
     #[cold]
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
+        // Now, as this is mostly in MPI_Init, before the MPI has threads of its own, after which it takes long.
+        allhands::transport::node::register_barrier();
         let native = Native::of(&object)?;
         let abi = Abi::of(&object, &native);
         let hook = abi
