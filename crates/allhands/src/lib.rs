@@ -18,6 +18,7 @@
 //! can also be started without waiting, repeated, or given an algorithm by name.
 
 mod communicator;
+mod displaced;
 pub mod element;
 mod error;
 pub mod kernel;
@@ -32,6 +33,7 @@ mod request;
 mod shared;
 pub mod threads;
 pub mod transport;
+mod values;
 #[cfg(target_os = "linux")]
 mod world;
 
@@ -39,6 +41,7 @@ pub use allhands_core::call::Collective;
 pub use communicator::Communicator;
 #[doc(hidden)]
 pub use communicator::{End, Outset, Repeat};
+pub use displaced::Displaced;
 pub use element::Pair;
 pub use error::Error;
 pub use operation::Operation;
@@ -49,3 +52,7 @@ pub use operator::{
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
 pub use shared::Shared;
+pub use values::Blocks;
+
+// The crates whose types and traits stand in this one's interface.
+pub use {bytemuck, half, num_complex};
