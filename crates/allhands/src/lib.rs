@@ -15,8 +15,11 @@
 //!
 //! A [`Communicator`] is what a rank calls collectives on; [`threads::run`] gives each rank one. What may travel is an
 //! [`Element`](element::Element), what may combine an [`Operator`](operator::Operator). An [`operation`] is a call that
-//! can also be started without waiting, repeated, or given an algorithm by name.
+//! can also be started without waiting, repeated, or given an algorithm by name. Who knows rsmpi or mpi4py finds what stands for
+//! what in [`coming_from`].
 
+#[doc = include_str!("coming_from.md")]
+pub mod coming_from {}
 mod communicator;
 mod displaced;
 pub mod element;
