@@ -35,6 +35,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Mpi(command::mpi::Arguments),
     Completions(command::completions::Arguments),
+    Man(command::completions::ManArguments),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guard(command::run::guard::Arguments),
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Guard(arguments) => command::run::guard::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
+        Command::Man(arguments) => command::completions::man::<Arguments>(&arguments),
     };
     match done {
         Ok(code) => code,
