@@ -6,15 +6,19 @@
 //! or none does. Where there are several nodes, they then meet ([`World`]).
 
 use crate::abi::{Abi, Handle};
-use crate::library::{Inside, Library};
+use crate::attribute::copy;
+use crate::library::Library;
 use crate::network::World;
+use crate::presence::ascertain;
 use crate::session::has_world;
 use crate::settings::Settings;
+use crate::thread::Inside;
 use allhands::launch::{Launcher, Place, Roll, Segment};
 use allhands::transport::node::{Fabric, Port};
 use allhands::{Communicator, Policy};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The ranks of this world that share the machine.
@@ -80,6 +84,16 @@ impl Native<'_> {
     pub(crate) fn all(&self, yes: bool, size: usize, comm: Handle) -> Option<bool> {
         let answers = self.collect(u8::from(yes), size, comm)?;
         Some(answers.iter().all(|answer| *answer == 1))
+    }
+}
+
+/// Brings the ranks of the world together when `MPI_Init` has succeeded, unless that has happened.
+pub(crate) fn begin(library: &Library) {
+    let Some(abi) = &library.abi else { return };
+    if library.settings.get().is_none() {
+        library.is_end_told.store(tell_end(library, abi), Ordering::Relaxed);
+        ascertain(library, abi);
+        gather(library);
     }
 }
 
@@ -324,11 +338,39 @@ fn boot() -> u64 {
     })
 }
 
-/// What is left to do before the native MPI is finalized: the report, and giving back what ranks share.
-pub(crate) fn part(library: &Library) {
-    if !has_world(library) {
-        return;
+/// Has the MPI tell us of its end, when everything of the program's has been done; whether it will.
+///
+/// `MPI_Finalize` begins with deleting the attributes of `MPI_COMM_SELF`, that which was set last first, and what programs
+/// have done in that may call collectives. Ours is the first that is set.
+fn tell_end(library: &Library, abi: &Abi) -> bool {
+    unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+        if let Some(library) = Library::get() {
+            part(library);
+        }
+        0
     }
+    let (native, mut key) = (&library.native, 0);
+    // SAFETY: functions that live as long as the process, a number to write to, and a value that nobody looks at; a key that is
+    // freed lives as long as it is used.
+    unsafe {
+        if (native.comm_create_keyval)(copy, end, &raw mut key, std::ptr::null_mut()) != 0 {
+            return false;
+        }
+        let error = (native.comm_set_attr)(abi.comm_self, key, std::ptr::null_mut());
+        (native.comm_free_keyval)(&raw mut key);
+        error == 0
+    }
+}
+
+/// What is left to do before `MPI_Finalize`, unless the MPI tells when it has come to it.
+pub(crate) fn before_finalize(library: &Library) {
+    if !library.is_end_told.load(Ordering::Relaxed) && has_world(library) {
+        part(library);
+    }
+}
+
+/// What is left to do before the native MPI ends: the report, and giving back what ranks share.
+fn part(library: &Library) {
     let world = library.abi.as_ref().map(|abi| abi.comm_world);
     library
         .report

@@ -16,7 +16,7 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Session_init(
+pub unsafe extern "C-unwind" fn MPI_Session_init(
     info: Handle,
     handler: Handle,
     session: *mut Handle,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn MPI_Session_init(
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Session_finalize(session: *mut Handle) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Session_finalize(session: *mut Handle) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };

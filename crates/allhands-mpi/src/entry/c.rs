@@ -9,7 +9,9 @@ use crate::library::{Library, NO_MPI};
 use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
 use crate::takeover::{Call, take};
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::ptr::NonNull;
 
 /// The C type of an argument, in the call with small counts and in that with large ones.
 macro_rules! argument {
@@ -52,7 +54,7 @@ macro_rules! narrow {
         c_int::try_from($value).ok()?
     };
     (list $value:ident $ranks:ident) => {
-        $ranks.narrow($value)?.as_ptr()
+        $ranks.narrow($value)?
     };
     ($kind:ident $value:ident $ranks:ident) => {
         $value
@@ -91,7 +93,7 @@ macro_rules! entries {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $small(
+        pub unsafe extern "C-unwind" fn $small(
             $($name: argument!(small $kind),)*
             $($request: Out,)?
         ) -> c_int {
@@ -115,7 +117,7 @@ macro_rules! entries {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $large(
+        pub unsafe extern "C-unwind" fn $large(
             $($name: argument!(large $kind),)*
             $($request: Out,)?
         ) -> c_int {
@@ -135,6 +137,7 @@ macro_rules! entries {
                             comm: entries!(@comm $($name)*),
                             root: entries!(@root $($name $kind)*),
                             stays: entries!(@stays $($request)?),
+                            lists: Cell::new([None; LISTS]),
                         };
                         let small = || {
                             // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the
@@ -146,7 +149,9 @@ macro_rules! entries {
                                 )
                             })
                         };
-                        small().unwrap_or_else(|| ranks.too_large())
+                        let code = small();
+                        ranks.give_back();
+                        code.unwrap_or_else(|| ranks.too_large())
                     }
                 }
             )
@@ -162,7 +167,13 @@ macro_rules! entries {
     (@root $first:ident $kind:ident $($rest:ident)*) => { entries!(@root $($rest)*) };
 }
 
+/// The most lists that a call has.
+const LISTS: usize = 4;
+
 /// What makes arguments of a large call smaller.
+///
+/// It has no destructor, as the native MPI may call the user's error handler, which may leave by `longjmp`; then lists are
+/// left over.
 struct Narrow<'a> {
     library: &'a Library,
     comm: Handle,
@@ -170,40 +181,40 @@ struct Narrow<'a> {
     root: Option<c_int>,
     /// Whether the native MPI may look at lists when its function has returned: then they are never given back.
     stays: bool,
-}
-
-/// A smaller list.
-enum Narrowed {
-    Own(Vec<c_int>),
-    Forever(&'static [c_int]),
-}
-
-impl Narrowed {
-    fn as_ptr(&self) -> *const c_int {
-        match self {
-            Narrowed::Own(list) => list.as_ptr(),
-            Narrowed::Forever(list) => list.as_ptr(),
-        }
-    }
+    /// Smaller lists, which are to be given back.
+    lists: Cell<[Option<NonNull<[c_int]>>; LISTS]>,
 }
 
 impl Narrow<'_> {
     /// A list as the small call takes it; `None` if a number does not fit.
     ///
     /// Where a list means nothing, which is on all ranks but the root, it is handed on as nothing.
-    fn narrow(&self, list: *const i64) -> Option<Narrowed> {
+    fn narrow(&self, list: *const i64) -> Option<*const c_int> {
         let ranks = self.ranks()?;
         if list.is_null() || self.root.is_some_and(|root| !self.is_root(root)) {
-            return Some(Narrowed::Own(Vec::new()));
+            return Some(NonNull::dangling().as_ptr());
         }
         // SAFETY: the user hands in a list of as many numbers as there are ranks.
         let number = |rank| unsafe { list.add(rank).read() };
         let numbers = (0..ranks).map(|rank| c_int::try_from(number(rank)).ok());
-        let numbers: Vec<c_int> = numbers.collect::<Option<_>>()?;
-        Some(match self.stays {
-            true => Narrowed::Forever(numbers.leak()),
-            false => Narrowed::Own(numbers),
-        })
+        let numbers: Box<[c_int]> = numbers.collect::<Option<_>>()?;
+        let list = NonNull::from(Box::leak(numbers));
+        let mut lists = self.lists.get();
+        if let Some(free) = lists.iter_mut().find(|place| place.is_none()) {
+            *free = Some(list);
+        }
+        self.lists.set(lists);
+        Some(list.as_ptr().cast_const().cast())
+    }
+
+    /// Gives lists back, which nobody uses any more, unless they stay.
+    fn give_back(&self) {
+        for list in self.lists.take().into_iter().flatten() {
+            if !self.stays {
+                // SAFETY: made by `narrow` from a box, and taken from where it was kept just now.
+                drop(unsafe { Box::from_raw(list.as_ptr()) });
+            }
+        }
     }
 
     /// Whether this rank is the root, which between two groups says so by a negative constant.

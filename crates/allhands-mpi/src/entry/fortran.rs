@@ -102,7 +102,7 @@ macro_rules! names {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $first($($name: $type,)* error: *mut c_int) {
+        pub unsafe extern "C-unwind" fn $first($($name: $type,)* error: *mut c_int) {
             static NEXT: Next = Next::new(const { name!($first) });
             // SAFETY: the caller's arguments, as they came.
             unsafe { $inner(&NEXT, $($name,)* error) };
@@ -117,7 +117,7 @@ macro_rules! native {
         $next.get().map(|address: *mut c_void| {
             // SAFETY: what Fortran calls by this name takes these arguments.
             unsafe {
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type,)* *mut c_int)>(address)
+                std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($type,)* *mut c_int)>(address)
             }
         })
     };
@@ -341,19 +341,19 @@ unsafe fn begun(code: c_int, error: *mut c_int) {
     if code == 0
         && let Some(library) = Library::get()
     {
-        node::gather(library);
+        node::begin(library);
     }
     // SAFETY: the caller's promise.
     unsafe { store(code, error) };
 }
 
-/// Ends: the report is written and all memory that ranks share is given back, before the native call.
+/// Ends: the report is written and all memory that ranks share is given back, in the native call or before it.
 ///
 /// # Safety
 /// As the standard says of the call.
 unsafe fn end(next: &Next, error: *mut c_int) {
     if let Some(library) = Library::get() {
-        node::part(library);
+        node::before_finalize(library);
     }
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {

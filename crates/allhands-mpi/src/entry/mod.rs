@@ -37,14 +37,14 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
     // SAFETY: the caller's arguments, as they came.
     let code = unsafe { (library.native.init)(argc, argv) };
     if code == 0 {
-        node::gather(library);
+        node::begin(library);
     }
     code
 }
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int 
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Init_thread(
+pub unsafe extern "C-unwind" fn MPI_Init_thread(
     argc: *mut c_int,
     argv: *mut c_void,
     required: c_int,
@@ -67,22 +67,22 @@ pub unsafe extern "C" fn MPI_Init_thread(
     // SAFETY: the caller's arguments, as they came.
     let code = unsafe { (library.native.init_thread)(argc, argv, required, provided) };
     if code == 0 {
-        node::gather(library);
+        node::begin(library);
     }
     code
 }
 
-/// `MPI_Finalize`, before which the report is written and all memory that ranks share is given back.
+/// `MPI_Finalize`, in which, or before which, the report is written and all memory that ranks share is given back.
 ///
 /// # Safety
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    node::part(library);
+    node::before_finalize(library);
     // SAFETY: the caller's call, as it came.
     unsafe { (library.native.finalize)() }
 }

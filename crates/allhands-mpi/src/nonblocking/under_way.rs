@@ -153,7 +153,7 @@ impl Begun {
         let delivered = kept.deliver(library, ended.is_ok());
         let code = match ended.and(delivered) {
             Ok(()) => 0,
-            Err(unserved) => tell(library, call, &unserved),
+            Err(unserved) => tell(library, call, &unserved).0,
         };
         request.complete(library, code);
     }
