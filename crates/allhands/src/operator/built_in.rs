@@ -39,11 +39,11 @@ built_in_operators! {
     /// The product. Integers wrap around; `f16` and `bf16` are multiplied as `f32` and rounded to
     /// nearest, ties to even.
     2 Product "product";
-    /// The smaller one. A NaN loses against a number, and -0 is below +0, so the result depends
-    /// on no order; of two NaNs the result is a NaN.
+    /// The smaller one. If either is a NaN so is the result, as of IEEE 754's `minimum`, and -0 is
+    /// below +0, so the result depends on no order: which NaN it is does not depend on one either.
     3 Min "min";
-    /// The larger one. A NaN loses against a number, and +0 is above -0, so the result depends on
-    /// no order; of two NaNs the result is a NaN.
+    /// The larger one. If either is a NaN so is the result, as of IEEE 754's `maximum`, and +0 is
+    /// above -0, so the result depends on no order: which NaN it is does not depend on one either.
     4 Max "max";
     /// Bitwise and.
     5 BitAnd "bitwise and";
@@ -57,11 +57,11 @@ built_in_operators! {
     9 LogicalOr "logical or";
     /// Logical exclusive or: of integers, 1 if exactly one is non-zero, else 0.
     10 LogicalXor "logical xor";
-    /// The [`Pair`] of the smaller value; of equal values that of the lower index. A NaN loses
-    /// against a number and equals another NaN; -0 equals +0.
+    /// The [`Pair`] of the smaller value; of equal values that of the lower index. A NaN wins
+    /// against every number and equals another NaN; -0 equals +0.
     11 MinLoc "minloc";
-    /// The [`Pair`] of the larger value; of equal values that of the lower index. A NaN loses
-    /// against a number and equals another NaN; -0 equals +0.
+    /// The [`Pair`] of the larger value; of equal values that of the lower index. A NaN wins
+    /// against every number and equals another NaN; -0 equals +0.
     12 MaxLoc "maxloc";
 }
 
@@ -134,20 +134,24 @@ combine!(
 );
 
 /// Min and max of a floating-point type: selects and bit operations, so that loops vectorise.
+///
+/// Every NaN becomes the same one, whatever the operands' were: ranks that combine in different orders get the same bits.
 macro_rules! float_extremes {
     ($($float:ident $min:ident $max:ident;)*) => {$(
         #[inline(always)]
         fn $min(a: $float, b: $float) -> $float {
-            let smaller = if (a < b) | b.is_nan() { a } else { b };
+            let smaller = if a < b { a } else { b };
             // Equal numbers have equal bits but for the sign of zero; or keeps a minus.
-            if a == b { $float::from_bits(a.to_bits() | b.to_bits()) } else { smaller }
+            let bits = if a == b { a.to_bits() | b.to_bits() } else { smaller.to_bits() };
+            if a.is_nan() | b.is_nan() { $float::NAN } else { $float::from_bits(bits) }
         }
 
         #[inline(always)]
         fn $max(a: $float, b: $float) -> $float {
-            let larger = if (a > b) | b.is_nan() { a } else { b };
+            let larger = if a > b { a } else { b };
             // Equal numbers have equal bits but for the sign of zero; and drops a minus.
-            if a == b { $float::from_bits(a.to_bits() & b.to_bits()) } else { larger }
+            let bits = if a == b { a.to_bits() & b.to_bits() } else { larger.to_bits() };
+            if a.is_nan() | b.is_nan() { $float::NAN } else { $float::from_bits(bits) }
         }
 
         combine!(Min for $float: |a, b| $min(*a, *b););
@@ -181,22 +185,22 @@ macro_rules! half_precision {
 
 half_precision! { f16 binary16; bf16 bfloat16; }
 
-/// Minloc and maxloc of pairs, where `$nan` says whether a value loses against any number.
+/// Minloc and maxloc of pairs, where `$nan` says whether a value wins against any number.
 macro_rules! locations {
     ($($value:ident $index:ident, |$v:ident| $nan:expr;)*) => {$(
         combine!(
             MinLoc for Pair<$value, $index>: |a, b| {
                 let nan = |$v: $value| $nan;
-                let a_wins = (a.value < b.value) | (nan(b.value) & !nan(a.value));
-                let b_wins = (b.value < a.value) | (nan(a.value) & !nan(b.value));
+                let a_wins = (a.value < b.value) | (nan(a.value) & !nan(b.value));
+                let b_wins = (b.value < a.value) | (nan(b.value) & !nan(a.value));
                 if a_wins | (!b_wins & (a.index <= b.index)) { *a } else { *b }
             };
         );
         combine!(
             MaxLoc for Pair<$value, $index>: |a, b| {
                 let nan = |$v: $value| $nan;
-                let a_wins = (a.value > b.value) | (nan(b.value) & !nan(a.value));
-                let b_wins = (b.value > a.value) | (nan(a.value) & !nan(b.value));
+                let a_wins = (a.value > b.value) | (nan(a.value) & !nan(b.value));
+                let b_wins = (b.value > a.value) | (nan(b.value) & !nan(a.value));
                 if a_wins | (!b_wins & (a.index <= b.index)) { *a } else { *b }
             };
         );
@@ -260,7 +264,7 @@ mod tests {
 
     /// Min and max of every pair of specials give the same bits in either order.
     #[test]
-    fn extremes_ignore_nan_and_order_zeros() {
+    fn extremes_hand_nan_on_and_order_zeros() {
         macro_rules! check {
             ($($type:ident)*) => {$({
                 let numbers =
@@ -272,11 +276,11 @@ mod tests {
                         assert_eq!(Max.combine(a, b).to_bits(), high.to_bits());
                     }
                     for nan in [$type::NAN, -$type::NAN] {
-                        assert_eq!(Min.combine(a, &nan).to_bits(), a.to_bits());
-                        assert_eq!(Min.combine(&nan, a).to_bits(), a.to_bits());
-                        assert_eq!(Max.combine(a, &nan).to_bits(), a.to_bits());
-                        assert_eq!(Max.combine(&nan, a).to_bits(), a.to_bits());
-                        assert!(Min.combine(&nan, &nan).is_nan());
+                        let same = $type::NAN.to_bits();
+                        for (a, b) in [(*a, nan), (nan, *a), (nan, -nan)] {
+                            assert_eq!(Min.combine(&a, &b).to_bits(), same);
+                            assert_eq!(Max.combine(&a, &b).to_bits(), same);
+                        }
                     }
                 }
             })*};
@@ -292,8 +296,8 @@ mod tests {
             (pair(1.0, 5), pair(2.0, 0), 5, 0),
             (pair(1.0, 5), pair(1.0, -3), -3, -3),
             (pair(-0.0, 4), pair(0.0, 2), 2, 2),
-            (pair(f64::NAN, 0), pair(f64::INFINITY, 9), 9, 9),
-            (pair(f64::NAN, 0), pair(f64::NEG_INFINITY, 9), 9, 9),
+            (pair(f64::NAN, 9), pair(f64::INFINITY, 0), 9, 9),
+            (pair(-f64::NAN, 9), pair(f64::NEG_INFINITY, 0), 9, 9),
             (pair(f64::NAN, 8), pair(-f64::NAN, 7), 7, 7),
         ];
         for (a, b, min, max) in cases {

@@ -210,15 +210,15 @@ fn ordered(bits: u16) -> u16 {
     bits ^ negative & 0x7fff
 }
 
-/// Min by integers: counted up from minus infinity, a NaN of either sign comes last.
+/// Min by integers: counted down from infinity, a NaN of either sign comes last, and wins.
 #[derive(Default)]
 struct Smaller;
 
 impl<T: Bits16> Operator<T> for Smaller {
     #[inline(always)]
     fn combine(&self, left: &T, right: &T) -> T {
-        let rank = |value: &T| ordered(value.bits()).wrapping_sub(ordered(T::INFINITY | 0x8000));
-        if rank(left) <= rank(right) {
+        let rank = |value: &T| ordered(T::INFINITY).wrapping_sub(ordered(value.bits()));
+        if rank(left) >= rank(right) {
             *left
         } else {
             *right
@@ -230,15 +230,15 @@ impl<T: Bits16> Operator<T> for Smaller {
     }
 }
 
-/// Max by integers: counted down from infinity, a NaN of either sign comes last.
+/// Max by integers: counted up from minus infinity, a NaN of either sign comes last, and wins.
 #[derive(Default)]
 struct Larger;
 
 impl<T: Bits16> Operator<T> for Larger {
     #[inline(always)]
     fn combine(&self, left: &T, right: &T) -> T {
-        let rank = |value: &T| ordered(T::INFINITY).wrapping_sub(ordered(value.bits()));
-        if rank(left) <= rank(right) {
+        let rank = |value: &T| ordered(value.bits()).wrapping_sub(ordered(T::INFINITY | 0x8000));
+        if rank(left) >= rank(right) {
             *left
         } else {
             *right
