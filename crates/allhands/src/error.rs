@@ -8,7 +8,9 @@ use allhands_core::choose::ChooseError;
 use allhands_core::schedule::LowerError;
 
 /// Why a call failed.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// `Debug` prints the same sentence as `Display`: it is what a program says whose `main` returns an error.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A buffer or a list of counts has the wrong length.
@@ -143,6 +145,12 @@ pub enum Error {
     Transport(#[from] TransportError),
 }
 
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error {
     /// Whether the communicator can be used after this error.
     ///
@@ -170,5 +178,24 @@ impl Error {
             #[cfg(target_os = "linux")]
             Error::Launch(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_says_a_sentence() {
+        let root = Error::NoSuchRoot {
+            collective: Collective::Broadcast,
+            root: 9,
+            ranks: 4,
+        };
+        let says =
+            "broadcast: there is no rank 9 to be the root; the communicator has ranks 0 to 3";
+        assert_eq!(format!("{root:?}"), says);
+        let left = Error::from(TransportError::RankLeft { rank: 3 });
+        assert_eq!(format!("{left:#?}"), "rank 3 left without making this call");
     }
 }

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod waits;
 mod world;
 
 use allhands::launch::{How, Roll, Standing, place};

@@ -20,6 +20,7 @@ pub use inner::End;
 use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
 pub use outset::Outset;
 pub use repeat::Repeat;
+use std::time::Duration;
 
 /// The ranks that call collectives together, as one of them sees them.
 ///
@@ -196,6 +197,14 @@ impl Communicator {
     /// The hook must not call this communicator, nor panic.
     pub fn set_while_waiting(&self, hook: Option<fn()>) {
         self.inner.take().port.set_while_waiting(hook);
+    }
+
+    /// After how long a wait this rank says so on the standard error: `rank 1 has waited 10 s in barrier for rank 0`.
+    ///
+    /// At first it is 10 s; [`Duration::MAX`] is never. Of all that wait one rank says it, and again when the time has
+    /// doubled. Communicators made of this one inherit it.
+    pub fn tell_waits_after(&self, after: Duration) {
+        self.inner.take().port.tell_waits_after(after);
     }
 
     /// Whether this process counts more ranks than cores.

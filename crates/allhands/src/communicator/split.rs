@@ -80,6 +80,7 @@ impl Communicator {
         // The others take turns with these ranks still.
         let new = Communicator::new(port, policy, inner.crowded);
         new.set_while_waiting(inner.port.while_waiting());
+        new.tell_waits_after(inner.port.told_after());
         new.set_nodes(inner.nodes.among(self.size as u32, members))?;
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
         Ok(new)

@@ -13,6 +13,7 @@ mod error;
 mod exchange;
 mod how;
 mod nodes;
+mod note;
 mod pmi;
 mod pmix;
 mod roll;

@@ -4,8 +4,10 @@
 //! by the rank itself and by its launcher. Whether a rank is alive needs neither: a rank holds a record lock on the byte
 //! of the segment that has its number, and the kernel drops the lock when the process ends, however it ends.
 
+use super::note::Note;
 use super::segment::Mapped;
 use super::{How, LaunchError, Segment};
+use crate::transport::Waits;
 use rustix::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,7 +20,7 @@ pub const ROLL_BYTES: usize = 64 << 10;
 /// "allhands", as it stands in memory.
 const MAGIC: u64 = u64::from_le_bytes(*b"allhands");
 /// The layout of the segment; it grows when what ranks share changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = ROLL_BYTES - MAX_RANKS as usize * 64;
 
 /// States of a line; how a rank ended stands above the lowest byte.
@@ -31,6 +33,8 @@ const ENDED: u32 = 3;
 struct Line {
     state: AtomicU32,
     pid: AtomicU32,
+    /// In which call it has waited for long.
+    wait: Note,
 }
 
 #[repr(C, align(64))]
@@ -39,7 +43,9 @@ struct Header {
     version: AtomicU32,
     ranks: AtomicU32,
     changes: AtomicU32,
-    spare: [u8; HEADER_BYTES - 20],
+    /// One more than the rank with which trouble began; 0: there is none.
+    culprit: AtomicU32,
+    spare: [u8; HEADER_BYTES - 24],
 }
 
 #[repr(C)]
@@ -247,6 +253,33 @@ impl Roll {
         self.page().header.changes.load(Ordering::Acquire)
     }
 
+    /// Says that the ranks' trouble began with this one: others fail because of it. Only the first word counts.
+    pub(crate) fn blame(&self, rank: u32) {
+        let culprit = &self.page().header.culprit;
+        // Whoever comes second finds the first word, and leaves it.
+        let _ = culprit.compare_exchange(0, rank + 1, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// The rank with which the trouble began that stopped a communicator, if one was stopped.
+    #[must_use]
+    pub fn culprit(&self) -> Option<u32> {
+        let culprit = self.page().header.culprit.load(Ordering::Acquire);
+        culprit.checked_sub(1)
+    }
+
+    /// Says in which call a rank, which is the caller, has waited for long, and for whom; nothing, when it waits no more.
+    pub(crate) fn note_wait(&self, rank: u32, wait: Option<&Waits>) {
+        if let Ok(line) = self.line(rank) {
+            line.wait.write(wait);
+        }
+    }
+
+    /// In which call a rank has waited for long, and for whom, by its own word.
+    #[must_use]
+    pub fn waits(&self, rank: u32) -> Option<Waits> {
+        self.line(rank).ok()?.wait.read()
+    }
+
     fn changed(&self) {
         self.page().header.changes.fetch_add(1, Ordering::Release);
     }
@@ -340,6 +373,15 @@ mod tests {
         assert_eq!(other.how(0), Some(How::Killed(9)));
         assert_eq!(other.standing(1), Standing::Ended(How::Exited(3)));
         assert!(other.changes() >= 3);
+    }
+
+    #[test]
+    fn the_first_culprit_stays() {
+        let roll = Roll::begin(Segment::create().unwrap(), 3).unwrap();
+        assert_eq!(roll.culprit(), None);
+        roll.blame(2);
+        roll.blame(0);
+        assert_eq!(roll.culprit(), Some(2));
     }
 
     #[test]

@@ -6,8 +6,10 @@ mod memory;
 pub mod network;
 pub mod node;
 mod signature;
+pub(crate) mod waits;
 
 pub use combine::{Combine, CombineFn};
 pub use error::TransportError;
 pub use memory::AlignedBytes;
 pub use signature::Signature;
+pub use waits::Waits;

@@ -1,6 +1,6 @@
 //! Process groups: a rank's process and those that it starts.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::time::{Duration, Instant};
 
 /// The process groups of ranks. Their leaders are not waited for until the end, so no number is used a second time.
@@ -21,25 +21,37 @@ impl Groups {
         }
     }
 
+    /// Sends a signal to every process of every group that has a handler for it, as it would end the others.
+    pub fn signal_who_handles(&self, signal: Signal) {
+        for process in self.alive() {
+            let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+            let pid = Pid::from_raw(process);
+            if let Some(pid) = pid.filter(|_| status.is_ok_and(|s| handles(&s, signal.as_raw()))) {
+                // What has ended meanwhile wants no signal.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+
     /// Whether any process of any group still runs.
     pub fn any_alive(&self) -> bool {
-        let Ok(folder) = std::fs::read_dir("/proc") else {
-            return false;
-        };
+        self.alive().next().is_some()
+    }
+
+    /// The numbers of all processes of all groups that still run.
+    fn alive(&self) -> impl Iterator<Item = i32> {
         let mut groups: Vec<i32> = self
             .0
             .iter()
             .map(|group| group.as_raw_nonzero().get())
             .collect();
         groups.sort_unstable();
-        folder.flatten().any(|entry| {
-            let name = entry.file_name();
-            let is_process = name
-                .to_str()
-                .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
-            let text = is_process.then(|| std::fs::read_to_string(entry.path().join("stat")));
-            let Some(Ok(text)) = text else { return false };
-            alive_in(&text).is_some_and(|group| groups.binary_search(&group).is_ok())
+        let folder = std::fs::read_dir("/proc").into_iter().flatten();
+        folder.flatten().filter_map(move |entry| {
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let group = alive_in(&text)?;
+            groups.binary_search(&group).is_ok().then_some(number)
         })
     }
 
@@ -64,9 +76,23 @@ fn alive_in(stat: &str) -> Option<i32> {
     (!matches!(state, "Z" | "X" | "x")).then_some(group)
 }
 
+/// Whether a process has a handler for a signal, by its status in /proc.
+fn handles(status: &str, signal: i32) -> bool {
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_of_proc_tells_which_signals_have_handlers() {
+        let status = "Name:\tx\nSigIgn:\t0000000000000004\nSigCgt:\t0000000000000200\n";
+        assert!(handles(status, 10));
+        assert!(!handles(status, 12) && !handles(status, 3) && !handles("", 10));
+    }
 
     #[test]
     fn a_line_of_proc_tells_group_and_end() {

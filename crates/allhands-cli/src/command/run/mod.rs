@@ -8,6 +8,7 @@ mod signals;
 mod start;
 mod supervisor;
 mod typed;
+mod waits;
 
 use allhands::launch::{MAX_RANKS, Nodes, Roll, Segment};
 use anyhow::Context;
@@ -23,8 +24,12 @@ use std::time::{Duration, Instant};
 /// rank 0. Signals are handed on to all ranks and what they have started; a second SIGINT kills.
 ///
 /// When a rank ends with another code than 0, or is killed, all others are ended: by SIGTERM, and
-/// half a second later by SIGKILL. The exit status is that of the first rank that failed, 128 and
+/// half a second later by SIGKILL; but where it failed because of another rank, that one first has
+/// a second to say why. The exit status is that of the first rank that failed, 128 and
 /// the signal's number if it was killed. Whatever happens, no process and no file stays behind.
+///
+/// A rank that has waited 10 s in a call says for whom. SIGUSR1 asks for that at once (and reaches
+/// only those processes that have a handler for it); --timeout and SIGINT say it before they end.
 ///
 /// Exit status 2 when the arguments are wrong, 124 after --timeout, 126 when the program cannot be
 /// executed, 127 when there is none.

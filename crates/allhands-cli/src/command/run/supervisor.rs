@@ -6,6 +6,7 @@ use super::lines::{Lines, Stream, Waiting};
 use super::signals::Signals;
 use super::start::{Plan, Started};
 use super::typed::Typed;
+use super::waits;
 use crate::output;
 use allhands::launch::{How, Roll};
 use anyhow::Context;
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the others may take when one has ended because the user asked all to end.
 const GRACE_WHEN_ASKED: Duration = Duration::from_secs(5);
+/// How long a rank on whose account another failed may take to end, so that it can say what was wrong.
+const TIME_TO_SAY: Duration = Duration::from_secs(1);
 /// How often to look whether processes are left that nothing tells of.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -46,6 +49,7 @@ pub struct State {
     code: Option<u8>,
     /// The signal by which the user asked all ranks to end.
     asked: Option<i32>,
+    held_back: Option<HeldBack>,
     ending: Option<Ending>,
 }
 
@@ -54,6 +58,15 @@ struct Running {
     rank: u32,
     pid: Pid,
     watch: OwnedFd,
+}
+
+/// A failure that is not acted upon yet: the rank on whose account it came has something to say first.
+#[derive(Clone, Copy)]
+struct HeldBack {
+    rank: u32,
+    how: How,
+    culprit: u32,
+    until: Instant,
 }
 
 /// What remains is being ended.
@@ -113,10 +126,12 @@ impl Supervisor<'_> {
         let State {
             ending,
             asked,
+            held_back,
             started,
             ..
         } = &self.state;
-        ending.is_none() && asked.is_none() && *started < self.plan.ranks
+        let goes_on = ending.is_none() && asked.is_none() && held_back.is_none();
+        goes_on && *started < self.plan.ranks
     }
 
     /// How many ranks run or have yet to be started.
@@ -213,7 +228,8 @@ impl Supervisor<'_> {
             .until
             .map(|(at, _)| at)
             .filter(|_| self.state.ending.is_none());
-        let next = kill.into_iter().chain(until).min();
+        let held_back = self.state.held_back.map(|held| held.until);
+        let next = kill.into_iter().chain(until).chain(held_back).min();
         let next = next.map(|at| at.saturating_duration_since(now));
         if self.state.running.is_empty() {
             return Some(next.map_or(LOOK_AGAIN, |next| next.min(LOOK_AGAIN)));
@@ -242,16 +258,60 @@ impl Supervisor<'_> {
             self.state.running.swap_remove(*at);
         }
         // Of those that ended at the same time, one that was killed is more likely the cause than the consequence.
-        ends.sort_by_key(|(rank, how)| (!matches!(how, How::Killed(_)), *rank));
+        let culprit = self.roll.culprit();
+        let is_blamed = |rank: u32| Some(rank) == culprit;
+        ends.sort_by_key(|(rank, how)| (!is_blamed(*rank), !matches!(how, How::Killed(_)), *rank));
         for (rank, how) in ends {
             if how.is_failure() {
                 self.on_failure(rank, how);
             }
         }
+        self.let_culprit_go();
         Ok(())
     }
 
+    fn is_running(&self, rank: u32) -> bool {
+        self.state.running.iter().any(|r| r.rank == rank)
+    }
+
+    /// Acts upon a failure that was held back, if there is nothing left to wait for.
+    fn let_culprit_go(&mut self) {
+        let Some(held) = self.state.held_back else {
+            return;
+        };
+        if !self.is_running(held.culprit) || Instant::now() >= held.until {
+            self.state.held_back = None;
+            self.fail(held.rank, held.how);
+        }
+    }
+
+    /// Acts upon a rank's failure, or waits until the rank that is to blame has said what was wrong.
     fn on_failure(&mut self, rank: u32, how: How) {
+        let first = self.state.held_back;
+        if first.is_some_and(|held| held.culprit != rank) {
+            return;
+        }
+        self.state.held_back = None;
+        let ends_all =
+            !self.keep_going && self.state.asked.is_none() && self.state.ending.is_none();
+        let culprit = self.roll.culprit().filter(|culprit| {
+            ends_all && first.is_none() && *culprit != rank && self.is_running(*culprit)
+        });
+        match culprit {
+            Some(culprit) => {
+                let until = Instant::now() + TIME_TO_SAY;
+                self.state.held_back = Some(HeldBack {
+                    rank,
+                    how,
+                    culprit,
+                    until,
+                });
+            }
+            None => self.fail(rank, how),
+        }
+    }
+
+    fn fail(&mut self, rank: u32, how: How) {
         if self.state.ending.is_some() {
             return;
         }
@@ -291,7 +351,13 @@ impl Supervisor<'_> {
                 self.end_later(Duration::ZERO);
                 continue;
             }
-            self.state.groups.signal(named);
+            if [libc::SIGUSR1, libc::SIGINT].contains(&signal) {
+                self.say_who_waits();
+            }
+            match signal {
+                libc::SIGUSR1 => self.state.groups.signal_who_handles(named),
+                _ => self.state.groups.signal(named),
+            }
             if asks_to_end(signal) {
                 self.state.asked.get_or_insert(signal);
                 // Those that were not started will not be.
@@ -313,18 +379,26 @@ impl Supervisor<'_> {
             && self.state.ending.is_none()
         {
             let left = self.state.running.len();
+            self.say_who_waits();
             self.say(&format!(
                 "the {seconds} s of --timeout are over; ending {left} ranks"
             ));
             self.state.code.get_or_insert(124);
             self.end_all(GRACE);
         }
+        self.let_culprit_go();
         if let Some(ending) = &mut self.state.ending
             && !ending.killed
             && now >= ending.kill_at
         {
             ending.killed = true;
             self.state.groups.signal(Signal::KILL);
+        }
+    }
+
+    fn say_who_waits(&mut self) {
+        for line in waits::all(self.roll) {
+            self.say(&line);
         }
     }
 

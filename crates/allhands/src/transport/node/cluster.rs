@@ -5,7 +5,8 @@
 
 use super::fault::Fault;
 use super::member::Stamp;
-use super::notice::Word;
+use super::notice::{MISSING, Word};
+use super::overdue::Overdue;
 use super::port::Port;
 use super::wait::Patience;
 use crate::transport::TransportError;
@@ -45,6 +46,8 @@ pub(super) struct State {
     looks: u64,
     /// The numbers of the calls under way that exchange messages with other nodes.
     under_way: Vec<u64>,
+    /// The call in which each rank that said so waits, by its number in plans, and who of its node had not come to it.
+    waiting: Vec<(u32, u64, [u64; MISSING])>,
     /// Ranks that make no further call, by their numbers in plans, with how many they have made.
     left: Vec<(u32, u64, bool)>,
     /// Whether the others have been told what stopped the communicator.
@@ -88,6 +91,7 @@ impl Cluster {
             network,
             looks: 0,
             under_way: Vec::new(),
+            waiting: Vec::new(),
             left: Vec::new(),
             has_told: false,
         };
@@ -241,7 +245,7 @@ impl Port {
         step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
         let (mut last_check, since) = (None, Instant::now());
-        let mut patient_for = PATIENT_FOR;
+        let (mut patient_for, mut overdue) = (PATIENT_FOR, Overdue::default());
         loop {
             let start = Instant::now();
             for look in 0..self.patience.looks() {
@@ -259,6 +263,7 @@ impl Port {
             std::thread::sleep(NAP);
             if self.patience.is_check_due(&mut last_check) {
                 self.check(call)?;
+                overdue.look(self, call);
             }
             if since.elapsed() >= patient_for {
                 patient_for *= 2;
@@ -300,7 +305,14 @@ impl Port {
             return;
         };
         let name = self.fabric.signature(self.rank, &stamp).algorithm;
-        let word = Word::Waits(call, stamp, name.to_string());
+        let mut missing = [0; MISSING];
+        for rank in self.missing_here(call) {
+            // Of the few nodes that have more ranks than bits, the last ranks are taken to have come.
+            if let Some(word) = missing.get_mut(rank as usize / 64) {
+                *word |= 1 << (rank % 64);
+            }
+        }
+        let word = Word::Waits(call, stamp, name.to_string(), missing);
         cluster.tell_all(&mut cluster.state(), &word);
     }
 
@@ -321,7 +333,9 @@ impl Port {
                 Some(Word::Left { entered, panicked }) => {
                     state.left.push((teller, entered, panicked));
                 }
-                Some(Word::Waits(call, stamp, name)) => {
+                Some(Word::Waits(call, stamp, name, missing)) => {
+                    state.waiting.retain(|(rank, ..)| *rank != teller);
+                    state.waiting.push((teller, call, missing));
                     self.heard_call(teller, (call, stamp), &name);
                 }
                 None => {}
@@ -336,6 +350,37 @@ impl Port {
             Some(&(rank, _, false)) => Err(self.fabric.poison(self.rank, Fault::Left { rank })),
             None => Ok(()),
         }
+    }
+
+    /// The ranks of other nodes, as the communicator calls them, that are not known to have come to call `call`: nobody on
+    /// their nodes who waits there has seen them.
+    pub(super) fn missing_elsewhere(&self, call: u64) -> Vec<u32> {
+        let Some(cluster) = &self.cluster else {
+            return Vec::new();
+        };
+        let (state, places) = (cluster.state(), &cluster.places);
+        let has_come = |rank: &u32| {
+            let (number, local) = (cluster.numbers[*rank as usize], places.local(*rank));
+            let (word, bit) = (local as usize / 64, local % 64);
+            state.waiting.iter().any(|(teller, in_call, missing)| {
+                let is_there = *teller == number && *in_call >= call;
+                let shares = places.node(cluster.name(*teller)) == places.node(*rank);
+                let is_missing = missing.get(word).is_some_and(|m| m >> bit & 1 == 1);
+                is_there || shares && *in_call == call && !is_missing
+            })
+        };
+        let others = cluster.others().iter().copied();
+        others.filter(|rank| !has_come(rank)).collect()
+    }
+
+    /// Whether a rank of another node with a lower number has said that it waits in call `call`.
+    pub(super) fn has_heard_of_lower(&self, call: u64) -> bool {
+        let Some(cluster) = &self.cluster else {
+            return false;
+        };
+        let state = cluster.state();
+        let mut waiting = state.waiting.iter();
+        waiting.any(|(teller, in_call, _)| *in_call == call && cluster.name(*teller) < cluster.rank)
     }
 
     /// Stops the communicator on this node with what stopped it elsewhere.

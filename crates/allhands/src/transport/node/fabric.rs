@@ -15,7 +15,7 @@ use super::ring::Ring;
 use super::vigil::Vigil;
 use super::window::{Opened, Openings, WindowSet, WindowSize};
 use crate::transport::TransportError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What stands at the start of a fabric's memory; zeros are a new fabric.
@@ -30,6 +30,8 @@ pub(super) struct Head {
     pub(super) unreachable: AtomicU32,
     /// Set once a process could not write another's.
     pub(super) unwritable: AtomicU32,
+    /// How long, in milliseconds, the rank had waited that said so last.
+    pub(super) told_ms: AtomicU64,
     pub(super) openings: Openings,
 }
 

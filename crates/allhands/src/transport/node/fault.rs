@@ -126,6 +126,21 @@ impl Fault {
         self
     }
 
+    /// The rank that knows best how it came to this: it did what the others trip over, or found it.
+    pub(super) fn culprit(self, finder: u32) -> u32 {
+        match self {
+            Fault::Panicked { rank }
+            | Fault::Left { rank }
+            | Fault::Died { rank, .. }
+            | Fault::Dropped { rank }
+            | Fault::Network { rank } => rank,
+            Fault::Mismatch { .. }
+            | Fault::Length { .. }
+            | Fault::Unreachable { .. }
+            | Fault::Window { .. } => finder,
+        }
+    }
+
     pub(super) fn from_words(words: &[u64; WORDS]) -> Option<Fault> {
         let (rank, other) = ((words[1] >> 32) as u32, words[1] as u32);
         let stamp = |at: usize| Stamp {

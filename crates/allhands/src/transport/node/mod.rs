@@ -43,6 +43,7 @@ mod names;
 mod notice;
 mod origin;
 mod outbox;
+mod overdue;
 mod pieces;
 mod port;
 mod reach;

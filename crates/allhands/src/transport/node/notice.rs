@@ -7,6 +7,9 @@ use crate::transport::network::Notice;
 /// The longest name of an algorithm in bytes; a longer one is cut.
 const NAME_BYTES: usize = 56;
 
+/// Words of bits for the ranks of a node that have not come to a call.
+pub(super) const MISSING: usize = WORDS - 6;
+
 /// What one rank tells another; ranks have the numbers of the communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
@@ -14,8 +17,9 @@ pub(super) enum Word {
     Stopped(Fault, [String; 2]),
     /// The teller makes no further call, after so many.
     Left { entered: u64, panicked: bool },
-    /// The teller has waited in a call for some time; this is what it calls, with its algorithm.
-    Waits(u64, Stamp, String),
+    /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
+    /// not come to it.
+    Waits(u64, Stamp, String, [u64; MISSING]),
 }
 
 impl Word {
@@ -30,9 +34,10 @@ impl Word {
                 names = [&of[0], &of[1]];
             }
             Word::Left { entered, panicked } => words.extend([2, *entered, u64::from(*panicked)]),
-            Word::Waits(call, stamp, name) => {
+            Word::Waits(call, stamp, name, missing) => {
                 words.extend([3, *call, stamp.hash]);
                 words.extend(stamp.words);
+                words.extend(missing);
                 names[0] = name;
             }
         }
@@ -72,7 +77,8 @@ impl Word {
                     hash: rest[1],
                     words: [rest[2], rest[3], rest[4], rest[5]],
                 };
-                Some(Word::Waits(rest[0], stamp, name(0)))
+                let missing = std::array::from_fn(|at| rest[6 + at]);
+                Some(Word::Waits(rest[0], stamp, name(0), missing))
             }
             _ => None,
         }
@@ -102,13 +108,13 @@ mod tests {
                 entered: 1 << 50,
                 panicked: true,
             },
-            Word::Waits(7, stamp(8), String::new()),
+            Word::Waits(7, stamp(8), String::new(), [u64::MAX - 3; MISSING]),
         ];
         for word in words {
             assert_eq!(Word::from_notice(&word.notice()), Some(word));
         }
-        let long = Word::Waits(7, stamp(8), "y".repeat(100));
-        let Some(Word::Waits(7, _, cut)) = Word::from_notice(&long.notice()) else {
+        let long = Word::Waits(7, stamp(8), "y".repeat(100), [0; MISSING]);
+        let Some(Word::Waits(7, _, cut, _)) = Word::from_notice(&long.notice()) else {
             panic!("it is what it was");
         };
         assert_eq!(cut, "y".repeat(NAME_BYTES));

@@ -9,6 +9,7 @@ use super::flight::{Buffers, Flight};
 use super::manner::Manners;
 use super::many::Begun;
 use super::member::Stamp;
+use super::overdue::{Overdue, TOLD_AFTER};
 use super::receive::Unexpected;
 use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
 use super::slabs::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
@@ -18,7 +19,7 @@ use allhands_core::progress::{Cursor, Status, advance};
 use allhands_core::schedule::Plan;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One rank's end of a [`Fabric`]; one thread at a time uses it.
 ///
@@ -52,6 +53,8 @@ pub struct Port {
     while_waiting: Option<fn()>,
     /// When [`Port::look_out`] looked last.
     looked_out: Option<Instant>,
+    /// After how long it says that it waits.
+    pub(super) told_after: Duration,
     /// The way to other nodes, if there are some.
     pub(super) cluster: Option<Arc<Cluster>>,
 }
@@ -94,6 +97,7 @@ impl Port {
             patience: Patience::new(fabric.is_crowded()),
             while_waiting: None,
             looked_out: None,
+            told_after: TOLD_AFTER,
             cluster: None,
             fabric,
         })
@@ -261,6 +265,7 @@ impl Port {
         }
         let (mut last_check, hook) = (None, self.while_waiting);
         let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
+        let mut overdue = Overdue::default();
         loop {
             let start = Instant::now();
             for look in 0..self.patience.looks() {
@@ -289,6 +294,7 @@ impl Port {
             }
             if self.patience.is_check_due(&mut last_check) {
                 self.check(call)?;
+                overdue.look(self, call);
             }
         }
     }

@@ -141,6 +141,7 @@ impl Fabric {
     /// rank is to report, which is an earlier fault if there is one.
     pub(crate) fn poison(&self, rank: u32, fault: Fault) -> TransportError {
         self.head().fault.post(rank, fault);
+        self.vigil.blame(fault.culprit(rank));
         self.ring_all();
         self.error(rank).unwrap_or_else(|| self.error_of(fault))
     }

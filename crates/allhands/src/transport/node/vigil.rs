@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::launch::{How, Roll};
+use crate::transport::Waits;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -148,6 +149,46 @@ impl Vigil {
             Vigil::Threads => false,
             #[cfg(target_os = "linux")]
             Vigil::Processes(watch) => watch.ended().any(|(dead, _)| dead == rank),
+        }
+    }
+
+    /// Says, for the launcher, that `rank` waits for these ranks: `wait` makes the word with the numbers that the world has for them.
+    pub(crate) fn note_wait(&self, rank: u32, (missing, wait): (&[u32], &dyn Fn(&[u32]) -> Waits)) {
+        match self {
+            Vigil::Threads => {}
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => {
+                let in_world = missing.iter().map(|r| watch.world_ranks[*r as usize]);
+                let wait = wait(&in_world.collect::<Vec<u32>>());
+                let rank = watch.world_ranks[rank as usize];
+                watch.membership.roll.note_wait(rank, Some(&wait));
+            }
+        }
+    }
+
+    /// Says that `rank` waits no more.
+    pub(crate) fn forget_wait(&self, rank: u32) {
+        match self {
+            Vigil::Threads => {}
+            #[cfg(target_os = "linux")]
+            Vigil::Processes(watch) => {
+                let rank = watch.world_ranks[rank as usize];
+                watch.membership.roll.note_wait(rank, None);
+            }
+        }
+    }
+
+    /// Says, for the launcher, that the ranks' trouble began with `rank`.
+    pub(crate) fn blame(&self, rank: u32) {
+        match self {
+            Vigil::Threads => {}
+            #[cfg(target_os = "linux")]
+            // A rank of another node has no number here.
+            Vigil::Processes(watch) => {
+                if let Some(rank) = watch.world_ranks.get(rank as usize) {
+                    watch.membership.roll.blame(*rank);
+                }
+            }
         }
     }
 
