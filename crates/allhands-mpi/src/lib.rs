@@ -29,6 +29,8 @@ mod datatype;
 mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod hold;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod known;
 mod library;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod meeting;
@@ -52,6 +54,8 @@ mod settings;
 mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod tally;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

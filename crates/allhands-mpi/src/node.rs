@@ -6,6 +6,7 @@
 //! or none does. Where there are several nodes, they then meet ([`World`]).
 
 use crate::abi::{Abi, Handle};
+use crate::known;
 use crate::library::{Inside, Library};
 use crate::network::World;
 use crate::session::has_world;
@@ -94,12 +95,14 @@ pub(crate) fn gather(library: &Library) {
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
+    let ranks = library.size(abi.comm_world).unwrap_or(1);
     if is_first {
-        for mistake in &settings.mistakes {
-            eprintln!("allhands: {mistake}");
+        for mistake in settings.mistakes.iter().chain(&known::mistakes(ranks)) {
+            eprintln!("allhands: warning: {mistake}");
         }
     }
-    let ranks = library.size(abi.comm_world).unwrap_or(1);
+    let rank = library.rank(abi.comm_world).unwrap_or(0);
+    library.report.begin_world(library, rank, ranks);
     let node = match settings.is_off || ranks < 2 {
         true => None,
         false => meet(&native, &settings),
@@ -329,10 +332,7 @@ pub(crate) fn part(library: &Library) {
     if !has_world(library) {
         return;
     }
-    let world = library.abi.as_ref().map(|abi| abi.comm_world);
-    library
-        .report
-        .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
+    library.report.write("MPI_Finalize", false);
     library.forget_all();
     let node = library
         .node

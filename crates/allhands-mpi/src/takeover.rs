@@ -6,7 +6,7 @@ use crate::library::{Inside, Library, NO_MPI, Thread, is_inside};
 use crate::network::failure;
 use crate::nonblocking::Later;
 use crate::repeat::{Asked, Lesson};
-use crate::report::Begun;
+use crate::report::{Begun, Served};
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
 use crate::verify::{Likeness, Witness, verify};
@@ -109,6 +109,10 @@ named! {
         SeveralNodes "several nodes",
         /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
         Unmet "no blocking call before",
+        /// A persistent collective, counted where it is made.
+        Persistent "persistent",
+        /// A call among neighbours of a topology.
+        Neighbours "neighbourhood",
         /// A nonblocking call where results are to be verified.
         Verified "results are verified",
         /// A nonblocking call that the MPI would have to combine for, with handles that may be freed meanwhile.
@@ -167,6 +171,8 @@ pub(crate) struct Here<'a> {
     lesson: Cell<Option<Lesson>>,
     /// Where a nonblocking call is only described.
     pub(crate) later: Option<&'a Later>,
+    /// Which algorithm served the call, if a report or trace is to say so.
+    served_by: Cell<Option<String>>,
 }
 
 impl<'a> Here<'a> {
@@ -194,6 +200,7 @@ impl<'a> Here<'a> {
             may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
             lesson: Cell::new(None),
             later,
+            served_by: Cell::new(None),
         }
     }
 }
@@ -224,10 +231,20 @@ impl Here<'_> {
             Some(name) => operation.algorithm(name),
         };
         match self.later {
+            None if self.library.report.is_wanted() => self.run_noticed(operation)?,
             None => self.comm.run(operation)?,
             // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
             Some(later) => unsafe { later.note(operation) },
         }
+        Ok(())
+    }
+
+    /// Runs an operation, and looks which algorithm serves it.
+    #[inline(never)]
+    fn run_noticed(&self, operation: Operation<'_>) -> Result<(), Error> {
+        let again = operation.clone();
+        self.comm.run(operation)?;
+        self.served_by.set(self.comm.served_by(&again));
         Ok(())
     }
 
@@ -281,8 +298,8 @@ pub(crate) fn take(
 
 /// What has become of a call that may be like an earlier one.
 enum Again {
-    /// It was served: the bytes that this rank had, and whether its communicator's ranks are on several nodes.
-    Served((usize, bool)),
+    /// It was served.
+    Served(Served),
     /// All calls of its communicator pass through.
     Passes(Reason),
     Failed(Box<Error>),
@@ -315,7 +332,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
             let known = owned.repeats.find(abi, asked)?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
-                Ok(()) => Again::Served((known.bytes, shared.apart)),
+                Ok(()) => Again::Served(known.served),
                 Err(error) => Again::Failed(error),
             })
         })
@@ -326,7 +343,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
 /// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
 #[inline(never)]
 fn take_anew(
-    library: &Library,
+    library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
@@ -359,15 +376,15 @@ pub(crate) fn pass_on(
     code
 }
 
-/// The bytes that this rank had, and whether its communicator's ranks are on several nodes.
+/// Serves a call, unless it is to pass through.
 #[inline]
 fn try_to(
-    library: &Library,
+    library: &'static Library,
     asked: &Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> c_int>,
-) -> Result<(usize, bool), Unserved> {
+) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
         return Err(Unserved::Pass(Reason::Inside));
@@ -402,12 +419,16 @@ fn try_to(
     {
         verify(&here, here.witness.take().as_ref(), native)?;
     }
+    let (verified, algorithm) = (here.verify, here.served_by.take());
+    let served = library
+        .report
+        .served(asked.call(), (bytes, shared.apart), algorithm, verified);
     if here.may_repeat.get()
         && let Some(lesson) = here.lesson.take()
     {
-        repeats.keep(abi, asked, lesson, bytes);
+        repeats.keep(abi, asked, lesson, served);
     }
-    Ok((bytes, shared.apart))
+    Ok(served)
 }
 
 /// Tells the user, and the communicator's error handler, that a call has failed.
@@ -418,6 +439,10 @@ pub(crate) fn raise(library: &Library, call: Call, comm: usize, unserved: &Unser
     };
     let code = tell(library, call, unserved);
     if let Unserved::LongElement(_) | Unserved::Differs(..) | Unserved::Failed(_) = unserved {
+        if library.is_fatal(abi, abi.handle(comm)) {
+            let by = format!("an error in {}", call.name());
+            library.report.write(&by, true);
+        }
         // SAFETY: a communicator, and an error class of this MPI.
         unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
     }

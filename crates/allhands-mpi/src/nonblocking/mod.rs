@@ -21,6 +21,7 @@ pub(crate) use waitall::see_to;
 
 use crate::library::{Inside, Library, NO_MPI, is_inside};
 use crate::repeat::Asked;
+use crate::report::Served;
 use crate::settings::Said;
 use crate::state::State;
 use crate::takeover::{Call, Here, Reason, Unserved, pass_on, raise};
@@ -41,8 +42,8 @@ pub(crate) fn take(
     };
     let begin = library.report.begin();
     match try_to(library, call, comm, place, serve) {
-        Ok(bytes) => {
-            library.report.taken(call, (bytes, false), begin);
+        Ok(served) => {
+            library.report.taken(call, served, begin);
             0
         }
         Err(Unserved::Pass(reason)) => pass_on(library, call, (reason, begin), Some(native)),
@@ -50,14 +51,14 @@ pub(crate) fn take(
     }
 }
 
-/// The bytes that this rank had.
+/// Begins a call, unless it is to pass through.
 fn try_to(
     library: &'static Library,
     call: Call,
     comm: usize,
     place: Place,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-) -> Result<usize, Unserved> {
+) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
         return Err(Unserved::Pass(Reason::Inside));
@@ -91,15 +92,21 @@ fn try_to(
     if !owned.comm.begins_alone(&operation)? {
         return Err(Unserved::Pass(Reason::NoAlgorithm));
     }
+    let again = library.report.is_wanted().then(|| operation.clone());
     // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
     let end = unsafe { owned.begin(operation)? };
+    // A call that waits in line has no plan yet, unless an earlier one was like it.
+    let algorithm = again.and_then(|again| owned.comm.served_by(&again));
     drop(owned);
+    let served = library
+        .report
+        .served(call, (bytes, false), algorithm, false);
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi)?;
         // SAFETY: the user has room for a request there.
         unsafe { place.put(library, abi, request) };
-        return Ok(bytes);
+        return Ok(served);
     };
     let request = match Request::start(library, abi) {
         Ok(request) => request,
@@ -119,5 +126,5 @@ fn try_to(
         request,
     };
     library.under_way.add(library, begun);
-    Ok(bytes)
+    Ok(served)
 }
