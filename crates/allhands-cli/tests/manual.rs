@@ -17,7 +17,11 @@ fn completions_know_commands_and_algorithms() {
     for shell in ["bash", "zsh", "fish"] {
         let script = allhands(&["completions", shell]);
         // Of what has no option before it, as the collective, fish is told nothing.
-        let collective = if shell == "fish" { "simulate" } else { "allreduce" };
+        let collective = if shell == "fish" {
+            "simulate"
+        } else {
+            "allreduce"
+        };
         for word in ["simulate", collective, "binary-blocks", "mpich-2005"] {
             assert!(script.contains(word), "{shell}: no {word}");
         }

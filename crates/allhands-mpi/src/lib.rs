@@ -29,6 +29,8 @@ mod datatype;
 mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod hold;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod known;
 mod library;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod meeting;
@@ -56,6 +58,8 @@ mod settings;
 mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod tally;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod thread;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

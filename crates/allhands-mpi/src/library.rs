@@ -49,6 +49,11 @@ impl Library {
         }
     }
 
+    /// The one of this process, if it has been found before.
+    pub(crate) fn known() -> Option<&'static Library> {
+        LIBRARY.get()
+    }
+
     #[cold]
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
@@ -116,6 +121,21 @@ impl Library {
     pub(crate) fn is_inter(&self, comm: Handle) -> Option<bool> {
         self.number(self.native.comm_test_inter, comm)
             .map(|n| n != 0)
+    }
+
+    /// Whether an error on a communicator ends the program.
+    pub(crate) fn is_fatal(&self, abi: &Abi, comm: Handle) -> bool {
+        let mut handler = 0;
+        // SAFETY: asks about a communicator that a caller of MPI handed in, with room for a handle, which is given back.
+        let error = unsafe {
+            let error = (self.native.comm_get_errhandler)(comm, &raw mut handler);
+            if error == 0 {
+                let mut given_back = handler;
+                (self.native.errhandler_free)(&raw mut given_back);
+            }
+            error
+        };
+        error == 0 && abi.errors_are_fatal.contains(&abi.handle(handler))
     }
 
     fn number(

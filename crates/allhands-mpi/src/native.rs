@@ -180,6 +180,21 @@ macro_rules! natives {
     };
 }
 
+impl Native {
+    /// What the MPI says of itself; it may be asked at any time.
+    pub(crate) fn version(&self) -> Option<String> {
+        // Longer than any MPI's MPI_MAX_LIBRARY_VERSION_STRING.
+        let (mut text, mut length) = (vec![0 as c_char; 1 << 15], 0);
+        let version = self.get_library_version?;
+        // SAFETY: room for the text, and a number.
+        unsafe { version(text.as_mut_ptr(), &raw mut length) };
+        *text.last_mut()? = 0;
+        // SAFETY: the last byte is zero, so the text ends inside.
+        let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+        Some(text.to_string_lossy().into_owned())
+    }
+}
+
 type In = *const u8;
 type Out = *mut u8;
 type Ints = *const c_int;

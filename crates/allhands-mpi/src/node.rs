@@ -7,6 +7,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::attribute::copy;
+use crate::known;
 use crate::library::Library;
 use crate::network::World;
 use crate::presence::ascertain;
@@ -91,7 +92,9 @@ impl Native<'_> {
 pub(crate) fn begin(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_none() {
-        library.is_end_told.store(tell_end(library, abi), Ordering::Relaxed);
+        library
+            .is_end_told
+            .store(tell_end(library, abi), Ordering::Relaxed);
         ascertain(library, abi);
         gather(library);
     }
@@ -108,12 +111,14 @@ pub(crate) fn gather(library: &Library) {
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
+    let ranks = library.size(abi.comm_world).unwrap_or(1);
     if is_first {
-        for mistake in &settings.mistakes {
-            eprintln!("allhands: {mistake}");
+        for mistake in settings.mistakes.iter().chain(&known::mistakes(ranks)) {
+            eprintln!("allhands: warning: {mistake}");
         }
     }
-    let ranks = library.size(abi.comm_world).unwrap_or(1);
+    let rank = library.rank(abi.comm_world).unwrap_or(0);
+    library.report.begin_world(library, rank, ranks);
     let node = match settings.is_off || ranks < 2 {
         true => None,
         false => meet(&native, &settings),
@@ -371,10 +376,7 @@ pub(crate) fn before_finalize(library: &Library) {
 
 /// What is left to do before the native MPI ends: the report, and giving back what ranks share.
 fn part(library: &Library) {
-    let world = library.abi.as_ref().map(|abi| abi.comm_world);
-    library
-        .report
-        .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
+    library.report.write("MPI_Finalize", false);
     library.forget_all();
     let node = library
         .node

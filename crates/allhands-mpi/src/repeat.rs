@@ -5,6 +5,7 @@
 
 use crate::abi::{Abi, Handles};
 use crate::buffer::Numbers;
+use crate::report::Served;
 use crate::takeover::Call;
 use allhands::{Communicator, Error, Operation, Repeat};
 use std::ffi::c_int;
@@ -167,8 +168,8 @@ pub(crate) struct Known {
     lesson: Lesson,
     /// The bits that are zero in an aligned address.
     unaligned: usize,
-    /// The bytes that this rank had.
-    pub(crate) bytes: usize,
+    /// What the report says of it.
+    pub(crate) served: Served,
 }
 
 /// The calls of a communicator that were made last, each at the one place for its arguments.
@@ -205,8 +206,8 @@ impl Repeats {
         known.filter(|known| known.key.is(&key))
     }
 
-    /// Keeps a call of which this rank had so many bytes.
-    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, lesson: Lesson, bytes: usize) {
+    /// Keeps a call, of which the report says this.
+    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, lesson: Lesson, served: Served) {
         let key = asked.key(abi);
         let element = lesson.repeat.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
@@ -214,7 +215,7 @@ impl Repeats {
             key,
             lesson,
             unaligned: alignment - 1,
-            bytes,
+            served,
         });
     }
 }
@@ -259,7 +260,7 @@ mod tests {
             key,
             lesson,
             unaligned: align_of::<u64>() - 1,
-            bytes: 8,
+            served: Served::default(),
         }
     }
 

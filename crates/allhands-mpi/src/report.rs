@@ -1,43 +1,23 @@
-//! The report: how many calls were taken over and how many passed through, and why.
+//! The report: how many calls were taken over, by which algorithms, and how many passed through, and why.
 
+use crate::entry::Through;
+use crate::library::Library;
 use crate::settings::{REPORT, TIMES, TRACE, switch};
 use crate::takeover::{Call, Reason};
+use crate::tally::{Count, Tallies, Tally};
 use crate::trace::Trace;
 use allhands::policy::NetworkTimes;
 use std::array::from_fn;
 use std::fmt::Write;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Classes of sizes: no bytes, and for each power of two from 8 bytes to beyond a gigabyte what is no longer.
 const SIZES: usize = 30;
 const CALLS: usize = Call::ALL.len();
 const REASONS: usize = Reason::ALL.len();
-
-#[derive(Default)]
-struct Count {
-    calls: AtomicU64,
-    nanoseconds: AtomicU64,
-}
-
-impl Count {
-    /// Counts a call; exactly also where several threads do.
-    #[inline]
-    fn add(&self, since: Option<Instant>, exactly: bool) {
-        let add = |count: &AtomicU64, more: u64| match exactly {
-            true => {
-                count.fetch_add(more, Ordering::Relaxed);
-            }
-            // A locked instruction would wait until the call's last message has gone to the other core.
-            false => count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed),
-        };
-        add(&self.calls, 1);
-        if let Some(since) = since {
-            add(&self.nanoseconds, since.elapsed().as_nanos() as u64);
-        }
-    }
-}
+const THROUGH: usize = Through::ALL.len();
 
 /// What is to be known of a call that begins.
 #[derive(Clone, Copy)]
@@ -50,18 +30,35 @@ pub(crate) enum Begun {
     At(Instant),
 }
 
+/// What is said of a call that was taken over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Served {
+    /// The bytes that this rank had.
+    bytes: usize,
+    /// Where it is counted; `None`: nothing is wanted.
+    tally: Option<&'static Tally>,
+    /// Whether the native MPI made it, too.
+    verified: bool,
+}
+
 /// Calls that went one way.
-struct Row {
-    call: Call,
-    way: Way,
+struct Row<'a> {
+    call: &'static str,
+    way: Way<'a>,
     calls: u64,
     seconds: f64,
 }
 
 /// Which way a call went.
-enum Way {
-    /// It was served here, and had at most so many bytes; whether its ranks are on several nodes.
-    Taken(u64, bool),
+enum Way<'a> {
+    /// It was served here.
+    Taken {
+        tally: &'a Tally,
+        /// It had at most so many bytes.
+        most: u64,
+        /// Whether its ranks are on several nodes.
+        apart: bool,
+    },
     /// The native MPI served it.
     Passed(Reason),
 }
@@ -69,25 +66,38 @@ enum Way {
 /// What is counted in this process.
 pub(crate) struct Report {
     /// Those whose ranks share memory, and those whose ranks are on several nodes.
-    taken: [[[Count; SIZES]; CALLS]; 2],
+    taken: [[[Tallies; SIZES]; CALLS]; 2],
     passed: [[Count; REASONS]; CALLS],
+    /// Those of which none is taken over.
+    through: [Count; THROUGH],
     wanted: OnceLock<Option<Wanted>>,
     /// Whether several threads may count at the same time.
     exactly: AtomicBool,
     is_written: AtomicBool,
     /// What messages between nodes take, if that was measured.
     network: OnceLock<String>,
+    origin: OnceLock<Origin>,
+}
+
+/// Where the counts come from.
+struct Origin {
+    /// What the MPI calls itself.
+    mpi: String,
+    rank: usize,
+    ranks: usize,
 }
 
 impl Default for Report {
     fn default() -> Report {
         Report {
-            taken: from_fn(|_| from_fn(|_| from_fn(|_| Count::default()))),
+            taken: from_fn(|_| from_fn(|_| from_fn(|_| Tallies::default()))),
             passed: from_fn(|_| from_fn(|_| Count::default())),
+            through: from_fn(|_| Count::default()),
             wanted: OnceLock::new(),
             exactly: AtomicBool::new(false),
             is_written: AtomicBool::new(false),
             network: OnceLock::new(),
+            origin: OnceLock::new(),
         }
     }
 }
@@ -116,9 +126,24 @@ impl Wanted {
     }
 }
 
-/// The name of the file of a rank, if it writes one: each does where the name has a `%r`, otherwise rank 0.
-fn file_of(name: &str, rank: usize) -> Option<String> {
-    (rank == 0 || name.contains("%r")).then(|| name.replace("%r", &rank.to_string()))
+/// The name of the file of a rank, if it writes one: each does where the name has a `%r`, otherwise rank 0, and a rank that `ends`
+/// the program.
+fn file_of(name: &str, rank: usize, ends: bool) -> Option<String> {
+    (rank == 0 || ends || name.contains("%r")).then(|| name.replace("%r", &rank.to_string()))
+}
+
+/// A text as JSON has it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Writes a file, or says why that cannot be.
@@ -157,22 +182,51 @@ impl Report {
         self.wanted.get_or_init(Wanted::read).as_ref()
     }
 
-    /// Counts a call that was taken over, of so many bytes, whose ranks are on several nodes or not.
+    /// Whether anything is to be known of calls.
     #[inline]
-    pub(crate) fn taken(&self, call: Call, (bytes, apart): (usize, bool), begun: Begun) {
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted().is_some()
+    }
+
+    /// What is said of a call that was served: the bytes that this rank had, whether its ranks are on several nodes, who served
+    /// it, and whether the native MPI made it, too.
+    #[inline]
+    pub(crate) fn served(
+        &'static self,
+        call: Call,
+        (bytes, apart): (usize, bool),
+        algorithm: Option<String>,
+        verified: bool,
+    ) -> Served {
+        let tally = self.is_wanted().then(|| {
+            let tallies = &self.taken[usize::from(apart)][call as usize][class(bytes)];
+            tallies.of(algorithm)
+        });
+        Served {
+            bytes,
+            tally,
+            verified,
+        }
+    }
+
+    /// Counts a call that was taken over.
+    #[inline]
+    pub(crate) fn taken(&self, call: Call, served: Served, begun: Begun) {
         match begun {
             Begun::Unnoticed => {}
-            Begun::Counted => self.count(call, (bytes, apart), None),
+            Begun::Counted => self.count(served, None),
             Begun::At(since) => {
-                self.count(call, (bytes, apart), Some(since));
-                self.keep(call, None, bytes, since);
+                self.count(served, Some(since));
+                self.keep(call, Ok(served.tally), served.bytes, since);
             }
         }
     }
 
     #[inline(never)]
-    fn count(&self, call: Call, (bytes, apart): (usize, bool), since: Option<Instant>) {
-        self.taken[usize::from(apart)][call as usize][class(bytes)].add(since, self.exactly());
+    fn count(&self, served: Served, since: Option<Instant>) {
+        if let Some(tally) = served.tally {
+            tally.add(served.verified, since, self.exactly());
+        }
     }
 
     /// Counts a call that passed through.
@@ -184,8 +238,18 @@ impl Report {
             Begun::Counted => count.add(None, self.exactly()),
             Begun::At(since) => {
                 count.add(Some(since), self.exactly());
-                self.keep(call, Some(reason), 0, since);
+                self.keep(call, Err(reason), 0, since);
             }
+        }
+    }
+
+    /// Counts a call of those of which none is taken over.
+    pub(crate) fn passed_through(&self, call: Through, begun: Begun) {
+        let count = &self.through[call as usize];
+        match begun {
+            Begun::Unnoticed => {}
+            Begun::Counted => count.add(None, self.exactly()),
+            Begun::At(since) => count.add(Some(since), self.exactly()),
         }
     }
 
@@ -197,6 +261,23 @@ impl Report {
     #[inline]
     fn exactly(&self) -> bool {
         self.exactly.load(Ordering::Relaxed)
+    }
+
+    /// Notes, if anything is wanted, where the counts come from, and sees to it that they are written when the process ends
+    /// without `MPI_Finalize`.
+    pub(crate) fn begin_world(&self, library: &Library, rank: usize, ranks: usize) {
+        if !self.is_wanted() {
+            return;
+        }
+        let mpi = library.native.version().unwrap_or_default();
+        // Once a world.
+        let _ = self.origin.set(Origin {
+            mpi: crate::abi::short(&mpi),
+            rank,
+            ranks,
+        });
+        // SAFETY: a function that lives as long as the process, as this library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
     }
 
     /// Says what messages between nodes take, for the summary.
@@ -217,104 +298,156 @@ impl Report {
         ));
     }
 
-    fn keep(&self, call: Call, passed: Option<Reason>, bytes: usize, since: Instant) {
+    fn keep(
+        &self,
+        call: Call,
+        way: Result<Option<&'static Tally>, Reason>,
+        bytes: usize,
+        since: Instant,
+    ) {
         if let Some((_, trace)) = self.wanted().and_then(|wanted| wanted.trace.as_ref()) {
-            trace.keep(call, passed, bytes, since);
+            trace.keep(call, way, bytes, since);
         }
     }
 
-    /// Writes the report and the trace, if they are wanted and not yet there.
-    pub(crate) fn write(&self, rank: usize) {
+    /// Writes the report and the trace, if they are wanted and not yet there; says by what the program ended, and whether it was
+    /// this rank that ended it.
+    pub(crate) fn write(&self, by: &str, ends: bool) {
         let Some(wanted) = self.wanted() else { return };
         if self.is_written.swap(true, Ordering::Relaxed) {
             return;
         }
+        let rank = self.rank();
         if let Some(name) = &wanted.report {
-            match file_of(name, rank) {
-                Some(file) if file == "-" => eprint!("{}", self.summary()),
-                Some(file) => save("report", &file, &self.json()),
+            match file_of(name, rank, ends) {
+                Some(file) if file == "-" => eprint!("{}", self.summary(by)),
+                Some(file) => save("report", &file, &self.json(by)),
                 None => {}
             }
         }
         if let Some((name, trace)) = &wanted.trace
-            && let Some(file) = file_of(name, rank)
+            && let Some(file) = file_of(name, rank, ends)
         {
             save("trace", &file, &trace.json(rank));
         }
     }
 
+    fn rank(&self) -> usize {
+        self.origin.get().map_or(0, |origin| origin.rank)
+    }
+
     /// What was counted, a row for each way in which a call went.
-    fn rows(&self) -> Vec<Row> {
-        let read = |count: &Count| {
-            let calls = count.calls.load(Ordering::Relaxed);
-            let time = count.nanoseconds.load(Ordering::Relaxed);
-            (calls > 0).then_some((calls, time as f64 * 1e-9))
-        };
+    fn rows(&self) -> Vec<Row<'_>> {
         let mut rows = Vec::new();
         for call in Call::ALL {
-            let ways = [false, true].map(|apart| (apart, &self.taken[usize::from(apart)]));
-            for (apart, taken) in ways {
-                for (class, count) in taken[call as usize].iter().enumerate() {
-                    if let Some((calls, time)) = read(count) {
-                        let way = Way::Taken(most(class), apart);
-                        rows.push(Row {
-                            call,
-                            way,
-                            calls,
-                            seconds: time,
-                        });
+            let name = call.name();
+            for apart in [false, true] {
+                let classes = self.taken[usize::from(apart)][call as usize].iter();
+                for (class, tallies) in classes.enumerate() {
+                    for tally in tallies.all() {
+                        let most = most(class);
+                        let way = Way::Taken { tally, most, apart };
+                        rows.extend(row(name, way, tally.read()));
                     }
                 }
             }
             for reason in Reason::ALL {
-                if let Some((calls, time)) = read(&self.passed[call as usize][reason as usize]) {
-                    let way = Way::Passed(reason);
-                    rows.push(Row {
-                        call,
-                        way,
-                        calls,
-                        seconds: time,
-                    });
-                }
+                let counted = self.passed[call as usize][reason as usize].read();
+                rows.extend(row(name, Way::Passed(reason), counted));
             }
+        }
+        for call in Through::ALL {
+            let counted = self.through[call as usize].read();
+            rows.extend(row(call.name(), Way::Passed(call.reason()), counted));
         }
         rows
     }
 
-    fn json(&self) -> String {
-        let line = |row: Row| {
-            let (taken, passed, reason, class, apart) = match row.way {
-                Way::Taken(most, apart) => (row.calls, 0, "null".into(), most.to_string(), apart),
+    fn json(&self, by: &str) -> String {
+        let line = |row: Row<'_>| {
+            let (call, seconds) = (quoted(row.call), row.seconds);
+            let (taken, passed, verified, reason, algorithm, class, apart) = match row.way {
+                Way::Taken { tally, most, apart } => {
+                    let algorithm = tally.algorithm.as_deref().map(quoted);
+                    let (verified, class) = (tally.verified(), Some(most.to_string()));
+                    (row.calls, 0, verified, None, algorithm, class, apart)
+                }
                 Way::Passed(reason) => {
-                    let reason = format!("\"{}\"", reason.name());
-                    (0, row.calls, reason, "null".into(), false)
+                    let reason = Some(quoted(reason.name()));
+                    (0, row.calls, 0, reason, None, None, false)
                 }
             };
+            let or_null = |text: Option<String>| text.unwrap_or_else(|| "null".into());
+            let (reason, algorithm) = (or_null(reason), or_null(algorithm));
+            let class = or_null(class);
             format!(
-                "{{\"call\": \"{}\", \"taken_over\": {taken}, \"passed_through\": {passed}, \
-                 \"reason\": {reason}, \"seconds\": {:.9}, \"size_class\": {class}, \"between_nodes\": {apart}}}",
-                row.call.name(),
-                row.seconds
+                "  {{\"call\": {call}, \"taken_over\": {taken}, \"passed_through\": {passed}, \"verified\": {verified}, \
+                 \"reason\": {reason}, \"algorithm\": {algorithm}, \"seconds\": {seconds:.9}, \"size_class\": {class}, \
+                 \"between_nodes\": {apart}}}"
             )
         };
         let lines: Vec<String> = self.rows().into_iter().map(line).collect();
-        format!("[\n{}\n]\n", lines.join(",\n"))
+        let origin = self.origin.get();
+        format!(
+            "{{\n \"allhands\": {},\n \"mpi\": {},\n \"rank\": {},\n \"ranks\": {},\n \"ended\": {},\n \"calls\": [\n{}\n ]\n}}\n",
+            quoted(VERSION),
+            quoted(origin.map_or("", |origin| &origin.mpi)),
+            self.rank(),
+            origin.map_or(1, |origin| origin.ranks),
+            quoted(by),
+            lines.join(",\n")
+        )
     }
 
-    fn summary(&self) -> String {
-        let mut text = String::from("allhands: calls on rank 0\n");
+    fn summary(&self, by: &str) -> String {
+        let origin = self.origin.get();
+        let mut text = format!(
+            "allhands {VERSION} under {}: calls on rank {} of {}, to {by}\n",
+            origin.map_or("an MPI", |origin| &origin.mpi),
+            self.rank(),
+            origin.map_or(1, |origin| origin.ranks),
+        );
         text.push_str(self.network.get().map_or("", String::as_str));
         for row in self.rows() {
             let what = match row.way {
-                Way::Taken(most, false) => format!("taken over, to {most} bytes"),
-                Way::Taken(most, true) => format!("taken over between nodes, to {most} bytes"),
+                Way::Taken { tally, most, apart } => {
+                    let between = if apart { " between nodes" } else { "" };
+                    let algorithm = tally.algorithm.as_deref();
+                    let by = algorithm.map_or_else(String::new, |name| format!(" by {name}"));
+                    let verified = match tally.verified() {
+                        0 => String::new(),
+                        calls => format!(", {calls} verified"),
+                    };
+                    format!("taken over{between}, to {most} bytes{by}{verified}")
+                }
                 Way::Passed(reason) => format!("passed through: {}", reason.name()),
             };
-            let (call, calls, seconds) = (row.call.name(), row.calls, row.seconds);
-            let done = writeln!(text, "  {call:<24}{calls:>10}  {seconds:>10.6} s  {what}");
+            let (call, calls, seconds) = (row.call, row.calls, row.seconds);
+            let done = writeln!(text, "  {call:<28}{calls:>10}  {seconds:>10.6} s  {what}");
             debug_assert!(done.is_ok(), "writing to a string does not fail");
         }
         text
+    }
+}
+
+/// The version of this library.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A row, if there were calls.
+fn row<'a>(call: &'static str, way: Way<'a>, counted: Option<(u64, f64)>) -> Option<Row<'a>> {
+    let (calls, seconds) = counted?;
+    Some(Row {
+        call,
+        way,
+        calls,
+        seconds,
+    })
+}
+
+/// Writes what is not written yet when a process ends in order, but without `MPI_Finalize`.
+extern "C" fn at_exit() {
+    if let Some(library) = Library::known() {
+        library.report.write("exit", false);
     }
 }
 
@@ -332,27 +465,48 @@ mod tests {
 
     #[test]
     fn only_rank_0_writes_a_file_that_is_not_each_ranks_own() {
-        assert_eq!(file_of("a.%r.json", 7).as_deref(), Some("a.7.json"));
-        assert_eq!(file_of("a.json", 0).as_deref(), Some("a.json"));
-        assert_eq!(file_of("a.json", 7), None);
+        assert_eq!(file_of("a.%r.json", 7, false).as_deref(), Some("a.7.json"));
+        assert_eq!(file_of("a.json", 0, false).as_deref(), Some("a.json"));
+        assert_eq!(file_of("a.json", 7, false), None);
+        assert_eq!(file_of("a.json", 7, true).as_deref(), Some("a.json"));
     }
 
     #[test]
     fn what_is_counted_is_written() {
-        let report = Report::default();
-        report.taken(Call::Bcast, (100, false), Begun::At(Instant::now()));
-        report.taken(Call::Bcast, (7, true), Begun::Counted);
+        let report: &'static Report = Box::leak(Box::default());
+        let wanted = Wanted {
+            times: true,
+            report: None,
+            trace: None,
+        };
+        report.wanted.get_or_init(|| Some(wanted));
+        let ring = Some("ring:segment=\"8\"".to_string());
+        let served = report.served(Call::Bcast, (100, false), ring, true);
+        report.taken(Call::Bcast, served, Begun::At(Instant::now()));
+        let served = report.served(Call::Bcast, (7, true), None, false);
+        report.taken(Call::Bcast, served, Begun::Counted);
         report.passed(Call::Bcast, Reason::OneRank, Begun::At(Instant::now()));
         report.passed(Call::Scan, Reason::OneRank, Begun::Unnoticed);
-        let json = report.json();
-        assert!(json.contains("\"taken_over\": 1"), "{json}");
-        assert!(json.contains("\"size_class\": 128"), "{json}");
-        assert!(json.contains("\"reason\": \"one rank\""), "{json}");
+        report.passed_through(Through::NeighborAlltoall, Begun::Counted);
+        let json = report.json("MPI_Abort");
+        for part in [
+            "\"allhands\": \"",
+            "\"ended\": \"MPI_Abort\"",
+            "\"taken_over\": 1, \"passed_through\": 0, \"verified\": 1, \"reason\": null, \"algorithm\": \"ring:segment=\\\"8\\\"\"",
+            "\"size_class\": 128",
+            "\"reason\": \"one rank\"",
+            "\"call\": \"MPI_Neighbor_alltoall\", \"taken_over\": 0, \"passed_through\": 1",
+            "\"reason\": \"neighbourhood\"",
+            "\"size_class\": 8, \"between_nodes\": true",
+        ] {
+            assert!(json.contains(part), "{part} in {json}");
+        }
         assert!(!json.contains("MPI_Scan"), "{json}");
-        let apart = "\"size_class\": 8, \"between_nodes\": true";
+        assert_eq!(json.matches("true").count(), 1, "{json}");
+        let summary = report.summary("MPI_Finalize");
         assert!(
-            json.contains(apart) && json.matches("true").count() == 1,
-            "{json}"
+            summary.contains("by ring:segment=\"8\", 1 verified"),
+            "{summary}"
         );
     }
 }

@@ -3,13 +3,13 @@
 use crate::takeover::Call;
 
 /// The variable that turns the library off.
-const SWITCH: &str = "ALLHANDS_MPI";
+pub(crate) const SWITCH: &str = "ALLHANDS_MPI";
 /// The variable that has every result compared with the native one.
-const VERIFY: &str = "ALLHANDS_VERIFY";
+pub(crate) const VERIFY: &str = "ALLHANDS_VERIFY";
 /// The variable with who chooses algorithms.
-const POLICY: &str = "ALLHANDS_POLICY";
+pub(crate) const POLICY: &str = "ALLHANDS_POLICY";
 /// The variable with nodes to pretend, for tests.
-const NODES: &str = "ALLHANDS_NODES";
+pub(crate) const NODES: &str = "ALLHANDS_NODES";
 /// The variable with the file that the report goes to; each process reads it by itself.
 pub(crate) const REPORT: &str = "ALLHANDS_REPORT";
 /// The variable that says whether the report has times; each process reads it by itself.

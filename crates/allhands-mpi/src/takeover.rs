@@ -6,7 +6,7 @@ use crate::library::{Library, NO_MPI};
 use crate::network::failure;
 use crate::nonblocking::Later;
 use crate::repeat::{Asked, Lesson};
-use crate::report::Begun;
+use crate::report::{Begun, Served};
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
 use crate::thread::{Inside, Thread, is_inside};
@@ -110,6 +110,10 @@ named! {
         SeveralNodes "several nodes",
         /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
         Unmet "no blocking call before",
+        /// A persistent collective, counted where it is made.
+        Persistent "persistent",
+        /// A call among neighbours of a topology.
+        Neighbours "neighbourhood",
         /// A nonblocking call where results are to be verified.
         Verified "results are verified",
         /// A nonblocking call that the MPI would have to combine for, with handles that may be freed meanwhile.
@@ -168,6 +172,8 @@ pub(crate) struct Here<'a> {
     lesson: Cell<Option<Lesson>>,
     /// Where a nonblocking call is only described.
     pub(crate) later: Option<&'a Later>,
+    /// Which algorithm served the call, if a report or trace is to say so.
+    served_by: Cell<Option<String>>,
 }
 
 impl<'a> Here<'a> {
@@ -195,6 +201,7 @@ impl<'a> Here<'a> {
             may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
             lesson: Cell::new(None),
             later,
+            served_by: Cell::new(None),
         }
     }
 }
@@ -225,10 +232,20 @@ impl Here<'_> {
             Some(name) => operation.algorithm(name),
         };
         match self.later {
+            None if self.library.report.is_wanted() => self.run_noticed(operation)?,
             None => self.comm.run(operation)?,
             // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
             Some(later) => unsafe { later.note(operation) },
         }
+        Ok(())
+    }
+
+    /// Runs an operation, and looks which algorithm serves it.
+    #[inline(never)]
+    fn run_noticed(&self, operation: Operation<'_>) -> Result<(), Error> {
+        let again = operation.clone();
+        self.comm.run(operation)?;
+        self.served_by.set(self.comm.served_by(&again));
         Ok(())
     }
 
@@ -282,8 +299,8 @@ pub(crate) fn take(
 
 /// What has become of a call that may be like an earlier one.
 enum Again {
-    /// It was served: the bytes that this rank had, and whether its communicator's ranks are on several nodes.
-    Served((usize, bool)),
+    /// It was served.
+    Served(Served),
     /// All calls of its communicator pass through.
     Passes(Reason),
     Failed(Box<Error>),
@@ -316,7 +333,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
             let known = owned.repeats.find(abi, asked)?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
-                Ok(()) => Again::Served((known.bytes, shared.apart)),
+                Ok(()) => Again::Served(known.served),
                 Err(error) => Again::Failed(error),
             })
         })
@@ -327,7 +344,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
 /// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
 #[inline(never)]
 fn take_anew(
-    library: &Library,
+    library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
@@ -386,6 +403,10 @@ impl Next {
             }
             Next::Fails { code, is_ours } => {
                 if let Some(abi) = library.abi.as_ref().filter(|_| is_ours) {
+                    if library.is_fatal(abi, abi.handle(comm)) {
+                        let by = format!("an error in {}", call.name());
+                        library.report.write(&by, true);
+                    }
                     // SAFETY: a communicator, and an error class of this MPI.
                     unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
                 }
@@ -395,15 +416,15 @@ impl Next {
     }
 }
 
-/// The bytes that this rank had, and whether its communicator's ranks are on several nodes.
+/// Serves a call, unless it is to pass through.
 #[inline]
 fn try_to(
-    library: &Library,
+    library: &'static Library,
     asked: &Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> c_int>,
-) -> Result<(usize, bool), Unserved> {
+) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
         return Err(Unserved::Pass(Reason::Inside));
@@ -438,12 +459,16 @@ fn try_to(
     {
         verify(&here, here.witness.take().as_ref(), native)?;
     }
+    let (verified, algorithm) = (here.verify, here.served_by.take());
+    let served = library
+        .report
+        .served(asked.call(), (bytes, shared.apart), algorithm, verified);
     if here.may_repeat.get()
         && let Some(lesson) = here.lesson.take()
     {
-        repeats.keep(abi, asked, lesson, bytes);
+        repeats.keep(abi, asked, lesson, served);
     }
-    Ok((bytes, shared.apart))
+    Ok(served)
 }
 
 /// Tells the user that a call has failed; gives the error class for it, and whether the error is ours.

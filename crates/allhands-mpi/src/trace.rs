@@ -1,6 +1,7 @@
 //! The trace: when each collective call of this rank began and how long it took, as a file for Chrome's or Perfetto's viewer.
 
 use crate::takeover::{Call, Reason};
+use crate::tally::Tally;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,8 +12,8 @@ const MOST: usize = 1 << 20;
 /// A call that is over.
 struct Event {
     call: Call,
-    /// `None`: it was taken over.
-    passed: Option<Reason>,
+    /// Where it was counted, if it was taken over, or why it passed through.
+    way: Result<Option<&'static Tally>, Reason>,
     bytes: usize,
     since: Instant,
     time: Duration,
@@ -36,7 +37,13 @@ impl Trace {
     }
 
     /// Keeps a call that is over.
-    pub(crate) fn keep(&self, call: Call, passed: Option<Reason>, bytes: usize, since: Instant) {
+    pub(crate) fn keep(
+        &self,
+        call: Call,
+        way: Result<Option<&'static Tally>, Reason>,
+        bytes: usize,
+        since: Instant,
+    ) {
         let time = since.elapsed();
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let (events, more) = &mut *events;
@@ -46,7 +53,7 @@ impl Trace {
         }
         events.push(Event {
             call,
-            passed,
+            way,
             bytes,
             since,
             time,
@@ -65,20 +72,18 @@ impl Trace {
         for event in events {
             // A call may have begun before the trace did, by the time that it takes to make one.
             let since = clock + event.since.saturating_duration_since(start);
-            let way = match event.passed {
-                None => "taken over",
-                Some(reason) => reason.name(),
+            let (category, way, algorithm) = match event.way {
+                Ok(tally) => {
+                    let algorithm = tally.and_then(|tally| tally.algorithm.as_deref());
+                    ("taken over", "taken over", algorithm.unwrap_or(""))
+                }
+                Err(reason) => ("passed through", reason.name(), ""),
             };
             let done = write!(
                 text,
-                ",\n{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 0, \"tid\": {rank}, \"ts\": {:.3}, \"dur\": {:.3}, \
-                 \"args\": {{\"way\": \"{way}\", \"bytes\": {}}}}}",
+                ",\n{{\"name\": \"{}\", \"cat\": \"{category}\", \"ph\": \"X\", \"pid\": 0, \"tid\": {rank}, \"ts\": {:.3}, \"dur\": {:.3}, \
+                 \"args\": {{\"way\": \"{way}\", \"algorithm\": \"{algorithm}\", \"bytes\": {}}}}}",
                 event.call.name(),
-                if event.passed.is_none() {
-                    "taken over"
-                } else {
-                    "passed through"
-                },
                 since.as_secs_f64() * 1e6,
                 event.time.as_secs_f64() * 1e6,
                 event.bytes
@@ -93,15 +98,19 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tally::Tallies;
 
     #[test]
     fn calls_are_written_with_their_times() {
         let trace = Trace::new();
-        trace.keep(Call::Bcast, None, 100, Instant::now());
-        trace.keep(Call::Scan, Some(Reason::OneRank), 0, Instant::now());
+        let tallies: &'static Tallies = Box::leak(Box::default());
+        let tally = tallies.of(Some("ring".into()));
+        trace.keep(Call::Bcast, Ok(Some(tally)), 100, Instant::now());
+        trace.keep(Call::Scan, Err(Reason::OneRank), 0, Instant::now());
         let json = trace.json(3);
         assert!(json.contains("\"name\": \"MPI_Bcast\""), "{json}");
         assert!(json.contains("\"way\": \"one rank\""), "{json}");
+        assert!(json.contains("\"algorithm\": \"ring\""), "{json}");
         assert!(json.contains("\"tid\": 3"), "{json}");
         assert_eq!(json.matches("\"ph\": \"X\"").count(), 2, "{json}");
         assert_eq!(json.matches('{').count(), json.matches('}').count());

@@ -40,6 +40,14 @@ impl Key {
         }
     }
 
+    /// Whether this is the key of a call, whatever lengths ranks told one another.
+    fn is_of(&self, operation: &Operation<'_>) -> bool {
+        let own = self.lengths.as_ref().map(|(counts, _)| counts);
+        own == operation.lengths()
+            && self.shape == operation.shape()
+            && self.algorithm.as_deref() == operation.algorithm.as_deref()
+    }
+
     /// Whether this is the key of a call, without making another key.
     #[inline]
     fn fits(&self, operation: &Operation<'_>, exchanged: Option<&Layout>) -> bool {

@@ -7,6 +7,7 @@ mod mpi;
 mod programs;
 mod python;
 pub(crate) mod report;
+mod words;
 
 use crate::compare::peers::Missing;
 use job::{Job, Outcome};
@@ -266,6 +267,7 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
         mpi.kind.name,
     );
     let mut failed = usize::from(!death::passes(place, mpi)?);
+    failed += words::failures(place, mpi)?;
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
         mpi.compile(&sources.join(format!("{program}.c")), &binary, &[])?;

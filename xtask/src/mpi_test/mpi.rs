@@ -20,6 +20,10 @@ pub(super) struct Kind {
     flavours: &'static [Flavour],
     /// Whether mpi4py's suite is run.
     pub(super) has_python: bool,
+    /// How its name for itself begins.
+    pub(super) makes: &'static str,
+    /// Whether it has persistent collectives.
+    pub(super) has_persistent: bool,
     /// Whether it calls us where it makes progress.
     pub(super) has_hook: bool,
 }
@@ -72,6 +76,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: true,
+        makes: "MPICH",
+        has_persistent: true,
         has_hook: true,
     },
     Kind {
@@ -82,6 +88,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: true,
+        makes: "Open MPI",
+        has_persistent: true,
         has_hook: true,
     },
     Kind {
@@ -93,6 +101,8 @@ pub(super) static KINDS: [Kind; 7] = [
         // Its module mpi_f08 is for other compilers.
         flavours: &[Flavour::Header, Flavour::Module],
         has_python: true,
+        makes: "Intel(R) MPI",
+        has_persistent: true,
         has_hook: false,
     },
     Kind {
@@ -104,6 +114,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: false,
+        makes: "MPICH",
+        has_persistent: true,
         has_hook: false,
     },
     Kind {
@@ -114,6 +126,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: None,
         flavours: &[],
         has_python: false,
+        makes: "Intel(R) MPI",
+        has_persistent: true,
         has_hook: false,
     },
     Kind {
@@ -128,6 +142,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: Some("mpif90.mpich"),
         flavours: ALL,
         has_python: false,
+        makes: "MPICH",
+        has_persistent: true,
         has_hook: false,
     },
     Kind {
@@ -142,6 +158,8 @@ pub(super) static KINDS: [Kind; 7] = [
         fortran: Some("mpif90.openmpi"),
         flavours: ALL,
         has_python: false,
+        makes: "Open MPI",
+        has_persistent: false,
         has_hook: true,
     },
 ];

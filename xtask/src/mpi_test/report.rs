@@ -10,13 +10,23 @@ struct Row {
     call: String,
     taken_over: u64,
     passed_through: u64,
+    verified: u64,
     reason: Option<String>,
+    algorithm: Option<String>,
     between_nodes: bool,
 }
 
 /// What one rank wrote.
-#[derive(Debug)]
-pub(crate) struct Report(Vec<Row>);
+#[derive(Debug, Deserialize)]
+pub(crate) struct Report {
+    /// The library's version.
+    allhands: String,
+    /// What the MPI calls itself.
+    mpi: String,
+    /// By what the program ended.
+    ended: String,
+    calls: Vec<Row>,
+}
 
 /// Every blocking call that the library takes over.
 const CALLS: [&str; 17] = [
@@ -47,6 +57,9 @@ const NONBLOCKING: [&str; 3] = [
     "no blocking call before",
 ];
 
+/// Why calls pass through of which none is taken over.
+const NEVER: [&str; 2] = ["persistent", "neighbourhood"];
+
 impl Row {
     /// Whether the call is a nonblocking one.
     fn is_nonblocking(&self) -> bool {
@@ -61,28 +74,73 @@ impl Report {
     }
 
     fn parse(text: &str) -> Option<Report> {
-        serde_json::from_str(text).ok().map(Report)
+        serde_json::from_str(text).ok()
+    }
+
+    /// What is wrong with what it says of the MPI, whose name begins so, and of the end, if that begins so, too.
+    pub(crate) fn misnames(&self, make: &str, ended: Option<&str>) -> Vec<String> {
+        let mut findings = Vec::new();
+        if !self.mpi.starts_with(make) || !self.mpi.contains(|c: char| c.is_ascii_digit()) {
+            findings.push(format!("the report calls the MPI '{}'", self.mpi));
+        }
+        if ended.is_some_and(|ended| !self.ended.starts_with(ended)) {
+            findings.push(format!("the report says that it ended by {}", self.ended));
+        }
+        if self.allhands.is_empty() {
+            findings.push("the report does not say which version wrote it".into());
+        }
+        findings
+    }
+
+    /// Blocking calls that were taken over by nobody knows which algorithm.
+    pub(crate) fn unnamed(&self) -> Vec<String> {
+        let unnamed =
+            |row: &&Row| row.taken_over > 0 && !row.is_nonblocking() && row.algorithm.is_none();
+        let rows = self.calls.iter().filter(unnamed);
+        rows.map(|row| format!("the report does not say what served {}", row.call))
+            .collect()
+    }
+
+    /// How many calls the native MPI made, too.
+    pub(crate) fn verified(&self) -> u64 {
+        self.calls.iter().map(|row| row.verified).sum()
+    }
+
+    /// How many calls passed through for a reason.
+    pub(crate) fn passed_for(&self, reason: &str) -> u64 {
+        let rows = self.calls.iter();
+        rows.filter(|row| row.reason.as_deref() == Some(reason))
+            .map(|row| row.passed_through)
+            .sum()
+    }
+
+    /// How many calls an algorithm served.
+    pub(crate) fn taken_by(&self, algorithm: &str) -> u64 {
+        let rows = self.calls.iter();
+        rows.filter(|row| row.algorithm.as_deref() == Some(algorithm))
+            .map(|row| row.taken_over)
+            .sum()
     }
 
     /// How many calls were taken over.
     pub(crate) fn taken(&self) -> u64 {
-        self.0.iter().map(|row| row.taken_over).sum()
+        self.calls.iter().map(|row| row.taken_over).sum()
     }
 
     /// How many of them on communicators whose ranks are on several nodes.
     pub(super) fn between_nodes(&self) -> u64 {
-        let rows = self.0.iter().filter(|row| row.between_nodes);
+        let rows = self.calls.iter().filter(|row| row.between_nodes);
         rows.map(|row| row.taken_over).sum()
     }
 
     /// How many passed through.
     pub(crate) fn passed(&self) -> u64 {
-        self.0.iter().map(|row| row.passed_through).sum()
+        self.calls.iter().map(|row| row.passed_through).sum()
     }
 
     /// What passed through for any but these reasons.
     pub(crate) fn passed_but_for(&self, reasons: &[&str]) -> Vec<String> {
-        let rows = self.0.iter().filter(|row| row.passed_through > 0);
+        let rows = self.calls.iter().filter(|row| row.passed_through > 0);
         rows.filter_map(|row| {
             let reason = row.reason.as_deref().unwrap_or("no reason");
             let finding = || {
@@ -92,6 +150,7 @@ impl Report {
                 )
             };
             let is_excused = row.is_nonblocking() && NONBLOCKING.contains(&reason);
+            let is_excused = is_excused || NEVER.contains(&reason);
             (!reasons.contains(&reason) && !is_excused).then(finding)
         })
         .collect()
@@ -99,7 +158,7 @@ impl Report {
 
     /// Which calls were taken over.
     pub(super) fn taken_calls(&self) -> Vec<String> {
-        let rows = self.0.iter().filter(|row| row.taken_over > 0);
+        let rows = self.calls.iter().filter(|row| row.taken_over > 0);
         let mut calls: Vec<String> = rows.map(|row| row.call.replace("MPI_", "")).collect();
         // The rows of a call follow one another.
         calls.dedup();
@@ -108,13 +167,13 @@ impl Report {
 
     /// How often a call was made, either way.
     pub(super) fn calls(&self, call: &str) -> u64 {
-        let rows = self.0.iter().filter(|row| row.call == call);
+        let rows = self.calls.iter().filter(|row| row.call == call);
         rows.map(|row| row.taken_over + row.passed_through).sum()
     }
 
     /// How many nonblocking calls were taken over.
     pub(super) fn begun(&self) -> u64 {
-        let rows = self.0.iter().filter(|row| row.is_nonblocking());
+        let rows = self.calls.iter().filter(|row| row.is_nonblocking());
         rows.map(|row| row.taken_over).sum()
     }
 
@@ -125,7 +184,7 @@ impl Report {
         let nonblocking = CALLS.iter().map(begun).filter(|_| can_begin);
         let mut taken: BTreeMap<String, u64> =
             calls.chain(nonblocking).map(|call| (call, 0)).collect();
-        for row in &self.0 {
+        for row in &self.calls {
             if let Some(calls) = taken.get_mut(&row.call.to_lowercase()) {
                 *calls += row.taken_over;
             }
@@ -141,15 +200,23 @@ impl Report {
 mod tests {
     use super::*;
 
-    const TEXT: &str = r#"[
-        {"call": "MPI_Bcast", "taken_over": 3, "passed_through": 0, "reason": null, "seconds": 0.5, "size_class": 8, "between_nodes": true},
-        {"call": "MPI_Scan", "taken_over": 0, "passed_through": 2, "reason": "off", "seconds": 0, "size_class": null, "between_nodes": false}
-    ]"#;
+    const TEXT: &str = r#"{"allhands": "0.1.0", "mpi": "MPICH 5.0.2", "rank": 0, "ranks": 2, "ended": "MPI_Finalize", "calls": [
+        {"call": "MPI_Bcast", "taken_over": 3, "passed_through": 0, "verified": 1, "reason": null, "algorithm": "ring", "seconds": 0.5, "size_class": 8, "between_nodes": true},
+        {"call": "MPI_Scan", "taken_over": 0, "passed_through": 2, "verified": 0, "reason": "off", "algorithm": null, "seconds": 0, "size_class": null, "between_nodes": false},
+        {"call": "MPI_Scan_init", "taken_over": 0, "passed_through": 2, "verified": 0, "reason": "persistent", "algorithm": null, "seconds": 0, "size_class": null, "between_nodes": false}
+    ]}"#;
 
     #[test]
     fn what_was_not_taken_over_is_found() {
         let report = Report::parse(TEXT).unwrap();
-        assert_eq!((report.taken(), report.passed()), (3, 2));
+        assert_eq!((report.taken(), report.passed()), (3, 4));
+        assert_eq!((report.verified(), report.taken_by("ring")), (1, 3));
+        assert_eq!(report.passed_for("persistent"), 2);
+        assert_eq!(
+            report.misnames("MPICH", Some("MPI_Finalize")),
+            Vec::<String>::new()
+        );
+        assert_eq!(report.misnames("Open MPI", Some("MPI_Abort")).len(), 2);
         assert_eq!(report.between_nodes(), 3);
         assert_eq!(report.passed_but_for(&["off"]), Vec::<String>::new());
         assert_eq!(

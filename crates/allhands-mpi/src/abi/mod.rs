@@ -12,7 +12,7 @@ pub(crate) use operators::Operator;
 pub(crate) use types::{Class, Coding, Named, Number};
 
 use crate::native::{Native, Object};
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_int};
 use table::Table;
 
 /// A handle as it is passed in a register: an `int` of MPICH's ABI or a pointer.
@@ -62,20 +62,22 @@ impl Family {
         if object.symbol(c"ompi_mpi_comm_world").is_some() {
             return Some(Family::OpenMpi);
         }
-        // Longer than any MPI's MPI_MAX_LIBRARY_VERSION_STRING.
-        let (mut text, mut length) = (vec![0 as c_char; 1 << 15], 0);
-        let version = native.get_library_version?;
-        // SAFETY: room for the text, and a number; it may be called at any time.
-        unsafe { version(text.as_mut_ptr(), &raw mut length) };
-        *text.last_mut()? = 0;
-        // SAFETY: the last byte is zero, so the text ends inside.
-        let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
+        let text = native.version()?;
         let is_mpich = ["MPICH", "Intel(R) MPI", "MVAPICH"];
         is_mpich
             .iter()
             .any(|name| text.contains(name))
             .then_some(Family::Mpich)
     }
+}
+
+/// What an MPI is called, of all that its version says: the first line, to a comma or an arrow, and of what a label such as `MPICH
+/// Version:` introduces the blanks.
+pub(crate) fn short(version: &str) -> String {
+    let line = version.trim().lines().next().unwrap_or_default();
+    let line = line.split(',').next().unwrap_or_default();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.join(" ").replace(" Version:", "")
 }
 
 /// The constants of an ABI.
@@ -89,6 +91,8 @@ pub(crate) struct Abi {
     pub(crate) datatype_null: Handle,
     pub(crate) info_null: Handle,
     pub(crate) errors_return: Handle,
+    /// The handlers that end the program.
+    pub(crate) errors_are_fatal: [Handle; 2],
     pub(crate) byte: Handle,
     /// `MPI_IN_PLACE`, an address.
     pub(crate) in_place: usize,
@@ -138,6 +142,7 @@ impl Abi {
                 datatype_null: 0x0c00_0000,
                 info_null: 0x1c00_0000,
                 errors_return: 0x5400_0001,
+                errors_are_fatal: [0x5400_0000, 0x5400_0003],
                 byte: 0x4c00_010d,
                 in_place: usize::MAX,
                 comm_type_shared: 1,
@@ -157,6 +162,9 @@ impl Abi {
                 datatype_null: number(c"ompi_mpi_datatype_null")?,
                 info_null: number(c"ompi_mpi_info_null")?,
                 errors_return: number(c"ompi_mpi_errors_return")?,
+                // The second came with MPI 4.
+                errors_are_fatal: [c"ompi_mpi_errors_are_fatal", c"ompi_mpi_errors_abort"]
+                    .map(|name| number(name).unwrap_or_default()),
                 byte: number(c"ompi_mpi_byte")?,
                 in_place: 1,
                 comm_type_shared: 0,
@@ -176,6 +184,8 @@ impl Abi {
                 datatype_null: 0x200,
                 info_null: 0x130,
                 errors_return: 0x143,
+                // What the second of MPI 4 is, libraries do not agree on.
+                errors_are_fatal: [0x141, 0x141],
                 byte: 0x247,
                 in_place: 1,
                 comm_type_shared: 221,

@@ -369,3 +369,21 @@ names!(begin_with_threads
     [mpi_init_thread mpi_init_thread_ mpi_init_thread__ MPI_INIT_THREAD mpi_init_thread_f08_]
     (required: Number, provided: *mut c_int));
 names!(end [mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE mpi_finalize_f08_] ());
+
+/// Aborts: the report is written before the native call.
+///
+/// # Safety
+/// As the standard says of the call.
+unsafe fn abort(next: &Next, comm: Number, code: Number, error: *mut c_int) {
+    if let Some(library) = Library::get() {
+        library.report.write("MPI_Abort", true);
+    }
+    match native!(next(Number, Number)) {
+        // SAFETY: the caller's arguments, as they came.
+        Some(native) => unsafe { native(comm, code, error) },
+        // SAFETY: the caller's own.
+        None => unsafe { store(NO_MPI, error) },
+    }
+}
+
+names!(abort [mpi_abort mpi_abort_ mpi_abort__ MPI_ABORT mpi_abort_f08_] (comm: Number, code: Number));

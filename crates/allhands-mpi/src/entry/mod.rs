@@ -3,6 +3,9 @@
 mod c;
 mod fortran;
 mod table;
+mod through;
+
+pub(crate) use through::Through;
 
 use crate::abi::Handle;
 use crate::buffer::Numbers;
@@ -85,4 +88,19 @@ pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
     node::before_finalize(library);
     // SAFETY: the caller's call, as it came.
     unsafe { (library.native.finalize)() }
+}
+
+/// `MPI_Abort`, before which the report is written.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn MPI_Abort(comm: Handle, code: c_int) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    library.report.write("MPI_Abort", true);
+    // SAFETY: the caller's arguments, as they came.
+    unsafe { (library.native.abort)(comm, code) }
 }

@@ -21,6 +21,7 @@ pub(crate) use waitall::see_to;
 
 use crate::library::{Library, NO_MPI};
 use crate::repeat::Asked;
+use crate::report::Served;
 use crate::settings::Said;
 use crate::state::State;
 use crate::takeover::{Call, Here, Next, Reason, Unserved};
@@ -42,8 +43,8 @@ pub(crate) fn take(
     };
     let begin = library.report.begin();
     let next = match try_to(library, call, comm, place, serve) {
-        Ok(bytes) => {
-            library.report.taken(call, (bytes, false), begin);
+        Ok(served) => {
+            library.report.taken(call, served, begin);
             return 0;
         }
         Err(unserved) => Next::of(library, call, unserved),
@@ -51,14 +52,14 @@ pub(crate) fn take(
     next.follow(library, (call, comm, begin), Some(native))
 }
 
-/// The bytes that this rank had.
+/// Begins a call, unless it is to pass through.
 fn try_to(
     library: &'static Library,
     call: Call,
     comm: usize,
     place: Place,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-) -> Result<usize, Unserved> {
+) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
         return Err(Unserved::Pass(Reason::Inside));
@@ -92,15 +93,21 @@ fn try_to(
     if !owned.comm.begins_alone(&operation)? {
         return Err(Unserved::Pass(Reason::NoAlgorithm));
     }
+    let again = library.report.is_wanted().then(|| operation.clone());
     // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
     let end = unsafe { owned.begin(operation)? };
+    // A call that waits in line has no plan yet, unless an earlier one was like it.
+    let algorithm = again.and_then(|again| owned.comm.served_by(&again));
     drop(owned);
+    let served = library
+        .report
+        .served(call, (bytes, false), algorithm, false);
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi)?;
         // SAFETY: the user has room for a request there.
         unsafe { place.put(library, abi, request) };
-        return Ok(bytes);
+        return Ok(served);
     };
     let request = match Request::start(library, abi) {
         Ok(request) => request,
@@ -120,5 +127,5 @@ fn try_to(
         request,
     };
     library.under_way.add(library, begun);
-    Ok(bytes)
+    Ok(served)
 }

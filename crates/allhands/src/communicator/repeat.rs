@@ -4,7 +4,7 @@ use super::Communicator;
 use super::inner::sides;
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::prepared::Place;
+use crate::prepared::{Place, Prepared};
 use crate::transport::Combine;
 use crate::transport::node::Buffers;
 
@@ -40,6 +40,14 @@ impl Communicator {
             output: start(output.elements, output.start),
             element_bytes: operation.element.bytes,
         })
+    }
+
+    /// Which algorithm, with its parameters, has served an operation that was the last one of its collective, as far as that is known.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn served_by(&self, operation: &Operation<'_>) -> Option<String> {
+        let inner = self.inner.take();
+        inner.cache.latest(operation).map(Prepared::name)
     }
 
     /// Makes a call again and waits for its end; `None`, and nothing happens, if it must be made as a new one.

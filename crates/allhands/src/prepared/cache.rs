@@ -100,6 +100,15 @@ impl PlanCache {
         self.irregular.entries.get_mut(self.last_irregular)
     }
 
+    /// What served a call that was the last of its collective.
+    pub(crate) fn latest(&self, operation: &Operation<'_>) -> Option<&Prepared> {
+        let of = |entry: &&Entry| entry.key.is_of(operation);
+        let irregular = self.irregular.entries.get(self.last_irregular).filter(of);
+        let last = self.last[operation.collective as usize];
+        let entry = irregular.or_else(|| self.regular.entries.get(last).filter(of))?;
+        Some(&entry.prepared)
+    }
+
     /// Keeps a plan, in the place of another of its kind if there are too many.
     pub(crate) fn insert(&mut self, key: Key, prepared: Prepared, stamp: Stamp) -> &mut Entry {
         let apart = key.lengths.is_some() && !prepared.has_window();
@@ -243,6 +252,25 @@ mod tests {
                 sum_of(&comm, COUNT + count);
             }
             assert_eq!(kept(&comm).len(), super::Shelf::LEAST);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn what_served_a_call_is_told() {
+        threads::run(3, |comm| {
+            let input = vec![comm.rank() as u32; 2];
+            for irregular in [false, true] {
+                let mut output = vec![0; 6];
+                let gather = match irregular {
+                    false => operation::allgather(&input, &mut output),
+                    true => operation::allgather_v(&input, &mut output, &[2, 2, 2]),
+                };
+                let gather = gather.algorithm("ring");
+                assert_eq!(comm.served_by(&gather), None);
+                comm.run(gather.clone()).unwrap();
+                assert_eq!(comm.served_by(&gather).as_deref(), Some("ring"));
+            }
         })
         .unwrap();
     }

@@ -1,6 +1,6 @@
 //! `allhands mpi doctor`: whether a program and its MPI fit the drop-in, and proof that it is active.
 
-use super::examine::{self, Findings, LIBRARY, Weight};
+use super::examine::{self, Finding, Findings, LIBRARY, Weight};
 use super::image::Image;
 use super::proof::{self, Proof};
 use super::search::Search;
@@ -39,11 +39,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(program) => Some(on_path(program).with_context(|| {
             format!("there is no program {}, here or on PATH", program.display())
         })?),
-        None => arguments
-            .launch
-            .iter()
-            .skip(1)
-            .find_map(|word| started(word)),
+        None => launched(&arguments.launch),
     };
     if program.is_none() && arguments.launch.is_empty() {
         bail!(
@@ -51,7 +47,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
     }
     let mut findings = Findings::default();
-    let library = library(arguments, &mut findings);
+    let library = library(arguments.library.as_deref(), &mut findings);
     memory(&mut findings);
     environment(&mut findings);
     match &program {
@@ -62,7 +58,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ),
     }
     let mut out = std::io::stdout().lock();
-    print(&mut out, &findings)?;
+    print(&mut out, &findings.list)?;
+    let mut is_proved = false;
     if let (Some(library), false) = (library, arguments.launch.is_empty()) {
         writeln!(
             out,
@@ -71,21 +68,35 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             arguments.launch.join(" ")
         )?;
         out.flush()?;
-        let known = findings.0.len();
-        prove(&proof::run(&arguments.launch, &library)?, &mut findings);
-        print(&mut out, &Findings(findings.0[known..].to_vec()))?;
+        let mut found = Findings::default();
+        is_proved = prove(&proof::run(&arguments.launch, &library)?, &mut found);
+        print(&mut out, &found.list)?;
+        // What a run has shown decides, whatever the files look like.
+        match is_proved {
+            true => findings.list = found.list,
+            false => findings.list.extend(found.list),
+        }
     }
     let (verdict, code) = match findings.worst() {
+        Weight::Note if is_proved => ("it works, as the run has proved", ExitCode::SUCCESS),
         Weight::Note => ("nothing stands in the way", ExitCode::SUCCESS),
+        Weight::Doubt if is_proved => (
+            "the library is active; see what is marked ? of the run",
+            ExitCode::SUCCESS,
+        ),
         Weight::Doubt => ("it may work; see what is marked ?", ExitCode::SUCCESS),
+        Weight::Obstacle if findings.is_none => (
+            "it is no MPI program, so there is nothing to serve",
+            ExitCode::FAILURE,
+        ),
         Weight::Obstacle => ("it does not work; see what is marked !", ExitCode::FAILURE),
     };
     writeln!(out, "{:<12}{verdict}", "verdict")?;
     Ok(code)
 }
 
-fn print(out: &mut impl Write, findings: &Findings) -> std::io::Result<()> {
-    for finding in &findings.0 {
+fn print(out: &mut impl Write, findings: &[Finding]) -> std::io::Result<()> {
+    for finding in findings {
         let mark = match finding.weight {
             Weight::Note => ' ',
             Weight::Doubt => '?',
@@ -106,6 +117,19 @@ fn on_path(name: &Path) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
+/// The program that a launcher's line starts: the first that has to do with an MPI, or else the first.
+fn launched(words: &[String]) -> Option<PathBuf> {
+    let mut programs = words.iter().skip(1).filter_map(|word| started(word));
+    let first = programs.next()?;
+    let search = Search::from_environment();
+    let is_mpi = |file: &PathBuf| {
+        let image = Image::read(file).ok();
+        image.is_some_and(|image| image.has_mpi_inside() || search.load(image).has_mpi())
+    };
+    let found = std::iter::once(first.clone()).chain(programs).find(is_mpi);
+    Some(found.unwrap_or(first))
+}
+
 /// The program that a word of a launcher's line names, if it is one for this machine.
 fn started(word: &str) -> Option<PathBuf> {
     if word.starts_with('-') {
@@ -118,12 +142,12 @@ fn started(word: &str) -> Option<PathBuf> {
 }
 
 /// The library that is to be preloaded.
-fn library(arguments: &Arguments, findings: &mut Findings) -> Option<PathBuf> {
+pub(super) fn library(named: Option<&Path>, findings: &mut Findings) -> Option<PathBuf> {
     let beside = std::env::current_exe().ok();
     let folder = beside.as_deref().and_then(Path::parent);
     let mut places: Vec<PathBuf> = Vec::new();
-    match &arguments.library {
-        Some(file) => places.push(file.clone()),
+    match named {
+        Some(file) => places.push(file.to_path_buf()),
         None => places.extend(
             folder
                 .into_iter()
@@ -199,36 +223,27 @@ fn environment(findings: &mut Findings) {
     }
 }
 
-/// What a run showed.
-fn prove(proof: &Proof, findings: &mut Findings) {
+/// What a run showed; whether it is proof that calls are taken over.
+fn prove(proof: &Proof, findings: &mut Findings) -> bool {
     if !proof.status.success() {
         findings.doubt("proof", format!("the launcher ended with {}", proof.status));
     }
-    let Some(counts) = &proof.report else {
+    let Some(report) = &proof.report else {
         findings.obstacle(
             "proof",
             "rank 0 wrote no report: the library was not loaded there, or the program did not reach MPI_Finalize. A launcher may \
              have to be told to hand the environment on: Open MPI's -x LD_PRELOAD, srun's --export=ALL",
         );
-        return;
+        return false;
     };
-    let reasons: Vec<String> = counts
-        .reasons
-        .iter()
-        .map(|(reason, calls)| format!("{calls} for: {reason}"))
-        .collect();
-    let passed = match reasons.as_slice() {
-        [] => String::new(),
-        reasons => format!(" ({})", reasons.join("; ")),
-    };
-    let calls = counts.calls.join(", ");
-    let text = format!(
-        "active: rank 0 had {} calls taken over and {} passed through{passed}",
-        counts.taken, counts.passed
-    );
-    match (counts.taken, counts.passed) {
+    let text = format!("active under {}: {report}", report.mpi);
+    match (report.taken, report.passed) {
         (0, 0) => findings.doubt("proof", "active, but rank 0 made no collective call"),
         (0, _) => findings.doubt("proof", text),
-        _ => findings.note("proof", format!("{text}: {calls}")),
+        _ => findings.note("proof", text),
     }
+    if report.ended != "MPI_Finalize" {
+        findings.doubt("proof", format!("rank 0 ended by {}", report.ended));
+    }
+    report.taken > 0
 }

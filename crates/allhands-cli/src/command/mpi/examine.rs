@@ -29,11 +29,15 @@ pub const LIBRARY: &str = "liballhands_mpi.so";
 
 /// Collects what is found.
 #[derive(Default)]
-pub struct Findings(pub Vec<Finding>);
+pub struct Findings {
+    pub list: Vec<Finding>,
+    /// Whether the program has nothing to do with an MPI.
+    pub is_none: bool,
+}
 
 impl Findings {
     fn add(&mut self, weight: Weight, about: &'static str, text: impl Into<String>) {
-        self.0.push(Finding {
+        self.list.push(Finding {
             weight,
             about,
             text: text.into(),
@@ -57,7 +61,7 @@ impl Findings {
 
     /// The worst of them.
     pub fn worst(&self) -> Weight {
-        let weights = self.0.iter().map(|finding| finding.weight);
+        let weights = self.list.iter().map(|finding| finding.weight);
         weights.max().unwrap_or(Weight::Note)
     }
 }
@@ -152,31 +156,67 @@ fn mpi(loaded: &Loaded, findings: &mut Findings) {
         .filter(|image| image.is_mpi())
         .collect();
     match mpis.as_slice() {
-        [] => findings.doubt(
-            "mpi",
-            "no library that it needs is an MPI: it may load one later, as Python does; `allhands mpi doctor -- LAUNCHER...` \
-             shows whether it does",
-        ),
+        [] => no_mpi(loaded, findings),
         [mpi] => one_mpi(mpi, loaded, findings),
         several => {
-            let names: Vec<String> =
-                several.iter().map(|mpi| mpi.path.display().to_string()).collect();
+            let names: Vec<String> = several
+                .iter()
+                .map(|mpi| mpi.path.display().to_string())
+                .collect();
             findings.obstacle(
                 "mpi",
-                format!("it loads several: {}; link all of it with one", names.join(", ")),
+                format!(
+                    "it loads several: {}; link all of it with one",
+                    names.join(", ")
+                ),
             );
         }
     }
 }
 
+/// Says what it means that no library is an MPI.
+fn no_mpi(loaded: &Loaded, findings: &mut Findings) {
+    let may = |what: fn(&Image) -> bool| loaded.images.iter().any(what);
+    if may(|image| image.calls_mpi) {
+        findings.doubt(
+            "mpi",
+            "it calls an MPI, and no library that it needs is one: `allhands mpi doctor -- LAUNCHER...` shows whether one is there \
+             when it runs",
+        );
+    } else if loads_by_itself(loaded) || !loaded.missing.is_empty() {
+        findings.doubt(
+            "mpi",
+            "no library that it needs is an MPI: it may load one later, as Python does; `allhands mpi doctor -- LAUNCHER...` \
+             shows whether it does",
+        );
+    } else if !loaded.images[0].has_mpi_inside() {
+        findings.is_none = true;
+        findings.obstacle(
+            "mpi",
+            "it is no MPI program: it is linked with no MPI, calls none, and loads no libraries by itself",
+        );
+    }
+}
+
+/// Whether the program loads libraries by itself, or is an interpreter's whose library does; that some library of the system can
+/// is no sign of it.
+fn loads_by_itself(loaded: &Loaded) -> bool {
+    const INTERPRETERS: [&str; 4] = ["libpython", "libjulia", "libR.", "libperl"];
+    let is_interpreter = |image: &Image| {
+        let name = image.path.file_name().unwrap_or_default().to_string_lossy();
+        INTERPRETERS.iter().any(|known| name.starts_with(known))
+    };
+    let mut images = loaded.images.iter().enumerate();
+    images.any(|(at, image)| image.loads_libraries && (at == 0 || is_interpreter(image)))
+}
+
 fn one_mpi(mpi: &Image, loaded: &Loaded, findings: &mut Findings) {
     let soname = mpi.soname.as_deref().unwrap_or_default();
-    let is_mpich = mpi.exports("MPII_Version_string");
     let (name, abi, is_known) = if mpi.exports("ompi_mpi_comm_world") {
         (format!("Open MPI{}", file_version(mpi)), "Open MPI's", true)
     } else if soname.starts_with("libmpi_abi.") {
         (described(mpi), "the standard (MPI 5)", true)
-    } else if is_mpich {
+    } else if mpi.make().is_some() || mpi.exports("MPII_Version_string") {
         (described(mpi), "MPICH's", true)
     } else {
         (
@@ -208,11 +248,15 @@ fn one_mpi(mpi: &Image, loaded: &Loaded, findings: &mut Findings) {
 /// MPICH, or what is made of it.
 fn described(mpi: &Image) -> String {
     let version = mpi.text("MPII_Version_string");
-    match (mpi.exports("I_MPI_Check_image_status"), version) {
-        (true, Some(version)) => format!("Intel MPI, of MPICH {version}"),
-        (true, None) => "Intel MPI".into(),
-        (false, Some(version)) => format!("MPICH {version}"),
-        (false, None) => "an MPI of unknown make".into(),
+    // Some builds keep the version to themselves; a run's report has it.
+    let of_mpich = version.map_or_else(String::new, |version| format!(", of MPICH {version}"));
+    match mpi.make() {
+        _ if mpi.exports("I_MPI_Check_image_status") => format!("Intel MPI{of_mpich}"),
+        Some(make) if make.starts_with("Intel") => format!("Intel MPI{of_mpich}"),
+        Some("MVAPICH") => format!("MVAPICH{of_mpich}"),
+        _ if version.is_some() => format!("MPICH {}", version.unwrap_or_default()),
+        Some(_) => "MPICH, whose file does not tell its version".into(),
+        None => "an MPI of unknown make".into(),
     }
 }
 

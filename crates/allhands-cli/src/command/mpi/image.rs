@@ -26,6 +26,12 @@ pub struct Image {
     exported: BTreeMap<String, String>,
     /// Whether it has an MPI's functions inside, for itself or for others.
     has_mpi_inside: bool,
+    /// Whether it calls an MPI's functions, in C or in Fortran, which somebody else is to have.
+    pub calls_mpi: bool,
+    /// Whether it loads libraries by itself.
+    pub loads_libraries: bool,
+    /// What an MPI's texts say that it is.
+    make: Option<&'static str>,
 }
 
 type Header = FileHeader64<Endianness>;
@@ -65,6 +71,9 @@ impl Image {
             runpath: Vec::new(),
             exported: BTreeMap::new(),
             has_mpi_inside: false,
+            calls_mpi: false,
+            loads_libraries: false,
+            make: None,
         };
         for segment in header.program_headers(endian, data)? {
             if let Some(name) = segment.interpreter(endian, data)? {
@@ -73,6 +82,10 @@ impl Image {
         }
         image.read_dynamic(&sections, endian, data)?;
         image.read_symbols(&sections, endian, data)?;
+        if image.has_mpi_inside {
+            let says = |text: &&str| data.windows(text.len()).any(|at| at == text.as_bytes());
+            image.make = MAKES.into_iter().find(says);
+        }
         Ok(image)
     }
 
@@ -116,8 +129,13 @@ impl Image {
     ) -> object::read::Result<()> {
         for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
             let symbols = sections.symbols(endian, data, kind)?;
-            for symbol in symbols.iter().filter(|symbol| !symbol.is_undefined(endian)) {
+            for symbol in symbols.iter() {
                 let name = String::from_utf8_lossy(symbol.name(endian, symbols.strings())?);
+                if symbol.is_undefined(endian) {
+                    self.calls_mpi |= CALLS.iter().any(|call| name.starts_with(call));
+                    self.loads_libraries |= LOADERS.contains(&&*name);
+                    continue;
+                }
                 if !MARKS.contains(&&*name) {
                     continue;
                 }
@@ -143,6 +161,11 @@ impl Image {
         (!text.is_empty()).then_some(text)
     }
 
+    /// What an MPI's texts say that it is: one of those whose ABI is MPICH's.
+    pub fn make(&self) -> Option<&'static str> {
+        self.make
+    }
+
     /// Whether it has an MPI's functions inside.
     pub fn has_mpi_inside(&self) -> bool {
         self.has_mpi_inside
@@ -156,6 +179,16 @@ impl Image {
 
 /// The function that every MPI has under its second name.
 const MPI_INSIDE: &str = "PMPI_Comm_size";
+
+/// How the names of an MPI's functions begin.
+const CALLS: [&str; 4] = ["MPI_", "PMPI_", "mpi_", "MPIX_"];
+
+/// The functions by which a program loads libraries.
+const LOADERS: [&str; 2] = ["dlopen", "dlmopen"];
+
+/// What MPIs of MPICH's ABI call themselves in their `MPI_Get_library_version`, by which the library knows them, too. Whoever is
+/// made of MPICH may say that it is; so its own name comes first.
+const MAKES: [&str; 3] = ["Intel(R) MPI Library", "MVAPICH", "MPICH Version"];
 
 /// The names that are looked for.
 const MARKS: [&str; 9] = [

@@ -4,12 +4,13 @@ pub mod doctor;
 mod examine;
 mod image;
 mod proof;
+pub mod run;
 mod search;
 
 use clap::Subcommand;
 use std::process::ExitCode;
 
-/// Tell whether MPI programs can be served by liballhands_mpi.so, and prove that it is active
+/// Tell whether MPI programs can be served by liballhands_mpi.so, prove that it is active, and run them with it
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -19,11 +20,13 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Doctor(doctor::Arguments),
+    Run(run::Arguments),
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
     }
 }

@@ -22,6 +22,15 @@ pub struct Loaded {
     pub missing: Vec<(String, PathBuf)>,
 }
 
+impl Loaded {
+    /// Whether an MPI is among them, or somebody calls one.
+    pub fn has_mpi(&self) -> bool {
+        self.images
+            .iter()
+            .any(|image| image.is_mpi() || image.calls_mpi)
+    }
+}
+
 /// Where the linker looks.
 pub struct Search {
     /// `LD_LIBRARY_PATH`.
