@@ -91,7 +91,9 @@ impl Native<'_> {
 pub(crate) fn begin(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_none() {
-        library.is_end_told.store(tell_end(library, abi), Ordering::Relaxed);
+        library
+            .is_end_told
+            .store(tell_end(library, abi), Ordering::Relaxed);
         ascertain(library, abi);
         gather(library);
     }
