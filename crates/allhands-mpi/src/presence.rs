@@ -181,8 +181,7 @@ impl Environment {
     /// The rank, if it is of the job that another one is of.
     fn rank_in_job(&self, other: &Environment) -> Option<usize> {
         let is_same = |name: &&str| self.value(name) == other.value(name);
-        self.rank()
-            .filter(|_| JOBS.iter().all(|name| is_same(name)))
+        self.rank().filter(|_| JOBS.iter().all(is_same))
     }
 }
 
