@@ -2,8 +2,9 @@
 //!
 //! A rank without it would take those for the program's own, or never make them. So each rank sends the next one a message in
 //! `MPI_Init`, where no program receives any yet, and waits for that of the one before it, the first of all for that of the last.
-//! Of ranks that lack the library in a row, the last is missed by the one behind it. Who waits too long looks whether
-//! the process of the rank that it waits for has loaded the library, and is merely late; otherwise it ends the program.
+//! Of ranks that lack the library in a row, the last is missed by the one behind it. Who waits looks now and then whether the
+//! process of the rank that it waits for has loaded the library. If it has, it is merely late; if it has not, the program is ended,
+//! and soon if nothing is to be seen of it, as it is on another machine.
 
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
@@ -12,8 +13,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a rank may be silent, as no rank's native `MPI_Init` ends long before the others have begun theirs.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// After how long a silent rank's process is looked for, and how often.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked for in vain: no rank's native `MPI_Init` ends long before the others have begun theirs.
+const PATIENCE: u32 = 3;
 
 /// How long it is looked for a message without a pause.
 const BUSY: Duration = Duration::from_millis(20);
@@ -45,7 +49,7 @@ pub(crate) fn ascertain(library: &Library, abi: &Abi) {
         // What is wrong is said where ranks come together.
         return;
     }
-    let (begin, mut since) = (Instant::now(), Instant::now());
+    let (begin, mut glances) = (Instant::now(), 0);
     let mut has_ended = [false; 2];
     while has_ended != [true; 2] {
         for (request, has_ended) in requests.iter_mut().zip(&mut has_ended) {
@@ -56,11 +60,14 @@ pub(crate) fn ascertain(library: &Library, abi: &Abi) {
             continue;
         }
         std::thread::sleep(Duration::from_millis(1));
-        if since.elapsed() > PATIENCE {
-            since = Instant::now();
+        if begin.elapsed() > GLANCE * (glances + 1) {
+            glances += 1;
             let silent = if has_ended[0] { behind } else { before };
-            if !is_late(silent) {
-                abort(library, world, silent);
+            let seen = Seen::now(rank);
+            match seen.has(silent) {
+                Some(true) => {}
+                None if glances < PATIENCE => {}
+                Some(false) | None => abort(library, world, &seen.lack(silent)),
             }
         }
     }
@@ -82,21 +89,65 @@ fn ends(library: &Library, request: &mut Handle) -> bool {
 }
 
 /// Ends the program.
-fn abort(library: &Library, world: Handle, silent: usize) {
+fn abort(library: &Library, world: Handle, ranks: &[usize]) {
+    let (ranks, those) = match ranks {
+        [rank] => (format!("rank {rank}"), "it has"),
+        ranks => (format!("ranks {ranks:?}"), "they have"),
+    };
     eprintln!(
-        "allhands: rank {silent} of MPI_COMM_WORLD does not take part: it has not loaded liballhands_mpi.so, and others have. \
-         Have LD_PRELOAD set for all programs of the job (mpiexec -genv LD_PRELOAD …, mpiexec -x LD_PRELOAD=… for each of them), or \
-         for none"
+        "allhands: {ranks} of MPI_COMM_WORLD cannot take part, as {those} not loaded liballhands_mpi.so. Set LD_PRELOAD for all \
+         programs of the job (mpiexec -genv LD_PRELOAD …, or -x LD_PRELOAD=… or `env LD_PRELOAD=…` for each of them), or for none"
     );
     // SAFETY: the world, which the native MPI has just begun.
     unsafe { (library.native.abort)(world, 1) };
 }
 
-/// Variables that tell a process its rank, and those that tell its job from others.
+/// The ranks of this job whose processes are seen on this machine, and whether each has the library.
+struct Seen(Vec<(usize, bool)>);
+
+impl Seen {
+    /// Looks for them; `own` is this process's rank.
+    fn now(own: usize) -> Seen {
+        let environment = Environment::of(Path::new("/proc/self"));
+        if environment.rank() != Some(own) {
+            // Its launcher's variables mean something else.
+            return Seen(Vec::new());
+        }
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let found = entries.filter_map(|entry| {
+            let process = entry.path();
+            let maps = fs::read_to_string(process.join("maps")).ok()?;
+            // Launchers and shells that have started a rank have its environment, but no MPI.
+            let is_one = maps.contains("libmpi");
+            let of_job = is_one.then(|| Environment::of(&process).rank_in_job(&environment));
+            Some((of_job??, maps.contains("liballhands_mpi")))
+        });
+        Seen(found.collect())
+    }
+
+    /// Whether a rank has the library; `None`: it is not seen, or two are, of different jobs.
+    fn has(&self, rank: usize) -> Option<bool> {
+        let mut found = self.0.iter().filter(|(seen, _)| *seen == rank);
+        let (_, first) = found.next()?;
+        found.all(|(_, has)| has == first).then_some(*first)
+    }
+
+    /// All ranks that are seen to lack the library, and this one.
+    fn lack(&self, silent: usize) -> Vec<usize> {
+        let seen = self.0.iter().map(|(rank, _)| *rank);
+        let mut lack: Vec<usize> = seen.filter(|rank| self.has(*rank) == Some(false)).collect();
+        lack.push(silent);
+        lack.sort_unstable();
+        lack.dedup();
+        lack
+    }
+}
+
+/// Variables that tell a process its rank, that of the innermost launcher first, and those that tell its job from others.
 const RANKS: [&str; 4] = [
-    "PMI_RANK",
-    "PMIX_RANK",
     "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
     "SLURM_PROCID",
 ];
 const JOBS: [&str; 5] = [
@@ -106,26 +157,6 @@ const JOBS: [&str; 5] = [
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
 ];
-
-/// Whether a rank is on this machine, with the library loaded.
-fn is_late(rank: usize) -> bool {
-    let own = Environment::of(Path::new("/proc/self"));
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut seen = false;
-    for process in entries.map(|entry| entry.path()) {
-        let Some(maps) = fs::read_to_string(process.join("maps")).ok() else {
-            continue;
-        };
-        // Launchers and shells that have started the rank have its environment, but no MPI.
-        if maps.contains("libmpi") && Environment::of(&process).is_of(rank, &own) {
-            if !maps.contains("liballhands_mpi") {
-                return false;
-            }
-            seen = true;
-        }
-    }
-    seen
-}
 
 /// What a process was started with.
 struct Environment(Vec<u8>);
@@ -141,33 +172,55 @@ impl Environment {
         words.find_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
-    /// Whether it is that of a rank of the job that another one is of.
-    fn is_of(&self, rank: usize, other: &Environment) -> bool {
-        let rank = rank.to_string();
-        let is_rank = |name: &&str| self.value(name) == Some(rank.as_bytes());
-        let is_of_job = |name: &&str| self.value(name) == other.value(name);
-        RANKS.iter().any(is_rank) && JOBS.iter().all(is_of_job)
+    /// The rank.
+    fn rank(&self) -> Option<usize> {
+        let text = RANKS.iter().find_map(|name| self.value(name))?;
+        std::str::from_utf8(text).ok()?.parse().ok()
+    }
+
+    /// The rank, if it is of the job that another one is of.
+    fn rank_in_job(&self, other: &Environment) -> Option<usize> {
+        let is_same = |name: &&str| self.value(name) == other.value(name);
+        self.rank().filter(|_| JOBS.iter().all(is_same))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Environment;
+    use super::{Environment, Seen};
 
     fn environment(text: &str) -> Environment {
         Environment(text.replace(' ', "\0").into_bytes())
     }
 
     #[test]
-    fn a_rank_is_known_by_its_environment() {
+    fn a_rank_of_the_job_is_known_by_its_environment() {
         let own = environment("PMI_RANK=0 PMI_SIZE=4 HOME=/");
-        let other = environment("HOME=/ PMI_SIZE=4 PMI_RANK=3");
-        assert!(other.is_of(3, &own));
-        assert!(!other.is_of(2, &own));
-        assert!(!environment("PMI_RANK=3 PMI_SIZE=5").is_of(3, &own));
-        assert!(!environment("").is_of(3, &environment("")));
-        let open_mpi = environment("OMPI_COMM_WORLD_RANK=1 PMIX_NAMESPACE=a@1");
-        assert!(open_mpi.is_of(1, &environment("PMIX_NAMESPACE=a@1")));
-        assert!(!open_mpi.is_of(1, &environment("PMIX_NAMESPACE=a@2")));
+        let rank = |text| environment(text).rank_in_job(&own);
+        assert_eq!(rank("HOME=/ PMI_SIZE=4 PMI_RANK=3"), Some(3));
+        assert_eq!(rank("PMI_RANK=3 PMI_SIZE=5"), None);
+        assert_eq!(rank("PMI_SIZE=4"), None);
+        assert_eq!(rank("PMI_SIZE=4 XPMI_RANK=3 PMI_RANK="), None);
+        let own = environment("OMPI_COMM_WORLD_RANK=1 PMIX_NAMESPACE=a@1 SLURM_PROCID=0");
+        assert_eq!(own.rank_in_job(&own), Some(1));
+        let other = environment("PMIX_RANK=0 PMIX_NAMESPACE=a@2 SLURM_PROCID=0");
+        assert_eq!(other.rank_in_job(&own), None);
+    }
+
+    #[test]
+    fn who_is_seen_to_lack_the_library_is_named() {
+        let seen = Seen(vec![
+            (0, true),
+            (1, false),
+            (2, false),
+            (3, true),
+            (3, false),
+        ]);
+        assert_eq!(
+            (0..5).map(|rank| seen.has(rank)).collect::<Vec<_>>(),
+            [Some(true), Some(false), Some(false), None, None]
+        );
+        assert_eq!(seen.lack(2), [1, 2]);
+        assert_eq!(seen.lack(4), [1, 2, 4]);
     }
 }

@@ -3,7 +3,7 @@
 //! What is wrong with a user's arguments the native MPI says when the call passes through. A handler that heard of it before would
 //! hear of it twice, and if it left by `longjmp`, what is held while we ask would be held for ever.
 
-use crate::abi::{Abi, Handle};
+use crate::abi::{Abi, Family, Handle};
 use crate::library::Library;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,11 +16,15 @@ struct Saved {
 
 impl Saved {
     /// Has errors of a communicator come back as codes; `None`: they go on as before.
+    ///
+    /// Where no handler was ever set, MPICH says that errors are fatal, but calls that of the world, which is quiet. To set what it says
+    /// would change that for ever.
     fn replace(library: &Library, abi: &Abi, comm: Handle) -> Option<Saved> {
         let (native, mut handler) = (&library.native, 0);
         // SAFETY: a communicator that is there, and a handle to write to.
         let error = unsafe { (native.comm_get_errhandler)(comm, &raw mut handler) };
-        if error != 0 {
+        let is_unset = abi.family != Family::OpenMpi && comm != abi.comm_world;
+        if error != 0 || (is_unset && abi.handle(handler) == abi.errors_are_fatal[0]) {
             return None;
         }
         // SAFETY: as above; the handler is predefined.

@@ -282,18 +282,34 @@ pub(crate) fn take(
         return NO_MPI;
     };
     let (call, begin) = (asked.call(), library.report.begin());
-    let next = match take_again(library, &asked, comm) {
+    match take_again(library, &asked, comm) {
         Again::Served(served) => {
             library.report.taken(call, served, begin);
-            return 0;
+            0
         }
+        again => take_otherwise(again, library, (&asked, begin), comm, serve, native),
+    }
+}
+
+/// Does what is to be done with a call that was not served like an earlier one.
+#[inline(never)]
+fn take_otherwise(
+    again: Again,
+    library: &Library,
+    (asked, begin): (&Asked, Begun),
+    comm: usize,
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> c_int,
+) -> c_int {
+    let call = asked.call();
+    let next = match again {
         Again::Passes(reason) => Some(Next::Passes(reason)),
         Again::Failed(error) => Some(Next::of(library, call, Unserved::from(*error))),
-        Again::No => None,
+        Again::Served(_) | Again::No => None,
     };
     match next {
         Some(next) => next.follow(library, (call, comm, begin), Some(native)),
-        None => take_anew(library, (&asked, begin), comm, serve, native),
+        None => take_anew(library, (asked, begin), comm, serve, native),
     }
 }
 

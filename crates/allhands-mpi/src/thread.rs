@@ -72,7 +72,10 @@ impl Thread {
     /// The calling thread.
     #[inline(always)]
     pub(crate) fn with<R>(then: impl FnOnce(&Thread) -> R) -> R {
-        THREAD.with(then)
+        // What has no destructor is never gone.
+        THREAD
+            .try_with(then)
+            .unwrap_or_else(|_| std::process::abort())
     }
 
     /// Whether it is inside of a call that we are serving: then the MPI calls itself.

@@ -1,6 +1,7 @@
 //! The drop-in's tests: C and Fortran programs and mpi4py's own suite, run by each MPI with the library preloaded.
 
 mod answers;
+mod corners;
 mod death;
 mod job;
 mod mpi;
@@ -215,6 +216,7 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
     for &kind in &arguments.kinds {
         let mpi = Mpi::ready(kind, &place.target.join("peers"))?;
         failed += programs(&place, &mpi, &arguments.ranks)?;
+        failed += corners::all(&place, &mpi, &arguments.ranks)?;
         failed += fortran(&place, &mpi, &arguments.ranks)?;
         if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
@@ -276,6 +278,7 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
             mpi,
             program,
             binary: &binary,
+            arguments: &[],
         };
         let one = ranks.iter().map(|ranks| (*ranks, None));
         let apart = ranks.iter().filter(|ranks| **ranks > 1);
@@ -346,6 +349,7 @@ fn fortran(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Error
                 mpi,
                 program,
                 binary: &binary,
+                arguments: &[],
             };
             for &ranks in ranks {
                 let (name, flavour) = (mpi.kind.name, flavour.name());
@@ -412,6 +416,7 @@ struct Test<'a> {
     mpi: &'a Mpi,
     program: &'a str,
     binary: &'a Path,
+    arguments: &'a [&'a str],
 }
 
 impl Test<'_> {
@@ -424,7 +429,10 @@ impl Test<'_> {
         judge_report: &dyn Fn(&Report) -> Vec<String>,
     ) -> bool {
         let mut launcher = self.mpi.launcher(ranks);
-        launcher.envs(variable).arg(self.binary);
+        launcher
+            .envs(variable)
+            .arg(self.binary)
+            .args(self.arguments);
         let job = Job {
             launcher,
             title,

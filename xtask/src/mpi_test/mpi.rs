@@ -26,6 +26,8 @@ pub(super) struct Kind {
     pub(super) has_persistent: bool,
     /// Whether it calls us where it makes progress.
     pub(super) has_hook: bool,
+    /// Whether it starts processes here: Open MPI's launcher does not come back from it, and others want a network for it.
+    pub(super) can_spawn: bool,
 }
 
 #[derive(Debug)]
@@ -79,6 +81,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "MPICH",
         has_persistent: true,
         has_hook: true,
+        can_spawn: true,
     },
     Kind {
         name: "openmpi",
@@ -91,6 +94,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "Open MPI",
         has_persistent: true,
         has_hook: true,
+        can_spawn: false,
     },
     Kind {
         name: "intel",
@@ -104,6 +108,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "Intel(R) MPI",
         has_persistent: true,
         has_hook: false,
+        can_spawn: false,
     },
     Kind {
         // The standard ABI's library comes with MPICH.
@@ -117,6 +122,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "MPICH",
         has_persistent: true,
         has_hook: false,
+        can_spawn: true,
     },
     Kind {
         name: "intel-standard",
@@ -129,6 +135,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "Intel(R) MPI",
         has_persistent: true,
         has_hook: false,
+        can_spawn: false,
     },
     Kind {
         name: "debian-mpich",
@@ -145,6 +152,7 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "MPICH",
         has_persistent: true,
         has_hook: false,
+        can_spawn: false,
     },
     Kind {
         name: "debian-openmpi",
@@ -161,11 +169,15 @@ pub(super) static KINDS: [Kind; 7] = [
         makes: "Open MPI",
         has_persistent: false,
         has_hook: true,
+        can_spawn: false,
     },
 ];
 
 /// What compiles an MPI's programs in Fortran: no MPI brings it.
 const FORTRAN: &[Need] = &[need("gfortran", &["gfortran"])];
+
+/// What compiles programs of C++ beside an MPI's compiler of C.
+const PLUS_PLUS: &[Need] = &[need("g++", &["g++"])];
 
 const fn need(program: &'static str, debian_packages: &'static [&'static str]) -> Need {
     Need {
@@ -187,6 +199,7 @@ pub(super) struct Mpi {
 impl Mpi {
     /// Makes sure that an MPI is there: from pip below `folder`, or from Debian.
     pub(super) fn ready(kind: &'static Kind, folder: &Path) -> Result<Mpi, Missing> {
+        debian(kind.name, PLUS_PLUS)?;
         if kind.fortran.is_some() {
             debian(kind.name, FORTRAN)?;
         }
@@ -232,7 +245,7 @@ impl Mpi {
         self.installed.as_ref().map(Installed::libraries)
     }
 
-    /// Compiles a C program.
+    /// Compiles a program of C or C++.
     pub(super) fn compile(
         &self,
         source: &Path,
@@ -240,8 +253,13 @@ impl Mpi {
         options: &[&str],
     ) -> Result<(), Missing> {
         let mut command = self.compiler(self.kind.c);
-        command.args(["-O2", "-std=c11", "-Wall", "-Wextra", "-o"]);
-        command.args([program, source]).args(options);
+        let is_c = source.extension().is_some_and(|extension| extension == "c");
+        let (standard, library) = match is_c {
+            true => ("-std=c11", None),
+            false => ("-std=c++17", Some("-lstdc++")),
+        };
+        command.args(["-O2", standard, "-Wall", "-Wextra", "-o"]);
+        command.args([program, source]).args(options).args(library);
         self.complete(self.kind.c, command)
     }
 

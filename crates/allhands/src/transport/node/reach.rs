@@ -147,42 +147,58 @@ unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Reached {
     thread_local! {
         static ASIDE: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
     }
-    ASIDE.with_borrow_mut(|memory| {
-        if memory.is_empty() {
-            *memory = AlignedBytes::zeroed(ASIDE_BYTES + alias::PAGE_BYTES);
-        }
-        let same = there.address.addr().wrapping_sub(memory.address().addr());
-        let aside = memory.address().wrapping_add(same % alias::PAGE_BYTES);
-        let mut done = 0;
-        while done < here.bytes {
-            // Whole pages, so that the next piece has the same place.
-            let (here, there) = (
-                here.piece(done, ASIDE_BYTES),
-                there.piece(done, ASIDE_BYTES),
-            );
-            let aside = Run {
-                address: aside,
-                bytes: here.bytes,
-            };
-            // SAFETY: the caller's promise; what is aside is this thread's own and as long.
-            let reached = unsafe {
-                if let Way::Write = way {
-                    runs::copy_run(here, aside);
-                }
-                let reached = system_copy(process, &[aside], there, way);
-                if let (Way::Read, Reached::All) = (way, reached) {
-                    runs::copy_run(aside, here);
-                }
-                reached
-            };
-            match reached {
-                Reached::All => done += here.bytes,
-                Reached::Forbidden if done > 0 => return Reached::Failed(1),
-                failed => return failed,
+    // SAFETY: the caller's promise.
+    let copy = |memory: &mut AlignedBytes| unsafe { copy_by(memory, process, here, there, way) };
+    let reached = ASIDE.try_with(|memory| copy(&mut memory.borrow_mut()));
+    // A thread that is ending may have given it back already.
+    reached.unwrap_or_else(|_| copy(&mut AlignedBytes::zeroed(0)))
+}
+
+/// The same, with this memory.
+///
+/// # Safety
+/// As for [`fetch`] or [`store`].
+unsafe fn copy_by(
+    memory: &mut AlignedBytes,
+    process: u32,
+    here: Run,
+    there: Run,
+    way: Way,
+) -> Reached {
+    if memory.is_empty() {
+        *memory = AlignedBytes::zeroed(ASIDE_BYTES + alias::PAGE_BYTES);
+    }
+    let same = there.address.addr().wrapping_sub(memory.address().addr());
+    let aside = memory.address().wrapping_add(same % alias::PAGE_BYTES);
+    let mut done = 0;
+    while done < here.bytes {
+        // Whole pages, so that the next piece has the same place.
+        let (here, there) = (
+            here.piece(done, ASIDE_BYTES),
+            there.piece(done, ASIDE_BYTES),
+        );
+        let aside = Run {
+            address: aside,
+            bytes: here.bytes,
+        };
+        // SAFETY: the caller's promise; what is aside is this thread's own and as long.
+        let reached = unsafe {
+            if let Way::Write = way {
+                runs::copy_run(here, aside);
             }
+            let reached = system_copy(process, &[aside], there, way);
+            if let (Way::Read, Reached::All) = (way, reached) {
+                runs::copy_run(aside, here);
+            }
+            reached
+        };
+        match reached {
+            Reached::All => done += here.bytes,
+            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+            failed => return failed,
         }
-        Reached::All
-    })
+    }
+    Reached::All
 }
 
 /// Which way bytes go.
@@ -301,6 +317,28 @@ mod tests {
                 copies(behind, bytes, aside);
             }
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_ending_copies_as_before() {
+        struct Late(std::cell::Cell<Option<std::sync::mpsc::Sender<()>>>);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                copies(32, ASIDE_BYTES + 1, aside);
+                self.0.take().unwrap().send(()).unwrap();
+            }
+        }
+        thread_local! {
+            static LATE: Late = const { Late(std::cell::Cell::new(None)) };
+        }
+        let (done, has_been_done) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(|| {
+            // What is there first goes last.
+            LATE.with(|late| late.0.set(Some(done)));
+            copies(32, ASIDE_BYTES + 1, aside);
+        });
+        thread.join().unwrap();
+        has_been_done.recv().unwrap();
     }
 
     #[test]
