@@ -209,9 +209,14 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
         out,
         "{collective}, {ranks} ranks, {cores}, {bytes} bytes, policy {policy}: {algorithm}{with}"
     )?;
-    writeln!(out, "because: {reason}")?;
+    // A table's path has been said.
+    let short = |text: &str| match policy.contains('/') {
+        true => text.replace(policy.as_str(), "the table"),
+        false => text.to_string(),
+    };
+    writeln!(out, "because: {}", short(reason))?;
     if !record.rules.is_empty() {
-        print_rules(out, &record.rules)?;
+        print_rules(out, &record.rules, &short)?;
     }
     let by_time = |r: &RuleRecord| r.measured_us.is_some() || !r.predicted_us.is_empty();
     if !record.rules.iter().any(by_time) {
@@ -224,17 +229,21 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
 }
 
 /// What was tried, in order; a source that several have is written once.
-fn print_rules(out: &mut dyn Write, rules: &[RuleRecord]) -> anyhow::Result<()> {
+fn print_rules(
+    out: &mut dyn Write,
+    rules: &[RuleRecord],
+    short: &dyn Fn(&str) -> String,
+) -> anyhow::Result<()> {
     let mut table = output::table(&["rule or entry", "source", "verdict"]);
     let mut before = "";
     for rule in rules {
         let source = if rule.source == before {
-            "as above"
+            "as above".to_string()
         } else {
-            &rule.source
+            short(&rule.source)
         };
         before = &rule.source;
-        table.add_row([&rule.rule, source, &rule.verdict]);
+        table.add_row([&rule.rule, &source, &rule.verdict]);
     }
     writeln!(
         out,

@@ -129,11 +129,16 @@ fn names(area: &Area<'_>, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::E
     for (row, (at, name, _)) in (0..).zip(order) {
         let (style, is_dashed) = style(at);
         let y = 20 + row * height;
-        let end = if is_dashed { 11 } else { 22 };
-        area.draw(&PathElement::new([(4, y), (end, y)], style))?;
-        area.draw(&Circle::new((13, y), 3, style.filled()))?;
+        let strokes = match is_dashed {
+            true => &[(2, 9), (16, 23), (30, 37)][..],
+            false => &[(2, 37)],
+        };
+        for (from, to) in strokes {
+            area.draw(&PathElement::new([(*from, y), (*to, y)], style))?;
+        }
+        area.draw(&Circle::new((19, y), 3, style.filled()))?;
         let font = ("sans-serif", (height - 3).min(14));
-        area.draw(&Text::new(name.to_string(), (30, y - height / 2 + 2), font))?;
+        area.draw(&Text::new(name.to_string(), (46, y - height / 2 + 2), font))?;
     }
     Ok(())
 }
