@@ -1,9 +1,11 @@
 //! The program `allhands`: list, verify, draw, explain, simulate and measure collective communication algorithms, run programs.
 
 mod command;
+mod interrupt;
 mod names;
 mod output;
 mod ranks;
+mod sizes;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -11,7 +13,9 @@ use std::process::ExitCode;
 /// Collective communication: every published algorithm, proved, drawn, explained, simulated, measured and run.
 ///
 /// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
-/// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64.
+/// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64. Sizes are typed as 8, 64K,
+/// 64KiB or 1MB: K, M and G are powers of 2, as are KB and KiB. --json FILE writes records to a file, --json or
+/// --json - to standard output, where then nothing else goes.
 #[derive(Parser)]
 #[command(name = "allhands", version = env!("ALLHANDS_VERSION"), max_term_width = 100)]
 struct Arguments {

@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 /// Whether an error is only that nobody reads on.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -23,6 +23,89 @@ pub fn complain(what: &str) {
     let line = format!("allhands: {what}\n");
     // There is nobody to tell that nobody listens.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Where records go: a file, or `-` for standard output, which is also meant where nothing is named.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Json {
+    /// Write what is found as a JSON array to FILE ('-' or nothing: standard output); the keys are below
+    #[arg(id = "json", long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-", value_parser = file)]
+    pub path: Option<PathBuf>,
+}
+
+/// A name for a file of records; one that is a collective's was meant as an argument.
+fn file(text: &str) -> Result<PathBuf, String> {
+    match crate::names::collective(text) {
+        Ok(collective) => Err(format!(
+            "{collective} is a collective, and --json takes what follows it for a file: put --json last, or say --json=-"
+        )),
+        Err(_) => Ok(text.into()),
+    }
+}
+
+impl Json {
+    /// Whether standard output belongs to the records.
+    pub fn is_stdout(&self) -> bool {
+        self.path.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Where what people read goes: to standard output, unless the records go there.
+    pub fn beside(&self) -> Box<dyn Write> {
+        match self.is_stdout() {
+            true => Box::new(std::io::stderr()),
+            false => Box::new(std::io::stdout().lock()),
+        }
+    }
+
+    /// Finds out whether the file can be written, before anything takes time.
+    pub fn check(&self) -> anyhow::Result<()> {
+        match &self.path {
+            Some(path) if !self.is_stdout() => check_file(path),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Writes the records, if they are wanted.
+    pub fn write<T: Serialize>(&self, records: &[T]) -> anyhow::Result<()> {
+        match &self.path {
+            Some(path) => write_json(path, records),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Finds out whether a file can be written; what is in it stays, and where there is none there is none afterwards.
+pub fn check_file(path: &Path) -> anyhow::Result<()> {
+    let is_new = !path.exists();
+    let opened = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
+    opened.with_context(|| format!("cannot write {}", path.display()))?;
+    match is_new {
+        true => std::fs::remove_file(path)
+            .with_context(|| format!("cannot remove {} again", path.display())),
+        false => Ok(()),
+    }
+}
+
+/// Makes a folder, and finds out whether files can be written there.
+pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    check_file(&folder.join(format!(".allhands-{}", std::process::id())))
+}
+
+/// How many characters go into a line: as many as the terminal has, or, where there is none, as COLUMNS says, or 100.
+pub fn width() -> usize {
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let stdout = std::io::stdout();
+    let terminal = stdout
+        .is_terminal()
+        .then(|| rustix::termios::tcgetwinsize(&stdout).ok());
+    let columns = terminal.flatten().map(|size| usize::from(size.ws_col));
+    let columns = columns.filter(|columns| *columns > 0).or_else(told);
+    columns.unwrap_or(100).clamp(60, 400)
 }
 
 /// Writes records as a JSON array, one record a line, to a file or (`-`) to standard output.
@@ -46,4 +129,29 @@ pub fn table(header: &[&str]) -> comfy_table::Table {
     table.load_style(comfy_table::presets::NOTHING);
     table.set_header(header.iter().copied());
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_only_tried_stays_as_it_was() {
+        let folder = std::env::temp_dir().join(format!("allhands-output-{}", std::process::id()));
+        check_folder(&folder).unwrap();
+        let file = folder.join("a.json");
+        check_file(&file).unwrap();
+        assert!(!file.exists());
+        std::fs::write(&file, "text").unwrap();
+        check_file(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+        let below = file.join("b.json");
+        let error = format!("{:#}", check_file(&below).unwrap_err());
+        assert!(
+            error.contains("cannot write") && error.contains("b.json"),
+            "{error}"
+        );
+        assert!(check_folder(&file).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

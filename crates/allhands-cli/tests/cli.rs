@@ -214,7 +214,7 @@ fn a_short_benchmark_checks_its_results_and_writes_records() {
         );
         assert_eq!(record["correct"], true, "{record}");
     }
-    assert!(folder.join("allreduce-3.svg").exists());
+    assert!(folder.join("allreduce-3-threads.svg").exists());
     std::fs::remove_dir_all(&folder).expect("the plots can be removed");
 }
 
@@ -300,4 +300,73 @@ fn the_picture_in_the_readme_is_what_is_drawn() {
     let drawn = std::fs::read_to_string(&file).expect("it was written");
     assert!(drawn == include_str!("../../../docs/allgather-bruck-6.svg"));
     std::fs::remove_file(&file).expect("it can be removed");
+}
+
+#[test]
+fn sizes_are_read_alike_everywhere() {
+    for size in ["65536", "64K", "64k", "64KB", "64KiB"] {
+        let text = printed(&["explain", "allreduce", "--bytes", size]);
+        assert!(text.contains("65536 bytes"), "{size}: {text}");
+        let simulate = ["simulate", "scan", "--machine", "loggp", "--bytes", size];
+        assert!(printed(&simulate).contains(" 64K "), "{size}");
+    }
+    for command in [
+        &["explain", "scan"][..],
+        &["bench", "scan"],
+        &["tune", "scan"],
+        &["simulate", "scan", "--machine", "loggp"],
+    ] {
+        let said = said(&[command, &["--bytes", "64X"]].concat());
+        assert!(said.contains("64K = 64KB = 64KiB"), "{command:?}: {said}");
+    }
+    for command in ["explain", "bench", "tune", "simulate"] {
+        assert!(printed(&[command, "--help"]).contains("powers of 2"));
+    }
+}
+
+#[test]
+fn only_times_that_decided_are_shown() {
+    // No table or rule that decides here compares times, so no model speaks.
+    for policy in ["shm", "mpich-2005", "ring"] {
+        let text = printed(&["explain", "allreduce", "--policy", policy, "-n", "8"]);
+        assert!(!text.contains("Hockney"), "{policy}: {text}");
+        assert!(text.contains("No times were compared"), "{policy}: {text}");
+    }
+}
+
+#[test]
+fn simulations_are_sorted_and_the_winner_is_marked() {
+    let text = printed(&[
+        "simulate",
+        "allreduce",
+        "--machine",
+        "loggp",
+        "--bytes",
+        "8,64K",
+    ]);
+    assert_eq!(text.matches(" fastest ").count(), 2, "{text}");
+    let rows = text.lines().filter(|line| line.contains("×"));
+    let times = rows.map(|row| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let time = words[4].trim_end_matches('×').parse().expect("a multiple");
+        (words[2] == "8", time)
+    });
+    let times: Vec<(bool, f64)> = times.collect();
+    let of = |small: bool| times.iter().filter(move |t| t.0 == small).map(|t| t.1);
+    assert!(of(true).is_sorted() && of(false).is_sorted(), "{text}");
+    assert!(
+        text.contains("left out, as ranks share no memory on this machine: "),
+        "{text}"
+    );
+    let shared = |text: &str| text.lines().any(|line| line.starts_with("shared-memory"));
+    assert!(!shared(&text), "{text}");
+    let rails = [
+        "simulate",
+        "allreduce",
+        "--machine",
+        "multirail-smp:2x2",
+        "-n",
+        "4",
+    ];
+    assert!(!printed(&rails).contains("left out, as"));
 }

@@ -164,7 +164,7 @@ fn many_runs_are_plotted_and_checked_but_not_traced() {
     let output = allhands(&[&run[..], &["--plot", &plots]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let svg = std::fs::read_to_string(folder.join("allreduce-70.svg"));
+    let svg = std::fs::read_to_string(folder.join("allreduce-70-plogp.svg"));
     assert!(svg.expect("it is there").contains("rabenseifner"));
     let output = allhands(&[&run[..], &["--trace", "none.json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);

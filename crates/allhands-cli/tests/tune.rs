@@ -82,7 +82,7 @@ fn what_was_tuned_is_what_is_chosen() {
         "--bytes",
         "8,512",
         "--time",
-        "1.5",
+        "5",
     ];
     let text = cache.printed(&tune);
     assert!(text.contains("3 places measured"), "{text}");
@@ -176,6 +176,7 @@ fn is_explained(cache: &Cache, table: &Table) {
         ] {
             assert!(said.contains(part), "no {part} in: {said}");
         }
+        assert_eq!(said.matches(&file).count(), 1, "{said}");
     }
     // What it has not measured, the built-in table decides.
     let said = cache.printed(&["explain", "scan", "-n", "2", "--crowded", "no"]);

@@ -1,10 +1,10 @@
-//! `allhands explain`: which algorithm serves a call, which rule or entry decided, and what the others would cost.
+//! `allhands explain`: which algorithm serves a call, which rule or entry decided, and by which times.
 
-use crate::{names, output};
+use crate::{names, output, sizes};
 use allhands::policy::{self, T3E, predict};
-use allhands_core::algorithm::{self, print_parameters};
+use allhands_core::algorithm::print_parameters;
 use allhands_core::call::{Call, Collective};
-use allhands_core::choose::{self, Explanation, Policy, Question};
+use allhands_core::choose::{self, Candidate, Explanation, Policy, Question};
 use allhands_core::machine::Nodes;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
@@ -15,8 +15,12 @@ use std::sync::Arc;
 
 /// Say which algorithm serves a call, and which rule or measurement decided
 ///
-/// Also why the rules and the entries of tables before it did not, and the predicted times of all
-/// algorithms that serve the call, in Hockney's model.
+/// Also why the rules and the entries of tables before it did not, and the times by which it was
+/// chosen, if it was by times: what was measured, for entries of tables that say so, or what a model
+/// predicts, for rules that ask one.
+///
+/// Keys of --json: collective, ranks, bytes, crowded, policy, algorithm, parameters, reason, rules (each with rule,
+/// source, verdict, measured_us and predicted_us).
 ///
 /// Examples:
 ///   allhands explain allreduce --ranks 8 --bytes 4096 --crowded yes
@@ -38,8 +42,8 @@ pub struct Arguments {
     #[arg(long, default_value_t)]
     nodes: Nodes,
 
-    /// Bytes: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, default_value_t = 1024)]
+    /// Bytes, such as 8, 64K, 64KiB or 1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, default_value = "1K", value_parser = sizes::parse)]
     bytes: u64,
 
     /// The root
@@ -67,9 +71,8 @@ pub struct Arguments {
     #[arg(long)]
     irregular: bool,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
 }
 
 #[derive(Serialize)]
@@ -83,7 +86,6 @@ struct Record {
     parameters: String,
     reason: String,
     rules: Vec<RuleRecord>,
-    predicted_us: Vec<(String, f64)>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +93,10 @@ struct RuleRecord {
     rule: String,
     source: String,
     verdict: String,
+    /// The time that an entry of a table was measured to take.
+    measured_us: Option<f64>,
+    /// The times that a model predicts, of those that the rule compared.
+    predicted_us: Vec<(&'static str, f64)>,
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {
@@ -141,11 +147,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let explained =
         choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;
     let record = record(arguments, &policy, &explained);
-    if arguments.json {
-        output::write_json(std::path::Path::new("-"), &[record])?;
-    } else {
+    if !arguments.json.is_stdout() {
         print(&mut std::io::stdout().lock(), &record)?;
     }
+    arguments.json.write(&[record])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -155,6 +160,8 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         rule: considered.candidate.to_string(),
         source: considered.candidate.source().to_string(),
         verdict: considered.verdict.to_string(),
+        measured_us: measured_us(&considered.candidate),
+        predicted_us: considered.predictions.clone(),
     });
     Record {
         collective: arguments.collective.name(),
@@ -166,30 +173,15 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
         reason: choice.reason.clone(),
         rules: rules.collect(),
-        predicted_us: predictions(
-            &choice.shape.call,
-            &arguments.nodes,
-            explained.facts.total_bytes(),
-        ),
     }
 }
 
-/// The predicted times of all algorithms that serve the call, the fastest first.
-fn predictions(call: &Call, nodes: &Nodes, bytes: u64) -> Vec<(String, f64)> {
-    // A walk prices every message; beyond this it would take longer than a person waits.
-    if call.ranks > 256 {
-        return Vec::new();
+/// The time of an entry of a table, if it was measured.
+fn measured_us(candidate: &Candidate) -> Option<f64> {
+    if let Candidate::Listed(listed) = candidate {
+        return listed.entry.time_ns.map(|ns| ns as f64 / 1e3);
     }
-    let mut all: Vec<(String, f64)> = algorithm::of(call.collective)
-        .filter_map(|a| {
-            let shape = a.shape(*call, "").ok()?.on(nodes.clone());
-            a.admits(&shape).ok()?;
-            Some((a.name.to_string(), predict(a, &shape, bytes)))
-        })
-        .filter(|(_, us)| us.is_finite())
-        .collect();
-    all.sort_by(|a, b| a.1.total_cmp(&b.1));
-    all
+    None
 }
 
 fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
@@ -217,27 +209,59 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
         out,
         "{collective}, {ranks} ranks, {cores}, {bytes} bytes, policy {policy}: {algorithm}{with}"
     )?;
-    writeln!(out, "because: {reason}")?;
+    // A table's path has been said.
+    let short = |text: &str| match policy.contains('/') {
+        true => text.replace(policy.as_str(), "the table"),
+        false => text.to_string(),
+    };
+    writeln!(out, "because: {}", short(reason))?;
     if !record.rules.is_empty() {
-        let mut table = output::table(&["rule or entry", "source", "verdict"]);
-        for rule in &record.rules {
-            table.add_row([&rule.rule, &rule.source, &rule.verdict]);
-        }
+        print_rules(out, &record.rules, &short)?;
+    }
+    let by_time = |r: &RuleRecord| r.measured_us.is_some() || !r.predicted_us.is_empty();
+    if !record.rules.iter().any(by_time) {
         writeln!(
             out,
-            "\nIn the order in which they are tried:\n{}",
-            table.trim_fmt()
+            "\nNo times were compared; allhands bench and allhands tune measure them on this machine."
         )?;
     }
-    if !record.predicted_us.is_empty() {
+    Ok(())
+}
+
+/// What was tried, in order; a source that several have is written once.
+fn print_rules(
+    out: &mut dyn Write,
+    rules: &[RuleRecord],
+    short: &dyn Fn(&str) -> String,
+) -> anyhow::Result<()> {
+    let mut table = output::table(&["rule or entry", "source", "verdict"]);
+    let mut before = "";
+    for rule in rules {
+        let source = if rule.source == before {
+            "as above".to_string()
+        } else {
+            short(&rule.source)
+        };
+        before = &rule.source;
+        table.add_row([&rule.rule, &source, &rule.verdict]);
+    }
+    writeln!(
+        out,
+        "\nIn the order in which they are tried:\n{}",
+        table.trim_fmt()
+    )?;
+    let predicted = rules.iter().flat_map(|rule| &rule.predicted_us);
+    let mut predicted: Vec<&(&str, f64)> = predicted.collect();
+    predicted.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if !predicted.is_empty() {
         let (alpha, beta, gamma) = (T3E.alpha_us, T3E.beta_us_per_byte, T3E.gamma_us_per_byte);
         writeln!(
             out,
-            "\nPredicted by Hockney's model with α = {alpha} µs, β = {beta} µs/B, γ = {gamma} µs/B, one port:"
+            "\nCompared by Hockney's model with α = {alpha} µs, β = {beta} µs/B, γ = {gamma} µs/B, one port:"
         )?;
-        for (name, us) in &record.predicted_us {
-            writeln!(out, "  {name:<34}{us:>14.2} µs")?;
-        }
+    }
+    for (name, us) in predicted {
+        writeln!(out, "  {name:<34}{us:>14.2} µs")?;
     }
     Ok(())
 }

@@ -12,6 +12,8 @@ use std::process::ExitCode;
 /// T, Q, C and B are the papers that PAPERS.md names; after a source stands its section.
 /// A parameter is shown with its range and default; give it as NAME:key=value.
 ///
+/// Keys of --json: collective, name, citation, requires, summary, parameters, settings.
+///
 /// Examples:
 ///   allhands list allreduce
 ///   allhands list --json
@@ -22,9 +24,8 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Option<Collective>,
 
-    /// Print a JSON array of {collective, name, citation, requires, summary, parameters, settings}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: output::Json,
 }
 
 #[derive(Serialize)]
@@ -51,12 +52,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let chosen: Vec<&Algorithm> = algorithm::all()
         .filter(|a| arguments.collective.is_none_or(|c| c == a.collective))
         .collect();
-    let mut out = std::io::stdout().lock();
-    if arguments.json {
-        let records: Vec<Record> = chosen.iter().map(|a| record(a)).collect();
-        output::write_json(std::path::Path::new("-"), &records)?;
+    let records: Vec<Record> = chosen.iter().map(|a| record(a)).collect();
+    arguments.json.write(&records)?;
+    if arguments.json.is_stdout() {
         return Ok(ExitCode::SUCCESS);
     }
+    let mut out = std::io::stdout().lock();
     let mut table = output::table(&[
         "collective",
         "algorithm",

@@ -1,10 +1,11 @@
 //! Plots, an SVG for each collective and number of ranks: time over size, a line for each algorithm; bars where there is one size.
 
-use super::bench::report::size;
+use crate::sizes;
 use anyhow::{Context, anyhow};
+use plotters::coord::Shift;
 use plotters::prelude::{
-    BLACK, ChartBuilder, Circle, Color, DashedLineSeries, IntoDrawingArea, IntoLogRange,
-    LineSeries, PathElement, RGBColor, Rectangle, SVGBackend, SeriesLabelPosition, Text, WHITE,
+    ChartBuilder, Circle, Color, DashedLineSeries, DrawingArea, IntoDrawingArea, IntoLogRange,
+    LineSeries, PathElement, RGBColor, Rectangle, SVGBackend, ShapeStyle, Text, WHITE,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,10 +43,25 @@ pub struct Point<'a> {
     pub us: f64,
 }
 
-/// Draws every collective, with `what` beside the axis of times; returns how many plots were made.
+/// What is written on and about plots.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a> {
+    /// What is beside the axis of times.
+    pub what: &'a str,
+    /// A part of the files' names that tells these plots from others in the same folder.
+    pub name: &'a str,
+    /// Below the title: where it was measured.
+    pub line: &'a str,
+}
+
+/// The width of a plot, and of the names of its lines, which are beside it, so that they hide none.
+const WIDTH: u32 = 960;
+const NAMES_WIDTH: u32 = 300;
+
+/// Draws every collective; returns how many plots were made.
 pub fn all<'a>(
     folder: &Path,
-    what: &str,
+    labels: &Labels<'_>,
     points: impl Iterator<Item = Point<'a>>,
 ) -> anyhow::Result<usize> {
     let mut groups: BTreeMap<(&str, u32), Lines<'_>> = BTreeMap::new();
@@ -61,19 +77,75 @@ pub fn all<'a>(
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     for ((collective, ranks), lines) in &groups {
-        let path = folder.join(format!("{collective}-{ranks}.svg"));
+        let path = folder.join(format!("{collective}-{ranks}-{}.svg", labels.name));
         let title = format!("{collective}, {ranks} ranks");
         let sizes = lines.values().map(Vec::len).max();
         let draw = if sizes > Some(1) { over_size } else { bars };
-        draw(&path, (&title, what), lines)
+        draw(&path, (&title, labels), lines)
             .map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))?;
     }
     Ok(groups.len())
 }
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A white picture with a title and the line below it; what is left of it.
+fn titled<'a>(
+    path: &'a Path,
+    size: (u32, u32),
+    (title, labels): (&str, &Labels<'_>),
+) -> Result<Area<'a>, Box<dyn std::error::Error>> {
+    let root = SVGBackend::new(path, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let words =
+        |text: &str, y, height| Text::new(text.to_string(), (14, y), ("sans-serif", height));
+    root.draw(&words(title, 10, 22))?;
+    root.draw(&words(labels.line, 36, 13))?;
+    Ok(root.split_vertically(52).1)
+}
+
+/// How the line of the algorithm at a place of their order is drawn; where there are more lines than colours the others are dashed.
+fn style(at: usize) -> (ShapeStyle, bool) {
+    let colour = COLOURS[at % COLOURS.len()];
+    (
+        ShapeStyle::from(colour).stroke_width(2),
+        at >= COLOURS.len(),
+    )
+}
+
+/// The names of the lines, the slowest at the largest size on top, as the lines are there.
+fn names(area: &Area<'_>, lines: &Lines<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let last = |line: &[(f64, f64)]| {
+        let last = line.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        last.map_or(0.0, |point| point.1)
+    };
+    let mut order: Vec<(usize, &str, f64)> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, (name, line))| (at, *name, last(line)))
+        .collect();
+    order.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let height = (520 / order.len().max(1) as i32).clamp(9, 22);
+    for (row, (at, name, _)) in (0..).zip(order) {
+        let (style, is_dashed) = style(at);
+        let y = 20 + row * height;
+        let strokes = match is_dashed {
+            true => &[(2, 9), (16, 23), (30, 37)][..],
+            false => &[(2, 37)],
+        };
+        for (from, to) in strokes {
+            area.draw(&PathElement::new([(*from, y), (*to, y)], style))?;
+        }
+        area.draw(&Circle::new((19, y), 3, style.filled()))?;
+        let font = ("sans-serif", (height - 3).min(14));
+        area.draw(&Text::new(name.to_string(), (46, y - height / 2 + 2), font))?;
+    }
+    Ok(())
+}
+
 fn over_size(
     path: &Path,
-    (title, what): (&str, &str),
+    (title, labels): (&str, &Labels<'_>),
     lines: &Lines<'_>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let points = || lines.values().flatten();
@@ -83,10 +155,10 @@ fn over_size(
     };
     let sizes = bound(|p| p.0, true)..bound(|p| p.0, false);
     let times = bound(|p| p.1, true) * 0.7..bound(|p| p.1, false) * 1.5;
-    let root = SVGBackend::new(path, (960, 600)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 22))
+    let root = titled(path, (WIDTH + NAMES_WIDTH, 640), (title, labels))?;
+    let (plot, beside) = root.split_horizontally(WIDTH);
+    names(&beside, lines)?;
+    let mut chart = ChartBuilder::on(&plot)
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(64)
@@ -94,36 +166,23 @@ fn over_size(
     chart
         .configure_mesh()
         .x_desc("bytes")
-        .y_desc(what)
-        .x_label_formatter(&|bytes| size(*bytes as usize))
+        .y_desc(labels.what)
+        .x_label_formatter(&|bytes| sizes::say(*bytes as usize))
         .y_label_formatter(&|us| format!("{us}"))
         .light_line_style(RGBColor(240, 240, 240))
         .draw()?;
-    for (at, (algorithm, line)) in lines.iter().enumerate() {
-        let colour = COLOURS[at % COLOURS.len()];
-        let style = plotters::style::ShapeStyle::from(colour).stroke_width(2);
-        // Where there are more lines than colours the others are dashed.
-        let is_dashed = at >= COLOURS.len();
+    for (at, line) in lines.values().enumerate() {
+        let (style, is_dashed) = style(at);
         let points = line.iter().copied();
-        let drawn = match is_dashed {
+        match is_dashed {
             true => chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?,
             false => chart.draw_series(LineSeries::new(points, style))?,
         };
-        drawn.label(*algorithm).legend(move |(x, y)| {
-            let end = if is_dashed { x + 7 } else { x + 18 };
-            PathElement::new([(x, y), (end, y)], style)
-        });
         let dots = line
             .iter()
-            .map(|point| Circle::new(*point, 3, colour.filled()));
+            .map(|point| Circle::new(*point, 3, style.filled()));
         chart.draw_series(dots)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .border_style(BLACK)
-        .background_style(WHITE)
-        .draw()?;
     root.present()?;
     Ok(())
 }
@@ -131,7 +190,7 @@ fn over_size(
 /// A bar for each algorithm, the fastest on top.
 fn bars(
     path: &Path,
-    (title, what): (&str, &str),
+    (title, labels): (&str, &Labels<'_>),
     lines: &Lines<'_>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut times: Vec<(&str, f64)> = lines
@@ -140,16 +199,15 @@ fn bars(
         .collect();
     times.sort_by(|a, b| b.1.total_cmp(&a.1));
     let most = times.first().map_or(1.0, |t| t.1);
-    let root = SVGBackend::new(path, (960, 100 + 34 * times.len() as u32)).into_drawing_area();
-    root.fill(&WHITE)?;
+    let size = (WIDTH, 130 + 34 * times.len() as u32);
+    let root = titled(path, size, (title, labels))?;
     let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 22))
         .margin(12)
         .x_label_area_size(44)
         .build_cartesian_2d(0.0..most * 1.4, 0.0..times.len() as f64)?;
     chart
         .configure_mesh()
-        .x_desc(what)
+        .x_desc(labels.what)
         .disable_y_mesh()
         .disable_y_axis()
         .light_line_style(RGBColor(240, 240, 240))

@@ -14,7 +14,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use machine::{Machine, torus_among_leaders};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,6 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// exactly once and in order; nothing is read before it is written; no two operations in flight
 /// touch the same bytes; and steps, volume and work are what the algorithm claims. With up to
 /// 64 ranks the lowered form, which is what runs, is run on real elements too.
+///
+/// Keys of --json: collective, algorithm, parameters, ranks, root, nodes, torus, ports, ok, steps, volume, work,
+/// bound_steps, bound_volume.
 ///
 /// Exit status 1 when a proof fails, 2 when the arguments are wrong.
 ///
@@ -68,9 +70,8 @@ pub struct Arguments {
     #[arg(long)]
     all_roots: bool,
 
-    /// Write a JSON array of {collective, algorithm, parameters, ranks, root, nodes, torus, ports, ok, steps, volume, work, bound_steps, bound_volume} ('-': standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: output::Json,
 
     /// Print only failures and the last line
     #[arg(long, short)]
@@ -149,17 +150,13 @@ struct Record {
 
 /// Makes the proofs; exit status 1 if any fails.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    arguments.json.check()?;
     let cases = cases(arguments)?;
     let start = std::time::Instant::now();
     let records = prove(&cases, arguments.quiet);
     let failed = records.iter().filter(|r| !r.ok).count();
-    if let Some(path) = &arguments.json {
-        output::write_json(path, &records)?;
-    }
-    let mut out: Box<dyn Write> = match &arguments.json {
-        Some(path) if path == std::path::Path::new("-") => Box::new(std::io::stderr()),
-        _ => Box::new(std::io::stdout().lock()),
-    };
+    arguments.json.write(&records)?;
+    let mut out = arguments.json.beside();
     if !arguments.quiet {
         summary(&mut out, &records)?;
     }

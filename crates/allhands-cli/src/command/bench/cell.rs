@@ -2,12 +2,14 @@
 
 use super::spread::Spread;
 use super::workload::Workload;
-use allhands::{Communicator, Error, Max, Min, threads};
+use crate::interrupt;
+use allhands::{Communicator, Error, Max, policy, threads};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What to measure.
@@ -57,10 +59,22 @@ pub struct Record {
     pub median_us: f64,
     #[serde(deserialize_with = "number_or_null")]
     pub p99_us: f64,
+    /// The quartiles.
+    #[serde(deserialize_with = "number_or_null")]
+    pub q1_us: f64,
+    #[serde(deserialize_with = "number_or_null")]
+    pub q3_us: f64,
+    /// The mean of each rank's own times from the common start to its own end: the least, the mean and the most of all ranks.
+    #[serde(deserialize_with = "number_or_null")]
+    pub rank_min_us: f64,
+    #[serde(deserialize_with = "number_or_null")]
+    pub rank_avg_us: f64,
+    #[serde(deserialize_with = "number_or_null")]
+    pub rank_max_us: f64,
     pub correct: bool,
-    /// The transport, if it is not threads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<Cow<'static, str>>,
+    pub transport: Cow<'static, str>,
+    pub machine: Cow<'static, str>,
+    pub version: Cow<'static, str>,
     /// The layout, if it is not regular.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
@@ -74,8 +88,25 @@ fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::
 
 /// Iterations that are run but not timed.
 const WARM_UP: usize = 2;
-/// The fewest timed iterations, however long they take.
-const LEAST: usize = 3;
+/// The fewest timed iterations, however long they take, and those before them that are not timed.
+#[derive(Clone, Copy, Debug)]
+pub enum Least {
+    /// One of each, where as many cells as there are must end in time.
+    One,
+    /// A median of three.
+    Three,
+}
+
+impl Least {
+    /// All iterations.
+    pub const fn iterations(self) -> usize {
+        match self {
+            Least::One => 2,
+            Least::Three => WARM_UP + 3,
+        }
+    }
+}
+
 /// Enough for a median and a p99.
 const MOST: usize = 2000;
 
@@ -84,11 +115,13 @@ const MOST: usize = 2000;
 struct Samples {
     /// For each iteration the time from the common start to the last rank's end, in nanoseconds.
     ns: Vec<u64>,
+    /// The mean time to a rank's own end: the least of all ranks, the mean and the most, in nanoseconds.
+    own_ns: [f64; 3],
     failure: Option<String>,
 }
 
 /// Measures a cell for about `budget` among threads of this process.
-pub fn measure(cell: &Cell, budget: Duration) -> Record {
+pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
     let done = threads::run(cell.ranks as usize, |comm| run_rank(cell, &comm, budget));
     let samples = match done {
         Err(error) => Samples {
@@ -97,17 +130,32 @@ pub fn measure(cell: &Cell, budget: Duration) -> Record {
         },
         Ok(ranks) => ranks.into_iter().next().unwrap_or_default(),
     };
-    record(cell, samples, None)
+    record(cell, samples, "threads")
 }
 
 /// Measures a cell for about `budget` among the processes of `comm`, each of which calls this; what rank 0 gets is of all.
-pub fn measure_among(cell: &Cell, comm: &Communicator, budget: Duration) -> Record {
-    record(cell, run_rank(cell, comm, budget), Some("shm"))
+pub fn measure_among(cell: &Cell, comm: &Communicator, budget: (Duration, Least)) -> Record {
+    record(cell, run_rank(cell, comm, budget), "shm")
 }
 
-fn record(cell: &Cell, samples: Samples, transport: Option<&'static str>) -> Record {
-    let Samples { ns, failure } = samples;
-    let mut times: Vec<f64> = ns.iter().skip(WARM_UP).map(|ns| *ns as f64 / 1e3).collect();
+/// How many of so many iterations are not counted.
+fn warm_up(iterations: usize) -> usize {
+    if iterations >= Least::Three.iterations() {
+        WARM_UP
+    } else {
+        iterations.min(1)
+    }
+}
+
+fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
+    let Samples {
+        ns,
+        own_ns,
+        failure,
+    } = samples;
+    let timed = ns.iter().skip(warm_up(ns.len()));
+    let mut times: Vec<f64> = timed.map(|ns| *ns as f64 / 1e3).collect();
+    let own_us = own_ns.map(|ns| if times.is_empty() { f64::NAN } else { ns / 1e3 });
     times.sort_by(f64::total_cmp);
     let at = |q: f64| {
         times
@@ -126,8 +174,15 @@ fn record(cell: &Cell, samples: Samples, transport: Option<&'static str>) -> Rec
         min_us: at(0.0),
         median_us: at(0.5),
         p99_us: at(0.99),
+        q1_us: at(0.25),
+        q3_us: at(0.75),
+        rank_min_us: own_us[0],
+        rank_avg_us: own_us[1],
+        rank_max_us: own_us[2],
         correct: failure.is_none() && !times.is_empty(),
-        transport: transport.map(Cow::Borrowed),
+        transport: transport.into(),
+        machine: machine().into(),
+        version: env!("CARGO_PKG_VERSION").into(),
         layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
         failure,
     }
@@ -150,7 +205,7 @@ fn total_bytes(cell: &Cell) -> usize {
 }
 
 /// One rank's part: iterations until rank 0 says that the time is up.
-fn run_rank(cell: &Cell, comm: &Communicator, budget: Duration) -> Samples {
+fn run_rank(cell: &Cell, comm: &Communicator, (budget, least): (Duration, Least)) -> Samples {
     let mut samples = Samples::default();
     if let Err(error) = comm.set_torus(cell.torus) {
         samples.failure = Some(error.to_string());
@@ -158,7 +213,8 @@ fn run_rank(cell: &Cell, comm: &Communicator, budget: Duration) -> Samples {
     }
     let begin = Instant::now();
     let ended = iterate(cell, comm, &mut samples, &|iteration| {
-        iteration < WARM_UP + LEAST || (iteration < WARM_UP + MOST && begin.elapsed() < budget)
+        let may_go_on = || begin.elapsed() < budget && !interrupt::is_asked();
+        iteration < least.iterations() || (iteration < WARM_UP + MOST && may_go_on())
     });
     if let Err(error) = ended {
         samples.failure.get_or_insert(error.to_string());
@@ -194,13 +250,37 @@ fn iterate(
             ));
         }
     }
+    let (own_ns, first_wrong) = gathered(comm, &samples.ns, wrong.is_some())?;
+    samples.own_ns = own_ns;
     comm.allreduce_in_place(&mut samples.ns, Max)?;
-    let mut first_wrong = [wrong.as_ref().map_or(u64::MAX, |_| comm.rank() as u64)];
-    comm.allreduce_in_place(&mut first_wrong, Min)?;
-    if first_wrong[0] != u64::MAX {
-        samples.failure = wrong.or(Some(format!("rank {} got a wrong result", first_wrong[0])));
+    if let Some(rank) = first_wrong {
+        samples.failure = wrong.or(Some(format!("rank {rank} got a wrong result")));
     }
     Ok(())
+}
+
+/// What ranks tell one another at the end: of their mean times to their own ends the least, the mean and the most; and which
+/// rank is the first with a wrong result.
+fn gathered(
+    comm: &Communicator,
+    ns: &[u64],
+    is_wrong: bool,
+) -> Result<([f64; 3], Option<usize>), Error> {
+    let timed = &ns[warm_up(ns.len())..];
+    let mean = timed.iter().sum::<u64>() as f64 / timed.len().max(1) as f64;
+    let mut all = vec![0.0; 2 * comm.size()];
+    comm.allgather(&[mean, f64::from(u8::from(is_wrong))], &mut all)?;
+    let means = || all.iter().step_by(2).copied();
+    let least = means().fold(f64::INFINITY, f64::min);
+    let mean = means().sum::<f64>() / comm.size() as f64;
+    let wrong = all.iter().skip(1).step_by(2).position(|wrong| *wrong > 0.0);
+    Ok(([least, mean, means().fold(0.0, f64::max)], wrong))
+}
+
+/// This machine's name.
+fn machine() -> &'static str {
+    static MACHINE: OnceLock<String> = OnceLock::new();
+    MACHINE.get_or_init(policy::machine)
 }
 
 /// Nanoseconds of the clock that all processes of this machine share.
@@ -259,10 +339,10 @@ mod tests {
         let failed = record(
             &cell,
             Samples {
-                ns: Vec::new(),
                 failure,
+                ..Samples::default()
             },
-            None,
+            "threads",
         );
         let text = serde_json::to_string(&failed).expect("it is written");
         let read: Record = serde_json::from_str(&text).expect("it is read");

@@ -1,21 +1,27 @@
 //! `allhands bench`: every algorithm on real data among real ranks, timed and checked.
 
+mod busy;
 pub(super) mod cell;
 mod limit;
+mod pace;
+mod peers;
 mod processes;
-pub(super) mod report;
+mod report;
+mod rows;
 pub(super) mod spread;
 mod workload;
 
-use super::{memory, plot};
+use super::plot;
 use crate::ranks::Ranks;
-use crate::{names, output};
+use crate::{interrupt, names, output, sizes};
 use allhands::launch::Nodes;
-use allhands_core::algorithm::{self, Algorithm};
-use allhands_core::call::{Call, Collective};
+use allhands::policy;
+use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
-use cell::{Cell, Record};
+use cell::{Least, Record};
 use indicatif::{ProgressBar, ProgressStyle};
+use report::{Printer, Summary};
+use rows::{least_seconds, rows};
 use spread::Spread;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -27,14 +33,27 @@ use std::time::{Duration, Instant};
 /// Ranks are threads of this process or, with --transport shm, processes. A time is from the
 /// moment at which all ranks start (which rank 0 says beforehand) to the last rank's end of one call;
 /// inputs are new in every iteration. The table has a row for each collective and size: the fastest
-/// algorithm, its median time, and how much longer the others take. `bench limit` measures what calls
-/// must at least cost on this machine: line exchanges, context switches, copies.
+/// algorithm, its median time, half the distance between the quartiles (±), how many samples that is
+/// of, and how much longer the next two take (--all: all). Everything ends in --time seconds: where the
+/// machine is slow there are fewer samples. Ctrl-C ends it sooner and keeps what has been measured.
+/// `bench limit` measures what calls must at least cost on this machine: line exchanges, context
+/// switches, copies.
 ///
-/// Exit status 1 when a result is wrong, 2 when the arguments are.
+/// --latency and --bandwidth measure what is chosen without --algorithm, and print it as OSU's
+/// benchmarks and nccl-tests do: of all ranks' mean times the mean, the least and the most; or
+/// algbw (bytes over time) and busbw (what the links carry, as nccl-tests defines it).
+///
+/// Keys of --json: collective, algorithm, ranks, bytes, total_bytes, root, iterations, min_us,
+/// median_us, p99_us, q1_us, q3_us, rank_min_us, rank_avg_us, rank_max_us, correct, transport,
+/// machine, version.
+///
+/// Exit status 1 when a result is wrong, 2 when the arguments are, 130 after Ctrl-C.
 ///
 /// Examples:
 ///   allhands bench --quick
 ///   allhands bench allreduce broadcast --ranks 2,4 --bytes 8,64K --json times.json
+///   allhands bench allreduce --latency -n 2
+///   allhands bench allreduce --bandwidth --csv --transport shm -n 2 --bytes 64K,1MB
 ///   allhands bench alltoall --layout random:1
 ///   allhands bench --transport shm -n 64 --time 60
 ///   allhands bench allreduce --transport shm -n 8 --nodes 2x4
@@ -55,8 +74,8 @@ pub struct Arguments {
     #[arg(long, short = 'n', default_value = "8")]
     ranks: Ranks,
 
-    /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, value_delimiter = ',', value_parser = bytes, default_values = ["8", "64", "512", "4K", "32K", "256K", "1M"])]
+    /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "64", "512", "4K", "32K", "256K", "1M"])]
     bytes: Vec<usize>,
 
     /// The root
@@ -88,20 +107,35 @@ pub struct Arguments {
     fresh: bool,
 
     /// Seconds for everything
-    #[arg(long, value_name = "S", default_value_t = 100.0)]
+    #[arg(long, value_name = "S", default_value_t = 90.0)]
     time: f64,
 
     /// Three sizes in under 15 seconds
     #[arg(long)]
     quick: bool,
 
-    /// Write a JSON array of {collective, algorithm, ranks, bytes, total_bytes, root, iterations, min_us, median_us, p99_us, correct} ('-': standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    /// In the table all algorithms, not the three best alone
+    #[arg(long)]
+    all: bool,
 
-    /// Where the plots go, one SVG for each collective and number of ranks
-    #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
-    plots: PathBuf,
+    /// Print latencies of what is chosen, as OSU's benchmarks do
+    #[arg(long)]
+    latency: bool,
+
+    /// Print bandwidths of what is chosen, as nccl-tests do
+    #[arg(long, conflicts_with = "latency")]
+    bandwidth: bool,
+
+    /// Latencies or bandwidths as comma-separated values
+    #[arg(long)]
+    csv: bool,
+
+    #[command(flatten)]
+    json: output::Json,
+
+    /// Where the plots go, one SVG for each collective and number of ranks [default: target/bench/MACHINE-VERSION]
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
 }
 
 /// What ranks are.
@@ -129,28 +163,6 @@ fn subject(text: &str) -> Result<Subject, String> {
     }
 }
 
-/// Reads `8`, `4K` or `1M`: a number of bytes.
-pub(super) fn bytes(text: &str) -> Result<usize, String> {
-    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
-        Some(digits) => (digits, 1 << 10),
-        None => text
-            .strip_suffix(['M', 'm'])
-            .map_or((text, 1), |digits| (digits, 1 << 20)),
-    };
-    let wrong =
-        || format!("'{text}' is no size; type 8, 4K or 1M, up to 256M, in multiples of 8 bytes");
-    let bytes: usize = digits
-        .parse::<usize>()
-        .ok()
-        .and_then(|n| n.checked_mul(unit))
-        .ok_or_else(wrong)?;
-    if bytes.is_multiple_of(8) && bytes <= 256 << 20 {
-        Ok(bytes)
-    } else {
-        Err(wrong())
-    }
-}
-
 /// Runs the benchmark; exit status 1 if any result is wrong.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.collectives.contains(&Subject::Limit) {
@@ -160,6 +172,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
         return limit::run(&arguments.ranks.0);
     }
+    anyhow::ensure!(
+        arguments.time.is_finite() && arguments.time > 0.0,
+        "--time {}: how many seconds there are, more than 0",
+        arguments.time
+    );
+    anyhow::ensure!(
+        !arguments.csv || arguments.latency || arguments.bandwidth,
+        "--csv is for --latency or --bandwidth; the table's records are had with --json"
+    );
     match arguments.transport {
         Transport::Threads => {
             anyhow::ensure!(
@@ -172,51 +193,104 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+impl Arguments {
+    /// The time for everything.
+    fn budget(&self) -> Duration {
+        let quick = if self.quick { 11.0 } else { f64::INFINITY };
+        Duration::from_secs_f64(self.time.min(quick))
+    }
+
+    /// In which form what was measured is printed.
+    fn printer(&self) -> Printer {
+        match (self.latency, self.bandwidth) {
+            (true, _) => Printer::Latency { csv: self.csv },
+            (_, true) => Printer::Bandwidth { csv: self.csv },
+            (false, false) => Printer::Table {
+                all: self.all,
+                width: output::width(),
+            },
+        }
+    }
+
+    /// Where plots go, if there are some.
+    fn plots(&self) -> Option<PathBuf> {
+        let own = || {
+            let name = format!("{}-{}", policy::machine(), env!("CARGO_PKG_VERSION"));
+            PathBuf::from("target/bench").join(name)
+        };
+        let is_table = !self.latency && !self.bandwidth;
+        let named = self.plots.clone();
+        named.or_else(|| is_table.then(own))
+    }
+
+    /// Finds out whether what is to be written can be, before anything is measured.
+    fn check_outputs(&self) -> anyhow::Result<()> {
+        self.json.check()?;
+        self.plots()
+            .map_or(Ok(()), |folder| output::check_folder(&folder))
+    }
+
+    /// What tells the plots of this run from those of others: a part of their names, and the line below their titles.
+    fn plot_names(&self) -> (String, String) {
+        let mut name = match self.transport {
+            Transport::Threads => "threads".to_string(),
+            Transport::Shm => "shm".to_string(),
+        };
+        let nodes = self.nodes.map(|nodes| format!("nodes-{nodes}"));
+        let torus = self.torus.map(|torus| format!("torus-{torus}"));
+        let layout = (self.layout != Spread::Regular).then(|| self.layout.to_string());
+        let root = (self.root > 0).then(|| format!("root-{}", self.root));
+        let named = self.algorithm.clone();
+        for more in [nodes, torus, layout, root, named].into_iter().flatten() {
+            name = format!("{name}-{more}");
+        }
+        let (machine, version) = (policy::machine(), env!("CARGO_PKG_VERSION"));
+        let line = format!("{name}, {machine}, allhands {version}");
+        (name.replace([':', ',', '=', '/'], "-"), line)
+    }
+}
+
 fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(ranks) = arguments.ranks.0.iter().find(|ranks| **ranks > 256) {
         anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
     }
-    let Rows {
-        cells: rows,
-        left_out,
-    } = rows(arguments)?;
-    let cells: usize = rows.iter().map(Vec::len).sum();
+    let rows = rows(arguments)?;
     anyhow::ensure!(
-        cells > 0 || !left_out.is_empty(),
+        rows.len() > 0 || !rows.left_out.is_empty(),
         "no algorithm fits; allhands list prints what each requires"
     );
-    let (start, budget) = (Instant::now(), budget(arguments));
-    let bar = progress_bar(cells);
-    let mut out = table(arguments);
-    report::head(&mut out, &arguments.ranks.0, "threads")?;
-    let mut records: Vec<Record> = Vec::with_capacity(cells);
-    for row in &rows {
+    arguments.check_outputs()?;
+    interrupt::ask_first();
+    let mut summary = Summary::begin(arguments.budget());
+    let (mut pace, bar) = (rows.pace(arguments.budget()), progress_bar(rows.len()));
+    let (mut out, printer) = (arguments.json.beside(), arguments.printer());
+    printer.head(
+        &mut out,
+        (&arguments.ranks.0, "threads"),
+        arguments.budget(),
+    )?;
+    let mut records: Vec<Record> = Vec::with_capacity(rows.len());
+    for row in &rows.cells {
         let first = records.len();
         for cell in row {
-            // What is left is shared among the cells that are left, so late cells are not starved.
-            let left = budget.saturating_sub(start.elapsed()) / (cells - records.len()) as u32;
-            records.push(cell::measure(cell, left));
+            // Every cell is taken from the pace, whether or not it is measured.
+            let Some(share) = pace.next().filter(|_| !interrupt::is_asked()) else {
+                continue;
+            };
+            let begin = Instant::now();
+            let record = cell::measure(cell, (share, Least::One));
+            if record.iterations <= 1 {
+                pace.learn(least_seconds(cell), begin.elapsed());
+            }
+            records.push(record);
             bar.inc(1);
         }
         let row = &records[first..];
-        bar.suspend(|| report::row(&mut out, row).and_then(|()| out.flush()))?;
+        bar.suspend(|| printer.row(&mut out, row).and_then(|()| out.flush()))?;
     }
     bar.finish_and_clear();
-    finish(arguments, &mut out, &records, &left_out, start)
-}
-
-/// The time for everything.
-fn budget(arguments: &Arguments) -> Duration {
-    let quick = if arguments.quick { 11.0 } else { f64::INFINITY };
-    Duration::from_secs_f64(arguments.time.min(quick))
-}
-
-/// Where the table goes: to standard output, unless JSON goes there.
-fn table(arguments: &Arguments) -> Box<dyn Write> {
-    match &arguments.json {
-        Some(path) if path == std::path::Path::new("-") => Box::new(std::io::stderr()),
-        _ => Box::new(std::io::stdout().lock()),
-    }
+    summary.end(rows.len(), rows.left_out);
+    finish(arguments, &mut out, &records, &summary)
 }
 
 /// Writes what comes after the table; the exit status says whether every result was right.
@@ -224,12 +298,9 @@ fn finish(
     arguments: &Arguments,
     out: &mut dyn Write,
     records: &[Record],
-    left_out: &[String],
-    start: Instant,
+    summary: &Summary,
 ) -> anyhow::Result<ExitCode> {
-    if let Some(path) = &arguments.json {
-        output::write_json(path, records)?;
-    }
+    arguments.json.write(records)?;
     let right = records.iter().filter(|record| record.correct);
     let points = right.map(|record| plot::Point {
         collective: &record.collective,
@@ -238,14 +309,26 @@ fn finish(
         bytes: record.bytes,
         us: record.median_us,
     });
-    let plots = plot::all(&arguments.plots, "median µs", points)?;
+    let (name, line) = arguments.plot_names();
+    let labels = plot::Labels {
+        what: "median µs",
+        name: &name,
+        line: &line,
+    };
+    let folder = arguments.plots();
+    let plots = folder.as_deref().map(|f| plot::all(f, &labels, points));
+    let plots = plots.transpose()?.unwrap_or(0);
     let wrong = records.iter().filter(|r| !r.correct).count();
-    report::all_left_out(out, left_out)?;
-    report::tail(out, records, plots, &arguments.plots, start.elapsed())?;
-    Ok(if wrong == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    // Values that other programs read stand alone.
+    let mut beside: Box<dyn Write> = match arguments.csv {
+        true => Box::new(std::io::stderr()),
+        false => Box::new(out),
+    };
+    summary.print(&mut beside, records, folder.as_deref().map(|f| (f, plots)))?;
+    Ok(match wrong {
+        _ if interrupt::is_asked() => ExitCode::from(interrupt::STATUS),
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     })
 }
 
@@ -256,128 +339,4 @@ fn progress_bar(cells: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cells, {eta} left");
     ProgressBar::new(cells as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// The collectives to measure: those that were named, or all that fit.
-fn collectives(arguments: &Arguments) -> anyhow::Result<Vec<Collective>> {
-    let named = |subject: &Subject| match subject {
-        Subject::Of(collective) => Some(*collective),
-        Subject::Limit => None,
-    };
-    let mut collectives: Vec<_> = arguments.collectives.iter().filter_map(named).collect();
-    let irregular = arguments.layout != Spread::Regular;
-    if collectives.is_empty() {
-        collectives.extend(Collective::ALL);
-        collectives.retain(|c| !irregular || spread::has_irregular(*c));
-    }
-    if let Some(collective) = collectives.iter().find(|c| !spread::has_irregular(**c)) {
-        anyhow::ensure!(
-            !irregular,
-            "--layout {}: {collective} has no irregular form; scatter, gather, allgather, alltoall and reduce-scatter have",
-            arguments.layout
-        );
-    }
-    anyhow::ensure!(
-        arguments.algorithm.is_none() || collectives.len() == 1,
-        "--algorithm needs one collective, as in: allhands bench allreduce --algorithm ring"
-    );
-    Ok(collectives)
-}
-
-/// What is to be measured, and what is not.
-struct Rows {
-    /// The cells: a row for each collective, number of ranks and size.
-    cells: Vec<Vec<Cell>>,
-    /// What would need more memory than the machine lends, in words.
-    left_out: Vec<String>,
-}
-
-/// The cells to measure, those that the machine's memory holds.
-fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
-    let collectives = collectives(arguments)?;
-    let sizes = if arguments.quick {
-        vec![8, 4 << 10, 256 << 10]
-    } else {
-        arguments.bytes.clone()
-    };
-    let most_bytes = memory::most();
-    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for &ranks in &arguments.ranks.0 {
-        anyhow::ensure!(
-            arguments.root < ranks,
-            "--root {}: the ranks are 0 to {}",
-            arguments.root,
-            ranks - 1
-        );
-        if let Some(torus) = arguments.torus {
-            torus.check(ranks)?;
-        }
-        for &collective in &collectives {
-            let sizes = if collective == Collective::Barrier {
-                vec![0]
-            } else {
-                sizes.clone()
-            };
-            let root = if collective.rooted() {
-                arguments.root
-            } else {
-                0
-            };
-            let call = Call {
-                root,
-                ..Call::new(collective, ranks)
-            };
-            for bytes in sizes {
-                let mut row = Vec::new();
-                for (algorithm, parameters) in candidates(arguments, collective)? {
-                    let shape =
-                        names::shape(algorithm, call, &parameters)?.on_torus(arguments.torus);
-                    if algorithm.admits(&shape).is_err() {
-                        continue;
-                    }
-                    let cell = Cell {
-                        algorithm,
-                        parameters,
-                        ranks,
-                        root,
-                        bytes,
-                        spread: arguments.layout,
-                        torus: arguments.torus,
-                        fresh: arguments.fresh,
-                    };
-                    let held = memory::of_call(algorithm, &shape, bytes);
-                    if held <= most_bytes {
-                        row.push(cell);
-                    } else {
-                        left_out.push(report::left_out(&cell, held, most_bytes));
-                    }
-                }
-                rows.push(row);
-            }
-        }
-    }
-    rows.retain(|row| !row.is_empty());
-    Ok(Rows {
-        cells: rows,
-        left_out,
-    })
-}
-
-fn candidates(
-    arguments: &Arguments,
-    collective: Collective,
-) -> anyhow::Result<Vec<(&'static Algorithm, String)>> {
-    Ok(match &arguments.algorithm {
-        Some(text) => {
-            let (algorithm, parameters) = names::algorithm(collective, text)?;
-            vec![(algorithm, parameters.to_string())]
-        }
-        None => algorithm::of(collective)
-            .flat_map(|a| {
-                let most = if arguments.settings { usize::MAX } else { 1 };
-                let settings = a.settings.iter().take(most);
-                settings.map(move |setting| (a, (*setting).to_string()))
-            })
-            .collect(),
-    })
 }

@@ -9,7 +9,7 @@ use anyhow::ensure;
 use serde::Serialize;
 use std::fmt;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+
 use std::process::ExitCode;
 
 /// Run a paper's experiments again, on the model of its machine
@@ -19,6 +19,8 @@ use std::process::ExitCode;
 ///
 /// cell: Ali, Midkiff, Pai 2010 print no numbers, but models: for each line of their tables 1 to 5, the model's prediction, with
 /// parameters that their microbenchmarks measure on the simulated machine, and the time of the simulated algorithm, in µs.
+///
+/// Keys of --json: table, row, column, paper, ours, ratio, used_to_fit.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
@@ -43,9 +45,8 @@ pub struct Arguments {
     #[arg(long)]
     figure: Option<u32>,
 
-    /// Write a JSON array of {table, row, column, paper, ours, ratio, used_to_fit} ('-': standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: output::Json,
 }
 
 /// A paper whose experiments can be run again.
@@ -135,10 +136,8 @@ impl Entry {
 
 /// Runs a paper's experiments and prints them.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out: Box<dyn Write> = match &arguments.json {
-        Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
-        _ => Box::new(std::io::stdout().lock()),
-    };
+    arguments.json.check()?;
+    let mut out = arguments.json.beside();
     ensure!(
         arguments.table.is_none() || arguments.paper == Paper::Bluegene,
         "--table is for bluegene, whose tables take minutes; leave it out"
@@ -185,9 +184,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Paper::Cell => {}
         Paper::Qsnet => qsnet::print_misses(&mut out, &entries)?,
     }
-    if let Some(file) = &arguments.json {
-        output::write_json(file, &entries)?;
-    }
+    arguments.json.write(&entries)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -255,6 +255,18 @@ impl Machine {
         }
     }
 
+    /// Whether ranks can share memory on it.
+    pub fn shares_memory(&self) -> bool {
+        match &self.network {
+            Network::Rails(_) | Network::Cell(_) => true,
+            Network::Flat { .. }
+            | Network::Torus(_)
+            | Network::Plogp(_)
+            | Network::FatTree(_)
+            | Network::Dragonfly(_) => false,
+        }
+    }
+
     /// Whether its times depend on where bytes lie: on how many runs they are in.
     pub fn asks_where_bytes_lie(&self) -> bool {
         matches!(self.network, Network::Rails(_))

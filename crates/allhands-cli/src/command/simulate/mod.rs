@@ -3,25 +3,27 @@
 mod heat;
 pub(super) mod machine;
 mod outputs;
+mod plans;
 pub(super) mod soon;
 mod trace;
 
-use super::bench::report;
 use super::plot;
 use crate::ranks::Ranks;
-use crate::{names, output};
+use crate::sizes::say;
+use crate::{names, output, sizes};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::{Extent, Layout, Moving, Plan, PlanItem, PlanOp, Shape};
+use allhands_core::schedule::{Layout, Plan, Shape};
 use allhands_core::simulate::{Checker, Recorder};
 use anyhow::{bail, ensure};
 use machine::{Job, Machine, Run};
 use outputs::{LinkRecord, Outputs};
+use plans::{ELEMENT_BYTES, TooLarge, all_plans};
 use serde::Serialize;
 use soon::Soon;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -33,6 +35,12 @@ use std::time::Instant;
 /// (fat-tree), a dragonfly (dragonfly), a torus of packets (bluegene-l), whose shape follows its name, Cell processors: cell
 /// (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades under further levels), and a cluster of nodes (multirail-smp):
 /// two rails, and memory that the ranks of a node share.
+///
+/// Of each number of ranks and size the fastest comes first, marked, and the others as multiples of it. Among all algorithms
+/// those are left out that make no sense on the machine: shared memory where ranks share none.
+///
+/// Keys of --json: collective, algorithm, machine, version, ranks, bytes, completion_us, messages, events, wall_s,
+/// peak_bytes.
 ///
 /// Exit status 2 when the arguments are wrong, 1 when --check finds a wrong result.
 ///
@@ -64,8 +72,8 @@ pub struct Arguments {
     #[arg(long, short = 'n')]
     ranks: Option<Ranks>,
 
-    /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, value_delimiter = ',', value_parser = super::bench::bytes, default_values = ["8", "1K", "64K"])]
+    /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "1K", "64K"])]
     bytes: Vec<usize>,
 
     /// Which ranks share a node: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2
@@ -80,9 +88,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     root: u32,
 
-    /// Write a JSON array of {collective, algorithm, machine, ranks, bytes, completion_us, messages, events, wall_s, peak_bytes} ('-': standard output)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: output::Json,
 
     #[command(flatten)]
     outputs: Outputs,
@@ -93,6 +100,7 @@ struct Record {
     collective: &'static str,
     algorithm: String,
     machine: String,
+    version: &'static str,
     ranks: u32,
     bytes: usize,
     completion_us: f64,
@@ -114,54 +122,86 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
     let nodes = nodes(arguments, &machine)?;
     let numbers = numbers(arguments, &machine, nodes)?;
-    let mut out: Box<dyn Write> = match &arguments.json {
-        Some(path) if path == Path::new("-") => Box::new(std::io::stderr()),
-        _ => Box::new(std::io::stdout().lock()),
-    };
+    arguments.json.check()?;
+    arguments.outputs.check()?;
+    let mut out = arguments.json.beside();
     writeln!(out, "{}: {}\n", machine.name, machine.about)?;
     writeln!(
         out,
-        "{:<32}{:>8}{:>10}{:>15}{:>12}{:>12}{:>9}",
-        arguments.collective, "ranks", "bytes", "completion µs", "messages", "events", "wall s"
+        "{:<34}{:>6}{:>7}{:>14}{:>9}{:>10}{:>11}{:>8}",
+        arguments.collective, "ranks", "bytes", "completion µs", "", "messages", "events", "wall s"
     )?;
     let (mut records, mut is_right) = (Vec::new(), true);
     for &ranks in &numbers {
         let call = call(arguments, ranks)?;
-        let candidates = candidates(arguments, (&machine, nodes), call)?;
+        let (candidates, left_out) = candidates(arguments, (&machine, nodes), call)?;
         shows_one_run(arguments, &numbers, &candidates)?;
         for &bytes in &arguments.bytes {
-            for candidate in &candidates {
-                match simulated(&machine, candidate, bytes, &arguments.outputs) {
-                    // Among all, one that is too large is no reason to leave out the others.
-                    Err(error) if arguments.algorithm == "all" && error.is::<TooLarge>() => {
-                        let (name, bytes) = (&candidate.2, report::size(bytes));
-                        writeln!(out, "{name:<32}{ranks:>8}{bytes:>10}  left out: {error}")?;
-                    }
-                    Err(error) if error.is::<Wrong>() => {
-                        is_right = false;
-                        writeln!(out, "WRONG {error}")?;
-                    }
-                    Err(error) => return Err(error),
-                    Ok((record, run)) => {
-                        print(&mut out, &record, &run, &arguments.outputs)?;
-                        records.push(record);
-                    }
-                }
-            }
+            let (runs, right) = simulate_all(arguments, &machine, &candidates, bytes, &mut out)?;
+            is_right &= right;
+            print_all(&mut out, &runs, &arguments.outputs)?;
+            records.extend(runs.into_iter().map(|(record, _)| record));
+        }
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            writeln!(
+                out,
+                "left out, as ranks share no memory on this machine: {left_out} (--algorithm names one all the same)"
+            )?;
         }
     }
     if let Some(folder) = &arguments.outputs.plot {
-        let plots = plot::all(folder, "completion µs", records.iter().map(point))?;
+        let line = format!(
+            "simulated on {}, allhands {}",
+            machine.name,
+            env!("CARGO_PKG_VERSION")
+        );
+        let labels = plot::Labels {
+            what: "completion µs",
+            name: &machine.name.replace([':', '/', '.', ' '], "-"),
+            line: &line,
+        };
+        let plots = plot::all(folder, &labels, records.iter().map(point))?;
         writeln!(out, "\n{plots} plots in {}", folder.display())?;
     }
-    if let Some(file) = &arguments.json {
-        output::write_json(file, &records)?;
-    }
+    arguments.json.write(&records)?;
     Ok(if is_right {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Runs all candidates at one size; what came out, the fastest first, and whether every result was right.
+fn simulate_all(
+    arguments: &Arguments,
+    machine: &Machine,
+    candidates: &[Candidate],
+    bytes: usize,
+    out: &mut dyn Write,
+) -> anyhow::Result<(Vec<(Record, Run)>, bool)> {
+    let (mut runs, mut is_right) = (Vec::new(), true);
+    for candidate in candidates {
+        match simulated(machine, candidate, bytes, &arguments.outputs) {
+            // Among all, one that is too large is no reason to leave out the others.
+            Err(error) if arguments.algorithm == "all" && error.is::<TooLarge>() => {
+                let (name, ranks) = (&candidate.2, candidate.1.ranks());
+                writeln!(
+                    out,
+                    "{name:<34}{ranks:>6}{:>7}  left out: {error}",
+                    say(bytes)
+                )?;
+            }
+            Err(error) if error.is::<Wrong>() => {
+                is_right = false;
+                writeln!(out, "WRONG {error}")?;
+            }
+            Err(error) => return Err(error),
+            Ok(run) => runs.push(run),
+        }
+    }
+    runs.sort_by(|a, b| a.0.completion_us.total_cmp(&b.0.completion_us));
+    Ok((runs, is_right))
 }
 
 /// Which ranks share a node: the machine says it, or the user.
@@ -223,30 +263,40 @@ fn point(record: &Record) -> plot::Point<'_> {
     }
 }
 
-fn print(
+/// The runs at one size, the fastest first.
+fn print_all(
     out: &mut dyn Write,
-    record: &Record,
-    run: &Run,
+    runs: &[(Record, Run)],
     outputs: &Outputs,
 ) -> std::io::Result<()> {
-    writeln!(
-        out,
-        "{:<32}{:>8}{:>10}{:>15.2}{:>12}{:>12}{:>9.3}",
-        record.algorithm,
-        record.ranks,
-        report::size(record.bytes),
-        record.completion_us,
-        record.messages,
-        record.events,
-        record.wall_s
-    )?;
-    if outputs.per_rank {
-        for (rank, end_ps) in run.outcome.ends_ps.iter().enumerate() {
-            writeln!(out, "    rank {rank:<27}{:>33.2}", *end_ps as f64 / 1e6)?;
+    let best = runs
+        .first()
+        .map_or(f64::NAN, |(record, _)| record.completion_us);
+    for (at, (record, run)) in runs.iter().enumerate() {
+        let times = match at {
+            _ if runs.len() == 1 => String::new(),
+            0 => "fastest".to_string(),
+            _ => format!("{:.2}×", record.completion_us / best),
+        };
+        writeln!(
+            out,
+            "{:<34}{:>6}{:>7}{:>14.2}{times:>9}{:>10}{:>11}{:>8.3}",
+            record.algorithm,
+            record.ranks,
+            say(record.bytes),
+            record.completion_us,
+            record.messages,
+            record.events,
+            record.wall_s
+        )?;
+        if outputs.per_rank {
+            for (rank, end_ps) in run.outcome.ends_ps.iter().enumerate() {
+                writeln!(out, "    rank {rank:<23}{:>33.2}", *end_ps as f64 / 1e6)?;
+            }
         }
-    }
-    if outputs.links {
-        outputs::print_links(out, run)?;
+        if outputs.links {
+            outputs::print_links(out, run)?;
+        }
     }
     Ok(())
 }
@@ -271,12 +321,12 @@ fn call(arguments: &Arguments, ranks: u32) -> anyhow::Result<Call> {
 /// An algorithm with a shape, as it is typed.
 type Candidate = (&'static Algorithm, Shape, String);
 
-/// The algorithm that is named, or all in their default setting that fit.
+/// The algorithm that is named, or all in their default setting that fit, and those that make no sense.
 fn candidates(
     arguments: &Arguments,
     (machine, nodes): (&Machine, &Nodes),
     call: Call,
-) -> anyhow::Result<Vec<Candidate>> {
+) -> anyhow::Result<(Vec<Candidate>, Vec<&'static str>)> {
     let (torus, fabrics) = machine.place(call.ranks)?;
     ensure!(
         torus.is_none() || arguments.torus.is_none(),
@@ -290,17 +340,21 @@ fn candidates(
         let (algorithm, parameters) = names::algorithm(call.collective, &arguments.algorithm)?;
         let shape = placed(names::shape(algorithm, call, parameters)?);
         algorithm.admits(&shape)?;
-        return Ok(vec![(algorithm, shape, arguments.algorithm.clone())]);
+        let named = (algorithm, shape, arguments.algorithm.clone());
+        return Ok((vec![named], Vec::new()));
     }
-    let mut all = Vec::new();
+    let is_apart = !machine.shares_memory() && *nodes == Nodes::one();
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for algorithm in algorithm::of(call.collective) {
         let shape = placed(names::shape(algorithm, call, "")?);
-        if algorithm.admits(&shape).is_ok() {
+        if is_apart && algorithm.requires.contains(&Requirement::Window) {
+            left_out.push(algorithm.name);
+        } else if algorithm.admits(&shape).is_ok() {
             all.push((algorithm, shape, algorithm.name.to_string()));
         }
     }
     ensure!(!all.is_empty(), "no algorithm fits");
-    Ok(all)
+    Ok((all, left_out))
 }
 
 /// The nodes of a machine that is a torus, which says itself which ranks share one, if any do; as they are elsewhere.
@@ -316,26 +370,6 @@ fn on_torus(nodes: &Nodes, torus: Option<Torus>, ranks: u32) -> anyhow::Result<N
     Ok(own)
 }
 
-/// The plans of all ranks are too large to be simulated.
-#[derive(Debug)]
-struct TooLarge {
-    /// The bytes that they would take.
-    needed: u64,
-}
-
-impl std::fmt::Display for TooLarge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the plans of all ranks take about {} GiB, and {} are the most: take fewer ranks, or an algorithm that does less on each",
-            self.needed >> 30,
-            MOST_BYTES >> 30
-        )
-    }
-}
-
-impl std::error::Error for TooLarge {}
-
 /// A result is not what the collective promises.
 #[derive(Debug)]
 struct Wrong(String);
@@ -347,27 +381,6 @@ impl std::fmt::Display for Wrong {
 }
 
 impl std::error::Error for Wrong {}
-
-/// What the plans of all ranks may take together.
-const MOST_BYTES: u64 = 12 << 30;
-
-/// About what a plan takes, with what the simulator keeps beside it, and the memory of elements that are checked.
-fn held(plan: &Plan, checked: bool) -> u64 {
-    /// Of an operation: itself, its lane, and when it is done.
-    const OPERATION_BYTES: usize = size_of::<PlanOp>() + 48;
-    let bytes = 512
-        + plan.ops.len() * OPERATION_BYTES
-        + plan.items.len() * size_of::<PlanItem>()
-        + plan.extents.len() * size_of::<Extent>()
-        // The rule, and where it stands.
-        + plan.moving.len() * (size_of::<Moving>() + size_of::<Extent>());
-    let spaces: usize = plan.space_bytes.iter().sum();
-    // Checked elements are twice as long as real ones.
-    bytes as u64 + if checked { 2 * spaces as u64 } else { 0 }
-}
-
-/// The length of an element.
-const ELEMENT_BYTES: usize = 8;
 
 fn simulated(
     machine: &Machine,
@@ -398,6 +411,7 @@ fn simulated(
         plans: &plans,
         nodes: &shape.nodes,
     };
+    say_how_long(&what(), &plans);
     let run = observed(machine, job, (&mut checker, &mut recorder), outputs)?;
     if let Some(checker) = checker {
         let right = checker.finish(&call, &parts, &layout);
@@ -407,7 +421,7 @@ fn simulated(
         "{}, {} ranks, {} bytes, {}",
         what(),
         call.ranks,
-        report::size(bytes),
+        say(bytes),
         machine.name
     );
     outputs.write((&title, machine.coordinates()), &run, recorder.as_ref())?;
@@ -416,6 +430,7 @@ fn simulated(
         collective: call.collective.name(),
         algorithm: name.clone(),
         machine: machine.name.clone(),
+        version: env!("CARGO_PKG_VERSION"),
         ranks: call.ranks,
         bytes,
         completion_us: run.outcome.completion_ps() as f64 / 1e6,
@@ -429,35 +444,18 @@ fn simulated(
     Ok((record, run))
 }
 
-/// The plans of all ranks: without extents where nobody asks where bytes lie, and only if they are not too large together.
-fn all_plans(
-    algorithm: &Algorithm,
-    shape: &Shape,
-    layout: &Layout,
-    (with_extents, checked): (bool, bool),
-) -> anyhow::Result<Vec<Plan>> {
-    let ranks = u64::from(shape.ranks());
-    let mut plans = algorithm.plans(shape, layout, ELEMENT_BYTES);
-    if !with_extents {
-        plans = plans.without_extents();
+/// Says beforehand that a run takes long.
+fn say_how_long(what: &str, plans: &[Plan]) {
+    /// About what an operation takes, on a recent processor, with its message.
+    const OPERATION_S: f64 = 3e-7;
+    let operations: usize = plans.iter().map(|plan| plan.ops.len()).sum();
+    let seconds = operations as f64 * OPERATION_S;
+    if seconds >= 5.0 {
+        output::complain(&format!(
+            "{what} among {} ranks has {operations} operations: about {seconds:.0} s",
+            plans.len()
+        ));
     }
-    let mut all = Vec::with_capacity(ranks as usize);
-    // The root's may be larger by far than others, which are about as large as those before them.
-    let (mut root, mut others, mut so_many) = (0, 0, 0);
-    for plan in plans {
-        let plan = plan?;
-        match plan.rank == shape.call.root {
-            true => root = held(&plan, checked),
-            false => (others, so_many) = (others + held(&plan, checked), so_many + 1),
-        }
-        let to_come = ranks.saturating_sub(1 + so_many);
-        let needed = root + others + others / u64::max(so_many, 1) * to_come;
-        if needed > MOST_BYTES {
-            return Err(TooLarge { needed }.into());
-        }
-        all.push(plan);
-    }
-    Ok(all)
 }
 
 /// Runs a job while those look on that are there.

@@ -80,6 +80,17 @@ impl Outputs {
         asked.into_iter().find(|(is, _)| *is).map(|(_, name)| name)
     }
 
+    /// Finds out whether all that is to be written can be.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let files = [&self.trace, &self.picture, &self.heat];
+        files
+            .into_iter()
+            .flatten()
+            .try_for_each(|file| crate::output::check_file(file))?;
+        let folder = self.plot.as_deref();
+        folder.map_or(Ok(()), crate::output::check_folder)
+    }
+
     /// Whether results are checked.
     pub fn checks(&self) -> bool {
         self.check

@@ -4,11 +4,11 @@ mod race;
 mod store;
 mod team;
 
-use super::bench::report::size;
-use super::bench::{Transport, bytes};
+use super::bench::Transport;
 use super::memory;
-use crate::names;
 use crate::ranks::Ranks;
+use crate::sizes::say;
+use crate::{interrupt, names, output, sizes};
 use allhands::policy::{self, predict};
 use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
 use allhands_core::call::{Call, Collective};
@@ -34,7 +34,10 @@ use team::{Request, Team};
 /// where every program that uses Allhands finds it; `allhands explain` says what is chosen from it. Remove the
 /// file to go back to the built-in table.
 ///
-/// Exit status 1 when a result is wrong, 2 when the arguments are.
+/// It takes --time seconds, 300 unless told otherwise, or fewer. Ctrl-C ends it sooner: what has been measured is kept
+/// beside the file, and --resume goes on from there.
+///
+/// Exit status 1 when a result is wrong, 2 when the arguments are, 130 after Ctrl-C.
 ///
 /// Examples:
 ///   allhands tune
@@ -51,8 +54,8 @@ pub struct Arguments {
     #[arg(long, short = 'n')]
     ranks: Option<Ranks>,
 
-    /// Sizes, such as 8,1K,1M: a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, value_delimiter = ',', value_parser = bytes, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
+    /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "32", "128", "512", "2K", "8K", "32K", "128K", "512K", "4M"])]
     bytes: Vec<usize>,
 
     /// What ranks are: processes that share memory (shm), or threads of this process
@@ -119,6 +122,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let file = arguments.output.clone().or_else(policy::file);
     let file = file
         .context("this user has no cache folder ($HOME is not set); name a file with --output")?;
+    output::check_folder(store::folder(&file))?;
+    output::check_file(&file)?;
     let mut store = Store::open(file, arguments.resume)?;
     let mut contests = contests(arguments)?;
     let known = |c: &Contest| {
@@ -128,8 +133,26 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     contests.retain(|contest| !known(contest));
     let mut out = std::io::stdout().lock();
     let budget = Duration::from_secs_f64(arguments.time);
+    writeln!(
+        out,
+        "{} places to measure on {}, allhands {}, in at most {} s\n",
+        contests.len(),
+        policy::machine(),
+        env!("CARGO_PKG_VERSION"),
+        arguments.time
+    )?;
+    interrupt::ask_first();
     let mut team = Team::new(arguments.transport);
     let (done, wrong) = contend_all(&contests, budget, (&mut team, &mut store), &mut out)?;
+    if interrupt::is_asked() {
+        let file = store.partial();
+        writeln!(
+            out,
+            "\ninterrupted: {done} places measured, kept in {}; allhands tune --resume goes on",
+            file.display()
+        )?;
+        return Ok(ExitCode::from(interrupt::STATUS));
+    }
     store.finish()?;
     let file = store.file().display();
     writeln!(out, "\n{done} places measured; wrote {file}")?;
@@ -155,8 +178,8 @@ fn contend_all(
 ) -> anyhow::Result<(usize, Vec<String>)> {
     writeln!(
         out,
-        "{:<15}{:>5}{:>10}  {:<34}{:>11}  built-in choice",
-        "collective", "ranks", "bytes", "fastest", "median µs"
+        "{:<15}{:>5}{:>6}  {:<30}{:>10}{:>6}{:>6}  built-in choice",
+        "collective", "ranks", "bytes", "fastest", "median µs", "±", "n"
     )?;
     let start = Instant::now();
     let bar = progress_bar(contests.len());
@@ -168,8 +191,13 @@ fn contend_all(
             return Ok((at, wrong));
         }
         // What one does not need is for those that are left.
-        let outcome = contend(contest, team, left / (contests.len() - at) as u32);
-        let line = line(contest, &outcome);
+        let (outcome, samples) = contend(contest, team, left / (contests.len() - at) as u32);
+        // What ranks that were interrupted say is no result.
+        if interrupt::is_asked() {
+            bar.finish_and_clear();
+            return Ok((at, Vec::new()));
+        }
+        let line = line(contest, &outcome, &samples);
         bar.suspend(|| writeln!(out, "{line}").and_then(|()| out.flush()))?;
         let Contest {
             collective,
@@ -310,21 +338,33 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     (algorithm.ordered)(shape) && !algorithm.requires.iter().any(narrow)
 }
 
+/// How often a candidate was measured, and how far the quartiles were from the median then, in percent.
+#[derive(Clone, Copy, Default)]
+struct Samples {
+    calls: usize,
+    spread: f64,
+}
+
 /// Lets the candidates of a place race.
-fn contend(contest: &Contest, team: &mut Team, budget: Duration) -> race::Outcome {
-    let mut measure = |candidate: usize, budget: Duration| {
-        let candidate = &contest.candidates[candidate];
-        team.measure(&Request {
+fn contend(contest: &Contest, team: &mut Team, budget: Duration) -> (race::Outcome, Vec<Samples>) {
+    let mut samples = vec![Samples::default(); contest.candidates.len()];
+    let mut measure = |at: usize, budget: Duration| {
+        let candidate = &contest.candidates[at];
+        let record = team.measure(&Request {
             collective: contest.collective.name().into(),
             algorithm: candidate.algorithm.name.into(),
             parameters: candidate.parameters.clone(),
             ranks: contest.ranks,
             bytes: contest.bytes,
             seconds: budget.as_secs_f64(),
-        })
+        })?;
+        samples[at].calls += record.iterations;
+        samples[at].spread = 50.0 * (record.q3_us - record.q1_us) / record.median_us;
+        Ok(record.median_us)
     };
     let favourite = Some(contest.favourite);
-    race::race(contest.candidates.len(), favourite, budget, &mut measure)
+    let outcome = race::race(contest.candidates.len(), favourite, budget, &mut measure);
+    (outcome, samples)
 }
 
 /// The few best algorithms, each in its best setting, and at their end one that serves every call, if none of them does.
@@ -351,7 +391,7 @@ fn ranking(contest: &Contest, outcome: &race::Outcome) -> Vec<Entry> {
 }
 
 /// What is printed about a place: the winner, and how much longer the built-in choice takes.
-fn line(contest: &Contest, outcome: &race::Outcome) -> String {
+fn line(contest: &Contest, outcome: &race::Outcome, samples: &[Samples]) -> String {
     let Contest {
         collective,
         ranks,
@@ -360,8 +400,8 @@ fn line(contest: &Contest, outcome: &race::Outcome) -> String {
     } = contest;
     let Some((winner, us)) = outcome.ranking.first() else {
         return format!(
-            "{collective:<15}{ranks:>5}{:>10}  nothing that works",
-            size(*bytes)
+            "{collective:<15}{ranks:>5}{:>6}  nothing that works",
+            say(*bytes)
         );
     };
     let name = contest.candidates[*winner].name();
@@ -373,7 +413,9 @@ fn line(contest: &Contest, outcome: &race::Outcome) -> String {
         None => format!("{} failed", built_in.name()),
     };
     format!(
-        "{collective:<15}{ranks:>5}{:>10}  {name:<34}{us:>11.2}  {than}",
-        size(*bytes)
+        "{collective:<15}{ranks:>5}{:>6}  {name:<30}{us:>10.2}{:>5.0}%{:>6}  {than}",
+        say(*bytes),
+        samples[*winner].spread,
+        samples[*winner].calls
     )
 }

@@ -41,6 +41,11 @@ impl Store {
         Ok(Store { file, table, day })
     }
 
+    /// Where the table is as long as it is not finished.
+    pub fn partial(&self) -> PathBuf {
+        partial(&self.file)
+    }
+
     /// Where the table will be.
     pub fn file(&self) -> &Path {
         &self.file
@@ -71,6 +76,12 @@ impl Store {
             false => Ok(()),
         }
     }
+}
+
+/// The folder of a file.
+pub fn folder(file: &Path) -> &Path {
+    let folder = file.parent().filter(|f| !f.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 fn partial(file: &Path) -> PathBuf {

@@ -6,9 +6,9 @@
 //! ```
 
 use crate::command::bench::Transport;
-use crate::command::bench::cell::{self, Cell, Record};
+use crate::command::bench::cell::{self, Cell, Least, Record};
 use crate::command::bench::spread::Spread;
-use crate::names;
+use crate::{interrupt, names};
 use allhands::{Communicator, launch};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -72,15 +72,18 @@ impl Team {
         }
     }
 
-    /// The median time of a candidate, in microseconds.
+    /// What is measured of a candidate.
     ///
     /// # Errors
     /// What was wrong with the result, or how the ranks ended.
-    pub fn measure(&mut self, request: &Request) -> Result<f64, String> {
+    pub fn measure(&mut self, request: &Request) -> Result<Record, String> {
+        if interrupt::is_asked() {
+            return Err("interrupted".into());
+        }
         let record = match self.transport {
             Transport::Threads => {
                 let cell = request.cell().map_err(|e| format!("{e:#}"))?;
-                cell::measure(&cell, request.budget())
+                cell::measure(&cell, (request.budget(), Least::Three))
             }
             Transport::Shm => {
                 let asked = self.processes(request.ranks).and_then(|p| p.ask(request));
@@ -96,7 +99,7 @@ impl Team {
                 self.processes = None;
                 Err(why)
             }
-            None => Ok(record.median_us),
+            None => Ok(record),
         }
     }
 
@@ -119,6 +122,7 @@ impl Processes {
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start the ranks")?;
+        interrupt::tell_child(Some(child.id()));
         let (requests, records) = (child.stdin.take(), child.stdout.take());
         Ok(Processes {
             ranks,
@@ -144,6 +148,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         self.requests = None;
+        interrupt::tell_child(None);
         // They end by themselves; how does not matter any more.
         let _ = self.child.wait();
     }
@@ -177,7 +182,8 @@ pub fn serve() -> anyhow::Result<ExitCode> {
         line.resize(length[0] as usize, 0);
         comm.broadcast(&mut line, 0)?;
         let request: Request = serde_json::from_slice(&line).context("not a request")?;
-        let record = cell::measure_among(&request.cell()?, &comm, request.budget());
+        let budget = (request.budget(), Least::Three);
+        let record = cell::measure_among(&request.cell()?, &comm, budget);
         if first {
             let mut out = std::io::stdout().lock();
             writeln!(out, "{}", serde_json::to_string(&record)?)?;

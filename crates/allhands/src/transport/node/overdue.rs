@@ -40,7 +40,7 @@ impl Overdue {
         let here = port.missing_here(call);
         if port.fabric.vigil().is_watching() {
             let wait = |missing: &[u32]| Waits::new(collective, waited, missing);
-            port.fabric.vigil().note_wait(port.rank, (&here, &wait));
+            port.fabric.vigil().note_wait(port.rank, &here, &wait);
             let noted = || (Arc::clone(&port.fabric), port.rank);
             self.noted.get_or_insert_with(noted);
         }

@@ -153,7 +153,7 @@ impl Vigil {
     }
 
     /// Says, for the launcher, that `rank` waits for these ranks: `wait` makes the word with the numbers that the world has for them.
-    pub(crate) fn note_wait(&self, rank: u32, (missing, wait): (&[u32], &dyn Fn(&[u32]) -> Waits)) {
+    pub(crate) fn note_wait(&self, rank: u32, missing: &[u32], wait: &dyn Fn(&[u32]) -> Waits) {
         match self {
             Vigil::Threads => {}
             #[cfg(target_os = "linux")]

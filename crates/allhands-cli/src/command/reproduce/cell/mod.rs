@@ -4,9 +4,9 @@ mod measure;
 mod misses;
 
 use super::Entry;
-use crate::command::bench::report;
 use crate::command::simulate::machine::{Job, Machine};
 use crate::names;
+use crate::sizes;
 use allhands_core::call::{Call, Collective};
 use allhands_core::cost::formula::ali::{Case, Cells, MODELS, Model};
 use allhands_core::cost::formula::{Form, Ranks};
@@ -171,7 +171,7 @@ fn entry(
     };
     let size = match model.collective {
         Collective::Barrier => String::new(),
-        _ => format!(", {}", report::size(bytes)),
+        _ => format!(", {}", sizes::say(bytes)),
     };
     Ok(Entry {
         table: ["", "table 1", "table 2", "table 3", "table 4", "table 5"][model.table as usize],
