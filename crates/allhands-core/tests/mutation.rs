@@ -10,7 +10,7 @@ use allhands_core::schedule::text::{Document, parse, print};
 use allhands_core::schedule::{Item, Layout, Op, OpKind, Schedule, Shape};
 use allhands_core::symbolic::Failure;
 use allhands_core::verify::{check_claims, lowered, prefix, verify_two, verify_world};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -168,6 +168,59 @@ fn drop_op(schedule: &mut Schedule, op: usize) {
     }
 }
 
+/// The world with all messages of a channel moved to another one between the same ranks, at both ends; each of the two belongs to
+/// a strand of its own.
+fn share(schedules: &[Schedule], (from, to, of, other): Channels) -> Vec<Schedule> {
+    let mut schedules = schedules.to_vec();
+    for schedule in &mut schedules {
+        let rank = schedule.rank;
+        for op in &mut schedule.ops {
+            if let Some((a, b, channel)) = channel(rank, &mut op.kind)
+                && (a, b, *channel) == (from, to, of)
+            {
+                *channel = other;
+            }
+        }
+    }
+    schedules
+}
+
+/// Two channels between the same ranks: (sender, receiver, one, another).
+type Channels = (u32, u32, u16, u16);
+
+/// The sender, the receiver and the channel of a message.
+fn channel(rank: u32, kind: &mut OpKind) -> Option<(u32, u32, &mut u16)> {
+    match kind {
+        OpKind::Send { to, channel, .. } => Some((rank, *to, channel)),
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            Some((*from, rank, channel))
+        }
+        _ => None,
+    }
+}
+
+/// All pairs of channels that the same two ranks have and that are of different strands at one end.
+fn pairs_of_channels(schedules: &[Schedule]) -> Vec<Channels> {
+    let mut strands = BTreeMap::<(u32, u32, u16), BTreeSet<(u32, usize)>>::new();
+    for schedule in schedules {
+        for (strand, items) in schedule.strands.iter().enumerate() {
+            for op in items.items.iter().flat_map(|i| &schedule.ops[i.ops()]) {
+                if let Some((from, to, of)) = channel(schedule.rank, &mut op.kind.clone()) {
+                    let ends = strands.entry((from, to, *of)).or_default();
+                    ends.insert((schedule.rank, strand));
+                }
+            }
+        }
+    }
+    let mut pairs = Vec::new();
+    for (&(from, to, of), ends) in &strands {
+        let others = strands.range((from, to, 0)..=(from, to, u16::MAX));
+        let others = others.filter(|(_, other)| *other != ends);
+        pairs.extend(others.map(|((_, _, other), _)| (from, to, of, *other)));
+    }
+    pairs
+}
+
 fn redirect(op: &mut Op, to: u32) {
     if let Some(peer) = op.kind.peer_mut() {
         *peer = to;
@@ -281,6 +334,8 @@ struct Tally {
     ops: [usize; 2],
     drops: usize,
     redirects: usize,
+    /// Channels of two strands made one.
+    shared: usize,
     /// Of swaps: [inside an item, across items].
     swaps: [usize; 2],
     surviving_swaps: [usize; 2],
@@ -295,6 +350,7 @@ impl Tally {
         sum(&mut self.ops, &other.ops);
         self.drops += other.drops;
         self.redirects += other.redirects;
+        self.shared += other.shared;
         sum(&mut self.swaps, &other.swaps);
         sum(&mut self.surviving_swaps, &other.surviving_swaps);
         sum(&mut self.killed_by_law, &other.killed_by_law);
@@ -304,12 +360,12 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mutants = self.drops + self.redirects + self.swaps[0] + self.swaps[1];
+        let mutants = self.drops + self.redirects + self.shared + self.swaps[0] + self.swaps[1];
         writeln!(f, "{} of {} operations sampled", self.ops[1], self.ops[0])?;
         writeln!(
             f,
-            "{mutants} mutants: {} drops, {} redirects, {} swaps inside an item, {} across items",
-            self.drops, self.redirects, self.swaps[0], self.swaps[1]
+            "{mutants} mutants: {} drops, {} redirects, {} shared channels, {} swaps inside an item, {} across items",
+            self.drops, self.redirects, self.shared, self.swaps[0], self.swaps[1]
         )?;
         for (law, killed) in (1..).zip(self.killed_by_law) {
             writeln!(f, "killed by law {law}: {killed}")?;
@@ -347,6 +403,15 @@ fn mutate_world(subject: &Subject, random: &mut Random) -> Tally {
                         .push(format!("{subject}: rank {rank}, {kind}, {mutation:?}")),
                 }
             }
+        }
+    }
+    for channels in random.sample(pairs_of_channels(schedules), SAMPLES) {
+        tally.shared += 1;
+        match subject.judge(&share(schedules, channels)) {
+            Err(f) if f.what.contains(" both ") => tally.killed_by_law[0] += 1,
+            other => tally.escaped.push(format!(
+                "{subject}: {channels:?} of two strands made one: {other:?}"
+            )),
         }
     }
     for (sort, pairs) in neighbours(schedules).into_iter().enumerate() {
@@ -411,7 +476,7 @@ fn no_mutant_escapes() {
     });
     let total = total.into_inner().expect("no thread failed");
     println!("{total}");
-    assert!(total.drops > 0 && total.redirects > 0);
+    assert!(total.drops > 0 && total.redirects > 0 && total.shared > 0);
     assert!(
         total.escaped.is_empty(),
         "escaped:\n{}",

@@ -187,7 +187,7 @@ fn error(text: &str) -> ParseError {
 
 /// A text with one rank.
 fn one(body: &str) -> String {
-    format!("call allreduce ranks 1\nparts 2\nrank 0 {{ {body} }}\n")
+    format!("call allreduce ranks 1 commutative\nparts 2\nrank 0 {{ {body} }}\n")
 }
 
 fn check_errors(cases: &[(String, &str)]) {
@@ -214,6 +214,10 @@ fn misspelt_words_are_named_at_their_places() {
         (
             String::from("call scan ranks 0"),
             "line 1, column 11: no ranks; right would be at least one",
+        ),
+        (
+            String::from("call reduce ranks 2 root 1\nparts 1"),
+            "line 2, column 1: unexpected 'parts'; right would be 'commutative' or 'ordered': whether the operator's operands may change places",
         ),
         (
             one("strand 0 { step { sned to 0 } }"),

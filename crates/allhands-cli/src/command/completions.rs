@@ -71,7 +71,7 @@ fn command<C: CommandFactory>() -> Command {
 fn with_names(argument: Arg) -> Arg {
     let names: BTreeSet<&str> = match argument.get_id().as_str() {
         "algorithm" => algorithm::all().map(|algorithm| algorithm.name).collect(),
-        "collective" | "collectives" => Collective::ALL.iter().map(|c| c.name()).collect(),
+        "collective" | "collectives" | "what" => Collective::ALL.iter().map(|c| c.name()).collect(),
         "policy" => Policy::NAMES.into_iter().collect(),
         _ => return argument,
     };

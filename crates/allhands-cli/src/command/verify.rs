@@ -1,19 +1,22 @@
 //! `allhands verify`: proofs for numbers of ranks and roots.
 
+mod cases;
+mod file;
 mod machine;
 mod none;
 
 use crate::ranks::Ranks;
 use crate::{names, output};
-use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
-use allhands_core::call::{Call, Collective};
+use allhands_core::algorithm::{Algorithm, Requirement};
+use allhands_core::call::Collective;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
-use allhands_core::schedule::Shape;
 use allhands_core::verify::{self, Report};
+use cases::{Case, LEFT_OUT, cases};
 use indicatif::{ProgressBar, ProgressStyle};
-use machine::{Machine, torus_among_leaders};
+use machine::Machine;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +30,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Keys of --json: collective, algorithm, parameters, ranks, root, nodes, torus, ports, ok, steps, volume, work,
 /// bound_steps, bound_volume.
 ///
-/// Exit status 1 when a proof fails, 2 when the arguments are wrong.
+/// A file of schedules in their text form (those in testdata/schedules are examples; the documentation of
+/// allhands_core::schedule::text has the grammar) is proved as it stands: laws 1 to 5, over two calls in a row if it has
+/// windows, what its line `claims` says, and the lowered form. What its lines `test` and `expect` say is for tests alone.
+///
+/// Exit status 1 when a proof fails, 2 when the arguments or the file are wrong.
 ///
 /// Examples:
 ///   allhands verify --ranks 1..=64 --all-roots
@@ -35,20 +42,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///   allhands verify broadcast --torus 4x4x2:torus --all-roots
 ///   allhands verify --machine bluegene-l:4x4x4:torus
 ///   allhands verify allgather --algorithm bruck:radix=4 --ranks 13 --json proofs.json
+///   allhands verify mine.sched
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Only this collective
-    #[arg(value_parser = names::collective)]
-    collective: Option<Collective>,
+    /// Only this collective; or a file of schedules, FILE.sched, instead of registered algorithms
+    #[arg(value_name = "COLLECTIVE|FILE", value_parser = subject)]
+    what: Option<Subject>,
 
     /// Only this algorithm, NAME or NAME:key=value,… (without parameters: every registered setting)
-    #[arg(long, requires = "collective")]
+    #[arg(long, requires = "what")]
     algorithm: Option<String>,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 (algorithms with windows, unless named, beyond 64 ranks only for multiples of 8)
-    #[arg(long, short = 'n', default_value = "1..=16")]
-    ranks: Ranks,
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 (of more than 16 numbers, unless an algorithm is named, every 15th beyond 64 ranks
+    /// where ranks have windows, or a message or a step for each other rank)
+    /// [default: 1..=16]
+    #[arg(long, short = 'n')]
+    ranks: Option<Ranks>,
 
     /// Only these nodes: one, 4x4 (4 nodes of 4 ranks), 2x2x4 (levels, outermost first) or 3,5,2 (otherwise each algorithm
     /// that asks for nodes on several; rooted ones beyond 16 ranks on another for each root, and all beyond 64 ranks on nodes of
@@ -78,7 +88,34 @@ pub struct Arguments {
     quiet: bool,
 }
 
+/// What is to be proved.
+#[derive(Clone, Debug)]
+enum Subject {
+    /// Registered algorithms.
+    Collective(Collective),
+    /// Schedules of one's own.
+    File(PathBuf),
+}
+
+/// Reads a collective's name, or that of a file: what ends in `.sched`, or has a folder before it.
+fn subject(text: &str) -> Result<Subject, String> {
+    let is_file = text.ends_with(".sched") || text.contains(std::path::MAIN_SEPARATOR);
+    if is_file {
+        return Ok(Subject::File(text.into()));
+    }
+    let found = names::collective(text).map(Subject::Collective);
+    found.map_err(|why| format!("{why} (a file of schedules ends in .sched)"))
+}
+
 impl Arguments {
+    /// The collective that is named, if one is.
+    fn collective(&self) -> Option<Collective> {
+        match self.what {
+            Some(Subject::Collective(collective)) => Some(collective),
+            Some(Subject::File(_)) | None => None,
+        }
+    }
+
     /// Whether an algorithm asks for the torus or the machine that is named, if one is.
     fn asks_for_it(&self, algorithm: &Algorithm) -> bool {
         let torus = algorithm.requires.contains(&Requirement::Torus);
@@ -97,7 +134,10 @@ impl Arguments {
         match self.place() {
             Some(_) if self.on_several_a_node() => vec![self.ranks_on_nodes()],
             Some(torus) => vec![torus.ranks()],
-            None => self.ranks.0.clone(),
+            None => match &self.ranks {
+                Some(ranks) => ranks.0.clone(),
+                None => (1..=16).collect(),
+            },
         }
     }
 
@@ -118,13 +158,6 @@ impl Arguments {
         let ranks = self.ranks_on_nodes();
         self.place().is_some_and(|torus| torus.ranks() < ranks)
     }
-}
-
-/// One proof to make.
-struct Case {
-    algorithm: &'static Algorithm,
-    parameters: String,
-    shape: Shape,
 }
 
 #[derive(Serialize)]
@@ -151,7 +184,10 @@ struct Record {
 /// Makes the proofs; exit status 1 if any fails.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.json.check()?;
-    let cases = cases(arguments)?;
+    if let Some(Subject::File(path)) = &arguments.what {
+        return file::run(path, arguments);
+    }
+    let (cases, left_out) = cases(arguments)?;
     let start = std::time::Instant::now();
     let records = prove(&cases, arguments.quiet);
     let failed = records.iter().filter(|r| !r.ok).count();
@@ -182,6 +218,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "FAILED {collective} {algorithm}:{parameters} ranks {ranks} root {root} nodes {nodes}{torus}: {failure}"
         )?;
     }
+    if left_out > 0 {
+        writeln!(out, "({left_out} left out: {LEFT_OUT})")?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         out,
@@ -194,156 +233,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// The algorithms that are asked for, each with a setting.
-fn chosen(arguments: &Arguments) -> anyhow::Result<Vec<(&'static Algorithm, String)>> {
-    let mut chosen: Vec<(&'static Algorithm, String)> = Vec::new();
-    match (arguments.collective, &arguments.algorithm) {
-        (Some(collective), Some(text)) => {
-            let (algorithm, parameters) = names::algorithm(collective, text)?;
-            if text.contains(':') {
-                chosen.push((algorithm, parameters.to_string()));
-            } else {
-                chosen.extend(
-                    algorithm
-                        .settings
-                        .iter()
-                        .map(|s| (algorithm, (*s).to_string())),
-                );
-            }
-        }
-        (collective, _) => {
-            let all = algorithm::all().filter(|a| collective.is_none_or(|c| c == a.collective));
-            chosen.extend(all.flat_map(|a| a.settings.iter().map(move |s| (a, (*s).to_string()))));
-        }
-    }
-    chosen.retain(|(algorithm, _)| arguments.asks_for_it(algorithm));
-    if arguments.on_several_a_node() && arguments.algorithm.is_none() {
-        chosen = chosen
-            .iter()
-            .filter(|(_, setting)| setting.is_empty())
-            .flat_map(|(algorithm, _)| torus_among_leaders(algorithm))
-            .collect();
-    }
-    Ok(chosen)
-}
-
-fn cases(arguments: &Arguments) -> anyhow::Result<Vec<Case>> {
-    let chosen = chosen(arguments)?;
-    let mut cases = Vec::new();
-    for ranks in arguments.numbers_of_ranks() {
-        for (algorithm, parameters) in &chosen {
-            // No node has so many ranks that each of them reads every window: a sample will do.
-            let windows = algorithm.requires.contains(&Requirement::Window);
-            if windows && ranks > 64 && !ranks.is_multiple_of(8) && arguments.algorithm.is_none() {
-                continue;
-            }
-            for root in roots(
-                algorithm,
-                ranks,
-                arguments.all_roots || arguments.machine.is_some(),
-            ) {
-                let call = Call {
-                    root,
-                    ..Call::new(algorithm.collective, ranks)
-                };
-                let shape = names::shape(algorithm, call, parameters)?;
-                let printed = print_parameters(algorithm.keys, &shape.parameters);
-                for shape in everywhere(algorithm, parameters, &shape, arguments) {
-                    cases.push(Case {
-                        algorithm,
-                        parameters: printed.clone(),
-                        shape,
-                    });
-                }
-            }
-        }
-    }
-    if cases.is_empty() {
-        none::why(arguments)?;
-    }
-    // The largest first, so that the cores end together.
-    cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
-    Ok(cases)
-}
-
-fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {
-    match (algorithm.collective.rooted(), all) {
-        (false, _) => vec![0],
-        (true, true) => (0..ranks).collect(),
-        (true, false) if ranks > 64 => vec![ranks * 2 / 3],
-        (true, false) if ranks > 1 => vec![0, ranks * 2 / 3],
-        (true, false) => vec![0],
-    }
-}
-
-/// A call everywhere where an algorithm is to be proved.
-fn everywhere(
-    algorithm: &Algorithm,
-    setting: &str,
-    shape: &Shape,
-    arguments: &Arguments,
-) -> Vec<Shape> {
-    let mut shapes = Vec::new();
-    let fabrics = match &arguments.machine {
-        Some(machine) if !arguments.on_several_a_node() => machine.fabrics(),
-        Some(_) | None => algorithm.fabrics(),
-    };
-    for nodes in nodes(algorithm, setting, &shape.call, arguments) {
-        for torus in tori(algorithm, setting, &shape.call, arguments) {
-            let shape = shape
-                .clone()
-                .on(nodes.clone())
-                .on_torus(torus)
-                .with(fabrics);
-            shapes.extend(algorithm.admits(&shape).is_ok().then_some(shape));
-        }
-    }
-    shapes
-}
-
-/// The tori on which to prove an algorithm: as of the nodes.
-fn tori(
-    algorithm: &Algorithm,
-    setting: &str,
-    call: &Call,
-    arguments: &Arguments,
-) -> Vec<Option<Torus>> {
-    if let Some(torus) = arguments.place() {
-        return vec![Some(torus)];
-    }
-    let mut all = algorithm.tori(call.ranks);
-    if all.len() == 1 || call.ranks <= 16 {
-        return all;
-    }
-    if call.ranks > 64 && !setting.is_empty() && arguments.algorithm.is_none() {
-        return Vec::new();
-    }
-    let at = (call.ranks + call.root) as usize % all.len();
-    vec![all.swap_remove(at)]
-}
-
-/// The nodes on which to prove an algorithm: all that it is registered for on up to 16 ranks, and on up to 64 where there is no
-/// root; otherwise one of them, another for each root and number of ranks.
-fn nodes(algorithm: &Algorithm, setting: &str, call: &Call, arguments: &Arguments) -> Vec<Nodes> {
-    if let Some(nodes) = &arguments.nodes {
-        return vec![nodes.clone()];
-    }
-    let mut all = algorithm.nodes(call.ranks);
-    let few = call.ranks <= 16 || (call.ranks <= 64 && !algorithm.collective.rooted());
-    if all.len() == 1 || few {
-        return all;
-    }
-    // Beyond 64 ranks a rank a node and one node cost much and show little, and so do further settings.
-    let other_setting = call.ranks > 64 && !setting.is_empty() && arguments.algorithm.is_none();
-    let at = if call.ranks > 64 {
-        1
-    } else {
-        (call.ranks + call.root) as usize % all.len()
-    };
-    let one = all.swap_remove(at);
-    if other_setting { Vec::new() } else { vec![one] }
 }
 
 /// Proves all cases on all cores, in the order of the cases.

@@ -36,4 +36,5 @@ pub use op::{
 };
 pub use plan::{Extent, Moving, Plan, PlanItem, PlanRepeat};
 pub use plan_op::{PlanOp, Runs};
+pub(crate) use repeat::take_turns;
 pub use shape::Shape;

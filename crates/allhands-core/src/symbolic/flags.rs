@@ -1,6 +1,7 @@
 //! Windows and flags in a symbolic run: who may touch a window when, across ranks and calls.
 
 use super::{Failure, Law, Value};
+use crate::schedule::Schedule;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
@@ -99,8 +100,8 @@ struct Flag {
     taken: BTreeMap<u32, u32>,
     /// For every number of notifications that some wait needed, what they tell.
     told: BTreeMap<u32, Told>,
-    /// The strands that ask again when it is raised.
-    waiting: BTreeSet<(u32, u16)>,
+    /// How often it is raised when a strand that waits asks again, and which.
+    waiting: BTreeSet<(u32, (u32, u16))>,
 }
 
 impl Flag {
@@ -150,9 +151,10 @@ impl Flag {
 #[derive(Default)]
 pub(super) struct OneSided {
     windows: Vec<Vec<WindowBlock>>,
-    flags: BTreeMap<(u32, u16), Flag>,
-    /// By (waiting rank, flag).
-    credits: BTreeMap<(u32, u16), u32>,
+    /// By rank and number.
+    flags: Vec<Vec<Flag>>,
+    /// Of each rank's waits, by flag.
+    credits: Vec<Vec<u32>>,
 }
 
 impl OneSided {
@@ -172,9 +174,24 @@ impl OneSided {
         }
     }
 
-    /// Gives the waits of `rank` for a flag their credit, the first time that a schedule names it.
-    pub(super) fn credit(&mut self, rank: u32, flag: u16, credits: u32) {
-        self.credits.entry((rank, flag)).or_insert(credits);
+    /// Makes the flags that a schedule names, and gives its rank's waits for those that are new their credits.
+    pub(super) fn make_flags(&mut self, schedule: &Schedule) {
+        let Schedule {
+            rank,
+            flags,
+            credits,
+            ..
+        } = schedule;
+        let (at, count) = (*rank as usize, *flags as usize);
+        if self.flags.len() <= at {
+            self.flags.resize_with(at + 1, Vec::new);
+            self.credits.resize_with(at + 1, Vec::new);
+        }
+        if self.flags[at].len() < count {
+            self.flags[at].resize_with(count, Flag::default);
+        }
+        let known = self.credits[at].len();
+        self.credits[at].extend(credits.iter().skip(known));
     }
 
     /// What a block of the window of `owner` holds, without touching it.
@@ -190,7 +207,6 @@ impl OneSided {
         &self,
         rank: u32,
         (owner, block): (u32, u32),
-        stamp: Stamp,
         clock: &WorldClock,
     ) -> Result<Value, Failure> {
         let fail = |what| {
@@ -206,7 +222,7 @@ impl OneSided {
                 "reads block {block} of the window of rank {owner}, which is not there"
             ));
         };
-        if cell.writer.is_some_and(|w| w != stamp && !w.before(clock)) {
+        if cell.writer.is_some_and(|w| !w.before(clock)) {
             return fail(format!(
                 "reads block {block} of the window of rank {owner} before it is notified of the write"
             ));
@@ -227,7 +243,7 @@ impl OneSided {
         stamp: Stamp,
         clock: &WorldClock,
     ) -> Result<Value, Failure> {
-        let value = self.look(rank, (owner, block), stamp, clock)?;
+        let value = self.look(rank, (owner, block), clock)?;
         let cell = &mut self.windows[owner as usize][block as usize];
         cell.readers.retain(|r| r.counter != stamp.counter);
         cell.readers.push(stamp);
@@ -242,7 +258,7 @@ impl OneSided {
         stamp: Stamp,
         clock: &WorldClock,
     ) -> Result<Value, Failure> {
-        let value = self.look(rank, block, stamp, clock)?;
+        let value = self.look(rank, block, clock)?;
         self.write(rank, block, Value::NONE, stamp, clock)?;
         Ok(value)
     }
@@ -287,15 +303,21 @@ impl OneSided {
         Ok(())
     }
 
-    /// Raises a flag; returns the strands that may go on.
-    pub(super) fn notify(
-        &mut self,
-        (to, flag): (u32, u16),
-        notification: Notification,
-    ) -> BTreeSet<(u32, u16)> {
-        let flag = self.flags.entry((to, flag)).or_default();
-        flag.posted.push(notification);
-        core::mem::take(&mut flag.waiting)
+    /// Raises a flag.
+    pub(super) fn notify(&mut self, (to, flag): (u32, u16), notification: Notification) {
+        self.flags[to as usize][flag as usize]
+            .posted
+            .push(notification);
+    }
+
+    /// A strand that waited for as many notifications of a flag as there are now; it waits no longer.
+    pub(super) fn served(&mut self, (at, flag): (u32, u16)) -> Option<(u32, u16)> {
+        let flag = &mut self.flags[at as usize][flag as usize];
+        let first = flag.waiting.first()?;
+        if first.0 as usize > flag.posted.len() {
+            return None;
+        }
+        flag.waiting.pop_first().map(|(_, strand)| strand)
     }
 
     /// Takes `count` notifications of a flag for the strand (rank, strand), if they are there, and says what they and
@@ -306,12 +328,13 @@ impl OneSided {
         count: u32,
         (rank, strand): (u32, u16),
     ) -> Option<Told> {
-        let credit = self.credits.get(&(rank, number)).copied().unwrap_or(0);
-        let flag = self.flags.entry((at, number)).or_default();
+        let credits = self.credits[rank as usize].get(number as usize);
+        let credit = credits.copied().unwrap_or(0);
+        let flag = &mut self.flags[at as usize][number as usize];
         let taken = flag.taken.entry(rank).or_default();
         let needed = (*taken + count).saturating_sub(credit);
         if (flag.posted.len() as u32) < needed {
-            flag.waiting.insert((rank, strand));
+            flag.waiting.insert((needed, (rank, strand)));
             return None;
         }
         *taken += count;
@@ -325,7 +348,12 @@ impl OneSided {
     /// After the run: everyone who waits for a flag took every notification, so that the next call finds it as this one
     /// did, and none could have come in the place of an earlier one.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        for (&(at, number), flag) in &self.flags {
+        let named = |(at, flags): (usize, &'_ Vec<Flag>)| {
+            let numbers = 0..flags.len();
+            numbers.map(move |number| (at as u32, number))
+        };
+        for (at, number) in self.flags.iter().enumerate().flat_map(named) {
+            let flag = &self.flags[at as usize][number];
             let raised = flag.posted.len() as u32;
             let fail = |law, rank, what| Err(Failure { law, rank, what });
             if raised > 0 && flag.taken.is_empty() {

@@ -7,6 +7,7 @@
 
 mod flags;
 mod memory;
+mod order;
 mod run;
 mod value;
 
@@ -22,7 +23,7 @@ use core::fmt;
 /// The laws that every algorithm obeys, by their numbers in ARCHITECTURE.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
-    /// 1: every send meets exactly one receive of the same blocks, every wait its notifications.
+    /// 1: every send meets exactly one receive of the same blocks, every wait its notifications, whatever the timing.
     Matching,
     /// 2: it ends, even when no message is buffered.
     Termination,

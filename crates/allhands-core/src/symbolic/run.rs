@@ -2,6 +2,7 @@
 
 use super::flags::{Knowledge, Notification, OneSided, Stamp, WorldClock};
 use super::memory::{Access, Clock, Memory};
+use super::order;
 use super::{Delivery, Failure, Law, Nobody, Observer, Outcome, Sets, Value, World};
 use crate::call::Collective;
 use crate::schedule::{Item, List, Op, OpKind, Schedule, Side, Space};
@@ -28,6 +29,7 @@ pub fn run(worlds: &[World<'_>]) -> Result<Outcome, Failure> {
 /// The first law that a rank breaks.
 pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result<Outcome, Failure> {
     worlds.iter().try_for_each(same_windows)?;
+    worlds.iter().try_for_each(order::check)?;
     let mut runner = Runner::new(worlds, observer);
     for rank in 0..runner.ranks.len() as u32 {
         runner.enter(rank)?;
@@ -84,6 +86,8 @@ struct Lane {
     done: u32,
     flying: bool,
     rounds: Vec<u32>,
+    /// The lanes that wait for this one.
+    awaited_by: Vec<u32>,
 }
 
 #[derive(Clone, Default)]
@@ -98,6 +102,8 @@ struct StrandState {
     known: Knowledge,
     next_known: Knowledge,
     lanes: Vec<Lane>,
+    /// The lanes that may start now and could not before.
+    lanes_to_try: Vec<u32>,
     /// After each item: its round and the clock.
     history: Vec<(u32, Clock)>,
     awaiting: Vec<(Instance, u16, u32)>,
@@ -108,7 +114,9 @@ struct RankState<'a> {
     number: usize,
     memory: Memory<'a>,
     strands: Vec<StrandState>,
+    /// The most items of a strand, and the operations, of the calls before.
     base_items: u32,
+    base_ops: u32,
     sent: u64,
     received: u64,
     work: u64,
@@ -125,6 +133,8 @@ struct Runner<'a, 'o> {
     windows: bool,
     counters: Vec<u32>,
     ready: Vec<(u32, u16)>,
+    /// The clock of the operation of a repeat that starts, in the memory of the one before.
+    lane_clock: Clock,
     outcome: Outcome,
     observer: &'o mut dyn Observer,
 }
@@ -141,9 +151,7 @@ impl<'a, 'o> Runner<'a, 'o> {
                 schedule.rank,
                 schedule.window.last().map_or(0, |r| r.first + r.blocks),
             );
-            for (flag, credits) in schedule.credits.iter().enumerate() {
-                one_sided.credit(schedule.rank, flag as u16, *credits);
-            }
+            one_sided.make_flags(schedule);
         }
         // Two counters a strand; strands are numbered rank by rank.
         let mut counters = vec![0];
@@ -171,6 +179,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             windows,
             counters,
             ready: Vec::new(),
+            lane_clock: Clock::new(),
             outcome: Outcome::default(),
             observer,
         }
@@ -239,13 +248,7 @@ impl<'a, 'o> Runner<'a, 'o> {
                     self.start(instance, &clock)?;
                 }
             }
-            Item::Repeat { times, .. } => {
-                let lane = Lane {
-                    rounds: Vec::with_capacity(*times as usize),
-                    ..Lane::default()
-                };
-                state.lanes = vec![lane; item.ops().len()];
-            }
+            Item::Repeat { times, waits, .. } => lanes::begin(state, *times, waits),
         }
         Ok(())
     }
@@ -280,10 +283,13 @@ impl<'a, 'o> Runner<'a, 'o> {
         let schedule = self.ranks[rank as usize].memory.schedule;
         let strands = self.ranks[rank as usize].strands.len();
         let base = self.ranks[rank as usize].base_items;
+        let base_ops = self.ranks[rank as usize].base_ops;
         let counter = self.counters[rank as usize] + 2 * u32::from(strand);
         let state = &mut self.ranks[rank as usize].strands[strand as usize];
-        if let Item::Repeat { times, .. } = &schedule.strands[strand as usize].items[state.item] {
-            for op in schedule.strands[strand as usize].items[state.item].ops() {
+        let item = &schedule.strands[strand as usize].items[state.item];
+        let ops_done = item.ops().end as u32;
+        if let Item::Repeat { times, .. } = item {
+            for op in item.ops() {
                 state.clock[strands + op] = *times;
             }
         }
@@ -294,8 +300,9 @@ impl<'a, 'o> Runner<'a, 'o> {
         // Let go of first, so that a clock which nobody else holds is written where it is.
         state.known = Knowledge::default();
         if let Some(clock) = &mut state.next_known.clock {
-            let own = counter as usize..=counter as usize + 1;
-            Rc::make_mut(clock)[own].fill(base + state.item as u32);
+            let clock = Rc::make_mut(clock);
+            clock[counter as usize] = base + state.item as u32;
+            clock[counter as usize + 1] = base_ops + ops_done;
         }
         state.known = state.next_known.clone();
         let (round, item) = (state.round, state.item as u32 - 1);
@@ -383,6 +390,7 @@ impl<'a> RankState<'a> {
             memory,
             strands,
             base_items: 0,
+            base_ops: 0,
             sent: 0,
             received: 0,
             work: 0,

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 /// Names what is wrong with the torus or the nodes, if that is why there is nothing to prove.
 pub fn why(arguments: &Arguments) -> anyhow::Result<()> {
-    if let (Some(collective), Some(text)) = (arguments.collective, &arguments.algorithm) {
+    if let (Some(collective), Some(text)) = (arguments.collective(), &arguments.algorithm) {
         let (algorithm, parameters) = names::algorithm(collective, text)?;
         for ranks in arguments.numbers_of_ranks() {
             let nodes = arguments.nodes.clone().unwrap_or_default();
@@ -26,8 +26,8 @@ pub fn why(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     if let Some(nodes) = &arguments.nodes {
-        let mut ranks = arguments.ranks.0.iter();
-        ranks.try_for_each(|&ranks| nodes.check(ranks))?;
+        let ranks = arguments.numbers_of_ranks();
+        ranks.into_iter().try_for_each(|ranks| nodes.check(ranks))?;
     }
     Ok(())
 }

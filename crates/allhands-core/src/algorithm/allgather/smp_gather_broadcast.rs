@@ -53,6 +53,9 @@ fn claims(shape: &Shape) -> Claims {
     Claims {
         ports: gather.ports.max(p - 1),
         steps: gather.steps + u32::from(p > 1),
-        ..gather
+        // Everyone gets all of it from rank 0.
+        volume: u64::from(p) * u64::from(p - 1),
+        work: 0,
     }
+    .with_steps_at_most()
 }

@@ -151,8 +151,8 @@ impl Chain {
     }
 }
 
-/// What it costs. Steps are limits where the sum comes by in segments: how much of them runs side by side depends on how many
-/// ranks the chain has for how many segments in a half.
+/// What it costs: all others put each segment into rank 0's window, and get no more from there. Steps are limits where the sum
+/// comes by in segments: how much of them runs side by side depends on how many ranks the chain has for how many segments in a half.
 #[must_use]
 pub fn claims(shape: &Shape, readers: Readers) -> Claims {
     let others = shape.ranks() - 1;
@@ -172,7 +172,8 @@ pub fn claims(shape: &Shape, readers: Readers) -> Claims {
     Claims {
         ports: others,
         steps: 2 * (others * (halves + 1) + segments + 1),
-        volume: Claims::UNCLAIMED,
-        work: Claims::UNCLAIMED,
+        volume: u64::from(others) * u64::from(segments),
+        work: if others > 0 { segments.into() } else { 0 },
     }
+    .with_steps_at_most()
 }

@@ -369,15 +369,32 @@ pub fn keep_order(shape: &Shape, phases: &[Phase]) -> bool {
 
 /// What the phases cost together at most: the ports of the widest, for each share and for what is done before or after all
 /// shares, and the steps of all of them, one phase after another.
-/// It can be less, as ranks go on to the next phase as soon as theirs is over.
+/// It can be less, as ranks go on to the next phase as soon as theirs is over. What a scatter's root sends and a gather's gets is
+/// each other rank's block, once. Of all others no volume is claimed, and of reductions no work: an algorithm's claims say the most of
+/// any of its ranks and not of which, and it is seldom the same rank that has the most in all phases.
 #[must_use]
 pub fn claims(shape: &Shape, phases: &[Phase]) -> Claims {
     let none = Claims {
         ports: 0,
         steps: 0,
-        volume: Claims::UNCLAIMED,
-        work: Claims::UNCLAIMED,
-    };
+        volume: match shape.call.collective {
+            Collective::Barrier => 0,
+            Collective::Scatter | Collective::Gather => u64::from(shape.ranks() - 1),
+            Collective::Broadcast
+            | Collective::Allgather
+            | Collective::Alltoall
+            | Collective::ReduceScatter
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => Claims::UNCLAIMED,
+        },
+        work: match shape.call.collective.reduces() {
+            true => Claims::UNCLAIMED,
+            false => 0,
+        },
+    }
+    .with_steps_at_most();
     let all = parts_of(shape, phases).fold(none, |all, roots| {
         let claims: Vec<Claims> = roots.iter().map(|(a, shape)| (a.claims)(shape)).collect();
         let most = |of: fn(&Claims) -> u32| claims.iter().map(of).max().unwrap_or(0);

@@ -159,7 +159,7 @@ fn parts(shape: &Shape) -> (Vec<u32>, KnomialTree, u32) {
     (sizes, KnomialTree::new(nodes, radix), ports)
 }
 
-/// What it costs at most: a round on the nodes, and those of the tree.
+/// What it costs: the root gets all blocks but its own. Ports and steps at most: a round on the nodes, and those of the tree.
 #[must_use]
 pub fn claims(shape: &Shape) -> Claims {
     let (sizes, tree, ports) = parts(shape);
@@ -167,7 +167,8 @@ pub fn claims(shape: &Shape) -> Claims {
     Claims {
         ports: ports.max(largest - 1),
         steps: u32::from(largest > 1) + tree::steps_up(tree, ports),
-        volume: Claims::UNCLAIMED,
-        work: Claims::UNCLAIMED,
+        volume: u64::from(shape.ranks() - 1),
+        work: 0,
     }
+    .with_steps_at_most()
 }

@@ -114,7 +114,8 @@ impl Flow {
     }
 }
 
-/// What it costs; steps are a limit, as they depend on how much of the chains runs side by side.
+/// What it costs: all others put each segment into rank 0's window and get each from there, and a rank that begins no chain adds to
+/// all of them; of two ranks each begins one. Steps are a limit, as they depend on how much of the chains runs side by side.
 #[must_use]
 pub fn claims(shape: &Shape) -> Claims {
     let (others, segments) = (shape.ranks() - 1, shape.get("segments"));
@@ -125,7 +126,12 @@ pub fn claims(shape: &Shape) -> Claims {
         } else {
             0
         },
-        volume: Claims::UNCLAIMED,
-        work: Claims::UNCLAIMED,
+        volume: u64::from(others) * u64::from(segments),
+        work: match others {
+            0 => 0,
+            1 => segments.div_ceil(2).into(),
+            _ => segments.into(),
+        },
     }
+    .with_steps_at_most()
 }

@@ -3,6 +3,7 @@
 use super::ParseError;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// A word, a mark, or (empty) the end of the text.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,17 @@ pub(super) struct Token<'a> {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
+}
+
+/// The lines of some bytes of a text, which are in order.
+pub(super) fn lines(text: &str, places: &[usize]) -> Vec<usize> {
+    let (mut line, mut from) = (1, 0);
+    let of = |at: &usize| {
+        line += text[from..*at].matches('\n').count();
+        from = *at;
+        line
+    };
+    places.iter().map(of).collect()
 }
 
 impl<'a> Lexer<'a> {

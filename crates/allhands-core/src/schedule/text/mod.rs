@@ -21,7 +21,8 @@
 //! rank 1 { … }
 //! ```
 //!
-//! Blocks are `out[3]`, `out[0..4]`, `out[0..2 by 8 x4]` (4 runs of 2, 8 apart), `out[7 by -1 x8]`, and in a repeat
+//! A call may say `root R`, and `in-place` at its end; one that reduces says `commutative`, or `ordered` where operands stay in rank
+//! order. Blocks are `out[3]`, `out[0..4]`, `out[0..2 by 8 x4]` (4 runs of 2, 8 apart), `out[7 by -1 x8]`, and in a repeat
 //! `out[0..2 advance 2]`; several sets are separated by commas, and `nothing` is none. The operations:
 //!
 //! ```text
@@ -40,7 +41,7 @@ mod op;
 mod parse;
 mod print;
 
-pub use parse::parse;
+pub use parse::{parse, parse_with_lines};
 pub use print::print;
 
 use super::Schedule;
@@ -84,6 +85,27 @@ impl Document {
     pub fn directive<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [String]> {
         let named = self.directives.iter().filter(move |d| d.name == name);
         named.map(|d| d.words.as_slice())
+    }
+}
+
+/// Where in its text everything of a document stands, in lines counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    ranks: Vec<usize>,
+    ops: Vec<Vec<usize>>,
+}
+
+impl Lines {
+    /// The line in which a rank's part begins.
+    #[must_use]
+    pub fn rank(&self, rank: u32) -> Option<usize> {
+        self.ranks.get(rank as usize).copied()
+    }
+
+    /// The line of an operation of a rank, by its place in the rank's table.
+    #[must_use]
+    pub fn op(&self, rank: u32, op: usize) -> Option<usize> {
+        self.ops.get(rank as usize)?.get(op).copied()
     }
 }
 

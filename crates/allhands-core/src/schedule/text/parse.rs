@@ -2,7 +2,7 @@
 
 use super::lex::Lexer;
 use super::print::space_name;
-use super::{DIRECTIVES, Directive, Document, MOST_BLOCKS, ParseError, check, op};
+use super::{DIRECTIVES, Directive, Document, Lines, MOST_BLOCKS, ParseError, check, lex, op};
 use crate::call::{Alias, Call, Collective};
 use crate::schedule::{Item, Region, Schedule, Space, Strand, Units, repeat};
 use alloc::format;
@@ -17,6 +17,14 @@ use alloc::vec::Vec;
 /// # Errors
 /// A [`ParseError`] that names the place, what is wrong there and what would be right.
 pub fn parse(text: &str) -> Result<Document, ParseError> {
+    parse_with_lines(text).map(|(document, _)| document)
+}
+
+/// [`parse`], and the lines in which everything stands.
+///
+/// # Errors
+/// The same.
+pub fn parse_with_lines(text: &str) -> Result<(Document, Lines), ParseError> {
     let mut lexer = Lexer::new(text);
     let directives = parse_directives(&mut lexer)?;
     let call = parse_call(&mut lexer)?;
@@ -27,6 +35,7 @@ pub fn parse(text: &str) -> Result<Document, ParseError> {
     }
     let mut schedules = Vec::new();
     let mut places = Vec::new();
+    let mut ranks = Vec::new();
     while schedules.len() < call.ranks as usize {
         let rank = schedules.len() as u32;
         let at = lexer.peek().at;
@@ -39,6 +48,7 @@ pub fn parse(text: &str) -> Result<Document, ParseError> {
         }
         schedules.push(schedule);
         places.push(place);
+        ranks.push(at);
     }
     let end = lexer.next();
     if !end.text.is_empty() {
@@ -46,12 +56,17 @@ pub fn parse(text: &str) -> Result<Document, ParseError> {
         return Err(lexer.unexpected(end, right));
     }
     check::check(&lexer, &call, &schedules, &places)?;
-    Ok(Document {
+    let lines = Lines {
+        ranks: lex::lines(text, &ranks),
+        ops: places.iter().map(|ops| lex::lines(text, ops)).collect(),
+    };
+    let document = Document {
         directives,
         call,
         parts,
         schedules,
-    })
+    };
+    Ok((document, lines))
 }
 
 fn parse_directives(lexer: &mut Lexer<'_>) -> Result<Vec<Directive>, ParseError> {
@@ -89,10 +104,15 @@ fn parse_call(lexer: &mut Lexer<'_>) -> Result<Call, ParseError> {
     if lexer.take("root") {
         call.root = lexer.number("the root", call.ranks - 1)?;
     }
-    if lexer.take("ordered") {
-        call.commutative = false;
-    } else {
-        lexer.take("commutative");
+    let operator = lexer.peek();
+    match operator.text {
+        "ordered" | "commutative" => call.commutative = lexer.next().text == "commutative",
+        _ if collective.reduces() => {
+            let right =
+                "'commutative' or 'ordered': whether the operator's operands may change places";
+            return Err(lexer.unexpected(operator, right));
+        }
+        _ => {}
     }
     call.in_place = lexer.take("in-place");
     Ok(call)

@@ -1,7 +1,37 @@
 //! The lanes of a repeat in a symbolic run: each operation of the body goes through its iterations alone.
 
-use super::{Failure, Item, Lane, Runner};
+use super::{Clock, Failure, Item, Lane, Runner, StrandState, Vec, vec};
 use crate::schedule::Dependence;
+
+/// Makes the lanes of a repeat, of which any may start.
+pub(super) fn begin(state: &mut StrandState, times: u32, waits: &[Vec<Dependence>]) {
+    let lane = Lane {
+        rounds: Vec::with_capacity(times as usize),
+        ..Lane::default()
+    };
+    state.lanes = vec![lane; waits.len()];
+    for (at, waits) in (0..).zip(waits) {
+        for wait in waits {
+            state.lanes[wait.op as usize].awaited_by.push(at);
+        }
+    }
+    state.lanes_to_try = (0..waits.len() as u32).rev().collect();
+}
+
+/// Ends a lane's iteration: it may go on, and so may those that wait for it.
+pub(super) fn end(state: &mut StrandState, lane: u32, round: u32) {
+    state.lanes_to_try.push(lane);
+    let StrandState {
+        lanes,
+        lanes_to_try,
+        ..
+    } = state;
+    let lane = &mut lanes[lane as usize];
+    lane.done += 1;
+    lane.flying = false;
+    lane.rounds.push(round);
+    lanes_to_try.extend_from_slice(&lane.awaited_by);
+}
 
 impl Runner<'_, '_> {
     /// Starts what may start in a repeat; whether all of it is done.
@@ -11,65 +41,65 @@ impl Runner<'_, '_> {
         strand: u16,
         item: &Item,
     ) -> Result<bool, Failure> {
+        let Item::Repeat { times, window, .. } = item else {
+            return Ok(true);
+        };
+        // In a window, the end of the oldest iteration lets any lane go on.
+        if *window > 0 {
+            let state = self.strand(rank, strand);
+            state.lanes_to_try = (0..state.lanes.len() as u32).rev().collect();
+        }
+        while let Some(at) = self.strand(rank, strand).lanes_to_try.pop() {
+            if self.may_start(rank, strand, item, at) {
+                self.start_lane(rank, strand, item, at)?;
+            }
+        }
+        let lanes = &self.strand(rank, strand).lanes;
+        Ok(lanes.iter().all(|lane| lane.done == *times))
+    }
+
+    /// Whether a lane's next iteration has all that it waits for.
+    fn may_start(&mut self, rank: u32, strand: u16, item: &Item, at: u32) -> bool {
         let Item::Repeat {
             times,
             window,
             waits,
-            start,
             ..
         } = item
         else {
-            return Ok(true);
+            return false;
         };
-        let lane_base = self.lane_base(rank, strand, item);
-        loop {
-            let mut moved = false;
-            for (at, waits) in waits.iter().enumerate() {
-                let state = self.strand(rank, strand);
-                let Lane { done, flying, .. } = state.lanes[at];
-                let oldest = || state.lanes.iter().map(|l| l.done).min().unwrap_or(0);
-                // Looked for only where it counts: a body may have very many operations.
-                let room = *window == 0 || done < oldest() + window;
-                let ready = |w: &Dependence| {
-                    done < w.back || state.lanes[w.op as usize].done > done - w.back
-                };
-                if flying || done == *times || !room || !waits.iter().all(ready) {
-                    continue;
-                }
-                let mut clock = state.clock.clone();
-                let mut round = state.lanes[at]
-                    .rounds
-                    .last()
-                    .copied()
-                    .unwrap_or(state.round);
-                clock[lane_base + at] = done;
-                for wait in waits.iter().filter(|w| done >= w.back) {
-                    clock[lane_base + wait.op as usize] = done - wait.back + 1;
-                    round = round
-                        .max(state.lanes[wait.op as usize].rounds[(done - wait.back) as usize]);
-                }
-                state.lanes[at].flying = true;
-                let op = start + at as u32;
-                let instance = self.instance(rank, strand, op, done, Some(at as u32), round);
-                self.start(instance, &clock)?;
-                moved = true;
-            }
-            if self
-                .strand(rank, strand)
-                .lanes
-                .iter()
-                .all(|l| l.done == *times)
-            {
-                return Ok(true);
-            }
-            if !moved {
-                return Ok(false);
-            }
-        }
+        let lanes = &self.strand(rank, strand).lanes;
+        let Lane { done, flying, .. } = lanes[at as usize];
+        // Looked for only where it counts: a body may have very many operations.
+        let oldest = || lanes.iter().map(|l| l.done).min().unwrap_or(0);
+        let room = *window == 0 || done < oldest() + window;
+        let ready = |w: &Dependence| done < w.back || lanes[w.op as usize].done > done - w.back;
+        !flying && done < *times && room && waits[at as usize].iter().all(ready)
     }
 
-    /// The number of the first lane of a repeat: strands come first, then all operations in order.
-    fn lane_base(&self, rank: u32, _strand: u16, item: &Item) -> usize {
-        self.ranks[rank as usize].strands.len() + item.ops().start
+    fn start_lane(&mut self, rank: u32, strand: u16, item: &Item, at: u32) -> Result<(), Failure> {
+        let Item::Repeat { waits, start, .. } = item else {
+            return Ok(());
+        };
+        // Strands come first among a rank's lanes, then all operations in order.
+        let base = self.ranks[rank as usize].strands.len() + item.ops().start;
+        let mut clock: Clock = core::mem::take(&mut self.lane_clock);
+        let state = self.strand(rank, strand);
+        clock.clone_from(&state.clock);
+        let lane = &state.lanes[at as usize];
+        let (done, mut round) = (lane.done, lane.rounds.last().copied());
+        clock[base + at as usize] = done;
+        for wait in waits[at as usize].iter().filter(|w| done >= w.back) {
+            let other = &state.lanes[wait.op as usize];
+            clock[base + wait.op as usize] = done - wait.back + 1;
+            round = round.max(Some(other.rounds[(done - wait.back) as usize]));
+        }
+        let round = round.unwrap_or(0).max(state.round);
+        state.lanes[at as usize].flying = true;
+        let instance = self.instance(rank, strand, start + at, done, Some(at), round);
+        self.start(instance, &clock)?;
+        self.lane_clock = clock;
+        Ok(())
     }
 }

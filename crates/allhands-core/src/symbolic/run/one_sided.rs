@@ -8,11 +8,17 @@ use super::{
 use crate::schedule::Units;
 
 impl Runner<'_, '_> {
-    /// The stamp of an access to a window; puts have a counter of their own, which only notifications publish.
+    /// The stamp of an access to a window; puts have a counter of their own, which only notifications publish, and count
+    /// operations: a notification tells of what is put before it in its step, and not of what is put behind.
     pub(super) fn stamp(&self, instance: &Instance, put: bool) -> Stamp {
         let state = &self.ranks[instance.rank as usize];
-        let counter =
-            self.counters[instance.rank as usize] + 2 * u32::from(instance.strand) + u32::from(put);
+        let counter = self.counters[instance.rank as usize] + 2 * u32::from(instance.strand);
+        if put {
+            return Stamp {
+                counter: counter + 1,
+                place: state.base_ops + instance.op + 1,
+            };
+        }
         let place = state.base_items + state.strands[instance.strand as usize].item as u32 + 1;
         Stamp { counter, place }
     }
@@ -76,7 +82,7 @@ impl Runner<'_, '_> {
                 self.ranks[instance.rank as usize].work += into.len() as u64;
                 let there = into.iter().map(|(_, block)| {
                     let place = (to, *block);
-                    self.one_sided.look(instance.rank, place, stamp, &world)
+                    self.one_sided.look(instance.rank, place, &world)
                 });
                 let there = there.collect::<Result<Vec<_>, _>>()?;
                 Some(match side {
@@ -241,7 +247,8 @@ impl Runner<'_, '_> {
             round: instance.round + u32::from(to != instance.rank),
             knowledge,
         };
-        for (rank, strand) in self.one_sided.notify((to, flag), notification) {
+        self.one_sided.notify((to, flag), notification);
+        while let Some((rank, strand)) = self.one_sided.served((to, flag)) {
             self.retry_wait(rank, strand)?;
         }
         self.complete(instance, instance.round, &Knowledge::default())

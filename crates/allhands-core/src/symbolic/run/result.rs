@@ -44,6 +44,7 @@ impl Runner<'_, '_> {
                 next,
             );
             fresh.base_items = base;
+            fresh.base_ops = state.base_ops + schedule.ops.len() as u32;
             // Peers read the window of a rank that has left the call, and that counts too.
             (fresh.sent, fresh.received) = (state.sent, state.received);
             fresh.strands.iter_mut().for_each(|s| {

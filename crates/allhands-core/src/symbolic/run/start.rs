@@ -3,7 +3,7 @@
 use super::blocks::named;
 use super::{
     Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side,
-    VecDeque, Waiting, format,
+    VecDeque, Waiting, format, lanes,
 };
 use alloc::collections::btree_map::Entry;
 
@@ -221,10 +221,7 @@ impl<'a> Runner<'a, '_> {
                 }
             }
             Some(lane) => {
-                let lane = &mut state.lanes[lane as usize];
-                lane.done += 1;
-                lane.flying = false;
-                lane.rounds.push(round);
+                lanes::end(state, lane, round);
                 self.ready.push((instance.rank, instance.strand));
             }
         }
