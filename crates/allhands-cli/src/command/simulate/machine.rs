@@ -378,6 +378,7 @@ impl Machine {
             }
             Network::Cell(file) => {
                 let network = Cell::new(ranks, file.hardware(self.processor()?));
+                let network = network.with_helpers(plans);
                 run(network, plans, observer, watch)
             }
             Network::Rails(file) => {
