@@ -159,7 +159,7 @@ impl Level<'_> {
     }
 
     /// Where what comes from a subtree of the group goes.
-    fn from_subtree(&self, subtree: &Range<u32>, clipped: bool) -> Vec<Blocks> {
+    fn arriving(&self, subtree: &Range<u32>, clipped: bool) -> Vec<Blocks> {
         let mut into = alloc::vec![self.after.of(subtree)];
         if clipped {
             into.extend(
@@ -199,14 +199,14 @@ impl Level<'_> {
                     let subtree = groups.held(peer, self.level);
                     b.send(peer, self.for_subtree(&subtree));
                     let clipped = clipped.as_ref() == Some(&subtree);
-                    b.recv(peer, self.from_subtree(&subtree, clipped));
+                    b.recv(peer, self.arriving(&subtree, clipped));
                 }
                 Phase::Correction { .. } => {
                     if send.is_some() {
                         b.send(peer, self.for_peer(peer));
                     }
                     if let Some(sources) = receive {
-                        b.recv(peer, self.from_subtree(&sources, true));
+                        b.recv(peer, self.arriving(&sources, true));
                     }
                 }
             }

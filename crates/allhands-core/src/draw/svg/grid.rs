@@ -157,8 +157,11 @@ impl Grid {
         let (dx, dy) = (end.0 - start.0, end.1 - start.1);
         let long = length((dx, dy)).max(1.0);
         let (along, aside) = ((dx / long, dy / long), (-dy / long, dx / long));
-        let near = self.pitch.0.min(self.pitch.1).min(length(self.back) * 2.0);
-        let far = long > 1.3 * self.pitch.0.max(self.pitch.1).max(near);
+        // What passes a node bends round it.
+        let far = match self.line(arrow.message) {
+            Some((_, hops)) => hops > 1,
+            None => long > 1.3 * self.pitch.0.max(self.pitch.1),
+        };
         let (beside, bend) = match far {
             true => (4.0, 0.12 * long + 6.0),
             false => (2.5, 0.0),
