@@ -12,13 +12,14 @@ use std::process::ExitCode;
 /// Draw what every rank holds after every step, and what moves where
 ///
 /// Without -o the picture is printed as text. The style follows the collective, in the manner of
-/// the papers' figures: tables of blocks, arcs between ranks, or boxes with the ranks whose
-/// contributions they hold.
+/// the papers' figures: tables of blocks, arcs between ranks, boxes with the ranks whose
+/// contributions they hold, or, of an algorithm for a torus, the nodes in a grid.
 ///
 /// Examples:
 ///   allhands draw allgather --algorithm bruck --ranks 6 -o bruck.svg
 ///   allhands draw allreduce --algorithm rabenseifner --ranks 13
 ///   allhands draw allgather --algorithm hierarchical --ranks 8 --nodes 2x4
+///   allhands draw allreduce --algorithm line-broadcast:group=4 --torus 8x8 -o lines.svg
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -64,6 +65,8 @@ enum StyleName {
     Arcs,
     /// Parts of the vector with the ranks combined in them
     Boxes,
+    /// The nodes of a mesh or torus, with its links and streams
+    Grid,
 }
 
 impl From<StyleName> for Style {
@@ -72,6 +75,7 @@ impl From<StyleName> for Style {
             StyleName::Tables => Style::Tables,
             StyleName::Arcs => Style::Arcs,
             StyleName::Boxes => Style::Boxes,
+            StyleName::Grid => Style::Grid,
         }
     }
 }

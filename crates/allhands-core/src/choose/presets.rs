@@ -107,7 +107,7 @@ pub const MPICH_2005: &[Rule] = &[
         Collective::ReduceScatter,
         &[NotCommutative, From(512)],
         "pairwise",
-        "",
+        "order=ranks",
         "T 4.4",
     ),
     rule(
@@ -238,8 +238,7 @@ const ONE_RAIL: &str = "Q 3.1; up to 4 KB on one rail";
 /// `qsnet`: the fastest of Q's algorithms on four nodes of four processors with two rails (Q 7); other collectives as
 /// [`MPICH_2005`].
 ///
-/// Among four nodes Bruck's algorithm on two ports sends the same messages as the direct one, so it is the one on a single port,
-/// with two steps of one striped message, that can be faster.
+/// All with the paper's k, the two rails. Among four nodes Bruck's algorithm on two ports then sends the messages of the direct one.
 pub const QSNET: &[Rule] = &[
     rule(
         Collective::Gather,
@@ -248,13 +247,7 @@ pub const QSNET: &[Rule] = &[
         "ports=2",
         "Q 7.2",
     ),
-    rule(
-        Collective::Gather,
-        &[],
-        "direct",
-        "ports=16",
-        "Q 7.2; the root takes blocks as they come",
-    ),
+    rule(Collective::Gather, &[], "direct", "ports=2", "Q 7.2"),
     rule(
         Collective::Allgather,
         &[BlockUpTo(256)],
@@ -266,7 +259,7 @@ pub const QSNET: &[Rule] = &[
         Collective::Allgather,
         &[BlockUpTo(8 * KB)],
         "smp-bruck",
-        "",
+        "ports=2",
         "Q 7.4",
     ),
     rule(Collective::Allgather, &[], "direct", "ports=2", "Q 7.4"),

@@ -87,7 +87,7 @@ fn reduction_cutoffs() {
     assert_eq!(scatter(512 * KB - 1, true), "recursive-halving");
     assert_eq!(scatter(512 * KB, true), "pairwise");
     assert_eq!(scatter(511, false), "recursive-doubling");
-    assert_eq!(scatter(512, false), "pairwise");
+    assert_eq!(scatter(512, false), "pairwise:order=ranks");
     for (collective, short) in [
         (Collective::Reduce, "binomial"),
         (Collective::Allreduce, "recursive-doubling"),

@@ -1,12 +1,13 @@
 //! Pictures of a schedule in the manner of the papers' figures: what every rank holds after each step, and who sends what to whom.
 //!
 //! [`story`] runs a world symbolically and tells it as data; [`text`] and [`svg`] render the story.
-//! The three styles are those of the papers: tables of blocks (T 2, T 7, Q 5, Q 6), circles and arcs (T 1, T 9, Q 4),
-//! and boxes of partial results (T 12, T 13). [`time_chart`] and [`heat_map`] draw what somebody else measured or simulated.
+//! The four styles are those of the papers: tables of blocks (T 2, T 7, Q 5, Q 6), circles and arcs (T 1, T 9, Q 4),
+//! boxes of partial results (T 12, T 13) and grids of the nodes of a torus (B 1 to 4). [`time_chart`] and [`heat_map`] draw what somebody else measured or simulated.
 
 mod align;
 pub mod chart;
 mod label;
+mod lanes;
 mod live;
 mod runs;
 mod story;
@@ -27,6 +28,8 @@ use core::fmt;
 
 /// The most ranks in a picture.
 pub const MAX_RANKS: u32 = 32;
+/// The most ranks in a picture of a mesh or torus.
+pub const MAX_NODES: u32 = 128;
 /// The most parts of a vector, or blocks of a rank, in a picture.
 pub const MAX_PARTS: u32 = 64;
 
@@ -39,11 +42,13 @@ pub enum Style {
     Arcs,
     /// A row for each rank, a column of boxes for each step.
     Boxes,
+    /// The nodes of a mesh or torus in a grid for each step, arrows on its links.
+    Grid,
 }
 
 impl Style {
-    /// All three.
-    pub const ALL: [Style; 3] = [Style::Tables, Style::Arcs, Style::Boxes];
+    /// All four.
+    pub const ALL: [Style; 4] = [Style::Tables, Style::Arcs, Style::Boxes, Style::Grid];
 
     /// The name as typed.
     #[must_use]
@@ -52,6 +57,7 @@ impl Style {
             Style::Tables => "tables",
             Style::Arcs => "arcs",
             Style::Boxes => "boxes",
+            Style::Grid => "grid",
         }
     }
 

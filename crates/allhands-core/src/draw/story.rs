@@ -2,7 +2,7 @@
 
 use super::Style;
 use crate::call::{Collective, Unit};
-use crate::machine::Fabric;
+use crate::machine::{Fabric, Torus};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -52,6 +52,8 @@ pub struct Message {
     pub to: u32,
     /// The port.
     pub port: u8,
+    /// The number of its lane in [`Story::lanes`].
+    pub lane: usize,
     /// What it carries: `0-3`, `01 03 05`, `A-D0-1`, or `signal`.
     pub what: String,
     /// How much that is: `2 blocks`, `n/2`; empty for a signal.
@@ -88,6 +90,10 @@ pub struct Story {
     pub style: Style,
     /// The time before the first step, then the steps.
     pub steps: Vec<Step>,
+    /// Where the ranks are, if that is said.
+    pub torus: Option<Torus>,
+    /// On a torus: what streams, or else ways of messages, are called.
+    pub lanes: Vec<String>,
     /// The hardware in which all ranks meet, if they do.
     pub meets_in: Option<Fabric>,
 }

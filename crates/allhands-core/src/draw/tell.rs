@@ -1,8 +1,9 @@
 //! The telling: a run becomes a story, table by table.
 
+use super::lanes::Lanes;
 use super::timeline::{Place, Timeline};
 use super::{Cell, DrawError, Message, State, Step, Story, Style, Table, label, live};
-use crate::algorithm::{Algorithm, Key, print_parameters};
+use crate::algorithm::{Algorithm, Key, Requirement, print_parameters};
 use crate::call::{Call, Collective, Unit};
 use crate::machine::Fabric;
 use crate::schedule::{Blocks, Shape, Space, View};
@@ -23,6 +24,7 @@ pub fn story(algorithm: &Algorithm, shape: &Shape) -> Result<Story, DrawError> {
     let teller = Teller {
         timeline: &timeline,
         viewed,
+        lanes: Lanes::new(algorithm, shape),
     };
     let mut steps: Vec<Step> = (0..=timeline.rounds)
         .map(|round| teller.step(round))
@@ -34,8 +36,13 @@ pub fn story(algorithm: &Algorithm, shape: &Shape) -> Result<Story, DrawError> {
         subtitle: format!("{} ({})", algorithm.summary, algorithm.citation),
         collective: call.collective,
         ranks: call.ranks,
-        style: Style::of(call.collective, rearranged),
+        style: match shape.torus {
+            Some(_) if algorithm.requires.contains(&Requirement::Torus) => Style::Grid,
+            _ => Style::of(call.collective, rearranged),
+        },
         steps,
+        torus: shape.torus,
+        lanes: teller.lanes.names,
         meets_in: Fabric::ALL
             .into_iter()
             .find(|fabric| algorithm.fabrics().has(*fabric)),
@@ -68,6 +75,7 @@ fn title(algorithm: &Algorithm, shape: &Shape) -> String {
 struct Teller<'a> {
     timeline: &'a Timeline,
     viewed: bool,
+    lanes: Lanes,
 }
 
 impl Teller<'_> {
@@ -102,6 +110,7 @@ impl Teller<'_> {
             from: delivery.from,
             to: delivery.to,
             port: delivery.port,
+            lane: self.lanes.of(delivery),
             what: label::values(self.call(), &self.timeline.sets, &delivery.values),
             amount: label::amount(self.call(), self.parts(), blocks),
             combined: delivery.reduced,

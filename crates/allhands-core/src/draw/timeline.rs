@@ -1,6 +1,6 @@
 //! The timeline: what every block of every rank held after each round, and the messages that moved it.
 
-use super::{DrawError, MAX_PARTS, MAX_RANKS, align, live};
+use super::{DrawError, MAX_NODES, MAX_PARTS, MAX_RANKS, align, live};
 use crate::algorithm::Algorithm;
 use crate::call::{Alias, Call};
 use crate::schedule::{Schedule, Shape, Space};
@@ -107,7 +107,11 @@ impl Timeline {
     /// Runs the algorithm.
     pub(super) fn new(algorithm: &Algorithm, shape: &Shape) -> Result<Timeline, DrawError> {
         algorithm.admits(shape).map_err(DrawError::Unsuitable)?;
-        within("ranks", shape.ranks(), MAX_RANKS)?;
+        let most = match shape.torus {
+            Some(_) => MAX_NODES,
+            None => MAX_RANKS,
+        };
+        within("ranks", shape.ranks(), most)?;
         within("parts", (algorithm.parts)(shape), MAX_PARTS)?;
         let call = shape.call;
         let schedules: Vec<Schedule> = (0..call.ranks)

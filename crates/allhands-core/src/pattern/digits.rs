@@ -7,6 +7,7 @@
 //! Q prints k^j for the distance; with k ports it is (k+1)^j.
 
 use super::math::{ceil_log, power, power_at_most};
+use alloc::vec::Vec;
 use core::ops::Range;
 
 /// One of the up to radix − 1 moves of a step.
@@ -87,10 +88,43 @@ pub fn gathered_by(p: u32, radix: u32, this: Move) -> u32 {
     gathered_before(p, radix, this.step).min(p - this.distance)
 }
 
+/// A message of the allgather on several ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// How far behind the receiver's own its blocks stand: from the rank so far ahead.
+    pub distance: u32,
+    /// The blocks it carries: the first of what the sender holds.
+    pub blocks: u32,
+}
+
+/// The messages of one step of the allgather on `ports` ports. The last step, which takes only what is missing, spreads that evenly
+/// over the ports of as many rounds as its moves take, so that no port carries a whole power of the radix while another has nothing.
+///
+/// # Panics
+/// If `p` or `ports` is 0, or `radix` is below 2.
+pub fn gathered(p: u32, radix: u32, ports: u32, step: u32) -> Vec<Gathered> {
+    let moves: Vec<Move> = moves(p, radix, step).collect();
+    if ports == 1 || step + 1 < steps(p, radix) {
+        let message = |this: &Move| Gathered {
+            distance: this.distance,
+            blocks: gathered_by(p, radix, *this),
+        };
+        return moves.iter().map(message).collect();
+    }
+    let held = gathered_before(p, radix, step);
+    let most = (moves.len() as u32).div_ceil(ports) * ports;
+    let each = (p - held).div_ceil(most).max(1);
+    let message = |distance| Gathered {
+        distance,
+        blocks: each.min(p - distance),
+    };
+    (held..p).step_by(each as usize).map(message).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::{vec, vec::Vec};
+    use alloc::vec;
 
     fn all_moves(p: u32, radix: u32) -> Vec<Move> {
         (0..steps(p, radix))
@@ -138,6 +172,36 @@ mod tests {
                 assert_eq!(held, p);
             }
         }
+    }
+
+    #[test]
+    fn ports_share_the_last_step() {
+        for p in 1..=100 {
+            for (radix, ports) in [(2, 1), (3, 2), (4, 3), (5, 4), (5, 2), (4, 1), (2, 3)] {
+                let mut held = 1;
+                for step in 0..steps(p, radix) {
+                    let messages = gathered(p, radix, ports, step);
+                    let before = held;
+                    for message in &messages {
+                        assert_eq!(message.distance, held);
+                        assert!((1..=before).contains(&message.blocks));
+                        held += message.blocks;
+                    }
+                    let rounds = moves(p, radix, step).count().div_ceil(ports as usize);
+                    assert_eq!(messages.len().div_ceil(ports as usize), rounds);
+                    if ports + 1 == radix && step + 1 == steps(p, radix) {
+                        let most = messages.iter().map(|m| m.blocks).max();
+                        assert_eq!(most, Some((p - before).div_ceil(ports)), "p = {p}");
+                    }
+                }
+                assert_eq!(held, p);
+            }
+        }
+        let last: Vec<_> = gathered(5, 3, 2, 1)
+            .iter()
+            .map(|m| (m.distance, m.blocks))
+            .collect();
+        assert_eq!(last, [(3, 1), (4, 1)]);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 pub mod binary_blocks;
 pub mod circulant;
+pub mod complete_exchange;
 pub mod digits;
 pub mod double_tree;
 pub mod exchange;

@@ -132,6 +132,14 @@ impl Multiplying {
             .map(move |first| first + offset)
     }
 
+    /// The clipped subtree of `rank`'s group at `level`, if it has one besides full ones.
+    ///
+    /// # Panics
+    /// If `rank` is not below `p`.
+    pub fn clipped(&self, rank: u32, level: u32) -> Option<Range<u32>> {
+        self.view(rank, level).clipped()
+    }
+
     /// The number of corrections that follow the exchange of `level`: 0 unless a group has a clipped subtree.
     pub fn corrections(&self, level: u32) -> u32 {
         // Only the last group can be clipped, so the last rank knows.

@@ -52,6 +52,12 @@ impl SpanningTrees {
         }
     }
 
+    /// The way that tree `tree` goes first, if there are so many: one for each tree, in the order of the trees.
+    #[must_use]
+    pub fn way(&self, tree: usize) -> Option<Direction> {
+        self.circle.get(tree).copied()
+    }
+
     /// The number of trees.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -8,6 +8,7 @@ mod summary;
 pub mod verdict;
 
 use super::Entry;
+use crate::command::simulate::machine::Machine;
 use anyhow::ensure;
 use laboratory::Laboratory;
 use std::io::Write;
@@ -43,24 +44,40 @@ pub fn run(
     (table, figure): (Option<u32>, Option<u32>),
     out: &mut dyn Write,
 ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
-    let asked = |part: &Part| match *part {
-        Part::Table(number) => figure.is_none() && table.is_none_or(|asked| asked == number),
-        Part::Figure(number) => table.is_none() && figure.is_none_or(|asked| asked == number),
-    };
-    let parts: Vec<Part> = PARTS.into_iter().filter(asked).collect();
+    let parts = parts((table, figure));
     ensure!(
         !parts.is_empty(),
         "there is no such table or figure; right would be a table from 2 to 4 or a figure from 5 to 10"
     );
-    let entries = all(&parts, out)?;
+    let entries = all(&parts, &Machine::find("bluegene-l")?, out)?;
     let figures = parts.iter().any(|part| matches!(part, Part::Figure(_)));
     let left_out = figures::LEFT_OUT.iter().filter(|_| figures);
     let notes = left_out.map(|what| format!("left out: {what}"));
     Ok((entries, notes.collect()))
 }
 
+/// The same entries on a changed machine.
+///
+/// # Errors
+/// If something cannot be simulated.
+pub fn entries_on(
+    machine: &Machine,
+    asked: (Option<u32>, Option<u32>),
+) -> anyhow::Result<Vec<Entry>> {
+    all(&parts(asked), machine, &mut std::io::sink())
+}
+
+/// The parts that are asked for.
+fn parts((table, figure): (Option<u32>, Option<u32>)) -> Vec<Part> {
+    let asked = |part: &Part| match *part {
+        Part::Table(number) => figure.is_none() && table.is_none_or(|asked| asked == number),
+        Part::Figure(number) => table.is_none() && figure.is_none_or(|asked| asked == number),
+    };
+    PARTS.into_iter().filter(asked).collect()
+}
+
 /// Does the parts, some at a time; the entries are in the order of the parts.
-fn all(parts: &[Part], out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+fn all(parts: &[Part], machine: &Machine, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
     let next = Mutex::new(parts.iter().copied().enumerate());
     let (told, telling) = channel();
     let mut done: Vec<(usize, Vec<Entry>)> = Vec::new();
@@ -73,7 +90,7 @@ fn all(parts: &[Part], out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
                 let mut teller = Teller { told, line };
                 let one = || next.lock().ok()?.next();
                 while let Some((at, part)) = one() {
-                    own.push((at, entries(part, &mut teller)?));
+                    own.push((at, entries(part, machine, &mut teller)?));
                 }
                 anyhow::Ok(own)
             }));
@@ -95,8 +112,8 @@ fn all(parts: &[Part], out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
 }
 
 /// The entries of a part.
-fn entries(part: Part, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
-    let laboratory = Laboratory::new()?;
+fn entries(part: Part, machine: &Machine, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+    let laboratory = Laboratory::of(machine.clone());
     match part {
         Part::Table(2) => {
             let mut table = all_to_all::table(&laboratory, out)?;

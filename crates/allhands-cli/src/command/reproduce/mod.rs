@@ -3,6 +3,7 @@
 mod bluegene;
 mod cell;
 mod qsnet;
+mod sensitivity;
 
 use crate::output;
 use anyhow::ensure;
@@ -14,13 +15,14 @@ use std::process::ExitCode;
 
 /// Run a paper's experiments again, on the model of its machine
 ///
-/// For every number that the paper prints: the paper's, ours, and the ratio of ours to the paper's. A number by which
-/// a constant of the machine was set is marked; its ratio says nothing of the model.
+/// For every number that the paper prints: the paper's, ours, and the ratio of ours to the paper's. Marked are numbers by which a
+/// constant of the machine was chosen (fitted), those that follow from what the machine was given and could not come out otherwise
+/// (given), whose ratios say nothing of the model; and those told by the rate of a part of a run (extrapolated).
 ///
 /// cell: Ali, Midkiff, Pai 2010 print no numbers, but models: for each line of their tables 1 to 5, the model's prediction, with
 /// parameters that their microbenchmarks measure on the simulated machine, and the time of the simulated algorithm, in µs.
 ///
-/// Keys of --json: table, row, column, paper, ours, ratio, used_to_fit.
+/// Keys of --json: table, row, column, paper, ours, ratio, standing, extrapolated.
 ///
 /// Exit status 2 when the arguments are wrong.
 ///
@@ -29,6 +31,7 @@ use std::process::ExitCode;
 ///   allhands reproduce cell --json cell.json
 ///   allhands reproduce qsnet --json qsnet.json
 ///   allhands reproduce bluegene --table 4
+///   allhands reproduce qsnet --sensitivity
 ///   allhands reproduce bluegene --figure 9
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -44,6 +47,10 @@ pub struct Arguments {
     /// Only what the paper's text says of this figure, by its number
     #[arg(long)]
     figure: Option<u32>,
+
+    /// Also change each constant of the machine by 10 % either way, and say how many entries come out otherwise then
+    #[arg(long)]
+    sensitivity: bool,
 
     #[command(flatten)]
     json: output::Json,
@@ -69,17 +76,33 @@ pub struct Entry {
     pub row: String,
     /// The column.
     pub column: String,
-    /// What the paper prints.
+    /// What the paper prints; no number where it prints none.
     pub paper: f64,
     /// What the simulation gives.
     pub ours: f64,
     /// Ours by the paper's.
     pub ratio: f64,
-    /// Whether a constant of the machine was set by it.
-    pub used_to_fit: bool,
+    /// What that says of the model.
+    pub standing: Standing,
+    /// Whether ours is told by the rate of a part of a run, which as a whole is too long to be simulated.
+    pub extrapolated: bool,
     /// What the paper says of the number, if that is no value to be met.
     #[serde(skip)]
     pub says: Option<Says>,
+}
+
+/// What an entry says of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Nothing of the machine was chosen by it.
+    Predicted,
+    /// A constant of the machine, or the form of a curve, was chosen by looking at it.
+    Fitted,
+    /// It follows from what the machine or the policy was given, so that it could not come out otherwise.
+    Given,
+    /// The paper prints nothing that it could be held against.
+    Shown,
 }
 
 /// What a paper's text says of a number; entries have it in their column.
@@ -89,6 +112,8 @@ pub enum Says {
     Below,
     /// It is above.
     Above,
+    /// It is above, by more than a hundredth: closer is a tie.
+    Ahead,
     /// It is that one, within this factor; 1: just that one.
     About(f64),
 }
@@ -98,6 +123,7 @@ impl fmt::Display for Says {
         match self {
             Says::Below => write!(f, "below"),
             Says::Above => write!(f, "above"),
+            Says::Ahead => write!(f, "ahead"),
             Says::About(factor) => write!(f, "within {factor}x"),
         }
     }
@@ -109,7 +135,7 @@ impl Entry {
         table: &'static str,
         (row, column): (impl ToString, impl ToString),
         (paper, ours): (f64, f64),
-        used_to_fit: bool,
+        fitted: bool,
     ) -> Entry {
         Entry {
             table,
@@ -118,9 +144,24 @@ impl Entry {
             paper,
             ours,
             ratio: ours / paper,
-            used_to_fit,
+            standing: match fitted {
+                true => Standing::Fitted,
+                false => Standing::Predicted,
+            },
+            extrapolated: false,
             says: None,
         }
+    }
+
+    /// The same with another standing.
+    fn standing(self, standing: Standing) -> Entry {
+        Entry { standing, ..self }
+    }
+
+    /// The same, of which the paper says that.
+    fn saying(self, says: Says) -> Entry {
+        let says = Some(says);
+        Entry { says, ..self }
     }
 
     /// Whether ours is as the paper says, if it says how.
@@ -129,6 +170,7 @@ impl Entry {
         Some(match self.says? {
             Says::Below => ratio < 1.0,
             Says::Above => ratio > 1.0,
+            Says::Ahead => ratio > 1.01,
             Says::About(factor) => (1.0 / factor..=factor).contains(&ratio),
         })
     }
@@ -146,46 +188,61 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.figure.is_none() || arguments.paper == Paper::Bluegene,
         "--figure is for bluegene, of whose figures the text says what can be decided; leave it out"
     );
+    let asked = (arguments.table, arguments.figure);
     let (entries, notes) = match arguments.paper {
-        Paper::Bluegene => bluegene::run((arguments.table, arguments.figure), &mut out)?,
+        Paper::Bluegene => bluegene::run(asked, &mut out)?,
         Paper::Cell => {
             let all = cell::reproduce()?;
             let notes = all.notes();
             (all.entries, notes)
         }
-        Paper::Qsnet => (qsnet::entries()?, Vec::new()),
+        Paper::Qsnet => qsnet::run(&mut out)?,
     };
-    writeln!(
-        out,
-        "{:<10}{:<52}{:<42}{:>12}{:>12}{:>8}",
-        "table", "row", "column", "paper", "ours", "ratio"
-    )?;
-    for entry in &entries {
-        let Entry {
-            table, row, column, ..
-        } = entry;
-        let note = match (entry.used_to_fit, entry.holds()) {
-            (true, _) => "  fitted",
-            (false, Some(true)) => "  holds",
-            (false, Some(false)) => "  misses",
-            (false, None) => "",
-        };
-        writeln!(
-            out,
-            "{table:<10}{row:<52}{column:<42}{:>12.2}{:>12.2}{:>8.2}{note}",
-            entry.paper, entry.ours, entry.ratio
-        )?;
-    }
+    print(&mut out, &entries)?;
     for note in &notes {
         writeln!(out, "{note}")?;
     }
     match arguments.paper {
         Paper::Bluegene => bluegene::verdict::print(&mut out, &entries)?,
         Paper::Cell => {}
-        Paper::Qsnet => qsnet::print_misses(&mut out, &entries)?,
+        Paper::Qsnet => qsnet::verdict(&mut out, &entries)?,
+    }
+    if arguments.sensitivity {
+        sensitivity::print(&mut out, arguments.paper, asked, &entries)?;
     }
     arguments.json.write(&entries)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the entries that the paper says something of.
+fn print(out: &mut dyn Write, entries: &[Entry]) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "{:<10}{:<52}{:<42}{:>12}{:>12}{:>8}",
+        "table", "row", "column", "paper", "ours", "ratio"
+    )?;
+    for entry in entries.iter().filter(|e| e.standing != Standing::Shown) {
+        let Entry {
+            table, row, column, ..
+        } = entry;
+        let note = match (entry.standing, entry.holds()) {
+            (Standing::Fitted, _) => "  fitted",
+            (Standing::Given, _) => "  given",
+            (Standing::Predicted, Some(true)) => "  holds",
+            (Standing::Predicted, Some(false)) => "  misses",
+            (Standing::Predicted, None) | (Standing::Shown, _) => "",
+        };
+        let told = match entry.extrapolated {
+            true => "  extrapolated",
+            false => "",
+        };
+        writeln!(
+            out,
+            "{table:<10}{row:<52}{column:<42}{:>12.2}{:>12.2}{:>8.2}{note}{told}",
+            entry.paper, entry.ours, entry.ratio
+        )?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -196,13 +253,14 @@ mod tests {
     fn what_a_paper_says_holds_or_misses() {
         let holds = |says, paper, ours| {
             let entry = Entry::new("", ("", ""), (paper, ours), false);
-            let says = Some(says);
-            Entry { says, ..entry }.holds()
+            entry.saying(says).holds()
         };
         assert_eq!(holds(Says::Below, 5.0, 4.9), Some(true));
         assert_eq!(holds(Says::Below, 5.0, 5.0), Some(false));
         assert_eq!(holds(Says::Above, 1.0, 1.2), Some(true));
         assert_eq!(holds(Says::Above, 1.0, 0.9), Some(false));
+        assert_eq!(holds(Says::Ahead, 1.0, 1.02), Some(true));
+        assert_eq!(holds(Says::Ahead, 1.0, 1.005), Some(false));
         assert_eq!(holds(Says::About(2.0), 2048.0, 1024.0), Some(true));
         assert_eq!(holds(Says::About(2.0), 2048.0, 4096.0), Some(true));
         assert_eq!(holds(Says::About(2.0), 2048.0, 512.0), Some(false));

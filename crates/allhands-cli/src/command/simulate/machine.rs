@@ -1,6 +1,7 @@
 //! Machines as files: built in, or the user's own.
 
 mod cell;
+mod constants;
 mod rails;
 mod shape;
 mod table;
@@ -172,7 +173,10 @@ impl Machine {
     }
 
     fn parse(text: &str) -> anyhow::Result<Machine> {
-        let machine: Machine = toml::from_str(text)?;
+        Machine::checked(toml::from_str(text)?)
+    }
+
+    fn checked(machine: Machine) -> anyhow::Result<Machine> {
         machine.processor.check()?;
         match &machine.network {
             Network::Flat {
@@ -390,6 +394,7 @@ impl Machine {
             }
             Network::Cell(file) => {
                 let network = Cell::new(ranks, file.hardware(self.processor()?));
+                let network = network.with_helpers(plans);
                 run(network, plans, observer, watch)
             }
             Network::Rails(file) => {

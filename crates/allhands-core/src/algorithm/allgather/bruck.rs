@@ -1,11 +1,12 @@
 //! Bruck's allgather: in step k rank i gets from rank i + r^k all that it has, so what a rank has multiplies.
 //!
-//! A rank's blocks, its own on top, are those of the ranks from its own on; the last step takes only what is missing. ⌈log_r p⌉ steps
-//! with radix r = k + 1 on k ports, for any p. The paper gathers at the top of a buffer and shifts it at the end; here a
+//! A rank's blocks, its own on top, are those of the ranks from its own on; the last step takes only what is missing, which several
+//! ports share. ⌈log_r p⌉ steps with radix r = k + 1 on k ports, for any p. The paper gathers at the top of a buffer and shifts it at the end; here a
 //! block is received at its final place, so there is nothing to shift.
 //!
 //! ```text
 //! 6 ranks      i ◀─ i+1: 1 block      i ◀─ i+2: 2 blocks      i ◀─ i+4: 2 blocks      shift by i
+//! 5 ranks, 2 ports      i ◀─ i+1, i+2: 1 block each      i ◀─ i+3, i+4: 1 block each      shift by i
 //! ```
 //!
 //! Source: T 4.1.2, figure 2; Q 5.1.2, figure 5.

@@ -13,7 +13,7 @@
 use crate::algorithm::phase::smp::{self, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::pattern::digits::{self, gathered_by, moves};
+use crate::pattern::digits::{self, Gathered, gathered};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -32,24 +32,24 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// Bruck's steps with `radix`: as many messages at once as there are digits.
-fn steps(nodes: u32, radix: u32) -> Steps {
+/// Bruck's steps with `radix`: as many messages at once as there are digits; those of the last step share what is missing.
+fn steps(nodes: u32, radix: u32, ports: u32) -> Steps {
     let passages = |step| {
-        let all = moves(nodes, radix, step);
-        let passage = |this: digits::Move| Passage {
-            distance: this.distance,
-            nodes: gathered_by(nodes, radix, this),
-        };
-        all.map(passage).collect()
+        let all = gathered(nodes, radix, ports, step).into_iter();
+        all.map(|Gathered { distance, blocks }| Passage {
+            distance,
+            nodes: blocks,
+        })
+        .collect()
     };
     (0..digits::steps(nodes, radix)).map(passages).collect()
 }
 
 fn build(b: &mut Builder) {
     let (radix, ports) = (b.shape().radix(), b.shape().ports());
-    smp::allgather(b, |nodes| steps(nodes, radix), ports);
+    smp::allgather(b, |nodes| steps(nodes, radix, ports), ports);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    smp::claims(shape, |nodes| steps(nodes, shape.radix()))
+    smp::claims(shape, |nodes| steps(nodes, shape.radix(), shape.ports()))
 }

@@ -1,11 +1,11 @@
 //! Bruck's exchange: every rank gathers what all have, in ⌈log_r p⌉ steps for any p (T 4.1.2, Q 5.1.2).
 
-use crate::pattern::digits::{gathered_by, moves, steps};
+use crate::pattern::digits::{Gathered, gathered, moves, steps};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{BlockList, Builder, Shape};
-use alloc::vec::Vec;
 
-/// The steps: in each, rank i sends what it has, and receives as much from ranks that follow.
+/// The steps: in each, rank i sends what it has, and receives as much from ranks that follow; what the last step lacks is spread over
+/// the ports.
 ///
 /// `held` says where the things of so many ranks stand or go, from the rank on that is so far behind this one; `after` is told
 /// after each step how many are there.
@@ -17,20 +17,18 @@ pub fn gather<B: BlockList>(
     let (p, rank) = (b.ranks(), b.rank());
     let (radix, ports) = (b.shape().radix(), b.shape().ports() as usize);
     for step in 0..steps(p, radix) {
-        let all: Vec<_> = moves(p, radix, step).collect();
+        let all = gathered(p, radix, ports as u32, step);
         for at_once in all.chunks(ports) {
-            for (port, this) in at_once.iter().enumerate() {
-                let count = gathered_by(p, radix, *this);
-                let peers = shifted(p, rank, this.distance);
+            for (port, message) in at_once.iter().enumerate() {
+                let Gathered { distance, blocks } = *message;
+                let peers = shifted(p, rank, distance);
                 b.port(port as u32);
-                b.send(peers.from, held(0, count));
-                b.recv(peers.to, held(this.distance, count));
+                b.send(peers.from, held(0, blocks));
+                b.recv(peers.to, held(distance, blocks));
             }
             b.step();
         }
-        let last = all
-            .last()
-            .map_or(1, |this| this.distance + gathered_by(p, radix, *this));
+        let last = all.last().map_or(1, |last| last.distance + last.blocks);
         after(b, last);
     }
 }

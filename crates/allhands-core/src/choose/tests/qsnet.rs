@@ -12,16 +12,21 @@ const QSNET_THRESHOLDS: [(Collective, u64, &str, &str); 4] = [
         Collective::Gather,
         256,
         "binomial:ports=2",
-        "direct:ports=16",
+        "direct:ports=2",
     ),
     (Collective::Alltoall, 64, "bruck:ports=2", "direct:ports=2"),
     (
         Collective::Allgather,
         256,
         "smp-gather-broadcast",
-        "smp-bruck",
+        "smp-bruck:ports=2",
     ),
-    (Collective::Allgather, 8 * KB, "smp-bruck", "direct:ports=2"),
+    (
+        Collective::Allgather,
+        8 * KB,
+        "smp-bruck:ports=2",
+        "direct:ports=2",
+    ),
 ];
 const IN_SHARED_MEMORY: [&str; 2] = [
     "smp-gather:inter=binomial",

@@ -14,8 +14,10 @@ pub(super) const SENT: &str = "#f6c667";
 pub(super) const RECEIVED: &str = "#0072b2";
 pub(super) const COMBINED: &str = "#009e73";
 pub(super) const OVERHEAD: &str = "#d55e00";
-/// A colour for each port.
-const PORTS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"];
+/// A colour for each port, or each lane of a torus.
+const PORTS: [&str; 6] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+];
 
 /// The space around a picture.
 pub(super) const MARGIN: f64 = 24.0;

@@ -1,8 +1,9 @@
-//! Stories as SVG, as tables of blocks, circles and arcs or boxes of partial results; and charts.
+//! Stories as SVG, as tables of blocks, circles and arcs, boxes of partial results or grids of nodes; and charts.
 
 mod arcs;
 mod boxes;
 mod canvas;
+mod grid;
 mod heat;
 mod tables;
 mod time;
@@ -20,5 +21,6 @@ pub fn svg(story: &Story, style: Style) -> String {
         Style::Tables => tables::draw(story),
         Style::Arcs => arcs::draw(story),
         Style::Boxes => boxes::draw(story),
+        Style::Grid => grid::draw(story),
     }
 }

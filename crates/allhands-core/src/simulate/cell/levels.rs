@@ -1,7 +1,6 @@
 //! Levels above a blade: links to helpers that are no ranks, and networks between them (C 6).
 //!
-//! A helper passes messages on and does nothing else: where C 6 has a barrier among PPEs or Opterons, the ranks that lead their blades
-//! exchange here, over the same links.
+//! A helper passes messages on; in a barrier helpers exchange among themselves too ([`super::helpers`]).
 
 use crate::simulate::queue::Moment;
 use crate::simulate::time::Linear;
@@ -55,6 +54,15 @@ impl Levels {
     pub(super) fn links(&self, from: u32, to: u32) -> usize {
         let apart = |level: &&Level| from / level.ranks != to / level.ranks;
         2 * self.levels.iter().take_while(apart).count()
+    }
+
+    /// How many links lead from a rank to the last helper before the network through which its messages to another go; 0 if
+    /// they go through none.
+    pub(super) fn helpers(&self, from: u32, to: u32) -> usize {
+        let up = self.links(from, to) / 2;
+        let to_helper = |level: &&Level| level.to_helper;
+        let helpers = self.levels.iter().take_while(to_helper).count();
+        if helpers < up { helpers } else { 0 }
     }
 
     /// A message is at the link with number `link` of its way.

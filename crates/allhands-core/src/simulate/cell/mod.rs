@@ -16,6 +16,7 @@
 mod chip;
 mod dma;
 mod eib;
+mod helpers;
 mod levels;
 #[cfg(test)]
 mod tests;
@@ -23,11 +24,13 @@ mod tests;
 use super::network::{Envelope, Event, Kind, Network, Processor, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
+use crate::schedule::Plan;
 use alloc::vec;
 use alloc::vec::Vec;
 pub use dma::DmaEvent;
 use dma::{Dma, Transfer};
 use eib::SPES;
+use helpers::Helpers;
 pub use levels::Level;
 use levels::Levels;
 
@@ -64,6 +67,7 @@ pub struct Cell {
     hardware: Hardware,
     dma: Dma,
     levels: Levels,
+    helpers: Helpers,
     /// When each SPU can issue the next command of a message's protocol.
     issue_free_ps: Vec<Moment>,
     /// By number of the message.
@@ -114,6 +118,8 @@ struct Message {
     tells: bool,
     /// Whether it arrives after all that its sender sent its receiver before.
     in_order: bool,
+    /// The numbers of its first link above a blade and of the one behind its last.
+    links: (u32, u32),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -132,11 +138,20 @@ impl Cell {
         Cell {
             dma: Dma::new(ranks.div_ceil(SPES)),
             levels: Levels::new(&hardware.levels, ranks),
+            helpers: Helpers::idle(ranks),
             hardware,
             issue_free_ps: vec![0; ranks as usize],
             messages: Vec::new(),
             inbound: vec![Vec::new(); ranks as usize],
         }
+    }
+
+    /// The same machine when it is to run these plans: helpers exchange by themselves what the ranks would only hand on.
+    #[must_use]
+    pub fn with_helpers(self, plans: &[Plan]) -> Cell {
+        let crosses = |a, b| self.levels.helpers(a, b) > 0;
+        let helpers = Helpers::of(plans, crosses);
+        Cell { helpers, ..self }
     }
 
     fn on_one_blade(&self, a: u32, b: u32) -> bool {
@@ -199,6 +214,9 @@ impl Cell {
         if message.tells {
             queue.push(now_ps, Event::Sent(number));
         }
+        if self.levels.helpers(message.from, message.to) > 0 {
+            self.helpers.come(message.to);
+        }
         if !message.in_order {
             queue.push(now_ps, Event::Arrived(number));
             return;
@@ -217,18 +235,34 @@ impl Cell {
         });
     }
 
+    /// The links of a message that is sent now, the first and one behind the last: all on its way, or those between helpers.
+    fn links_of(&mut self, from: u32, to: u32) -> (u32, u32) {
+        let (all, helpers) = (self.levels.links(from, to), self.levels.helpers(from, to));
+        let [mut first, mut end] = [0, all];
+        if helpers > 0 {
+            let [starts, ends] = self.helpers.send(from, to);
+            first += if starts { helpers } else { 0 };
+            end -= if ends { helpers } else { 0 };
+        }
+        (first as u32, end as u32)
+    }
+
     /// A message is at a link above its blade, or behind the last.
     fn at_link(&mut self, number: u32, link: u32, queue: &mut Events) {
         let Message {
-            from, to, bytes, ..
+            from,
+            to,
+            bytes,
+            links,
+            ..
         } = self.messages[number as usize];
-        if link as usize == self.levels.links(from, to) {
+        if link == links.1 {
             self.over(number, queue);
             return;
         }
         let (now_ps, ends) = (queue.now_ps(), (from, to));
         let passed = self.levels.pass(now_ps, ends, bytes, link as usize);
-        if link == 0 {
+        if link == links.0 {
             // The first helper has it all.
             queue.push(passed.free_ps, Event::Sent(number));
         }
@@ -272,12 +306,14 @@ impl Network for Cell {
         if self.messages.len() < least {
             self.messages.resize(least, Message::default());
         }
+        let links = self.links_of(from, to);
         self.messages[number as usize] = Message {
             from,
             to,
             bytes,
             tells: tells && near,
             in_order,
+            links,
             ..Message::default()
         };
         if in_order {
@@ -293,7 +329,7 @@ impl Network for Cell {
             self.begin(at_ps, number, phase, queue);
             return (!tells).then_some(at_ps);
         }
-        let link = 0;
+        let link = self.messages[number as usize].links.0;
         queue.push(at_ps, Event::Inside(CellEvent::Link { number, link }));
         None
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::algorithm;
-use crate::call::Call;
+use crate::call::{Call, Collective};
 use crate::machine::Nodes;
 use crate::schedule::{Layout, Plan};
 use crate::simulate::simulate;
@@ -341,4 +341,42 @@ fn every_algorithm_ends_and_always_alike() {
             assert_eq!(run(), run(), "{algorithm:?} {ranks}");
         }
     }
+}
+
+/// C 6.1: the PPEs have a barrier among themselves, so that between its rounds nothing goes down to an SPE and up again.
+#[test]
+fn helpers_exchange_in_a_barrier() {
+    let level = |to_helper, latency_ps, fixed_ps| Level {
+        ranks: 16,
+        latency_ps,
+        gap: linear(fixed_ps, 0),
+        to_helper,
+    };
+    let levels = Vec::from([
+        level(true, 500_000, 200_000),
+        level(false, 30_000_000, 5_000_000),
+    ]);
+    // By helpers and by ranks alone, on four blades.
+    let times = |collective| {
+        let algorithm = algorithm::find(collective, "hierarchical").expect("it is there");
+        let shape = algorithm.shape(Call::new(collective, 64), "");
+        let shape = shape.expect("the default is right").on(Nodes::even(4, 16));
+        let layout = Layout::regular(collective, 100);
+        let lower = |s| Plan::lower(s, &shape.call, &layout, 8).expect("it can be lowered");
+        let plans: Vec<Plan> = algorithm.world(&shape).iter().map(lower).collect();
+        let levels = levels.clone();
+        let hardware = Hardware {
+            levels,
+            ..hardware()
+        };
+        let mut alone = Cell::new(64, hardware);
+        let mut helped = alone.clone().with_helpers(&plans);
+        let ps = |cell: &mut Cell| simulate(&plans, cell).expect("it ends").completion_ps();
+        [ps(&mut helped), ps(&mut alone)]
+    };
+    let [helped, alone] = times(Collective::Barrier);
+    assert_eq!(alone - helped, 2 * (500_000 + 200_000));
+    // Data is not for helpers.
+    let [helped, alone] = times(Collective::Allreduce);
+    assert_eq!(alone, helped);
 }

@@ -47,15 +47,12 @@ pub struct Experiment<'a> {
 }
 
 impl Laboratory {
-    pub fn new() -> anyhow::Result<Laboratory> {
-        let machine = Machine::find("bluegene-l")?;
-        let floating = machine.combining_for_nothing();
-        let settled = machine.beginning_for_nothing();
-        Ok(Laboratory {
+    pub fn of(machine: Machine) -> Laboratory {
+        Laboratory {
+            floating: machine.combining_for_nothing(),
+            settled: machine.beginning_for_nothing(),
             machine,
-            floating,
-            settled,
-        })
+        }
     }
 
     /// Whether its algorithm serves a call on that partition.

@@ -213,10 +213,12 @@ fn only(plan: Plan, messages: &[bool], ranks: usize) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::simulate::machine::Machine;
 
     #[test]
     fn parts_tell_the_whole() {
-        let laboratory = Laboratory::new().expect("it is right");
+        let machine = Machine::find("bluegene-l").expect("it is right");
+        let laboratory = Laboratory::of(machine);
         let torus = "8x8x8:torus".parse().expect("it is a torus");
         // The first turn alone, and with a later one, whose middle is faster than its end.
         for (bytes, most) in [(64, 0.03), (2 * TURN_BYTES, 0.05)] {

@@ -1,6 +1,6 @@
 //! The verdict on B's tables and figures: how many entries come out, and why the others do not.
 
-use super::super::Entry;
+use super::super::{Entry, Standing};
 use std::io::Write;
 
 /// How far an entry of a table may be off, as a part of the paper's.
@@ -63,17 +63,31 @@ impl Kind {
     }
 }
 
-/// Counts the entries that set no constant, and names those that miss.
+/// Whether an entry comes out as the paper has it.
+pub fn comes_out(entry: &Entry) -> bool {
+    Kind::of(entry).holds(entry)
+}
+
+/// Counts the entries by which nothing was chosen, and names those that miss.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
     let judged: Vec<(&Entry, Kind)> = entries
         .iter()
-        .filter(|entry| !entry.used_to_fit)
+        .filter(|entry| entry.standing == Standing::Predicted)
         .map(|entry| (entry, Kind::of(entry)))
         .collect();
-    writeln!(out, "\nOf the entries that set no constant come out:")?;
+    let of = |standing| entries.iter().filter(move |e| e.standing == standing);
+    let near = of(Standing::Fitted).filter(|e| comes_out(e)).count();
+    writeln!(
+        out,
+        "\n{} entries were looked at when constants were chosen ({near} come out), {} follow from what the machine was given.\n\
+         Of the others, {} told by the rate of a part of a run, come out:",
+        of(Standing::Fitted).count(),
+        of(Standing::Given).count(),
+        of(Standing::Predicted).filter(|e| e.extrapolated).count(),
+    )?;
     for kind in [Kind::Number, Kind::Half, Kind::Best, Kind::Statement] {
         let all = || judged.iter().filter(|(_, own)| *own == kind);
         let right = all().filter(|(entry, kind)| kind.holds(entry)).count();

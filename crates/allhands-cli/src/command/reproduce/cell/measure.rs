@@ -203,7 +203,8 @@ impl Bench<'_> {
         Ok(ends[0])
     }
 
-    /// C 3.3: all others get from rank 0 at once; the mean time of these, by how many SPEs do so.
+    /// C 3.3: all others get from rank 0 at once; the mean time of these, by how many they are. With a second chip those of the
+    /// first wait longer (C 7.1: "additional SPEs across the BIF"), so that g1 is more than g.
     fn gap_us(&self, these: &Range<u32>, bytes: u64) -> anyhow::Result<f64> {
         let ends = self.ends_us(bytes, &|b| {
             let (data, output) = (window::vector(b), b.output());
@@ -212,7 +213,7 @@ impl Bench<'_> {
             }
         })?;
         let mean_us = mean(&ends[these.start as usize..these.end as usize]);
-        Ok(mean_us / f64::from(self.ranks - 1))
+        Ok(mean_us / f64::from(these.end - these.start))
     }
 
     /// The same with notifications to rank 0: when it has those of `these`, by how many they are.
@@ -292,6 +293,9 @@ mod tests {
             (gap_us / share_us - 1.0).abs() < 0.05,
             "{gap_us} {share_us}"
         );
+        // "The waiting time for each SPE request is increased" by those across the BIF.
+        let inside_us = p.inside.gap.at_us(16384.0);
+        assert!(inside_us > gap_us, "{inside_us} {gap_us}");
         // "Almost no congestion up to a data size of 256 bytes": and then it climbs with m and n.
         let congestion = |n: u32, bytes: f64| {
             let (_, measured) = p

@@ -15,7 +15,8 @@ const REASONS: [(u32, &str, &[Cells], &str); 4] = [
         1,
         "Bruck",
         &[Cells::Two],
-        "a bound: on no path does every round cross the BIF, with 16 SPEs at most two of four do (C 7.2 sees it too: pipelining)",
+        "a bound: on no path does every round cross the BIF, with 16 SPEs at most two of four do (C 7.2 finds its model above the \
+         measurement too, and has another reason, the pipelining of messages)",
     ),
     (
         1,

@@ -11,8 +11,6 @@ use anyhow::{Context, anyhow};
 /// Who is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// What the policy `qsnet` takes: Q's best.
-    Qsnet,
     /// What the policy `elan` takes: Quadrics' library.
     Elan,
     /// An algorithm with parameters.
@@ -46,13 +44,9 @@ pub enum Way {
 const CHAINED_UP_TO_BYTES: u64 = 4096;
 
 impl Testbed {
-    /// The testbed, of the built-in machine.
-    ///
-    /// # Errors
-    /// What is wrong with its file.
-    pub fn new() -> anyhow::Result<Testbed> {
-        let both = Machine::find("multirail-smp")?;
-        Ok(Testbed {
+    /// The testbed, of the built-in machine or a changed one.
+    pub fn of(both: Machine) -> Testbed {
+        Testbed {
             one: both.with_rails(|rails| rails.use_one_rail()),
             chained: both.with_rails(|rails| {
                 rails.use_one_rail();
@@ -60,7 +54,7 @@ impl Testbed {
             }),
             tports: both.with_rails(|rails| rails.announce()),
             both,
-        })
+        }
     }
 
     /// The time of a call of 16 ranks with blocks of `bytes` bytes, in microseconds.
@@ -70,7 +64,6 @@ impl Testbed {
     pub fn call_us(&self, who: Who, collective: Collective, bytes: u64) -> anyhow::Result<f64> {
         let (nodes, call) = (Nodes::even(4, 4), Call::new(collective, 16));
         let policy = match who {
-            Who::Qsnet => Policy::Qsnet,
             Who::Elan => Policy::Elan,
             Who::Algorithm(name, parameters) => Policy::Fixed {
                 name: name.to_string(),
@@ -83,7 +76,7 @@ impl Testbed {
             Who::Elan if collective == Collective::Alltoall => Way::BothRails,
             Who::Elan if bytes <= CHAINED_UP_TO_BYTES => Way::Chained,
             Who::Elan => Way::Tports,
-            Who::Qsnet | Who::Algorithm(..) => Way::BothRails,
+            Who::Algorithm(..) => Way::BothRails,
         };
         self.time_us(choice.algorithm, &choice.shape.on(nodes), way, bytes)
     }

@@ -6,7 +6,7 @@
 mod bandwidths;
 mod latencies;
 
-use super::super::{Entry, Says};
+use super::super::{Entry, Says, Standing};
 use super::laboratory::{Experiment, Laboratory, Taken};
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
@@ -58,9 +58,10 @@ fn statement(
     (paper, ours): (f64, f64),
 ) -> Entry {
     let column = format!("{column}, {says}");
-    let entry = Entry::new(figure, (row, column), (paper, ours), false);
-    Entry {
-        says: Some(says),
-        ..entry
-    }
+    Entry::new(figure, (row, column), (paper, ours), false).saying(says)
+}
+
+/// A statement that follows from what the machine was given: no simulation could say otherwise.
+fn given(figure: &'static str, row: &str, what: (&str, Says), numbers: (f64, f64)) -> Entry {
+    statement(figure, row, what, numbers).standing(Standing::Given)
 }
