@@ -20,6 +20,8 @@ pub(crate) const NO_MPI: c_int = 16;
 /// Everything that this library knows.
 pub(crate) struct Library {
     pub(crate) native: Native,
+    /// What calls of the program go on to that are not served here: the functions of tools behind this library, or the MPI's own.
+    pub(crate) next: Native,
     /// `None`: an MPI that we do not know; then all calls pass through.
     pub(crate) abi: Option<Abi>,
     /// The ranks on this node, once they have been brought together.
@@ -50,13 +52,16 @@ impl Library {
     #[cold]
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
-        let native = Native::of(&object)?;
+        let native = Native::of(|name| object.symbol(name))?;
+        let next = Native::of(|name| object.next(name))?;
+        object.mark_as_inside();
         let abi = Abi::of(&object, &native);
         let hook = abi
             .as_ref()
             .and_then(|abi| Hook::of(abi.family, &object, &native));
         Some(LIBRARY.get_or_init(|| Library {
             native,
+            next,
             abi,
             hook,
             under_way: UnderWay::default(),
@@ -175,6 +180,13 @@ impl Drop for InsideOf<'_> {
 #[inline]
 pub(crate) fn is_inside() -> bool {
     Thread::with(Thread::is_inside).unwrap_or(true)
+}
+
+/// Does something inside of a call, whether or not this thread is in one already.
+#[inline]
+pub(crate) fn inside<R>(then: impl FnOnce() -> R) -> R {
+    let _inside = (!is_inside()).then(Inside::enter);
+    then()
 }
 
 /// Says that this thread is inside of a call, until it is dropped.

@@ -6,7 +6,7 @@
 //! or none does. Where there are several nodes, they then meet ([`World`]).
 
 use crate::abi::{Abi, Handle};
-use crate::library::{Inside, Library};
+use crate::library::{Library, inside};
 use crate::network::World;
 use crate::session::has_world;
 use crate::settings::Settings;
@@ -90,7 +90,10 @@ pub(crate) fn gather(library: &Library) {
         return;
     }
     library.may_threads_meet();
-    let _inside = Inside::enter();
+    inside(|| come_together(library, abi));
+}
+
+fn come_together(library: &Library, abi: &Abi) {
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);

@@ -2,7 +2,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
-use crate::library::{Inside, Library, NO_MPI, Thread, is_inside};
+use crate::library::{Inside, Library, NO_MPI, Thread, inside, is_inside};
 use crate::network::failure;
 use crate::nonblocking::Later;
 use crate::repeat::{Asked, Lesson};
@@ -351,10 +351,7 @@ pub(crate) fn pass_on(
     (reason, begin): (Reason, Begun),
     native: Option<impl FnOnce(&Library) -> c_int>,
 ) -> c_int {
-    let code = {
-        let _inside = (!is_inside()).then(Inside::enter);
-        native.map_or(NO_MPI, |native| native(library))
-    };
+    let code = inside(|| native.map_or(NO_MPI, |native| native(library)));
     library.report.passed(call, reason, begin);
     code
 }

@@ -7,6 +7,7 @@ mod mpi;
 mod programs;
 mod python;
 pub(crate) mod report;
+mod tools;
 
 use crate::compare::peers::Missing;
 use job::{Job, Outcome};
@@ -215,6 +216,9 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         let mpi = Mpi::ready(kind, &place.target.join("peers"))?;
         failed += programs(&place, &mpi, &arguments.ranks)?;
         failed += fortran(&place, &mpi, &arguments.ranks)?;
+        if arguments.ranks.contains(&tools::RANKS) {
+            failed += tools::failed(&place, &mpi)?;
+        }
         if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
                 for nodes in [None, Some(pretended(ranks))] {

@@ -10,7 +10,7 @@ use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
-use crate::library::{Library, NO_MPI};
+use crate::library::{Library, NO_MPI, inside};
 use crate::native::Next;
 use crate::node;
 use crate::nonblocking::{self, Place};
@@ -220,19 +220,21 @@ table!(entries);
 /// As the standard says of the call.
 unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
     let abi = Library::get().and_then(|library| library.abi.as_ref());
+    let native = native!(next(Number));
     if abi.is_some_and(|abi| abi.family == Family::Mpich) {
         // Handles are the same numbers in both languages.
-        let comm = number(comm) as usize;
-        let code = take(
-            Asked::new(Call::Barrier),
-            comm,
-            collective::barrier,
-            // SAFETY: the caller's communicator.
-            |library| unsafe { (library.native.barrier)(comm) },
-        );
+        let (handle, comm) = (comm, number(comm) as usize);
+        let code = take(Asked::new(Call::Barrier), comm, collective::barrier, |_| {
+            let mut code = NO_MPI;
+            if let Some(native) = native {
+                // SAFETY: the caller's arguments, as they came, and a number to write to.
+                unsafe { native(handle, &raw mut code) };
+            }
+            code
+        });
         // SAFETY: the caller's own.
         unsafe { store(code, error) };
-    } else if let Some(native) = native!(next(Number)) {
+    } else if let Some(native) = native {
         // SAFETY: the caller's arguments, as they came.
         unsafe { native(comm, error) };
     } else {
@@ -249,20 +251,27 @@ names!(barrier_f08 [mpi_barrier_f08_] (comm: Number));
 /// As the standard says of the call.
 unsafe fn ibarrier_f08(next: &Next, comm: Number, request: *mut c_int, error: *mut c_int) {
     let abi = Library::get().and_then(|library| library.abi.as_ref());
+    let native = native!(next(Number, *mut c_int));
     if abi.is_some_and(|abi| abi.family == Family::Mpich) {
         // Handles are the same numbers in both languages.
-        let (comm, place) = (number(comm) as usize, request.cast::<u8>());
+        let (handle, comm) = (comm, number(comm) as usize);
         let code = nonblocking::take(
             Call::Ibarrier,
             comm,
-            Place::C(place),
+            Place::C(request.cast()),
             collective::barrier,
-            // SAFETY: the caller's communicator, and room for a request.
-            |library| unsafe { (library.native.ibarrier)(comm, place) },
+            |_| {
+                let mut code = NO_MPI;
+                if let Some(native) = native {
+                    // SAFETY: the caller's arguments, as they came, and a number to write to.
+                    unsafe { native(handle, request, &raw mut code) };
+                }
+                code
+            },
         );
         // SAFETY: the caller's own.
         unsafe { store(code, error) };
-    } else if let Some(native) = native!(next(Number, *mut c_int)) {
+    } else if let Some(native) = native {
         // SAFETY: the caller's arguments, as they came.
         unsafe { native(comm, request, error) };
     } else {
@@ -308,7 +317,7 @@ unsafe fn begin(next: &Next, error: *mut c_int) {
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {
         // SAFETY: a number to write to.
-        unsafe { native(&raw mut code) };
+        inside(|| unsafe { native(&raw mut code) });
     }
     // SAFETY: the caller's own.
     unsafe { begun(code, error) };
@@ -327,7 +336,7 @@ unsafe fn begin_with_threads(
     let mut code = NO_MPI;
     if let Some(native) = native!(next(Number, *mut c_int)) {
         // SAFETY: the caller's arguments, as they came, and a number to write to.
-        unsafe { native(required, provided, &raw mut code) };
+        inside(|| unsafe { native(required, provided, &raw mut code) });
     }
     // SAFETY: the caller's own.
     unsafe { begun(code, error) };
@@ -358,7 +367,7 @@ unsafe fn end(next: &Next, error: *mut c_int) {
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {
         // SAFETY: a number to write to.
-        unsafe { native(&raw mut code) };
+        inside(|| unsafe { native(&raw mut code) });
     }
     // SAFETY: the caller's own.
     unsafe { store(code, error) };

@@ -2,12 +2,13 @@
 
 mod c;
 mod fortran;
+mod profiling;
 mod table;
 
 use crate::abi::Handle;
 use crate::buffer::Numbers;
 use crate::collective::{Given, Lists, Types};
-use crate::library::{Library, NO_MPI};
+use crate::library::{Library, NO_MPI, inside};
 use crate::node;
 use std::ffi::{c_int, c_void};
 
@@ -31,6 +32,30 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
     }
 }
 
+/// Begins, by the function that a name goes on to, and brings the ranks that share a node together.
+///
+/// What a tool behind this library calls meanwhile is the MPI's to serve. It may call `PMPI_Init`, and this happens twice; ranks come
+/// together once.
+fn begin(call: impl FnOnce(&Library) -> c_int) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    let code = inside(|| call(library));
+    if code == 0 {
+        node::gather(library);
+    }
+    code
+}
+
+/// Writes the report and gives all memory that ranks share back, and ends by the function that a name goes on to.
+fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    node::part(library);
+    inside(|| call(library))
+}
+
 /// `MPI_Init`, after which the ranks that share a node are brought together.
 ///
 /// # Safety
@@ -38,15 +63,19 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
     // SAFETY: the caller's arguments, as they came.
-    let code = unsafe { (library.native.init)(argc, argv) };
-    if code == 0 {
-        node::gather(library);
-    }
-    code
+    begin(|library| unsafe { (library.next.init)(argc, argv) })
+}
+
+/// `PMPI_Init`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+    // SAFETY: the caller's arguments, as they came.
+    begin(|library| unsafe { (library.native.init)(argc, argv) })
 }
 
 /// `MPI_Init_thread`, after which the ranks that share a node are brought together.
@@ -61,15 +90,24 @@ pub unsafe extern "C" fn MPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
     // SAFETY: the caller's arguments, as they came.
-    let code = unsafe { (library.native.init_thread)(argc, argv, required, provided) };
-    if code == 0 {
-        node::gather(library);
-    }
-    code
+    begin(|library| unsafe { (library.next.init_thread)(argc, argv, required, provided) })
+}
+
+/// `PMPI_Init_thread`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn PMPI_Init_thread(
+    argc: *mut c_int,
+    argv: *mut c_void,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's arguments, as they came.
+    begin(|library| unsafe { (library.native.init_thread)(argc, argv, required, provided) })
 }
 
 /// `MPI_Finalize`, before which the report is written and all memory that ranks share is given back.
@@ -79,10 +117,17 @@ pub unsafe extern "C" fn MPI_Init_thread(
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
-    node::part(library);
     // SAFETY: the caller's call, as it came.
-    unsafe { (library.native.finalize)() }
+    end(|library| unsafe { (library.next.finalize)() })
+}
+
+/// `PMPI_Finalize`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
+    // SAFETY: the caller's call, as it came.
+    end(|library| unsafe { (library.native.finalize)() })
 }
