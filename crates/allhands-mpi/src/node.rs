@@ -336,6 +336,7 @@ pub(crate) fn part(library: &Library) {
     library
         .report
         .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
+    library.under_way.meet(library);
     library.forget_all();
     let node = library
         .node

@@ -8,6 +8,7 @@ mod programs;
 mod python;
 pub(crate) mod report;
 mod tools;
+mod unwaited;
 
 use crate::compare::peers::Missing;
 use job::{Job, Outcome};
@@ -216,8 +217,9 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         let mpi = Mpi::ready(kind, &place.target.join("peers"))?;
         failed += programs(&place, &mpi, &arguments.ranks)?;
         failed += fortran(&place, &mpi, &arguments.ranks)?;
-        if arguments.ranks.contains(&tools::RANKS) {
+        if arguments.ranks.contains(&2) {
             failed += tools::failed(&place, &mpi)?;
+            failed += unwaited::failed(&place, &mpi)?;
         }
         if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {

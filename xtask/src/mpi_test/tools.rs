@@ -55,7 +55,7 @@ impl Position {
 type Counts = BTreeMap<&'static str, u64>;
 
 /// The number of ranks of every run.
-pub(super) const RANKS: usize = 2;
+const RANKS: usize = 2;
 
 /// What the library asks of the MPI, and the MPI of itself, and no tool sees.
 const UNSEEN: [&str; 9] = [

@@ -96,12 +96,12 @@ fn try_to(
     drop(owned);
     let Some(end) = end else {
         kept.deliver(library, true)?;
-        let request = Request::ended(library, abi)?;
+        let request = Request::ended(library, abi, call)?;
         // SAFETY: the user has room for a request there.
         unsafe { place.put(library, abi, request) };
         return Ok(bytes);
     };
-    let request = match Request::start(library, abi) {
+    let request = match Request::start(library, abi, call) {
         Ok(request) => request,
         Err(error) => {
             // It goes on, and nobody will tell of its end.
