@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
 /// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64.
 #[derive(Parser)]
-#[command(name = "allhands", version, max_term_width = 100)]
+#[command(name = "allhands", version = env!("ALLHANDS_VERSION"), max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +35,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Mpi(command::mpi::Arguments),
     Completions(command::completions::Arguments),
+    Man(command::completions::ManArguments),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guard(command::run::guard::Arguments),
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Guard(arguments) => command::run::guard::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
+        Command::Man(arguments) => command::completions::man::<Arguments>(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -41,6 +41,10 @@ mod node;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod nonblocking;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod presence;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod quiet;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod repeat;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
@@ -52,6 +56,8 @@ mod settings;
 mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod thread;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

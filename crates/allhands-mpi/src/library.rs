@@ -9,9 +9,9 @@ use crate::nonblocking::{Hook, UnderWay};
 use crate::report::Report;
 use crate::session::is_any_open;
 use crate::settings::Settings;
-use crate::state::{Last, States};
-use std::cell::{Cell, RefCell};
+use crate::state::States;
 use std::ffi::c_int;
+use std::sync::atomic::AtomicBool;
 use std::sync::{OnceLock, RwLock};
 
 /// An error for calls where no MPI is loaded at all; classes differ, but zero is success in each.
@@ -31,6 +31,8 @@ pub(crate) struct Library {
     pub(crate) datatypes: Datatypes,
     pub(crate) acceptance: Acceptance,
     pub(crate) report: Report,
+    /// Whether the MPI tells us when it ends.
+    pub(crate) is_end_told: AtomicBool,
     /// How the MPI calls us where it makes progress, if it does.
     pub(crate) hook: Option<Hook>,
     /// Nonblocking calls.
@@ -52,6 +54,8 @@ impl Library {
     #[cold]
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
+        // Now, as this is mostly in MPI_Init, before the MPI has threads of its own, after which it takes long.
+        allhands::transport::node::register_barrier();
         let native = Native::of(|name| object.symbol(name))?;
         let next = Native::of(|name| object.next(name))?;
         object.mark_as_inside();
@@ -71,6 +75,7 @@ impl Library {
             datatypes: Datatypes::default(),
             acceptance: Acceptance::default(),
             report: Report::default(),
+            is_end_told: AtomicBool::new(false),
         }))
     }
 
@@ -120,97 +125,12 @@ impl Library {
 
     fn number(
         &self,
-        ask: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+        ask: unsafe extern "C-unwind" fn(Handle, *mut c_int) -> c_int,
         comm: Handle,
     ) -> Option<usize> {
         let mut number = 0;
         // SAFETY: asks about a communicator that a caller of MPI handed in, with a number to write to.
         let error = unsafe { ask(comm, &raw mut number) };
         usize::try_from(number).ok().filter(|_| error == 0)
-    }
-}
-
-/// What a thread knows of its calls; one value, as each look for a thread's own is a call.
-pub(crate) struct Thread {
-    is_inside: Cell<bool>,
-    pub(crate) last: RefCell<Option<Last>>,
-}
-
-thread_local! {
-    static THREAD: Thread = const {
-        Thread {
-            is_inside: Cell::new(false),
-            last: RefCell::new(None),
-        }
-    };
-}
-
-impl Thread {
-    /// The calling thread, unless it is ending.
-    #[inline(always)]
-    pub(crate) fn with<R>(then: impl FnOnce(&Thread) -> R) -> Option<R> {
-        THREAD.try_with(then).ok()
-    }
-
-    /// Whether it is inside of a call that we have seen already: then the MPI calls itself.
-    #[inline(always)]
-    pub(crate) fn is_inside(&self) -> bool {
-        self.is_inside.get()
-    }
-
-    /// Goes inside of a call.
-    #[inline(always)]
-    pub(crate) fn enter(&self) -> InsideOf<'_> {
-        self.is_inside.set(true);
-        InsideOf(self)
-    }
-}
-
-/// Says that a thread is inside of a call, until it is dropped.
-pub(crate) struct InsideOf<'a>(&'a Thread);
-
-impl Drop for InsideOf<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.0.is_inside.set(false);
-    }
-}
-
-/// Whether this thread is inside of a call that we have seen already: then the MPI calls itself.
-#[inline]
-pub(crate) fn is_inside() -> bool {
-    Thread::with(Thread::is_inside).unwrap_or(true)
-}
-
-/// Does something inside of a call, whether or not this thread is in one already.
-#[inline]
-pub(crate) fn inside<R>(then: impl FnOnce() -> R) -> R {
-    let _inside = (!is_inside()).then(Inside::enter);
-    then()
-}
-
-/// Says that this thread is inside of a call, until it is dropped.
-pub(crate) struct Inside;
-
-impl Inside {
-    /// Goes inside.
-    #[inline]
-    pub(crate) fn enter() -> Inside {
-        Thread::with(|thread| thread.is_inside.set(true));
-        Inside
-    }
-
-    /// Does something inside.
-    #[inline]
-    pub(crate) fn during<R>(then: impl FnOnce() -> R) -> R {
-        let _inside = Inside::enter();
-        then()
-    }
-}
-
-impl Drop for Inside {
-    #[inline]
-    fn drop(&mut self) {
-        Thread::with(|thread| thread.is_inside.set(false));
     }
 }

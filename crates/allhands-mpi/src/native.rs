@@ -230,8 +230,8 @@ macro_rules! natives {
     ) => {
         /// The functions of a loaded MPI.
         pub(crate) struct Native {
-            $(pub(crate) $name: unsafe extern "C" fn($($type),*) -> c_int,)*
-            $(pub(crate) $rare: Option<unsafe extern "C" fn($($rare_type),*) -> c_int>,)*
+            $(pub(crate) $name: unsafe extern "C-unwind" fn($($type),*) -> c_int,)*
+            $(pub(crate) $rare: Option<unsafe extern "C-unwind" fn($($rare_type),*) -> c_int>,)*
         }
 
         impl Native {
@@ -246,14 +246,14 @@ macro_rules! natives {
                         // which the callee takes what it needs.
                         unsafe { std::mem::transmute::<
                             *mut c_void,
-                            unsafe extern "C" fn($($type),*) -> c_int,
+                            unsafe extern "C-unwind" fn($($type),*) -> c_int,
                         >(address) }
                     },)*
                     $($rare: look_up($rare_symbol).map(|address| {
                         // SAFETY: as above.
                         unsafe { std::mem::transmute::<
                             *mut c_void,
-                            unsafe extern "C" fn($($rare_type),*) -> c_int,
+                            unsafe extern "C-unwind" fn($($rare_type),*) -> c_int,
                         >(address) }
                     }),)*
                 })
@@ -280,6 +280,9 @@ natives! {
         comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
         comm_remote_size c"PMPI_Comm_remote_size" (Handle, *mut c_int);
         comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        comm_group c"PMPI_Comm_group" (Handle, *mut Handle);
+        group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, Ints, Handle, *mut c_int);
+        group_free c"PMPI_Group_free" (*mut Handle);
         comm_split c"PMPI_Comm_split" (Handle, c_int, c_int, *mut Handle);
         comm_get_attr c"PMPI_Comm_get_attr" (Handle, c_int, *mut *mut c_int, *mut c_int);
         comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);

@@ -6,15 +6,19 @@
 //! or none does. Where there are several nodes, they then meet ([`World`]).
 
 use crate::abi::{Abi, Handle};
-use crate::library::{Library, inside};
+use crate::attribute::copy;
+use crate::library::Library;
 use crate::network::World;
+use crate::presence::ascertain;
 use crate::session::has_world;
 use crate::settings::Settings;
+use crate::thread::Inside;
 use allhands::launch::{Launcher, Place, Roll, Segment};
 use allhands::transport::node::{Fabric, Port};
 use allhands::{Communicator, Policy};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The ranks of this world that share the machine.
@@ -83,6 +87,18 @@ impl Native<'_> {
     }
 }
 
+/// Brings the ranks of the world together when `MPI_Init` has succeeded, unless that has happened.
+pub(crate) fn begin(library: &Library) {
+    let Some(abi) = &library.abi else { return };
+    if library.settings.get().is_none() {
+        library
+            .is_end_told
+            .store(tell_end(library, abi), Ordering::Relaxed);
+        ascertain(library, abi);
+        gather(library);
+    }
+}
+
 /// Brings the ranks of the world together, unless that has happened; every rank of the world calls this.
 pub(crate) fn gather(library: &Library) {
     let Some(abi) = &library.abi else { return };
@@ -90,10 +106,7 @@ pub(crate) fn gather(library: &Library) {
         return;
     }
     library.may_threads_meet();
-    inside(|| come_together(library, abi));
-}
-
-fn come_together(library: &Library, abi: &Abi) {
+    let _inside = Inside::enter();
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
@@ -327,16 +340,49 @@ fn boot() -> u64 {
     })
 }
 
-/// What is left to do before the native MPI is finalized: the report, and giving back what ranks share.
-pub(crate) fn part(library: &Library) {
+/// Has the MPI tell us of its end, when everything of the program's has been done; whether it will.
+///
+/// `MPI_Finalize` begins with deleting the attributes of `MPI_COMM_SELF`, that which was set last first, and what programs
+/// have done in that may call collectives. Ours is the first that is set.
+fn tell_end(library: &Library, abi: &Abi) -> bool {
+    unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+        if let Some(library) = Library::get() {
+            part(library);
+        }
+        0
+    }
+    let (native, mut key) = (&library.native, 0);
+    // SAFETY: functions that live as long as the process, a number to write to, and a value that nobody looks at; a key that is
+    // freed lives as long as it is used.
+    unsafe {
+        if (native.comm_create_keyval)(copy, end, &raw mut key, std::ptr::null_mut()) != 0 {
+            return false;
+        }
+        let error = (native.comm_set_attr)(abi.comm_self, key, std::ptr::null_mut());
+        (native.comm_free_keyval)(&raw mut key);
+        error == 0
+    }
+}
+
+/// What is left to do before `MPI_Finalize`: to see to nonblocking calls, whose end MPICH waits for there, and all the rest unless
+/// the MPI tells when it has come to it.
+pub(crate) fn before_finalize(library: &Library) {
     if !has_world(library) {
         return;
     }
+    library.under_way.meet(library);
+    library.under_way.forget(library);
+    if !library.is_end_told.load(Ordering::Relaxed) {
+        part(library);
+    }
+}
+
+/// What is left to do before the native MPI ends: the report, and giving back what ranks share.
+fn part(library: &Library) {
     let world = library.abi.as_ref().map(|abi| abi.comm_world);
     library
         .report
         .write(world.and_then(|world| library.rank(world)).unwrap_or(0));
-    library.under_way.meet(library);
     library.forget_all();
     let node = library
         .node

@@ -50,6 +50,17 @@ pub(crate) enum Begun {
     At(Instant),
 }
 
+impl Begun {
+    /// Whether anything is to be known of it.
+    #[inline(always)]
+    pub(crate) fn is_noticed(self) -> bool {
+        match self {
+            Begun::Unnoticed => false,
+            Begun::Counted | Begun::At(_) => true,
+        }
+    }
+}
+
 /// Calls that went one way.
 struct Row {
     call: Call,

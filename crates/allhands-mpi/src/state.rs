@@ -3,12 +3,15 @@
 use crate::abi::{Abi, Handle};
 use crate::attribute::copy;
 use crate::hold::Hold;
-use crate::library::{Library, Thread};
+use crate::library::Library;
 use crate::meeting::Meeting;
 use crate::node;
 use crate::nonblocking::Line;
+use crate::quiet::Quiet;
 use crate::repeat::Repeats;
+use crate::session::has_world;
 use crate::takeover::Reason;
+use crate::thread::Thread;
 use allhands::Communicator;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -63,14 +66,14 @@ impl States {
     pub(crate) fn of(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         let epoch = self.epoch.load(Ordering::Acquire);
         let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
-        last.flatten().unwrap_or_else(|| {
+        last.unwrap_or_else(|| {
             let state = self.look_up(library, abi, comm);
             let last = Last {
                 comm,
                 epoch,
                 state: Arc::clone(&state),
             };
-            Thread::with(|thread| thread.last.replace(Some(last)));
+            Thread::with(|thread| thread.last.keep(Some(last)));
             state
         })
     }
@@ -83,17 +86,17 @@ impl States {
         comm: Handle,
         then: impl FnOnce(&Arc<State>) -> Option<R>,
     ) -> Option<R> {
-        let last = thread.last.try_borrow().ok()?;
-        let epoch = self.epoch.load(Ordering::Acquire);
-        let last = last.as_ref();
-        let last = last.filter(|last| last.comm == comm && last.epoch == epoch)?;
-        then(&last.state)
+        thread.last.with(|last| {
+            let epoch = self.epoch.load(Ordering::Acquire);
+            let is_this = last.comm == comm && last.epoch == epoch;
+            if is_this { then(&last.state) } else { None }
+        })
     }
 
     /// The state of a communicator, if its ranks have agreed on one; they do not do so now.
     pub(crate) fn met(&self, comm: Handle) -> Option<Arc<State>> {
         let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
-        last.flatten().or_else(|| self.known(comm))
+        last.or_else(|| self.known(comm))
     }
 
     fn known(&self, comm: Handle) -> Option<Arc<State>> {
@@ -111,7 +114,11 @@ impl States {
         if comm == abi.comm_world {
             node::gather(library);
         }
-        let state = match self.agree(library, abi, comm) {
+        let agreed = {
+            let quiet = has_world(library).then(|| Quiet::new(library, abi));
+            self.agree(library, abi, comm, quiet)
+        };
+        let state = match agreed {
             Ok(shared) => State::Shared(Box::new(shared)),
             // What is no communicator has no state to be kept.
             Err(Reason::Arguments) => return Arc::new(State::Native(Reason::Arguments)),
@@ -128,7 +135,13 @@ impl States {
     }
 
     /// What all ranks of a communicator find out together.
-    fn agree(&self, library: &Library, abi: &Abi, comm: Handle) -> Result<Shared, Reason> {
+    fn agree(
+        &self,
+        library: &Library,
+        abi: &Abi,
+        comm: Handle,
+        quiet: Option<Quiet<'_>>,
+    ) -> Result<Shared, Reason> {
         if library.is_inter(comm).ok_or(Reason::Arguments)? {
             return Err(Reason::Intercommunicator);
         }
@@ -137,6 +150,14 @@ impl States {
         if size == 1 {
             return Err(Reason::OneRank);
         }
+        // Each rank finds this out alone, as those of the other world may have no such library to answer.
+        if quiet.is_some() && is_of_several_worlds(library, abi, (comm, size)) {
+            return Err(Reason::SeveralWorlds);
+        }
+        let _quiet = quiet.map(|quiet| match comm == abi.comm_world {
+            true => quiet,
+            false => quiet.and_of(abi, comm),
+        });
         let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
         let meeting = Meeting::of(library, abi, (comm, rank, size));
         let cards = meeting.cards(node.as_ref());
@@ -203,8 +224,7 @@ impl States {
     fn move_on(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
         // Where it is in use, in a call during which the MPI frees a communicator, the epoch tells that it is old.
-        let last = Thread::with(|thread| thread.last.try_borrow_mut().ok()?.take());
-        drop(last);
+        Thread::with(|thread| thread.last.keep(None));
     }
 
     /// Forgets all communicators, and the key.
@@ -220,6 +240,39 @@ impl States {
             unsafe { (library.native.comm_free_keyval)(&raw mut key) };
         }
     }
+}
+
+/// Whether a communicator of so many ranks has some that are not of this process's world.
+fn is_of_several_worlds(library: &Library, abi: &Abi, (comm, size): (Handle, usize)) -> bool {
+    if comm == abi.comm_world {
+        return false;
+    }
+    let native = &library.native;
+    let ranks: Vec<c_int> = (0..size as c_int).collect();
+    let mut in_world = vec![-1; size];
+    let mut groups = [0, 0];
+    // SAFETY: two communicators that are there, and handles to write to.
+    let errors = unsafe {
+        [
+            (native.comm_group)(comm, &raw mut groups[0]),
+            (native.comm_group)(abi.comm_world, &raw mut groups[1]),
+        ]
+    };
+    let mut is_asked = false;
+    if errors == [0, 0] {
+        let [all, world] = groups.map(|group| abi.handle(group));
+        let (count, from, to) = (size as c_int, ranks.as_ptr(), in_world.as_mut_ptr());
+        // SAFETY: two groups, as many of the first one's ranks as it has, and room for as many.
+        is_asked = unsafe { (native.group_translate_ranks)(all, count, from, world, to) } == 0;
+    }
+    for (mut group, error) in groups.into_iter().zip(errors) {
+        if error == 0 {
+            // SAFETY: made for us, and not used again.
+            unsafe { (native.group_free)(&raw mut group) };
+        }
+    }
+    // What is undefined is negative in every ABI.
+    is_asked && in_world.iter().any(|rank| *rank < 0)
 }
 
 /// What becomes of our state when a communicator is freed.

@@ -2,13 +2,14 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
-use crate::library::{Inside, Library, NO_MPI, Thread, inside, is_inside};
+use crate::library::{Library, NO_MPI};
 use crate::network::failure;
 use crate::nonblocking::Later;
 use crate::repeat::{Asked, Lesson};
 use crate::report::Begun;
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
+use crate::thread::{Inside, Thread, is_inside};
 use crate::verify::{Likeness, Witness, verify};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
@@ -115,7 +116,7 @@ named! {
         Combined "the MPI combines",
         /// The arguments are wrong, and the native MPI says how.
         Arguments "arguments",
-        /// The MPI calls itself, or nothing is known of it.
+        /// The MPI calls itself while we serve a call, or nothing is known of it.
         Inside "inside of MPI",
     }
 }
@@ -258,24 +259,24 @@ pub(crate) fn take(
     asked: Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
     let (call, begin) = (asked.call(), library.report.begin());
-    match take_again(library, &asked, comm) {
+    let next = match take_again(library, &asked, comm) {
         Again::Served(served) => {
             library.report.taken(call, served, begin);
-            0
+            return 0;
         }
-        Again::Passes(reason) => {
-            let code = Inside::during(|| native(library));
-            library.report.passed(call, reason, begin);
-            code
-        }
-        Again::Failed(error) => raise(library, call, comm, &Unserved::from(*error)),
-        Again::No => take_anew(library, (&asked, begin), comm, serve, native),
+        Again::Passes(reason) => Some(Next::Passes(reason)),
+        Again::Failed(error) => Some(Next::of(library, call, Unserved::from(*error))),
+        Again::No => None,
+    };
+    match next {
+        Some(next) => next.follow(library, (call, comm, begin), Some(native)),
+        None => take_anew(library, (&asked, begin), comm, serve, native),
     }
 }
 
@@ -320,7 +321,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
             })
         })
     };
-    Thread::with(again).flatten().unwrap_or(Again::No)
+    Thread::with(again).unwrap_or(Again::No)
 }
 
 /// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
@@ -330,30 +331,87 @@ fn take_anew(
     (asked, begin): (&Asked, Begun),
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let (call, mut native) = (asked.call(), Some(native));
-    let reason = match try_to(library, asked, comm, serve, &mut native) {
+    let next = match try_to(library, asked, comm, serve, &mut native) {
         Ok(served) => {
             library.report.taken(call, served, begin);
             return 0;
         }
-        Err(Unserved::Pass(reason)) => reason,
-        Err(unserved) => return raise(library, call, comm, &unserved),
+        Err(unserved) => Next::of(library, call, unserved),
     };
-    pass_on(library, call, (reason, begin), native)
+    next.follow(library, (call, comm, begin), native)
 }
 
-/// Has the native MPI serve a call.
-pub(crate) fn pass_on(
-    library: &Library,
-    call: Call,
-    (reason, begin): (Reason, Begun),
-    native: Option<impl FnOnce(&Library) -> c_int>,
-) -> c_int {
-    let code = inside(|| native.map_or(NO_MPI, |native| native(library)));
-    library.report.passed(call, reason, begin);
-    code
+/// What became of a call that was handed on.
+pub(crate) struct Passed {
+    pub(crate) code: c_int,
+    /// Whether it went to a tool behind this library, or to a binding of the MPI, and came from there by the profiling name, and
+    /// was counted then. (That it did is not noted by the thread: see [`Inside`].)
+    pub(crate) came_again: bool,
+}
+
+impl Passed {
+    /// To nobody.
+    const NOWHERE: Passed = Passed {
+        code: NO_MPI,
+        came_again: false,
+    };
+}
+
+/// What is to be done with a call that was not served here.
+#[derive(Clone, Copy)]
+pub(crate) enum Next {
+    /// The native MPI serves it.
+    Passes(Reason),
+    /// It has failed with this code, of which the communicator's error handler is told if it is ours: of what the native MPI said
+    /// it has heard.
+    Fails { code: c_int, is_ours: bool },
+}
+
+impl Next {
+    /// What is to be done after that; of an error the user is told.
+    pub(crate) fn of(library: &Library, call: Call, unserved: Unserved) -> Next {
+        match unserved {
+            Unserved::Pass(reason) => Next::Passes(reason),
+            unserved => {
+                let (code, is_ours) = tell(library, call, &unserved);
+                Next::Fails { code, is_ours }
+            }
+        }
+    }
+
+    /// Does it.
+    ///
+    /// Either may call the user's error handler, which may leave by an exception or by `longjmp`: so neither this nor any function
+    /// that calls it has anything left that is to be given back, or to be set back, when it returns. (A thread that was said to be
+    /// [inside](Inside) of a call would be so for ever.)
+    #[inline]
+    pub(crate) fn follow(
+        self,
+        library: &Library,
+        (call, comm, begin): (Call, usize, Begun),
+        native: Option<impl FnOnce(&Library) -> Passed>,
+    ) -> c_int {
+        match self {
+            Next::Passes(reason) => {
+                let passed = native.map_or(Passed::NOWHERE, |native| native(library));
+                // Who counts nothing need not look.
+                if begin.is_noticed() && !passed.came_again {
+                    library.report.passed(call, reason, begin);
+                }
+                passed.code
+            }
+            Next::Fails { code, is_ours } => {
+                if let Some(abi) = library.abi.as_ref().filter(|_| is_ours) {
+                    // SAFETY: a communicator, and an error class of this MPI.
+                    unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
+                }
+                code
+            }
+        }
+    }
 }
 
 /// The bytes that this rank had, and whether its communicator's ranks are on several nodes.
@@ -363,7 +421,7 @@ fn try_to(
     asked: &Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: &mut Option<impl FnOnce(&Library) -> c_int>,
+    native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<(usize, bool), Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {
@@ -407,29 +465,15 @@ fn try_to(
     Ok((bytes, shared.apart))
 }
 
-/// Tells the user, and the communicator's error handler, that a call has failed.
+/// Tells the user that a call has failed; gives the error class for it, and whether the error is ours.
 #[cold]
-pub(crate) fn raise(library: &Library, call: Call, comm: usize, unserved: &Unserved) -> c_int {
+pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
     let Some(abi) = &library.abi else {
-        return NO_MPI;
-    };
-    let code = tell(library, call, unserved);
-    if let Unserved::LongElement(_) | Unserved::Differs(..) | Unserved::Failed(_) = unserved {
-        // SAFETY: a communicator, and an error class of this MPI.
-        unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
-    }
-    code
-}
-
-/// Tells the user that a call has failed; gives the error class for it. Of what the native MPI said its handler has heard.
-#[cold]
-pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> c_int {
-    let Some(abi) = &library.abi else {
-        return NO_MPI;
+        return (NO_MPI, false);
     };
     let (code, what) = match unserved {
-        Unserved::Native(code) => return *code,
-        Unserved::Pass(_) => return 0,
+        Unserved::Native(code) => return (*code, false),
+        Unserved::Pass(_) => return (0, false),
         Unserved::LongElement(bytes) => (
             abi.err_other,
             format!(
@@ -451,5 +495,5 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> c_int 
         },
     };
     eprintln!("allhands: {}: {what}", call.name());
-    code
+    (code, true)
 }

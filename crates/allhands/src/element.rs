@@ -17,16 +17,15 @@ use num_complex::Complex;
 /// ```
 /// use allhands::element::{Element, TypeSignature};
 ///
-/// #[derive(Clone, Copy)]
+/// use allhands::bytemuck::{self, Pod, Zeroable};
+///
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// #[bytemuck(crate = "allhands::bytemuck")] // As this program does not depend on bytemuck by itself.
 /// #[repr(C)]
 /// struct Particle {
 ///     position: [f64; 3],
 ///     charge: f64,
 /// }
-/// // SAFETY: four f64 in C layout have no padding, and zero is a valid f64.
-/// unsafe impl bytemuck::Zeroable for Particle {}
-/// // SAFETY: as above, and every bit pattern of an f64 is valid.
-/// unsafe impl bytemuck::Pod for Particle {}
 ///
 /// fn bytes_of_one<T: Element>() -> usize {
 ///     TypeSignature::of::<T>().bytes()

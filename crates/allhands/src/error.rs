@@ -25,6 +25,34 @@ pub enum Error {
         /// Where that length comes from.
         why: &'static str,
     },
+    /// A block does not lie in its buffer.
+    #[error(
+        "{collective}: the block of rank {rank}, {count} elements from element {start} on, ends outside of the {what}, which has {length}"
+    )]
+    Displacement {
+        /// The collective.
+        collective: Collective,
+        /// Which buffer.
+        what: &'static str,
+        /// Whose block.
+        rank: usize,
+        /// Its first element.
+        start: usize,
+        /// Its number of elements.
+        count: usize,
+        /// The number of elements of the buffer.
+        length: usize,
+    },
+    /// Two blocks that are to be written overlap.
+    #[error("{collective}: the blocks of ranks {} and {} overlap in the {what}, where both are to be written", ranks.0, ranks.1)]
+    Overlap {
+        /// The collective.
+        collective: Collective,
+        /// Which buffer.
+        what: &'static str,
+        /// The two ranks.
+        ranks: (usize, usize),
+    },
     /// The root is not a rank of the communicator.
     #[error("{collective}: there is no rank {root} to be the root; the communicator has ranks 0 to {}", ranks - 1)]
     NoSuchRoot {
@@ -124,6 +152,8 @@ impl Error {
     pub fn communicator_usable(&self) -> bool {
         match self {
             Error::Length { .. }
+            | Error::Displacement { .. }
+            | Error::Overlap { .. }
             | Error::NoSuchRoot { .. }
             | Error::NoSuchAlgorithm { .. }
             | Error::Parameters { .. }

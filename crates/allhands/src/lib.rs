@@ -15,9 +15,13 @@
 //!
 //! A [`Communicator`] is what a rank calls collectives on; [`threads::run`] gives each rank one. What may travel is an
 //! [`Element`](element::Element), what may combine an [`Operator`](operator::Operator). An [`operation`] is a call that
-//! can also be started without waiting, repeated, or given an algorithm by name.
+//! can also be started without waiting, repeated, or given an algorithm by name. Who knows rsmpi or mpi4py finds what stands for
+//! what in [`coming_from`].
 
+#[doc = include_str!("coming_from.md")]
+pub mod coming_from {}
 mod communicator;
+mod displaced;
 pub mod element;
 mod error;
 pub mod kernel;
@@ -32,6 +36,7 @@ mod request;
 mod shared;
 pub mod threads;
 pub mod transport;
+mod values;
 #[cfg(target_os = "linux")]
 mod world;
 
@@ -39,6 +44,7 @@ pub use allhands_core::call::Collective;
 pub use communicator::Communicator;
 #[doc(hidden)]
 pub use communicator::{End, Outset, Repeat};
+pub use displaced::Displaced;
 pub use element::Pair;
 pub use error::Error;
 pub use operation::Operation;
@@ -49,3 +55,7 @@ pub use operator::{
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
 pub use shared::Shared;
+pub use values::Blocks;
+
+// The crates whose types and traits stand in this one's interface.
+pub use {bytemuck, half, num_complex};

@@ -6,11 +6,12 @@ mod map;
 use crate::abi::{Abi, Handle, Named};
 use crate::attribute::copy;
 use crate::library::Library;
+use crate::quiet::Quiet;
 use crate::takeover::{Here, Reason, Unserved};
+use crate::thread::Thread;
 use crate::verify::Likeness;
 use decode::{Decoded, Extents, decode};
 pub(crate) use map::TypeMap;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,20 +145,17 @@ pub(crate) struct Datatypes {
     epoch: AtomicU64,
 }
 
-thread_local! {
-    /// The type that this thread has looked up last, the epoch then, and its layout.
-    static LAST: RefCell<Option<(Handle, u64, Arc<Layout>)>> = const { RefCell::new(None) };
-}
+/// The type that a thread has looked up last, the epoch then, and its layout.
+pub(crate) struct LastType(Handle, u64, Arc<Layout>);
 
 impl Datatypes {
     /// The layout of a type; `None` if the MPI does not know the type.
     fn of(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let last = LAST.with_borrow(|last| match last {
-            Some((known, then, layout)) if *known == handle && *then == epoch => {
-                Some(Arc::clone(layout))
-            }
-            _ => None,
+        let last = Thread::with(|thread| {
+            thread.last_type.with(|LastType(known, then, layout)| {
+                (*known == handle && *then == epoch).then(|| Arc::clone(layout))
+            })
         });
         if last.is_some() {
             return last;
@@ -169,12 +167,14 @@ impl Datatypes {
             Some(layout) => layout,
             None => self.meet(library, abi, handle)?,
         };
-        LAST.set(Some((handle, epoch, Arc::clone(&layout))));
+        let last = LastType(handle, epoch, Arc::clone(&layout));
+        Thread::with(|thread| thread.last_type.keep(Some(last)));
         Some(layout)
     }
 
     #[cold]
     fn meet(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+        let _quiet = Quiet::new(library, abi);
         let extents = Extents::of(library, handle)?;
         let Decoded {
             map,

@@ -1,17 +1,20 @@
 //! The C entry points: `MPI_X` and `MPI_IX`, and `MPI_X_c` and `MPI_IX_c` with large counts, each also by its profiling name.
 
-use super::profiling::profiled;
+use super::profiling::{ARE_SERVED, profiled};
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Handle, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
-use crate::library::{Library, NO_MPI, is_inside};
+use crate::library::{Library, NO_MPI};
 use crate::native::Native;
 use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
-use crate::takeover::{Call, take};
+use crate::takeover::{Call, Passed, take};
+use crate::thread::is_inside;
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::ptr::NonNull;
 
 /// The C type of an argument, in the call with small counts and in that with large ones.
 macro_rules! argument {
@@ -54,7 +57,7 @@ macro_rules! narrow {
         c_int::try_from($value).ok()?
     };
     (list $value:ident $ranks:ident) => {
-        $ranks.narrow($value)?.as_ptr()
+        $ranks.narrow($value)?
     };
     ($kind:ident $value:ident $ranks:ident) => {
         $value
@@ -99,7 +102,7 @@ macro_rules! entries {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $entry(
+        pub unsafe extern "C-unwind" fn $entry(
             $($name: argument!($size $kind),)*
             $($request: Out,)?
         ) -> c_int {
@@ -118,7 +121,7 @@ macro_rules! entries {
         profiled!($entry, served, native);
 
         /// Serves a call by the profiling name, unless a tool behind this library makes it for one that was not served.
-        unsafe extern "C" fn served(
+        unsafe extern "C-unwind" fn served(
             $($name: argument!($size $kind),)*
             $($request: Out,)?
         ) -> c_int {
@@ -139,13 +142,13 @@ macro_rules! entries {
         }
 
         /// Has the MPI serve a call that it makes itself.
-        unsafe extern "C" fn native(
+        unsafe extern "C-unwind" fn native(
             $($name: argument!($size $kind),)*
             $($request: Out,)?
         ) -> c_int {
             match Library::get() {
                 // SAFETY: the caller's arguments, as they came.
-                Some(library) => unsafe { pass(library, &library.native $(, $name)* $(, $request)?) },
+                Some(library) => unsafe { pass(library, &library.native $(, $name)* $(, $request)?).code },
                 None => NO_MPI,
             }
         }
@@ -156,13 +159,14 @@ macro_rules! entries {
         // As many as the call has.
         #[allow(clippy::too_many_arguments)]
         unsafe fn pass(
-            _: &Library,
+            library: &Library,
             functions: &Native,
             $($name: argument!(small $kind),)*
             $($request: Out,)?
-        ) -> c_int {
+        ) -> Passed {
             // SAFETY: the caller's arguments, as they came.
-            unsafe { (functions.$native)($($name,)* $($request)?) }
+            let code = unsafe { (functions.$native)($($name,)* $($request)?) };
+            came(code, functions.$native as *const (), library.native.$native as *const ())
         }
     };
     (@pass large [$($request:ident)?] ($native:ident $native_large:ident) ($($name:ident: $kind:ident),*)) => {
@@ -174,16 +178,19 @@ macro_rules! entries {
             functions: &Native,
             $($name: argument!(large $kind),)*
             $($request: Out,)?
-        ) -> c_int {
+        ) -> Passed {
             if let Some(native) = functions.$native_large {
                 // SAFETY: the caller's arguments, as they came.
-                return unsafe { native($($name,)* $($request)?) };
+                let code = unsafe { native($($name,)* $($request)?) };
+                let own = library.native.$native_large.map_or(std::ptr::null(), |own| own as *const ());
+                return came(code, native as *const (), own);
             }
             let ranks = Narrow {
                 library,
                 comm: entries!(@comm $($name)*),
                 root: entries!(@root $($name $kind)*),
                 stays: entries!(@stays $($request)?),
+                lists: Cell::new([None; LISTS]),
             };
             let small = || {
                 // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the call is over.
@@ -194,7 +201,12 @@ macro_rules! entries {
                     )
                 })
             };
-            small().unwrap_or_else(|| ranks.too_large())
+            let code = small();
+            ranks.give_back();
+            match code {
+                Some(code) => came(code, functions.$native as *const (), library.native.$native as *const ()),
+                None => came(ranks.too_large(), std::ptr::null(), std::ptr::null()),
+            }
         }
     };
     (@stays) => { false };
@@ -207,7 +219,22 @@ macro_rules! entries {
     (@root $first:ident $kind:ident $($rest:ident)*) => { entries!(@root $($rest)*) };
 }
 
+/// What became of a call that was handed to a function: that of a tool, unless it is the MPI's own, comes by the profiling name then.
+#[inline(always)]
+fn came(code: c_int, function: *const (), own: *const ()) -> Passed {
+    Passed {
+        code,
+        came_again: ARE_SERVED && function != own,
+    }
+}
+
+/// The most lists that a call has.
+const LISTS: usize = 4;
+
 /// What makes arguments of a large call smaller.
+///
+/// It has no destructor, as the native MPI may call the user's error handler, which may leave by `longjmp`; then lists are
+/// left over.
 struct Narrow<'a> {
     library: &'a Library,
     comm: Handle,
@@ -215,40 +242,40 @@ struct Narrow<'a> {
     root: Option<c_int>,
     /// Whether the native MPI may look at lists when its function has returned: then they are never given back.
     stays: bool,
-}
-
-/// A smaller list.
-enum Narrowed {
-    Own(Vec<c_int>),
-    Forever(&'static [c_int]),
-}
-
-impl Narrowed {
-    fn as_ptr(&self) -> *const c_int {
-        match self {
-            Narrowed::Own(list) => list.as_ptr(),
-            Narrowed::Forever(list) => list.as_ptr(),
-        }
-    }
+    /// Smaller lists, which are to be given back.
+    lists: Cell<[Option<NonNull<[c_int]>>; LISTS]>,
 }
 
 impl Narrow<'_> {
     /// A list as the small call takes it; `None` if a number does not fit.
     ///
     /// Where a list means nothing, which is on all ranks but the root, it is handed on as nothing.
-    fn narrow(&self, list: *const i64) -> Option<Narrowed> {
+    fn narrow(&self, list: *const i64) -> Option<*const c_int> {
         let ranks = self.ranks()?;
         if list.is_null() || self.root.is_some_and(|root| !self.is_root(root)) {
-            return Some(Narrowed::Own(Vec::new()));
+            return Some(NonNull::dangling().as_ptr());
         }
         // SAFETY: the user hands in a list of as many numbers as there are ranks.
         let number = |rank| unsafe { list.add(rank).read() };
         let numbers = (0..ranks).map(|rank| c_int::try_from(number(rank)).ok());
-        let numbers: Vec<c_int> = numbers.collect::<Option<_>>()?;
-        Some(match self.stays {
-            true => Narrowed::Forever(numbers.leak()),
-            false => Narrowed::Own(numbers),
-        })
+        let numbers: Box<[c_int]> = numbers.collect::<Option<_>>()?;
+        let list = NonNull::from(Box::leak(numbers));
+        let mut lists = self.lists.get();
+        if let Some(free) = lists.iter_mut().find(|place| place.is_none()) {
+            *free = Some(list);
+        }
+        self.lists.set(lists);
+        Some(list.as_ptr().cast_const().cast())
+    }
+
+    /// Gives lists back, which nobody uses any more, unless they stay.
+    fn give_back(&self) {
+        for list in self.lists.take().into_iter().flatten() {
+            if !self.stays {
+                // SAFETY: made by `narrow` from a box, and taken from where it was kept just now.
+                drop(unsafe { Box::from_raw(list.as_ptr()) });
+            }
+        }
     }
 
     /// Whether this rank is the root, which between two groups says so by a negative constant.

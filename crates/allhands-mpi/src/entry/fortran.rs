@@ -5,17 +5,18 @@
 //! MPI's Fortran does call the C names, the call is handed on as it came, and is seen there; what has no buffer in MPICH's `mpi_f08`
 //! does not.
 
+use super::profiling::ARE_SERVED;
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
-use crate::library::{Library, NO_MPI, inside};
+use crate::library::{Library, NO_MPI};
 use crate::native::Next;
 use crate::node;
 use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
-use crate::takeover::{Call, take};
+use crate::takeover::{Call, Passed, take};
 use std::ffi::{CStr, c_int, c_void};
 
 /// An argument that is a number: a count, a rank, or a handle.
@@ -102,7 +103,7 @@ macro_rules! names {
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $first($($name: $type,)* error: *mut c_int) {
+        pub unsafe extern "C-unwind" fn $first($($name: $type,)* error: *mut c_int) {
             static NEXT: Next = Next::new(const { name!($first) });
             // SAFETY: the caller's arguments, as they came.
             unsafe { $inner(&NEXT, $($name,)* error) };
@@ -117,7 +118,7 @@ macro_rules! native {
         $next.get().map(|address: *mut c_void| {
             // SAFETY: what Fortran calls by this name takes these arguments.
             unsafe {
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type,)* *mut c_int)>(address)
+                std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($type,)* *mut c_int)>(address)
             }
         })
     };
@@ -188,7 +189,7 @@ macro_rules! entries {
                         // SAFETY: the caller's arguments, as they came, and a number to write to.
                         unsafe { native($($name,)* $($request,)? &raw mut code) };
                     }
-                    code
+                    passed(code)
                 }
             );
             // SAFETY: the caller's own.
@@ -198,6 +199,14 @@ macro_rules! entries {
     // The communicator is the last argument of every call.
     (@comm $only:ident) => { $only };
     (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
+}
+
+/// A call that was handed on with this code: the MPI's Fortran calls the profiling name of C.
+fn passed(code: c_int) -> Passed {
+    Passed {
+        code,
+        came_again: ARE_SERVED,
+    }
 }
 
 /// The type of a request's place.
@@ -230,7 +239,7 @@ unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
                 // SAFETY: the caller's arguments, as they came, and a number to write to.
                 unsafe { native(handle, &raw mut code) };
             }
-            code
+            passed(code)
         });
         // SAFETY: the caller's own.
         unsafe { store(code, error) };
@@ -266,7 +275,7 @@ unsafe fn ibarrier_f08(next: &Next, comm: Number, request: *mut c_int, error: *m
                     // SAFETY: the caller's arguments, as they came, and a number to write to.
                     unsafe { native(handle, request, &raw mut code) };
                 }
-                code
+                passed(code)
             },
         );
         // SAFETY: the caller's own.
@@ -317,7 +326,7 @@ unsafe fn begin(next: &Next, error: *mut c_int) {
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {
         // SAFETY: a number to write to.
-        inside(|| unsafe { native(&raw mut code) });
+        unsafe { native(&raw mut code) };
     }
     // SAFETY: the caller's own.
     unsafe { begun(code, error) };
@@ -336,7 +345,7 @@ unsafe fn begin_with_threads(
     let mut code = NO_MPI;
     if let Some(native) = native!(next(Number, *mut c_int)) {
         // SAFETY: the caller's arguments, as they came, and a number to write to.
-        inside(|| unsafe { native(required, provided, &raw mut code) });
+        unsafe { native(required, provided, &raw mut code) };
     }
     // SAFETY: the caller's own.
     unsafe { begun(code, error) };
@@ -350,24 +359,24 @@ unsafe fn begun(code: c_int, error: *mut c_int) {
     if code == 0
         && let Some(library) = Library::get()
     {
-        node::gather(library);
+        node::begin(library);
     }
     // SAFETY: the caller's promise.
     unsafe { store(code, error) };
 }
 
-/// Ends: the report is written and all memory that ranks share is given back, before the native call.
+/// Ends: the report is written and all memory that ranks share is given back, in the native call or before it.
 ///
 /// # Safety
 /// As the standard says of the call.
 unsafe fn end(next: &Next, error: *mut c_int) {
     if let Some(library) = Library::get() {
-        node::part(library);
+        node::before_finalize(library);
     }
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {
         // SAFETY: a number to write to.
-        inside(|| unsafe { native(&raw mut code) });
+        unsafe { native(&raw mut code) };
     }
     // SAFETY: the caller's own.
     unsafe { store(code, error) };

@@ -8,7 +8,7 @@ mod table;
 use crate::abi::Handle;
 use crate::buffer::Numbers;
 use crate::collective::{Given, Lists, Types};
-use crate::library::{Library, NO_MPI, inside};
+use crate::library::{Library, NO_MPI};
 use crate::node;
 use std::ffi::{c_int, c_void};
 
@@ -32,28 +32,27 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
     }
 }
 
-/// Begins, by the function that a name goes on to, and brings the ranks that share a node together.
-///
-/// What a tool behind this library calls meanwhile is the MPI's to serve. It may call `PMPI_Init`, and this happens twice; ranks come
-/// together once.
+/// Begins, by the function that a name goes on to, and brings the ranks that share a node together; once, as a tool behind this
+/// library calls `PMPI_Init` in between.
 fn begin(call: impl FnOnce(&Library) -> c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    let code = inside(|| call(library));
+    let code = call(library);
     if code == 0 {
-        node::gather(library);
+        node::begin(library);
     }
     code
 }
 
-/// Writes the report and gives all memory that ranks share back, and ends by the function that a name goes on to.
+/// Ends by the function that a name goes on to; in it, or before it, the report is written and all memory that ranks share is given
+/// back.
 fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    node::part(library);
-    inside(|| call(library))
+    node::before_finalize(library);
+    call(library)
 }
 
 /// `MPI_Init`, after which the ranks that share a node are brought together.
@@ -62,7 +61,7 @@ fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
     // SAFETY: the caller's arguments, as they came.
     begin(|library| unsafe { (library.next.init)(argc, argv) })
 }
@@ -73,7 +72,7 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int 
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
     // SAFETY: the caller's arguments, as they came.
     begin(|library| unsafe { (library.native.init)(argc, argv) })
 }
@@ -84,7 +83,7 @@ pub unsafe extern "C" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Init_thread(
+pub unsafe extern "C-unwind" fn MPI_Init_thread(
     argc: *mut c_int,
     argv: *mut c_void,
     required: c_int,
@@ -100,7 +99,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn PMPI_Init_thread(
+pub unsafe extern "C-unwind" fn PMPI_Init_thread(
     argc: *mut c_int,
     argv: *mut c_void,
     required: c_int,
@@ -110,13 +109,13 @@ pub unsafe extern "C" fn PMPI_Init_thread(
     begin(|library| unsafe { (library.native.init_thread)(argc, argv, required, provided) })
 }
 
-/// `MPI_Finalize`, before which the report is written and all memory that ranks share is given back.
+/// `MPI_Finalize`, in which, or before which, the report is written and all memory that ranks share is given back.
 ///
 /// # Safety
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
     // SAFETY: the caller's call, as it came.
     end(|library| unsafe { (library.next.finalize)() })
 }
@@ -127,7 +126,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn PMPI_Finalize() -> c_int {
+pub unsafe extern "C-unwind" fn PMPI_Finalize() -> c_int {
     // SAFETY: the caller's call, as it came.
     end(|library| unsafe { (library.native.finalize)() })
 }

@@ -6,6 +6,9 @@
 //! memory they come from. That takes a look at the return address, which is written here for x86-64 alone; on other machines there
 //! are no profiling names of collectives, and a tool in front passes this library by.
 
+/// Whether collectives are served by their profiling names.
+pub(super) const ARE_SERVED: bool = cfg!(target_arch = "x86_64");
+
 /// Declares the profiling name of an entry point, as a function that goes on to `served`, or from inside of the MPI to `native`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! profiled {
@@ -14,7 +17,7 @@ macro_rules! profiled {
         // one of two functions with the arguments of the name. The name is the MPI's, which is there to be taken.
         #[unsafe(naked)]
         #[unsafe(export_name = concat!("P", stringify!($entry)))]
-        unsafe extern "C" fn profiled() {
+        unsafe extern "C-unwind" fn profiled() {
             core::arch::naked_asm!(
                 "mov r11, qword ptr [rsp]",
                 "sub r11, qword ptr [rip + {inside}]",

@@ -15,9 +15,9 @@ pub(crate) type Callback = unsafe extern "C" fn() -> c_int;
 /// A function that MPICH calls.
 pub(crate) type Poll = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-type Start = unsafe extern "C" fn(Poll, *mut c_void, usize) -> c_int;
-type Spawn = unsafe extern "C" fn(*mut c_void, Poll, *mut c_void, usize) -> c_int;
-type Register = unsafe extern "C" fn(Callback) -> c_int;
+type Start = unsafe extern "C-unwind" fn(Poll, *mut c_void, usize) -> c_int;
+type Spawn = unsafe extern "C-unwind" fn(*mut c_void, Poll, *mut c_void, usize) -> c_int;
+type Register = unsafe extern "C-unwind" fn(Callback) -> c_int;
 
 /// The hook of a loaded MPI.
 pub(crate) enum Hook {

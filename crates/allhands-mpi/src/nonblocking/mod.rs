@@ -19,11 +19,12 @@ pub(crate) use request::Place;
 pub(crate) use under_way::UnderWay;
 pub(crate) use waitall::see_to;
 
-use crate::library::{Inside, Library, NO_MPI, is_inside};
+use crate::library::{Library, NO_MPI};
 use crate::repeat::Asked;
 use crate::settings::Said;
 use crate::state::State;
-use crate::takeover::{Call, Here, Reason, Unserved, pass_on, raise};
+use crate::takeover::{Call, Here, Next, Passed, Reason, Unserved};
+use crate::thread::{Inside, is_inside};
 use request::Request;
 use std::ffi::c_int;
 use under_way::Begun;
@@ -34,20 +35,20 @@ pub(crate) fn take(
     comm: usize,
     place: Place,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
     let begin = library.report.begin();
-    match try_to(library, call, comm, place, serve) {
+    let next = match try_to(library, call, comm, place, serve) {
         Ok(bytes) => {
             library.report.taken(call, (bytes, false), begin);
-            0
+            return 0;
         }
-        Err(Unserved::Pass(reason)) => pass_on(library, call, (reason, begin), Some(native)),
-        Err(unserved) => raise(library, call, comm, &unserved),
-    }
+        Err(unserved) => Next::of(library, call, unserved),
+    };
+    next.follow(library, (call, comm, begin), Some(native))
 }
 
 /// The bytes that this rank had.

@@ -3,12 +3,14 @@
 use super::kept::Kept;
 use super::request::{Request, left};
 use crate::library::Library;
+use crate::node;
 use crate::session::has_world;
 use crate::state::State;
 use crate::takeover::{Call, Unserved, tell};
 use allhands::End;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A call that has not ended, as far as its request knows.
 pub(super) struct Begun {
@@ -112,8 +114,10 @@ impl UnderWay {
     /// Waits, where the MPI is about to end, until all ranks of the world have come so far, once.
     ///
     /// A call that nobody waits for on this rank may need to go on here, as others wait for it; it does so meanwhile. When all have
-    /// come, nobody waits for any.
+    /// come, nobody waits for any, but for what deletes attributes of the program's in `MPI_Finalize`; so calls have some time to end,
+    /// which those that all ranks have made do.
     pub(crate) fn meet(&self, library: &Library) {
+        const GRACE: Duration = Duration::from_millis(200);
         // The same on every rank of the world.
         let is_served = library
             .settings
@@ -137,6 +141,11 @@ impl UnderWay {
                 let status = status.as_mut_ptr().cast();
                 test(&raw mut request, &raw mut has_ended, status)
             };
+            std::thread::yield_now();
+        }
+        let since = Instant::now();
+        while !self.is_empty() && since.elapsed() < GRACE {
+            node::poll();
             std::thread::yield_now();
         }
     }
@@ -199,7 +208,7 @@ impl Begun {
         let delivered = kept.deliver(library, ended.is_ok());
         let code = match ended.and(delivered) {
             Ok(()) => 0,
-            Err(unserved) => tell(library, call, &unserved),
+            Err(unserved) => tell(library, call, &unserved).0,
         };
         request.complete(library, code);
     }

@@ -16,7 +16,7 @@ const REQUEST_NULL: c_int = 0x2c00_0000;
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn MPI_Waitall(
+pub unsafe extern "C-unwind" fn MPI_Waitall(
     count: c_int,
     requests: *mut c_void,
     statuses: *mut c_void,

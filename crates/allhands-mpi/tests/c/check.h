@@ -64,7 +64,7 @@ static inline void on_communicators(void (*test)(MPI_Comm comm, int rank, int si
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[n++]);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[n++]);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &comms[n++]);
-    int *order = malloc(size * sizeof *order);
+    int *order = (int *)malloc(size * sizeof *order);
     for (int i = 0; i < size; i++)
         order[i] = (i + 1) % size;
     MPI_Comm_group(MPI_COMM_WORLD, &world);

@@ -18,8 +18,8 @@ use crate::kernel::sealed::{Seal, SelectLoop};
 ///
 /// The built-in ones are [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`],
 /// [`BitXor`], [`LogicalAnd`], [`LogicalOr`], [`LogicalXor`], [`MinLoc`] and [`MaxLoc`]. A
-/// closure becomes one in [`Commutative`] or [`Ordered`]. An operator with a name or with state
-/// of its own implements this trait.
+/// closure is one, whose contributions are combined in rank order; in [`Commutative`] they may be combined in any. An
+/// operator with a name or with state of its own implements this trait.
 ///
 /// Associativity is the caller's promise: algorithms choose where the brackets go. Sums and
 /// products of floating-point numbers count as associative and commutative; the result may

@@ -1,4 +1,6 @@
 //! User operators: closures that promise to be associative, and perhaps commutative.
+//!
+//! A closure by itself is one that need not be commutative: whatever associative operation it is, the result is right.
 
 use super::Operator;
 use crate::element::Element;
@@ -55,6 +57,32 @@ impl<T: Element, F: Fn(&T, &T) -> T + Send + Sync> Operator<T> for Ordered<F> {
     #[inline(always)]
     fn combine(&self, left: &T, right: &T) -> T {
         (self.0)(left, right)
+    }
+
+    fn commutative(&self) -> bool {
+        false
+    }
+}
+
+/// A closure, or function, is an operator that is associative and need not be commutative: what [`Ordered`] makes of it.
+/// Where it is commutative, [`Commutative`] opens more algorithms.
+///
+/// ```
+/// use allhands::threads;
+///
+/// let product = |a: &[i64; 4], b: &[i64; 4]| {
+///     let cell = |row: usize, column: usize| a[row] * b[column] + a[row + 1] * b[column + 2];
+///     [cell(0, 0), cell(0, 1), cell(2, 0), cell(2, 1)]
+/// };
+/// // Fibonacci's numbers.
+/// let fifth = threads::run(5, |comm| comm.allreduce_value([1, 1, 1, 0], product))?;
+/// assert_eq!(fifth[0].as_ref().unwrap(), &[8, 5, 5, 3]);
+/// # Ok::<(), allhands::Error>(())
+/// ```
+impl<T: Element, F: Fn(&T, &T) -> T + Send + Sync> Operator<T> for F {
+    #[inline(always)]
+    fn combine(&self, left: &T, right: &T) -> T {
+        self(left, right)
     }
 
     fn commutative(&self) -> bool {
