@@ -20,6 +20,8 @@ pub(crate) const NO_MPI: c_int = 16;
 /// Everything that this library knows.
 pub(crate) struct Library {
     pub(crate) native: Native,
+    /// What calls of the program go on to that are not served here: the functions of tools behind this library, or the MPI's own.
+    pub(crate) next: Native,
     /// `None`: an MPI that we do not know; then all calls pass through.
     pub(crate) abi: Option<Abi>,
     /// The ranks on this node, once they have been brought together.
@@ -59,13 +61,16 @@ impl Library {
         let object = Object::find()?;
         // Now, as this is mostly in MPI_Init, before the MPI has threads of its own, after which it takes long.
         allhands::transport::node::register_barrier();
-        let native = Native::of(&object)?;
+        let native = Native::of(|name| object.symbol(name))?;
+        let next = Native::of(|name| object.next(name))?;
+        object.mark_as_inside();
         let abi = Abi::of(&object, &native);
         let hook = abi
             .as_ref()
             .and_then(|abi| Hook::of(abi.family, &object, &native));
         Some(LIBRARY.get_or_init(|| Library {
             native,
+            next,
             abi,
             hook,
             under_way: UnderWay::default(),

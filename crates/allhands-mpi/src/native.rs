@@ -1,9 +1,12 @@
 //! The native MPI: the object that the process has loaded, and its functions, which are looked up there and never linked.
+//!
+//! What this library asks of the MPI for itself it asks by the `PMPI_` names, in the MPI's own object: a tool, in front of this
+//! library or behind it, sees nothing that the program has not called.
 
 use crate::abi::Handle;
 use crate::nonblocking::{Callback, Poll};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// A shared object that the process has loaded.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,29 @@ impl Object {
         // SAFETY: the handle is open; nothing is called.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!address.is_null()).then_some(address)
+    }
+
+    /// What a program's call reaches behind this library, by the profiling name: the function of a tool that takes the call by its
+    /// plain name, or this object's own. What this MPI does not have is not there for tools either.
+    pub(crate) fn next(&self, name: &CStr) -> Option<*mut c_void> {
+        let own = self.symbol(name)?;
+        let plain = name.to_bytes().strip_prefix(b"P").map(|_| &name[1..]);
+        let Some(plain) = plain.filter(|plain| plain.to_bytes().starts_with(b"MPI_")) else {
+            return Some(own);
+        };
+        // SAFETY: looks up a name behind this object; nothing is called.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, plain.as_ptr()) };
+        // The MPI's own function is called as the MPI calls it, whose plain name may be another's.
+        let is_tools = !next.is_null() && Some(next) != self.symbol(plain);
+        Some(if is_tools { next } else { own })
+    }
+
+    /// Makes calls from this object known as such ([`INSIDE`]).
+    pub(crate) fn mark_as_inside(&self) {
+        if let Some((start, length)) = self.symbol(MARK).and_then(|mark| extent(mark as usize)) {
+            INSIDE.start.store(start, Ordering::Relaxed);
+            INSIDE.length.store(length, Ordering::Release);
+        }
     }
 
     /// The address of a variable as the program sees it: a program may have a copy, and then that is the one.
@@ -111,6 +137,60 @@ fn home(address: *const c_void) -> Option<CString> {
     Some(unsafe { CStr::from_ptr(info.dli_fname) }.to_owned())
 }
 
+/// A range of addresses.
+#[repr(C)]
+pub(crate) struct Range {
+    start: AtomicUsize,
+    length: AtomicUsize,
+}
+
+/// Where the MPI's own object is in memory: calls from there are the MPI's, not the program's. Nowhere until it is found.
+pub(crate) static INSIDE: Range = Range {
+    start: AtomicUsize::new(0),
+    length: AtomicUsize::new(0),
+};
+
+/// Where the object that an address is in begins, and its length.
+fn extent(address: usize) -> Option<(usize, usize)> {
+    struct Search {
+        address: usize,
+        found: Option<(usize, usize)>,
+    }
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker hands in a record, and the search that was handed to it below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        // SAFETY: the record has so many headers.
+        let headers =
+            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let loaded = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        let ends = |header: &libc::Elf64_Phdr| {
+            let start = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+            (start, start + header.p_memsz as usize)
+        };
+        let start = loaded.clone().map(|header| ends(header).0).min();
+        let end = loaded.map(|header| ends(header).1).max();
+        if let (Some(start), Some(end)) = (start, end)
+            && (start..end).contains(&search.address)
+        {
+            search.found = Some((start, end - start));
+        }
+        c_int::from(search.found.is_some())
+    }
+    let mut search = Search {
+        address,
+        found: None,
+    };
+    // SAFETY: `look` takes what it is handed for what it is.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
 /// The file names of all loaded objects.
 fn loaded() -> Vec<CString> {
     unsafe extern "C" fn note(
@@ -155,11 +235,13 @@ macro_rules! natives {
         }
 
         impl Native {
-            /// Looks all of them up; `None` if one is missing that every MPI has.
-            pub(crate) fn of(object: &Object) -> Option<Native> {
+            /// Has all of them looked up; `None` if one is missing that every MPI has.
+            pub(crate) fn of(
+                look_up: impl Fn(&CStr) -> Option<*mut c_void>,
+            ) -> Option<Native> {
                 Some(Native {
                     $($name: {
-                        let address = object.symbol($symbol)?;
+                        let address = look_up($symbol)?;
                         // SAFETY: the standard says what a function of this name takes; handles are passed as words, of
                         // which the callee takes what it needs.
                         unsafe { std::mem::transmute::<
@@ -167,7 +249,7 @@ macro_rules! natives {
                             unsafe extern "C-unwind" fn($($type),*) -> c_int,
                         >(address) }
                     },)*
-                    $($rare: object.symbol($rare_symbol).map(|address| {
+                    $($rare: look_up($rare_symbol).map(|address| {
                         // SAFETY: as above.
                         unsafe { std::mem::transmute::<
                             *mut c_void,

@@ -367,9 +367,15 @@ fn tell_end(library: &Library, abi: &Abi) -> bool {
     }
 }
 
-/// What is left to do before `MPI_Finalize`, unless the MPI tells when it has come to it.
+/// What is left to do before `MPI_Finalize`: to see to nonblocking calls, whose end MPICH waits for there, and all the rest unless
+/// the MPI tells when it has come to it.
 pub(crate) fn before_finalize(library: &Library) {
-    if !library.is_end_told.load(Ordering::Relaxed) && has_world(library) {
+    if !has_world(library) {
+        return;
+    }
+    library.under_way.meet(library);
+    library.under_way.forget(library);
+    if !library.is_end_told.load(Ordering::Relaxed) {
         part(library);
     }
 }

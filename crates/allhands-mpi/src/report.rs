@@ -30,6 +30,17 @@ pub(crate) enum Begun {
     At(Instant),
 }
 
+impl Begun {
+    /// Whether anything is to be known of it.
+    #[inline(always)]
+    pub(crate) fn is_noticed(self) -> bool {
+        match self {
+            Begun::Unnoticed => false,
+            Begun::Counted | Begun::At(_) => true,
+        }
+    }
+}
+
 /// What is said of a call that was taken over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Served {

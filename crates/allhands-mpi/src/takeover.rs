@@ -276,7 +276,7 @@ pub(crate) fn take(
     asked: Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
@@ -295,11 +295,11 @@ pub(crate) fn take(
 #[inline(never)]
 fn take_otherwise(
     again: Again,
-    library: &Library,
+    library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let call = asked.call();
     let next = match again {
@@ -364,7 +364,7 @@ fn take_anew(
     (asked, begin): (&Asked, Begun),
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let (call, mut native) = (asked.call(), Some(native));
     let next = match try_to(library, asked, comm, serve, &mut native) {
@@ -375,6 +375,22 @@ fn take_anew(
         Err(unserved) => Next::of(library, call, unserved),
     };
     next.follow(library, (call, comm, begin), native)
+}
+
+/// What became of a call that was handed on.
+pub(crate) struct Passed {
+    pub(crate) code: c_int,
+    /// Whether it went to a tool behind this library, or to a binding of the MPI, and came from there by the profiling name, and
+    /// was counted then. (That it did is not noted by the thread: see [`Inside`].)
+    pub(crate) came_again: bool,
+}
+
+impl Passed {
+    /// To nobody.
+    const NOWHERE: Passed = Passed {
+        code: NO_MPI,
+        came_again: false,
+    };
 }
 
 /// What is to be done with a call that was not served here.
@@ -409,13 +425,16 @@ impl Next {
         self,
         library: &Library,
         (call, comm, begin): (Call, usize, Begun),
-        native: Option<impl FnOnce(&Library) -> c_int>,
+        native: Option<impl FnOnce(&Library) -> Passed>,
     ) -> c_int {
         match self {
             Next::Passes(reason) => {
-                let code = native.map_or(NO_MPI, |native| native(library));
-                library.report.passed(call, reason, begin);
-                code
+                let passed = native.map_or(Passed::NOWHERE, |native| native(library));
+                // Who counts nothing need not look.
+                if begin.is_noticed() && !passed.came_again {
+                    library.report.passed(call, reason, begin);
+                }
+                passed.code
             }
             Next::Fails { code, is_ours } => {
                 if let Some(abi) = library.abi.as_ref().filter(|_| is_ours) {
@@ -439,7 +458,7 @@ fn try_to(
     asked: &Asked,
     comm: usize,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: &mut Option<impl FnOnce(&Library) -> c_int>,
+    native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
     if is_inside() {

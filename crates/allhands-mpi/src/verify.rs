@@ -3,8 +3,7 @@
 use crate::abi::{Class, Coding, Named, Number};
 use crate::buffer::{Packer, Part, packed, place};
 use crate::library::Library;
-use crate::takeover::{Here, Unserved};
-use std::ffi::c_int;
+use crate::takeover::{Here, Passed, Unserved};
 
 /// How alike results must be.
 ///
@@ -78,7 +77,7 @@ impl Witness {
 pub(crate) fn verify(
     here: &Here<'_>,
     witness: Option<&Witness>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> Result<(), Unserved> {
     let ours = match witness {
         Some(witness) => {
@@ -89,7 +88,7 @@ pub(crate) fn verify(
         None => None,
     };
     // Also a rank that gets nothing takes part in the native call.
-    let error = native(here.library);
+    let error = native(here.library).code;
     if error != 0 {
         return Err(Unserved::Native(error));
     }

@@ -8,6 +8,8 @@ mod mpi;
 mod programs;
 mod python;
 pub(crate) mod report;
+mod tools;
+mod unwaited;
 mod words;
 
 use crate::compare::peers::Missing;
@@ -218,6 +220,10 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         failed += programs(&place, &mpi, &arguments.ranks)?;
         failed += corners::all(&place, &mpi, &arguments.ranks)?;
         failed += fortran(&place, &mpi, &arguments.ranks)?;
+        if arguments.ranks.contains(&2) {
+            failed += tools::failed(&place, &mpi)?;
+            failed += unwaited::failed(&place, &mpi)?;
+        }
         if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
             for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
                 for nodes in [None, Some(pretended(ranks))] {

@@ -171,6 +171,12 @@ impl Report {
         rows.map(|row| row.taken_over + row.passed_through).sum()
     }
 
+    /// How often a call was taken over.
+    pub(super) fn taken_of(&self, call: &str) -> u64 {
+        let rows = self.calls.iter().filter(|row| row.call == call);
+        rows.map(|row| row.taken_over).sum()
+    }
+
     /// How many nonblocking calls were taken over.
     pub(super) fn begun(&self) -> u64 {
         let rows = self.calls.iter().filter(|row| row.is_nonblocking());

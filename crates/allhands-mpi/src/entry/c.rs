@@ -1,14 +1,17 @@
-//! The C entry points: `MPI_X` and `MPI_IX`, and `MPI_X_c` and `MPI_IX_c` with large counts.
+//! The C entry points: `MPI_X` and `MPI_IX`, and `MPI_X_c` and `MPI_IX_c` with large counts, each also by its profiling name.
 
+use super::profiling::{ARE_SERVED, profiled};
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Handle, Handles};
 use crate::buffer::Numbers;
 use crate::collective::{self, Types};
 use crate::library::{Library, NO_MPI};
+use crate::native::Native;
 use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
-use crate::takeover::{Call, take};
+use crate::takeover::{Call, Passed, take};
+use crate::thread::is_inside;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -72,7 +75,7 @@ macro_rules! served {
 }
 
 /// Declares the entry points of calls: with counts of type `int`, and, where there is one, of type `MPI_Count`; each blocking and
-/// not.
+/// not. What is not served goes on to the next function of the name, and from a profiling name to the MPI's own.
 macro_rules! entries {
     ($(
         $call:ident: $small:ident $native:ident [$($large:ident $native_large:ident)?] $fortran:tt,
@@ -80,81 +83,130 @@ macro_rules! entries {
         $begun_fortran:tt,
         $arguments:tt => |$here:ident| $serve:expr;
     )*) => {$(
-        entries!(@small [] $call $small $native $arguments $here $serve);
-        entries!(@small [request] $begun $begun_small $begun_native $arguments $here $serve);
-        $(entries!(@large [] $call $large $native $native_large $arguments $here $serve);)?
-        $(entries!(@large [request] $begun $begun_large $begun_native $begun_native_large $arguments $here $serve);)?
+        entries!(@of small [] $call $small ($native) $arguments $here $serve);
+        entries!(@of small [request] $begun $begun_small ($begun_native) $arguments $here $serve);
+        $(entries!(@of large [] $call $large ($native $native_large) $arguments $here $serve);)?
+        $(entries!(@of large [request] $begun $begun_large ($begun_native $begun_native_large) $arguments $here $serve);)?
     )*};
-    (@small [$($request:ident)?] $call:ident $small:ident $native:ident
+    (@of $size:ident $request:tt $call:ident $entry:ident $native:tt $arguments:tt $here:ident $serve:expr) => {
+        const _: () = {
+            entries!(@pass $size $request $native $arguments);
+            entries!(@entry $size $request $call $entry $arguments $here $serve);
+        };
+    };
+    (@entry $size:ident [$($request:ident)?] $call:ident $entry:ident
         ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
-        #[doc = concat!("`", stringify!($small), "`, taken over.")]
+        #[doc = concat!("`", stringify!($entry), "`, taken over.")]
         ///
         /// # Safety
         /// As the standard says of the call.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
-        pub unsafe extern "C-unwind" fn $small(
-            $($name: argument!(small $kind),)*
+        pub unsafe extern "C-unwind" fn $entry(
+            $($name: argument!($size $kind),)*
             $($request: Out,)?
         ) -> c_int {
             let at = entries!(@comm $($name)*);
             served!(
-                [$($request)?] $call at ($($kind wide!(small $kind $name)),*)
+                [$($request)?] $call at ($($kind wide!($size $kind $name)),*)
                 move |$here| {
-                    $(#[allow(unused_variables)] let $name = wide!(small $kind $name);)*
+                    $(#[allow(unused_variables)] let $name = wide!($size $kind $name);)*
                     $serve
                 },
                 // SAFETY: the caller's arguments, as they came.
-                move |library: &Library| unsafe { (library.native.$native)($($name,)* $($request,)?) }
+                move |library: &Library| unsafe { pass(library, &library.next $(, $name)* $(, $request)?) }
             )
         }
-    };
-    (@large [$($request:ident)?] $call:ident $large:ident $native:ident $native_large:ident
-        ($($name:ident: $kind:ident),*) $here:ident $serve:expr) => {
-        #[doc = concat!("`", stringify!($large), "`, taken over.")]
-        ///
-        /// # Safety
-        /// As the standard says of the call.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case)]
-        pub unsafe extern "C-unwind" fn $large(
-            $($name: argument!(large $kind),)*
+
+        profiled!($entry, served, native);
+
+        /// Serves a call by the profiling name, unless a tool behind this library makes it for one that was not served.
+        unsafe extern "C-unwind" fn served(
+            $($name: argument!($size $kind),)*
             $($request: Out,)?
         ) -> c_int {
+            if is_inside() {
+                // SAFETY: the caller's arguments, as they came.
+                return unsafe { native($($name,)* $($request)?) };
+            }
             let at = entries!(@comm $($name)*);
             served!(
-                [$($request)?] $call at ($($kind wide!(large $kind $name)),*)
+                [$($request)?] $call at ($($kind wide!($size $kind $name)),*)
                 move |$here| {
-                    $(#[allow(unused_variables)] let $name = wide!(large $kind $name);)*
+                    $(#[allow(unused_variables)] let $name = wide!($size $kind $name);)*
                     $serve
                 },
-                move |library: &Library| match library.native.$native_large {
-                    // SAFETY: the caller's arguments, as they came.
-                    Some(native) => unsafe { native($($name,)* $($request,)?) },
-                    None => {
-                        let ranks = Narrow {
-                            library,
-                            comm: entries!(@comm $($name)*),
-                            root: entries!(@root $($name $kind)*),
-                            stays: entries!(@stays $($request)?),
-                            lists: Cell::new([None; LISTS]),
-                        };
-                        let small = || {
-                            // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the
-                            // call is over.
-                            Some(unsafe {
-                                (library.native.$native)(
-                                    $(narrow!($kind $name ranks),)*
-                                    $($request,)?
-                                )
-                            })
-                        };
-                        let code = small();
-                        ranks.give_back();
-                        code.unwrap_or_else(|| ranks.too_large())
-                    }
-                }
+                // SAFETY: the caller's arguments, as they came.
+                move |library: &Library| unsafe { pass(library, &library.native $(, $name)* $(, $request)?) }
             )
+        }
+
+        /// Has the MPI serve a call that it makes itself.
+        unsafe extern "C-unwind" fn native(
+            $($name: argument!($size $kind),)*
+            $($request: Out,)?
+        ) -> c_int {
+            match Library::get() {
+                // SAFETY: the caller's arguments, as they came.
+                Some(library) => unsafe { pass(library, &library.native $(, $name)* $(, $request)?).code },
+                None => NO_MPI,
+            }
+        }
+    };
+    (@pass small [$($request:ident)?] ($native:ident) ($($name:ident: $kind:ident),*)) => {
+        /// Hands a call to one of these functions.
+        #[inline(always)]
+        // As many as the call has.
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn pass(
+            library: &Library,
+            functions: &Native,
+            $($name: argument!(small $kind),)*
+            $($request: Out,)?
+        ) -> Passed {
+            // SAFETY: the caller's arguments, as they came.
+            let code = unsafe { (functions.$native)($($name,)* $($request)?) };
+            came(code, functions.$native as *const (), library.native.$native as *const ())
+        }
+    };
+    (@pass large [$($request:ident)?] ($native:ident $native_large:ident) ($($name:ident: $kind:ident),*)) => {
+        /// Hands a call to one of these functions, to one with small counts if there is none with large ones.
+        // As many as the call has.
+        #[allow(clippy::too_many_arguments)]
+        unsafe fn pass(
+            library: &Library,
+            functions: &Native,
+            $($name: argument!(large $kind),)*
+            $($request: Out,)?
+        ) -> Passed {
+            if let Some(native) = functions.$native_large {
+                // SAFETY: the caller's arguments, as they came.
+                let code = unsafe { native($($name,)* $($request)?) };
+                let own = library.native.$native_large.map_or(std::ptr::null(), |own| own as *const ());
+                return came(code, native as *const (), own);
+            }
+            let ranks = Narrow {
+                library,
+                comm: entries!(@comm $($name)*),
+                root: entries!(@root $($name $kind)*),
+                stays: entries!(@stays $($request)?),
+                lists: Cell::new([None; LISTS]),
+            };
+            let small = || {
+                // SAFETY: the caller's arguments, which fit the smaller types; the lists live until the call is over.
+                Some(unsafe {
+                    (functions.$native)(
+                        $(narrow!($kind $name ranks),)*
+                        $($request,)?
+                    )
+                })
+            };
+            let code = small();
+            ranks.give_back();
+            match code {
+                Some(code) => came(code, functions.$native as *const (), library.native.$native as *const ()),
+                None => came(ranks.too_large(), std::ptr::null(), std::ptr::null()),
+            }
         }
     };
     (@stays) => { false };
@@ -165,6 +217,15 @@ macro_rules! entries {
     (@root) => { None };
     (@root $root:ident rank $($rest:ident)*) => { Some($root) };
     (@root $first:ident $kind:ident $($rest:ident)*) => { entries!(@root $($rest)*) };
+}
+
+/// What became of a call that was handed to a function: that of a tool, unless it is the MPI's own, comes by the profiling name then.
+#[inline(always)]
+fn came(code: c_int, function: *const (), own: *const ()) -> Passed {
+    Passed {
+        code,
+        came_again: ARE_SERVED && function != own,
+    }
 }
 
 /// The most lists that a call has.

@@ -5,6 +5,7 @@
 //! MPI's Fortran does call the C names, the call is handed on as it came, and is seen there; what has no buffer in MPICH's `mpi_f08`
 //! does not.
 
+use super::profiling::ARE_SERVED;
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
@@ -15,7 +16,7 @@ use crate::native::Next;
 use crate::node;
 use crate::nonblocking::{self, Place};
 use crate::repeat::Asked;
-use crate::takeover::{Call, take};
+use crate::takeover::{Call, Passed, take};
 use std::ffi::{CStr, c_int, c_void};
 
 /// An argument that is a number: a count, a rank, or a handle.
@@ -188,7 +189,7 @@ macro_rules! entries {
                         // SAFETY: the caller's arguments, as they came, and a number to write to.
                         unsafe { native($($name,)* $($request,)? &raw mut code) };
                     }
-                    code
+                    passed(code)
                 }
             );
             // SAFETY: the caller's own.
@@ -198,6 +199,14 @@ macro_rules! entries {
     // The communicator is the last argument of every call.
     (@comm $only:ident) => { $only };
     (@comm $first:ident $($rest:ident)+) => { entries!(@comm $($rest)+) };
+}
+
+/// A call that was handed on with this code: the MPI's Fortran calls the profiling name of C.
+fn passed(code: c_int) -> Passed {
+    Passed {
+        code,
+        came_again: ARE_SERVED,
+    }
 }
 
 /// The type of a request's place.
@@ -220,19 +229,21 @@ table!(entries);
 /// As the standard says of the call.
 unsafe fn barrier_f08(next: &Next, comm: Number, error: *mut c_int) {
     let abi = Library::get().and_then(|library| library.abi.as_ref());
+    let native = native!(next(Number));
     if abi.is_some_and(|abi| abi.family == Family::Mpich) {
         // Handles are the same numbers in both languages.
-        let comm = number(comm) as usize;
-        let code = take(
-            Asked::new(Call::Barrier),
-            comm,
-            collective::barrier,
-            // SAFETY: the caller's communicator.
-            |library| unsafe { (library.native.barrier)(comm) },
-        );
+        let (handle, comm) = (comm, number(comm) as usize);
+        let code = take(Asked::new(Call::Barrier), comm, collective::barrier, |_| {
+            let mut code = NO_MPI;
+            if let Some(native) = native {
+                // SAFETY: the caller's arguments, as they came, and a number to write to.
+                unsafe { native(handle, &raw mut code) };
+            }
+            passed(code)
+        });
         // SAFETY: the caller's own.
         unsafe { store(code, error) };
-    } else if let Some(native) = native!(next(Number)) {
+    } else if let Some(native) = native {
         // SAFETY: the caller's arguments, as they came.
         unsafe { native(comm, error) };
     } else {
@@ -249,20 +260,27 @@ names!(barrier_f08 [mpi_barrier_f08_] (comm: Number));
 /// As the standard says of the call.
 unsafe fn ibarrier_f08(next: &Next, comm: Number, request: *mut c_int, error: *mut c_int) {
     let abi = Library::get().and_then(|library| library.abi.as_ref());
+    let native = native!(next(Number, *mut c_int));
     if abi.is_some_and(|abi| abi.family == Family::Mpich) {
         // Handles are the same numbers in both languages.
-        let (comm, place) = (number(comm) as usize, request.cast::<u8>());
+        let (handle, comm) = (comm, number(comm) as usize);
         let code = nonblocking::take(
             Call::Ibarrier,
             comm,
-            Place::C(place),
+            Place::C(request.cast()),
             collective::barrier,
-            // SAFETY: the caller's communicator, and room for a request.
-            |library| unsafe { (library.native.ibarrier)(comm, place) },
+            |_| {
+                let mut code = NO_MPI;
+                if let Some(native) = native {
+                    // SAFETY: the caller's arguments, as they came, and a number to write to.
+                    unsafe { native(handle, request, &raw mut code) };
+                }
+                passed(code)
+            },
         );
         // SAFETY: the caller's own.
         unsafe { store(code, error) };
-    } else if let Some(native) = native!(next(Number, *mut c_int)) {
+    } else if let Some(native) = native {
         // SAFETY: the caller's arguments, as they came.
         unsafe { native(comm, request, error) };
     } else {

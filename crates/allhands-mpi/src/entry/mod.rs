@@ -2,6 +2,7 @@
 
 mod c;
 mod fortran;
+mod profiling;
 mod table;
 mod through;
 
@@ -34,6 +35,29 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
     }
 }
 
+/// Begins, by the function that a name goes on to, and brings the ranks that share a node together; once, as a tool behind this
+/// library calls `PMPI_Init` in between.
+fn begin(call: impl FnOnce(&Library) -> c_int) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    let code = call(library);
+    if code == 0 {
+        node::begin(library);
+    }
+    code
+}
+
+/// Ends by the function that a name goes on to; in it, or before it, the report is written and all memory that ranks share is given
+/// back.
+fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    node::before_finalize(library);
+    call(library)
+}
+
 /// `MPI_Init`, after which the ranks that share a node are brought together.
 ///
 /// # Safety
@@ -41,15 +65,19 @@ fn lists(start: In, counts: Numbers, displacements: Numbers, types: Types) -> Li
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C-unwind" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
     // SAFETY: the caller's arguments, as they came.
-    let code = unsafe { (library.native.init)(argc, argv) };
-    if code == 0 {
-        node::begin(library);
-    }
-    code
+    begin(|library| unsafe { (library.next.init)(argc, argv) })
+}
+
+/// `PMPI_Init`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C-unwind" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
+    // SAFETY: the caller's arguments, as they came.
+    begin(|library| unsafe { (library.native.init)(argc, argv) })
 }
 
 /// `MPI_Init_thread`, after which the ranks that share a node are brought together.
@@ -64,15 +92,24 @@ pub unsafe extern "C-unwind" fn MPI_Init_thread(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
     // SAFETY: the caller's arguments, as they came.
-    let code = unsafe { (library.native.init_thread)(argc, argv, required, provided) };
-    if code == 0 {
-        node::begin(library);
-    }
-    code
+    begin(|library| unsafe { (library.next.init_thread)(argc, argv, required, provided) })
+}
+
+/// `PMPI_Init_thread`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C-unwind" fn PMPI_Init_thread(
+    argc: *mut c_int,
+    argv: *mut c_void,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's arguments, as they came.
+    begin(|library| unsafe { (library.native.init_thread)(argc, argv, required, provided) })
 }
 
 /// `MPI_Finalize`, in which, or before which, the report is written and all memory that ranks share is given back.
@@ -82,12 +119,19 @@ pub unsafe extern "C-unwind" fn MPI_Init_thread(
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
-    node::before_finalize(library);
     // SAFETY: the caller's call, as it came.
-    unsafe { (library.native.finalize)() }
+    end(|library| unsafe { (library.next.finalize)() })
+}
+
+/// `PMPI_Finalize`, by which a tool in front goes on.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C-unwind" fn PMPI_Finalize() -> c_int {
+    // SAFETY: the caller's call, as it came.
+    end(|library| unsafe { (library.native.finalize)() })
 }
 
 /// `MPI_Abort`, before which the report is written.

@@ -24,7 +24,7 @@ use crate::repeat::Asked;
 use crate::report::Served;
 use crate::settings::Said;
 use crate::state::State;
-use crate::takeover::{Call, Here, Next, Reason, Unserved};
+use crate::takeover::{Call, Here, Next, Passed, Reason, Unserved};
 use crate::thread::{Inside, is_inside};
 use request::Request;
 use std::ffi::c_int;
@@ -36,7 +36,7 @@ pub(crate) fn take(
     comm: usize,
     place: Place,
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
-    native: impl FnOnce(&Library) -> c_int,
+    native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
@@ -104,12 +104,12 @@ fn try_to(
         .served(call, (bytes, false), algorithm, false);
     let Some(end) = end else {
         kept.deliver(library, true)?;
-        let request = Request::ended(library, abi)?;
+        let request = Request::ended(library, abi, call)?;
         // SAFETY: the user has room for a request there.
         unsafe { place.put(library, abi, request) };
         return Ok(served);
     };
-    let request = match Request::start(library, abi) {
+    let request = match Request::start(library, abi, call) {
         Ok(request) => request,
         Err(error) => {
             // It goes on, and nobody will tell of its end.

@@ -3,10 +3,10 @@
 use super::Hook;
 use crate::abi::{Abi, Handle};
 use crate::library::{Library, NO_MPI};
-use crate::takeover::Unserved;
+use crate::takeover::{Call, Unserved};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Where the user wants a request.
@@ -52,30 +52,46 @@ static FAILED: Mutex<BTreeMap<usize, c_int>> = Mutex::new(BTreeMap::new());
 /// How many there are.
 static FAILURES: AtomicUsize = AtomicUsize::new(0);
 
+/// How many requests of each call there are that the program has not waited for, whether or not they have ended.
+static LEFT: [AtomicIsize; Call::ALL.len()] = [const { AtomicIsize::new(0) }; Call::ALL.len()];
+
+/// The calls that the program has not waited for, and how often, as far as they have requests of their own; once.
+pub(super) fn left() -> Vec<(Call, isize)> {
+    let left = |call: Call| (call, LEFT[call as usize].swap(0, Ordering::Relaxed));
+    let calls = Call::ALL.into_iter().map(left);
+    // Those that are freed later count down from nothing.
+    calls.filter(|(_, number)| *number > 0).collect()
+}
+
 impl Request {
-    /// A new one.
-    pub(super) fn start(library: &Library, abi: &Abi) -> Result<Request, Unserved> {
+    /// A new one, of a call.
+    pub(super) fn start(library: &Library, abi: &Abi, call: Call) -> Result<Request, Unserved> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
-        let (number, mut handle) = (NEXT.fetch_add(1, Ordering::Relaxed), 0);
+        // The number tells the call, too.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) * Call::ALL.len() + call as usize;
+        let mut handle = 0;
         let state = std::ptr::without_provenance_mut(number);
         let start = library.native.grequest_start;
         // SAFETY: functions that live as long as the process, a state that they take for what it is, and room for a handle.
         let error = unsafe { start(query, free, cancel, state, &raw mut handle) };
         match error {
-            0 => Ok(Request {
-                handle: abi.handle(handle),
-                number,
-            }),
+            0 => {
+                LEFT[call as usize].fetch_add(1, Ordering::Relaxed);
+                Ok(Request {
+                    handle: abi.handle(handle),
+                    number,
+                })
+            }
             error => Err(Unserved::Native(error)),
         }
     }
 
     /// One that has ended well before anybody sees it.
-    pub(super) fn ended(library: &Library, abi: &Abi) -> Result<Handle, Unserved> {
+    pub(super) fn ended(library: &Library, abi: &Abi, call: Call) -> Result<Handle, Unserved> {
         if let Some(ended) = library.hook.as_ref().and_then(Hook::ended) {
             return Ok(ended);
         }
-        let request = Request::start(library, abi)?;
+        let request = Request::start(library, abi, call)?;
         let handle = request.handle;
         request.complete(library, 0);
         Ok(handle)
@@ -117,8 +133,9 @@ unsafe extern "C" fn query(state: *mut c_void, status: *mut u8) -> c_int {
     failed.get(&state.addr()).copied().unwrap_or(0)
 }
 
-/// What becomes of the error when nobody asks for the request any more.
+/// What becomes of a request, and of its error, when nobody asks for it any more.
 unsafe extern "C" fn free(state: *mut c_void) -> c_int {
+    LEFT[state.addr() % LEFT.len()].fetch_sub(1, Ordering::Relaxed);
     if FAILURES.load(Ordering::Acquire) > 0 {
         let mut failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
         failed.remove(&state.addr());

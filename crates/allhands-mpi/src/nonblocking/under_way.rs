@@ -1,13 +1,16 @@
 //! What is under way: the calls of this process that have not ended, and the hook's way through them.
 
 use super::kept::Kept;
-use super::request::Request;
+use super::request::{Request, left};
 use crate::library::Library;
+use crate::node;
+use crate::session::has_world;
 use crate::state::State;
 use crate::takeover::{Call, Unserved, tell};
 use allhands::End;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A call that has not ended, as far as its request knows.
 pub(super) struct Begun {
@@ -26,6 +29,8 @@ pub(crate) struct UnderWay {
     /// The requests that have not ended, to be counted without the lock.
     number: AtomicUsize,
     looks: AtomicU32,
+    /// Whether the ranks of the world have met at their end.
+    is_over: AtomicBool,
 }
 
 #[derive(Default)]
@@ -106,8 +111,58 @@ impl UnderWay {
         }
     }
 
-    /// Forgets all calls, as the MPI is about to end; that some are left is the user's mistake.
+    /// Waits, where the MPI is about to end, until all ranks of the world have come so far, once.
+    ///
+    /// A call that nobody waits for on this rank may need to go on here, as others wait for it; it does so meanwhile. When all have
+    /// come, nobody waits for any, but for what deletes attributes of the program's in `MPI_Finalize`; so calls have some time to end,
+    /// which those that all ranks have made do.
+    pub(crate) fn meet(&self, library: &Library) {
+        const GRACE: Duration = Duration::from_millis(200);
+        // The same on every rank of the world.
+        let is_served = library
+            .settings
+            .get()
+            .is_some_and(|settings| !settings.is_off);
+        let (Some(_), Some(abi), true) = (&library.hook, &library.abi, is_served) else {
+            return;
+        };
+        if self.is_over.swap(true, Ordering::Relaxed) || library.size(abi.comm_world) == Some(1) {
+            return;
+        }
+        let (mut request, mut has_ended) = (0, 0);
+        // More than any MPI's status, and aligned for it.
+        let mut status = [0u64; 32];
+        let (ibarrier, test) = (library.native.ibarrier, library.native.test);
+        // SAFETY: the world, which has not ended, and room for a request, whose handle fills it as far as it is long.
+        let mut error = unsafe { ibarrier(abi.comm_world, (&raw mut request).cast()) };
+        while error == 0 && has_ended == 0 {
+            // SAFETY: the request, a number to write to, and room for a status.
+            error = unsafe {
+                let status = status.as_mut_ptr().cast();
+                test(&raw mut request, &raw mut has_ended, status)
+            };
+            std::thread::yield_now();
+        }
+        let since = Instant::now();
+        while !self.is_empty() && since.elapsed() < GRACE {
+            node::poll();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Forgets all calls, as the MPI is about to end; that some are left is the user's mistake, of which he is told.
     pub(crate) fn forget(&self, library: &Library) {
+        for (call, number) in left() {
+            let world = library.abi.as_ref().filter(|_| has_world(library));
+            let who = match world.and_then(|abi| library.rank(abi.comm_world)) {
+                Some(rank) => format!("rank {rank}"),
+                None => format!("process {}", std::process::id()),
+            };
+            let (calls, call) = (if number == 1 { "call" } else { "calls" }, call.name());
+            eprintln!(
+                "allhands: {who} ends with {number} {calls} of {call} that it never waited for"
+            );
+        }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         for begun in std::mem::take(&mut calls.list) {
             // Other ranks may still have its addresses.

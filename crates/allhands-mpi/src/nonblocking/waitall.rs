@@ -27,6 +27,26 @@ pub unsafe extern "C-unwind" fn MPI_Waitall(
     // SAFETY: the caller's list.
     unsafe { see_to(library, count, requests) };
     // SAFETY: the caller's arguments, as they came.
+    unsafe { (library.next.waitall)(count, requests.cast(), statuses.cast()) }
+}
+
+/// `PMPI_Waitall`, by which a tool in front waits.
+///
+/// # Safety
+/// As the standard says of the call.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn PMPI_Waitall(
+    count: c_int,
+    requests: *mut c_void,
+    statuses: *mut c_void,
+) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    // SAFETY: the caller's list.
+    unsafe { see_to(library, count, requests) };
+    // SAFETY: the caller's arguments, as they came.
     unsafe { (library.native.waitall)(count, requests.cast(), statuses.cast()) }
 }
 
