@@ -60,3 +60,5 @@ mod tally;
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod verify;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod wanted;
