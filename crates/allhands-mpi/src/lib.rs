@@ -66,3 +66,5 @@ mod thread;
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod verify;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod wanted;

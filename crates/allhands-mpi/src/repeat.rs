@@ -174,7 +174,9 @@ pub(crate) struct Known {
 
 /// The calls of a communicator that were made last, each at the one place for its arguments.
 pub(crate) struct Repeats {
-    known: [Option<Known>; Repeats::PLACES],
+    /// For each place, the number of its call among those that are known, from 1; 0: none. Most communicators know a few alone.
+    places: [u8; Repeats::PLACES],
+    known: Vec<Known>,
 }
 
 // SAFETY: addresses in a repeat are compared and never used; its operator is a constant.
@@ -184,7 +186,8 @@ impl Repeats {
     /// None yet.
     pub(crate) fn new() -> Repeats {
         Repeats {
-            known: [const { None }; Repeats::PLACES],
+            places: [0; Repeats::PLACES],
+            known: Vec::new(),
         }
     }
 
@@ -202,7 +205,8 @@ impl Repeats {
     #[inline(always)]
     pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Known> {
         let key = asked.key(abi);
-        let known = self.known[Repeats::place(asked.call, &key)].as_ref();
+        let number = self.places[Repeats::place(asked.call, &key)];
+        let known = self.known.get(usize::from(number).wrapping_sub(1));
         known.filter(|known| known.key.is(&key))
     }
 
@@ -211,12 +215,24 @@ impl Repeats {
         let key = asked.key(abi);
         let element = lesson.repeat.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
-        self.known[Repeats::place(asked.call, &key)] = Some(Known {
+        let known = Known {
             key,
             lesson,
             unaligned: alignment - 1,
             served,
-        });
+        };
+        let place = &mut self.places[Repeats::place(asked.call, &known.key)];
+        match self.known.get_mut(usize::from(*place).wrapping_sub(1)) {
+            Some(old) => *old = known,
+            None => {
+                if self.known.len() == self.known.capacity() {
+                    self.known.reserve_exact(1 + self.known.len());
+                }
+                self.known.push(known);
+                // There are no more than places.
+                *place = self.known.len() as u8;
+            }
+        }
     }
 }
 

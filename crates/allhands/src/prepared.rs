@@ -5,12 +5,12 @@ mod cache;
 use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
-use crate::transport::node::{Flight, Port, Stamp, WindowSet, WindowSize};
+use crate::transport::node::{EAGER_BYTES, Flight, Port, Stamp, WindowSet, WindowSize};
 use allhands_core::algorithm::{self, Algorithm, Unsuitable, print_parameters};
 use allhands_core::call::Call;
 use allhands_core::machine::Nodes;
 use allhands_core::progress::Cursor;
-use allhands_core::schedule::{Layout, Plan, Shape, Space};
+use allhands_core::schedule::{Layout, OpKind, Plan, PlanOp, Shape, Space};
 pub(crate) use cache::{Place, PlanCache};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,6 +74,13 @@ impl Prepared {
     /// Whether the plan uses a window, which one call at a time owns.
     pub(crate) fn has_window(&self) -> bool {
         self.plan.flags > 0 || self.plan.space_bytes[Space::Window.index()] > 0
+    }
+
+    /// Whether it has messages that may be staged for their receivers.
+    fn has_long_messages(&self) -> bool {
+        let is_long =
+            |op: &PlanOp| matches!(op.kind, OpKind::Send { .. }) && op.bytes() > EAGER_BYTES;
+        self.plan.ops.iter().any(is_long)
     }
 
     /// The bytes of a set of windows and flags for so many ranks; 0: it has none.
@@ -180,8 +187,10 @@ pub(crate) struct Entry {
     /// What takes calls through the plan; `None`: out with a call.
     running: Vec<Option<Box<Running>>>,
     /// Calls so far. They take turns among [`Entry::TURNS`] places, so that a rank that is ahead finds a window, and a stage
-    /// for long messages, that its peers have done with; all ranks make the same turns.
+    /// for long messages, that its peers have done with; all ranks make the same turns. Where there is neither, one place does.
     calls: usize,
+    /// The bits of a call's number that say whose turn it is.
+    turns: usize,
     /// The calls when the entry was last considered for another's place.
     calls_then: usize,
     /// The bytes of all its windows.
@@ -203,12 +212,17 @@ pub(crate) enum Turn {
 impl Entry {
     /// How many calls in a row use different windows.
     const TURNS: usize = 2;
+    const _POWER_OF_TWO: () = assert!(Entry::TURNS.is_power_of_two());
 
     /// One without calls, on a node with `ranks` ranks.
     fn new(key: Key, prepared: Prepared, stamp: Stamp, ranks: u32) -> Entry {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Entry {
             key,
+            turns: match prepared.has_window() || prepared.has_long_messages() {
+                true => Entry::TURNS - 1,
+                false => 0,
+            },
             window_bytes: Entry::TURNS * prepared.window_bytes(ranks),
             prepared: Arc::new(prepared),
             stamp,
@@ -226,14 +240,14 @@ impl Entry {
     pub(crate) fn turn(&mut self) -> Turn {
         match self.ready_turn() {
             Some(running) => Turn::Ready(running),
-            None => self.make_turn(self.calls % Entry::TURNS),
+            None => self.make_turn(self.calls & self.turns),
         }
     }
 
     /// What the next call runs with, if it is there; otherwise nothing changes.
     #[inline]
     pub(crate) fn ready_turn(&mut self) -> Option<Box<Running>> {
-        let running = self.running.get_mut(self.calls % Entry::TURNS)?.take()?;
+        let running = self.running.get_mut(self.calls & self.turns)?.take()?;
         self.calls += 1;
         Some(running)
     }
@@ -249,6 +263,9 @@ impl Entry {
             if let Some(running) = self.running.iter_mut().find_map(Option::take) {
                 return Turn::Ready(running);
             }
+        }
+        if self.running.len() == self.running.capacity() {
+            self.running.reserve_exact(1);
         }
         self.running.push(None);
         Turn::Missing(self.running.len() - 1)

@@ -4,6 +4,7 @@ mod answers;
 mod corners;
 mod death;
 mod job;
+mod many;
 mod mpi;
 mod programs;
 mod python;
@@ -276,6 +277,7 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
     );
     let mut failed = usize::from(!death::passes(place, mpi)?);
     failed += words::failures(place, mpi)?;
+    failed += usize::from(!many::passes(place, mpi)?);
     for (program, may_pass) in PROGRAMS {
         let binary = place.folder.join(format!("{program}-{name}"));
         mpi.compile(&sources.join(format!("{program}.c")), &binary, &[])?;

@@ -23,7 +23,7 @@ use crate::library::{Library, NO_MPI};
 use crate::repeat::Asked;
 use crate::report::Served;
 use crate::settings::Said;
-use crate::state::State;
+use crate::state::{Shared, State};
 use crate::takeover::{Call, Here, Next, Passed, Reason, Unserved};
 use crate::thread::{Inside, is_inside};
 use request::Request;
@@ -52,6 +52,16 @@ pub(crate) fn take(
     next.follow(library, (call, comm, begin), Some(native))
 }
 
+/// Whether calls on a communicator are begun here.
+fn may_begin(library: &Library, shared: &Shared) -> Result<(), Unserved> {
+    match library.hook {
+        _ if shared.apart => Err(Unserved::Pass(Reason::SeveralNodes)),
+        None => Err(Unserved::Pass(Reason::NoHook)),
+        Some(_) if library.settings().verify => Err(Unserved::Pass(Reason::Verified)),
+        Some(_) => Ok(()),
+    }
+}
+
 /// Begins a call, unless it is to pass through.
 fn try_to(
     library: &'static Library,
@@ -72,18 +82,12 @@ fn try_to(
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
     };
-    let settings = library.settings();
-    let algorithm = match settings.of(call) {
+    let algorithm = match library.settings().of(call) {
         None => None,
         Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
-    match () {
-        () if shared.apart => return Err(Unserved::Pass(Reason::SeveralNodes)),
-        () if library.hook.is_none() => return Err(Unserved::Pass(Reason::NoHook)),
-        () if settings.verify => return Err(Unserved::Pass(Reason::Verified)),
-        () => {}
-    }
+    may_begin(library, shared)?;
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let (asked, later) = (Asked::new(call), Later::default());
     let at = (library, abi, handle);

@@ -184,6 +184,12 @@ impl Shelf {
         let (digest, has_room) = (entry.key.digest(), self.has_room(&entry));
         self.window_bytes += entry.window_bytes;
         if has_room {
+            // Most communicators call a few shapes alone, and entries are long.
+            if self.entries.len() == self.entries.capacity() {
+                let more = 1 + self.entries.len() / 2;
+                self.entries.reserve_exact(more);
+                self.digests.reserve_exact(more);
+            }
             self.entries.push(entry);
             self.digests.push(digest);
             return self.entries.len() - 1;

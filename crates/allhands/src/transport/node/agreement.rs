@@ -46,7 +46,7 @@ impl Port {
         // A call so long ago that it is forgotten: the present one must do.
         let mine = self
             .fabric
-            .member(self.rank)
+            .record(self.rank)
             .entry(call)
             .unwrap_or_default();
         self.fabric.poison(

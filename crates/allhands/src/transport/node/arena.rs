@@ -2,7 +2,8 @@
 //!
 //! Places in it are offsets, as each process maps it where it likes. Handing out is one addition to a counter in the arena
 //! itself: no lock that a killed process could hold. All fresh memory is zeros: long pieces that are given back return their
-//! pages to the system, short ones are cleared. The process that gave a piece back hands it out again.
+//! pages to the system, short ones are cleared. The process that gave a piece back hands it out again. Pieces of some kilobytes
+//! share pages; all others start on one.
 
 use crate::transport::TransportError;
 use std::collections::BTreeMap;
@@ -18,11 +19,17 @@ const COUNTER: u64 = ROLL_BYTES;
 pub(crate) const START: u64 = ROLL_BYTES + PAGE;
 /// Bytes from there on that belong to the fabric of the world, and are not handed out, in a segment.
 const FIRST_BYTES: u64 = 1 << 31;
-/// Everything is handed out in pages, as only whole pages can be given back to the system.
+/// All but small pieces are whole pages, as only those can be given back to the system.
 const PAGE: u64 = 4096;
 /// The longest piece that keeps its pages when it is given back: to have the system take them, and bring others when they
 /// are touched, costs microseconds a page and interrupts every core; to clear them does not.
 const CLEARED_MOST: u64 = 64 << 10;
+/// The longest piece that shares pages with others: communicators and windows are many, and most of them short.
+const SMALL_MOST: u64 = 8 << 10;
+/// What small pieces begin at, and are as long as: two lines, as a core that fetches one may fetch the other.
+const UNIT: u64 = 128;
+/// What a process takes at once for small pieces; pages that are not used cost nothing.
+const CHUNK_BYTES: u64 = 256 << 10;
 /// The address space that is asked for, most first.
 const SIZES: [usize; 5] = [1 << 36, 1 << 34, 1 << 32, 1 << 30, 1 << 28];
 
@@ -35,6 +42,8 @@ pub struct Arena {
     shared: bool,
     /// What this process has given back, by size.
     free: Mutex<BTreeMap<u64, Vec<u64>>>,
+    /// Where this process's next small pieces are, and where they end.
+    chunk: Mutex<(u64, u64)>,
     /// Bytes of this process's stages for the longest messages.
     long_stages: AtomicUsize,
 }
@@ -88,6 +97,7 @@ impl Arena {
             bytes: bytes as u64,
             shared,
             free: Mutex::default(),
+            chunk: Mutex::default(),
             long_stages: AtomicUsize::new(0),
         }
     }
@@ -115,7 +125,7 @@ impl Arena {
     ///
     /// # Errors
     /// [`TransportError::NoMemory`] if so many are not kept, or not mapped.
-    pub(crate) fn reserve_first(&self, bytes: usize) -> Result<(u64, u64), TransportError> {
+    pub(crate) fn reserve_first(&self, bytes: usize) -> Result<u64, TransportError> {
         let bytes = (bytes as u64).next_multiple_of(PAGE);
         if bytes > FIRST_BYTES || START + FIRST_BYTES > self.bytes {
             return Err(TransportError::NoMemory {
@@ -125,7 +135,7 @@ impl Arena {
                 ),
             });
         }
-        Ok((START, bytes))
+        Ok(START)
     }
 
     /// Where handing out starts.
@@ -133,18 +143,20 @@ impl Arena {
         START + if self.shared { FIRST_BYTES } else { 0 }
     }
 
-    /// `bytes` zeros that start on a page.
+    /// `bytes` zeros that start on a page, or, if they are few, at a multiple of two lines.
     ///
     /// # Errors
     /// [`TransportError::NoMemory`] if the arena has no more.
     pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Block, TransportError> {
-        let size = (bytes as u64).max(1).next_multiple_of(PAGE);
+        let size = Arena::size_of(bytes);
+        let is_small = size <= SMALL_MOST;
         let again = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             free.get_mut(&size).and_then(Vec::pop)
         };
         let offset = match again {
             Some(offset) => offset,
+            None if is_small => self.carve(size)?,
             None => self.extend(size)?,
         };
         Ok(Block {
@@ -152,6 +164,26 @@ impl Arena {
             offset,
             bytes: size,
         })
+    }
+
+    /// The length of the piece that is handed out for `bytes` bytes.
+    pub(crate) fn size_of(bytes: usize) -> u64 {
+        let bytes = (bytes as u64).max(1);
+        let unit = if bytes <= SMALL_MOST { UNIT } else { PAGE };
+        bytes.next_multiple_of(unit)
+    }
+
+    /// A small piece that nobody has had.
+    fn carve(&self, size: u64) -> Result<u64, TransportError> {
+        let mut chunk = self.chunk.lock().unwrap_or_else(PoisonError::into_inner);
+        if chunk.1 - chunk.0 < size {
+            // What is left of the last one, less than a small piece, is nobody's: its page is used by others anyway.
+            let start = self.extend(CHUNK_BYTES)?;
+            *chunk = (start, start + CHUNK_BYTES);
+        }
+        let offset = chunk.0;
+        chunk.0 += size;
+        Ok(offset)
     }
 
     fn extend(&self, size: u64) -> Result<u64, TransportError> {
@@ -175,10 +207,10 @@ impl Arena {
         }
     }
 
-    /// Takes pages back: they read as zeros again.
+    /// Takes a piece back: it reads as zeros again.
     fn give_back(&self, offset: u64, bytes: u64) {
         if bytes <= CLEARED_MOST || !self.release(offset, bytes) {
-            // SAFETY: whole pages inside the mapping that their one owner gives up.
+            // SAFETY: a piece inside the mapping that its one owner gives up.
             unsafe { std::ptr::write_bytes(self.at(offset), 0, bytes as usize) };
         }
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +282,7 @@ impl Block {
         self.offset
     }
 
-    /// Its length in bytes, whole pages.
+    /// Its length in bytes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -270,20 +302,43 @@ mod tests {
     #[test]
     fn memory_is_apart_zero_and_used_again() {
         let arena = Arena::private().unwrap();
-        let (a, b) = (arena.allocate(10).unwrap(), arena.allocate(5000).unwrap());
-        assert_eq!((a.bytes(), b.bytes()), (4096, 8192));
+        let (a, b) = (arena.allocate(10).unwrap(), arena.allocate(9000).unwrap());
+        assert_eq!((a.bytes(), b.bytes()), (128, 12288));
+        assert!(b.offset().is_multiple_of(4096));
         assert!(a.offset() + a.bytes() <= b.offset());
         // SAFETY: the block is as long.
-        unsafe { std::ptr::write_bytes(b.address(), 7, 8192) };
+        unsafe { std::ptr::write_bytes(b.address(), 7, 12288) };
         let place = b.offset();
         drop(b);
-        let again = arena.allocate(8192).unwrap();
+        let again = arena.allocate(12288).unwrap();
         assert_eq!(again.offset(), place);
         // SAFETY: as above.
-        assert!((0..8192).all(|i| unsafe { again.address().add(i).read() } == 0));
-        let at = arena.offset_of(again.address().wrapping_add(8), 8184);
+        assert!((0..12288).all(|i| unsafe { again.address().add(i).read() } == 0));
+        let at = arena.offset_of(again.address().wrapping_add(8), 12280);
         assert_eq!(at, Some(place + 8));
         assert_eq!(arena.offset_of((&raw const arena).cast(), 1), None);
+    }
+
+    #[test]
+    fn small_pieces_share_pages() {
+        let arena = Arena::private().unwrap();
+        let pieces: Vec<Block> = (0..5000).map(|_| arena.allocate(700).unwrap()).collect();
+        let mut places: Vec<u64> = pieces.iter().map(Block::offset).collect();
+        assert!(places.windows(2).all(|pair| pair[0] + 768 <= pair[1]));
+        let all = places.last().unwrap() - places[0];
+        assert!(all < 5000 * 800, "{all} bytes for 5000 pieces of 768");
+        // SAFETY: the block is as long.
+        unsafe { std::ptr::write_bytes(pieces[7].address(), 7, 768) };
+        drop(pieces);
+        let again: Vec<Block> = (0..5000).map(|_| arena.allocate(768).unwrap()).collect();
+        let mut places_again: Vec<u64> = again.iter().map(Block::offset).collect();
+        places_again.sort_unstable();
+        places.sort_unstable();
+        assert_eq!(places_again, places);
+        // SAFETY: as above.
+        let is_zero =
+            |block: &Block| (0..768).all(|i| unsafe { block.address().add(i).read() } == 0);
+        assert!(again.iter().all(is_zero));
     }
 
     #[test]

@@ -301,7 +301,7 @@ impl Port {
 
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.
     fn tell_call(&self, cluster: &Cluster, call: u64) {
-        let Some(stamp) = self.fabric.member(self.rank).entry(call) else {
+        let Some(stamp) = self.fabric.record(self.rank).entry(call) else {
             return;
         };
         let name = self.fabric.signature(self.rank, &stamp).algorithm;
@@ -399,7 +399,7 @@ impl Port {
     /// Compares a call in which a rank of another node waits with what this one called.
     fn heard_call(&self, other: u32, (call, theirs): (u64, Stamp), name: &str) {
         let (rank, fabric) = (self.rank, &self.fabric);
-        let mine = fabric.member(rank).entry(call);
+        let mine = fabric.record(rank).entry(call);
         if let Some(mine) = mine.filter(|mine| mine.hash != theirs.hash) {
             let theirs = Some(fabric.stamp_from_afar(rank, theirs, name));
             let fault = Fault::Mismatch {

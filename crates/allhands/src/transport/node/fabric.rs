@@ -1,5 +1,8 @@
 //! The fabric: what the ranks of one communicator share.
 
+mod parts;
+
+use super::alias::PAGE_BYTES;
 use super::arena::{Arena, Block};
 use super::bell::{Dormitory, Fencing};
 use super::caches;
@@ -8,13 +11,16 @@ use super::fault::{Fault, FaultBoard};
 use super::inbox::Inbox;
 use super::invitation::Invitation;
 use super::links::{Link, Links};
-use super::member::{Member, Stamp};
+use super::member::{Member, More, Record, Stamp};
 use super::origin::Origin;
 use super::outbox::Outbox;
-use super::ring::Ring;
+use super::ring::{Early, Ring};
 use super::vigil::Vigil;
 use super::window::{Opened, Openings, WindowSet, WindowSize};
 use crate::transport::TransportError;
+use parts::{
+    early_at, far_bytes, inboxes_at, members_at, more_at, near_bytes, own_early_at, rings_at,
+};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -32,18 +38,22 @@ pub(super) struct Head {
     pub(super) unwritable: AtomicU32,
     /// How long, in milliseconds, the rank had waited that said so last.
     pub(super) told_ms: AtomicU64,
-    pub(super) openings: Openings,
+    /// Where the far part is.
+    far: AtomicU64,
 }
 
 /// The shared memory of one communicator, whose ranks are threads or processes of one node.
+///
+/// It has two parts: the near one is short, and what every communicator uses; the far one is long, and of its pages only those
+/// are touched that are needed, which in a communicator that carries little are none.
 ///
 /// Holds queues for messages between ranks, the signatures of recent calls, where each rank stands, and the first error.
 /// All of it is in an arena and consists of atomics and of memory that these guard; zeros are a new
 /// fabric. Each rank uses it through one [`Port`](super::Port).
 pub struct Fabric {
     arena: Arc<Arena>,
-    offset: u64,
-    bytes: u64,
+    near: u64,
+    far: u64,
     /// Whether the last rank that lets go gives the memory back.
     temporary: bool,
     pub(super) ranks: u32,
@@ -68,24 +78,6 @@ impl std::fmt::Debug for Fabric {
     }
 }
 
-/// Where the parts of a fabric stand in its memory.
-const fn members_at() -> usize {
-    size_of::<Head>().next_multiple_of(align_of::<Member>())
-}
-
-fn rings_at(ranks: u32) -> usize {
-    members_at() + ranks as usize * size_of::<Member>()
-}
-
-fn inboxes_at(ranks: u32) -> usize {
-    rings_at(ranks) + Links::new(ranks).rings() as usize * size_of::<Ring>()
-}
-
-/// The size in bytes of a fabric for `ranks` ranks.
-pub(crate) fn size(ranks: u32) -> usize {
-    inboxes_at(ranks) + Links::new(ranks).inboxes() as usize * size_of::<Inbox>()
-}
-
 impl Fabric {
     /// A fabric of `ranks` ranks that are threads of this process.
     ///
@@ -94,10 +86,11 @@ impl Fabric {
     pub fn new(ranks: u32) -> Result<Arc<Fabric>, TransportError> {
         check_ranks(ranks)?;
         let arena = Arena::private()?;
-        let block = arena.allocate(size(ranks))?.keep();
+        let near = arena.allocate(near_bytes(ranks))?.keep().0;
+        let far = arena.allocate(far_bytes(ranks))?.keep().0;
         // SAFETY: new memory of the arena, zeros, which stays as long as the arena.
         Ok(Arc::new(unsafe {
-            Fabric::at(arena, block, ranks, Vigil::threads(), false)
+            Fabric::at(arena, (near, far), ranks, Vigil::threads(), false)
         }))
     }
 
@@ -119,17 +112,25 @@ impl Fabric {
         let mapped = std::mem::ManuallyDrop::new(mapped);
         // SAFETY: the caller's promise; the mapping is never undone.
         let arena = unsafe { Arena::shared(mapped.address(), mapped.len()) };
-        let block = arena.reserve_first(size(ranks))?;
+        let near_bytes = near_bytes(ranks).next_multiple_of(PAGE_BYTES);
+        let near = arena.reserve_first(near_bytes + far_bytes(ranks))?;
+        let parts = (near, near + near_bytes as u64);
         // SAFETY: the first bytes of the arena, which all ranks find alike and nobody hands out.
         Ok(Arc::new(unsafe {
-            Fabric::at(arena, block, ranks, Vigil::processes(membership), false)
+            Fabric::at(arena, parts, ranks, Vigil::processes(membership), false)
         }))
     }
 
     /// Memory for a fabric of `ranks` ranks, to be shown to the others and opened by each with [`Fabric::open`].
     pub(crate) fn lay_out(&self, ranks: u32) -> Result<u64, TransportError> {
         check_ranks(ranks)?;
-        Ok(self.arena.allocate(size(ranks))?.keep().0)
+        let far = self.arena.allocate(far_bytes(ranks))?;
+        let near = self.arena.allocate(near_bytes(ranks))?;
+        // SAFETY: new, zeros, and longer than a head, which is atomics alone; nobody else has seen it.
+        let head = unsafe { &*near.address().cast::<Head>() };
+        // Whoever opens it is shown the near part's place later.
+        head.far.store(far.keep().0, Ordering::Release);
+        Ok(near.keep().0)
     }
 
     /// The fabric of some ranks of this one that one of them has laid out at `offset`.
@@ -138,22 +139,24 @@ impl Fabric {
     /// [`Fabric::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
     pub(crate) unsafe fn open(self: &Arc<Self>, offset: u64, ranks: &[u32]) -> Arc<Fabric> {
         let count = ranks.len() as u32;
-        let block = (offset, (size(count) as u64).next_multiple_of(4096));
         let vigil = self.vigil.of(ranks);
+        // SAFETY: laid out there, as the caller promises, and atomics alone.
+        let head = unsafe { &*self.arena.at(offset).cast::<Head>() };
+        let parts = (offset, head.far.load(Ordering::Acquire));
         // SAFETY: the caller's promise; each handle counts as gone once, so the last one gives the memory back.
-        let mut fabric = unsafe { Fabric::at(Arc::clone(&self.arena), block, count, vigil, true) };
+        let mut fabric = unsafe { Fabric::at(Arc::clone(&self.arena), parts, count, vigil, true) };
         fabric.origin = Some(Origin::new(self, ranks));
         Arc::new(fabric)
     }
 
-    /// The fabric whose memory is at `block`.
+    /// The fabric whose near and far parts are there.
     ///
     /// # Safety
-    /// That memory has the size of a fabric for `ranks` ranks, was zeros when the first of them came, is used as a fabric
+    /// That memory has the sizes of a fabric's for `ranks` ranks, was zeros when the first of them came, is used as a fabric
     /// alone, and stays: for ever, or, if it is temporary, until every rank has dropped its one handle.
     pub(crate) unsafe fn at(
         arena: Arc<Arena>,
-        block: (u64, u64),
+        (near, far): (u64, u64),
         ranks: u32,
         vigil: Vigil,
         temporary: bool,
@@ -161,8 +164,8 @@ impl Fabric {
         let crowded = vigil.is_crowded(ranks);
         Fabric {
             arena,
-            offset: block.0,
-            bytes: block.1,
+            near,
+            far,
             temporary,
             ranks,
             links: Links::new(ranks),
@@ -253,7 +256,12 @@ impl Fabric {
     #[inline]
     pub(super) fn head(&self) -> &Head {
         // SAFETY: the memory is a fabric's (the promise of `at`), which begins with this; it is atomics alone.
-        unsafe { &*self.arena.at(self.offset).cast::<Head>() }
+        unsafe { &*self.arena.at(self.near).cast::<Head>() }
+    }
+
+    fn openings(&self) -> &Openings {
+        // SAFETY: as above, of the far part.
+        unsafe { &*self.arena.at(self.far).cast::<Openings>() }
     }
 
     #[inline]
@@ -261,7 +269,34 @@ impl Fabric {
         assert!(rank < self.ranks, "a rank of the communicator");
         let at = members_at() + rank as usize * size_of::<Member>();
         // SAFETY: inside the fabric's memory, aligned, and atomics alone.
-        unsafe { &*self.arena.at(self.offset + at as u64).cast::<Member>() }
+        unsafe { &*self.arena.at(self.near + at as u64).cast::<Member>() }
+    }
+
+    /// What is known of a rank's calls.
+    #[inline]
+    pub(crate) fn record(&self, rank: u32) -> Record<'_> {
+        let member = self.member(rank);
+        let at = more_at() + rank as usize * size_of::<More>();
+        // SAFETY: as for a member, of the far part.
+        let more = unsafe { &*self.arena.at(self.far + at as u64).cast::<More>() };
+        Record { member, more }
+    }
+
+    /// The first lap of the ring from `from` to `to`, if they have one.
+    pub(super) fn early(&self, from: u32, to: u32) -> Option<&Early> {
+        let (part, start, number) = match self.links.link(from, to) {
+            // To oneself hardly anything is sent.
+            Link::Ring(_) if from == to => (self.far, own_early_at(self.ranks), to),
+            Link::Ring(number) => (
+                self.near,
+                early_at(self.ranks),
+                self.links.between_others(number, from, to),
+            ),
+            Link::Inbox => return None,
+        };
+        let at = start + number as usize * size_of::<Early>();
+        // SAFETY: inside that part, as `Links` numbers no more than it counts; aligned; zeros are an empty lap.
+        Some(unsafe { &*self.arena.at(part + at as u64).cast::<Early>() })
     }
 
     /// What carries messages from `from` to `to`.
@@ -272,7 +307,7 @@ impl Fabric {
                 let at = rings_at(self.ranks) + number as usize * size_of::<Ring>();
                 // SAFETY: inside the fabric's memory, as `Links` numbers no more rings than it counts; aligned; zeros
                 // are an empty ring.
-                Carrier::Ring(unsafe { &*self.arena.at(self.offset + at as u64).cast::<Ring>() })
+                Carrier::Ring(unsafe { &*self.arena.at(self.far + at as u64).cast::<Ring>() })
             }
             Link::Inbox => Carrier::Inbox(self.inbox(to)),
         }
@@ -291,7 +326,7 @@ impl Fabric {
         assert!(rank < self.links.inboxes(), "a rank that has an inbox");
         let at = inboxes_at(self.ranks) + rank as usize * size_of::<Inbox>();
         // SAFETY: as for a ring.
-        unsafe { &*self.arena.at(self.offset + at as u64).cast::<Inbox>() }
+        unsafe { &*self.arena.at(self.far + at as u64).cast::<Inbox>() }
     }
 
     /// Wakes `rank` if it sleeps; call it after publishing what it waits for.
@@ -346,7 +381,7 @@ impl Fabric {
         wanted: WindowSize,
         call: &Stamp,
     ) -> Result<WindowSet, TransportError> {
-        let openings = &self.head().openings;
+        let openings = self.openings();
         let mut since = None;
         let block = loop {
             match openings.open(key, self.ranks, wanted, call) {
@@ -392,7 +427,7 @@ impl Fabric {
 
     /// Whether the window with a key, which is the next of this rank, can be opened without waiting for ranks that are behind.
     pub(crate) fn can_open(&self, key: u64) -> bool {
-        self.head().openings.has_place(key)
+        self.openings().has_place(key)
     }
 
     /// Keeps an outbox until its messages are read.
@@ -432,8 +467,15 @@ impl Drop for Fabric {
         }
         // Release and acquire: what every rank did with the memory comes before its end.
         if self.temporary && self.head().gone.fetch_add(1, Ordering::AcqRel) + 1 == self.ranks {
-            // SAFETY: laid out with this size, kept by nobody, and every rank has let go.
-            drop(unsafe { Block::adopt(Arc::clone(&self.arena), self.offset, self.bytes) });
+            let parts = [
+                (self.near, near_bytes(self.ranks)),
+                (self.far, far_bytes(self.ranks)),
+            ];
+            for (offset, bytes) in parts {
+                let arena = Arc::clone(&self.arena);
+                // SAFETY: laid out with this size, kept by nobody, and every rank has let go.
+                drop(unsafe { Block::adopt(arena, offset, Arena::size_of(bytes)) });
+            }
         }
     }
 }

@@ -50,6 +50,23 @@ impl Links {
         self.ranks * self.each()
     }
 
+    /// How many rings there are whose ends are two ranks.
+    pub(crate) fn between(&self) -> u32 {
+        match self.ranks <= ALL_PAIRS {
+            true => self.ranks * (self.ranks - 1),
+            // None of these leads from a rank to itself.
+            false => self.rings(),
+        }
+    }
+
+    /// The number among those of the ring with this number, from one rank to another.
+    pub(crate) fn between_others(&self, number: u32, from: u32, to: u32) -> u32 {
+        match self.ranks <= ALL_PAIRS {
+            true => to * (self.ranks - 1) + from - u32::from(from > to),
+            false => number,
+        }
+    }
+
     /// How many inboxes there are: one a rank, or none if nobody needs one.
     pub(crate) fn inboxes(&self) -> u32 {
         if self.ranks <= ALL_PAIRS {
@@ -91,12 +108,17 @@ mod tests {
     fn a_ring_serves_one_pair_and_memory_is_not_quadratic() {
         for ranks in (1..=40).chain([64, 100, 256]) {
             let links = Links::new(ranks);
-            let mut seen = BTreeSet::new();
+            let (mut seen, mut others) = (BTreeSet::new(), BTreeSet::new());
             for (from, to) in (0..ranks).flat_map(|f| (0..ranks).map(move |t| (f, t))) {
                 match links.link(from, to) {
                     Link::Ring(number) => {
                         assert!(number < links.rings());
                         assert!(seen.insert(number), "{ranks}: {from} to {to}");
+                        if from != to {
+                            let number = links.between_others(number, from, to);
+                            assert!(number < links.between());
+                            assert!(others.insert(number), "{ranks}: {from} to {to}");
+                        }
                     }
                     Link::Inbox => assert!(to < links.inboxes()),
                 }

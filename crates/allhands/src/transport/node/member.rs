@@ -1,11 +1,13 @@
 //! The member: what the ranks of a fabric know about one of them.
 
 use super::bell::Bell;
-use super::names::Names;
+use super::names::{Later, Names};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many of a rank's latest calls peers can compare with theirs.
 pub(crate) const RECENT: u64 = 64;
+/// The first calls, which stand apart from later ones: a communicator of which few are made takes no more memory.
+const FIRST: u64 = 8;
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ struct Entry {
 #[repr(C, align(128))]
 struct Calls {
     entered: AtomicU64,
-    recent: [Entry; RECENT as usize],
+    first: [Entry; FIRST as usize],
 }
 
 /// One rank of a fabric; zeros are a rank that has made no call.
@@ -55,7 +57,22 @@ pub(crate) struct Member {
     taken: AtomicU32,
     calls: Calls,
     /// The names that its stamps number.
-    pub(crate) names: Names,
+    names: Names,
+}
+
+/// What is to be known of a rank that has made more than a few calls; zeros at first.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct More {
+    recent: [Entry; RECENT as usize],
+    names: Later,
+}
+
+/// All that is known of a rank's calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) member: &'a Member,
+    pub(crate) more: &'a More,
 }
 
 impl Member {
@@ -88,11 +105,32 @@ impl Member {
     pub(crate) fn entered(&self) -> u64 {
         self.calls.entered.load(Ordering::Acquire)
     }
+}
+
+impl Record<'_> {
+    /// Where a call is noted.
+    #[inline]
+    fn place(&self, call: u64) -> &Entry {
+        match self.member.calls.first.get(call as usize) {
+            Some(entry) => entry,
+            None => &self.more.recent[(call % RECENT) as usize],
+        }
+    }
+
+    /// The number of `name`, which is new or known. Only the rank itself calls this, once for a plan.
+    pub(crate) fn number(self, name: &str) -> u32 {
+        self.member.names.number(&self.more.names, name)
+    }
+
+    /// The text of a number that [`Record::number`] gave.
+    pub(crate) fn text(self, number: u32) -> String {
+        self.member.names.text(&self.more.names, number)
+    }
 
     /// Says that the rank, which is the caller, enters call `call`; `chain` is the hash of this and all earlier calls.
     #[inline]
-    pub(crate) fn enter(&self, call: u64, stamp: &Stamp, chain: u64) {
-        let entry = &self.calls.recent[(call % RECENT) as usize];
+    pub(crate) fn enter(self, call: u64, stamp: &Stamp, chain: u64) {
+        let entry = self.place(call);
         entry.call.store(0, Ordering::Relaxed);
         // A reader that sees one of the words below also sees the 0 above, or a later number.
         fence(Ordering::Release);
@@ -102,19 +140,19 @@ impl Member {
             word.store(value, Ordering::Relaxed);
         }
         entry.call.store(call + 1, Ordering::Release);
-        self.calls.entered.store(call + 1, Ordering::Release);
+        self.member.calls.entered.store(call + 1, Ordering::Release);
     }
 
     /// The hash of call `call` and all before it, if the rank, which is the caller, entered it not long ago.
-    pub(crate) fn chain(&self, call: u64) -> Option<u64> {
-        let entry = &self.calls.recent[(call % RECENT) as usize];
+    pub(crate) fn chain(self, call: u64) -> Option<u64> {
+        let entry = self.place(call);
         let entered = entry.call.load(Ordering::Relaxed) == call + 1;
         entered.then(|| entry.chain.load(Ordering::Relaxed))
     }
 
     /// What the rank called as call `call`, if it has and not long ago.
-    pub(crate) fn entry(&self, call: u64) -> Option<Stamp> {
-        let entry = &self.calls.recent[(call % RECENT) as usize];
+    pub(crate) fn entry(self, call: u64) -> Option<Stamp> {
+        let entry = self.place(call);
         if entry.call.load(Ordering::Acquire) != call + 1 {
             return None;
         }
@@ -144,8 +182,12 @@ mod tests {
     fn readers_see_whole_entries_or_none() {
         let arena = Arena::private().unwrap();
         let block = arena.allocate(size_of::<Member>()).unwrap();
-        // SAFETY: zeros are a member, a page is aligned for it, and the block outlives it.
+        let more = arena.allocate(size_of::<More>()).unwrap();
+        // SAFETY: zeros are a member, a block is aligned for it and outlives it.
         let member = unsafe { &*block.address().cast::<Member>() };
+        // SAFETY: as above.
+        let more = unsafe { &*more.address().cast::<More>() };
+        let record = Record { member, more };
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut seen = 0;
@@ -153,7 +195,7 @@ mod tests {
                     let call = member.entered();
                     for back in [1, 2, RECENT - 1, RECENT] {
                         if let Some(at) = call.checked_sub(back)
-                            && let Some(found) = member.entry(at)
+                            && let Some(found) = record.entry(at)
                         {
                             assert_eq!(found, stamp(at));
                             seen += 1;
@@ -162,16 +204,16 @@ mod tests {
                 }
                 seen
             });
-            (0..200_000).for_each(|call| member.enter(call, &stamp(call), call));
+            (0..200_000).for_each(|call| record.enter(call, &stamp(call), call));
             std::thread::sleep(std::time::Duration::from_millis(5));
             member.leave(false);
             assert!(reader.join().unwrap() > 0);
         });
         assert_eq!(
-            member.entry(200_000 - RECENT),
+            record.entry(200_000 - RECENT),
             Some(stamp(200_000 - RECENT))
         );
-        assert_eq!(member.entry(200_000 - RECENT - 1), None);
+        assert_eq!(record.entry(200_000 - RECENT - 1), None);
         member.leave(true);
         member.leave(false);
         assert_eq!(member.presence(), Presence::Panicked);

@@ -9,13 +9,21 @@ const MOST: usize = 64;
 /// What stands for the names beyond the table.
 const LATER: &str = "one of too many to name";
 
+/// How many stand apart from later ones.
+const FIRST: usize = 2;
+
 /// Texts that one rank writes, each once, and all ranks read; zeros are an empty table.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Names {
     known: AtomicU32,
-    texts: [Text; MOST],
+    first: [Text; FIRST],
 }
+
+/// The texts behind the first ones; zeros at first.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Later([Text; MOST - FIRST]);
 
 #[derive(Debug)]
 #[repr(C)]
@@ -25,14 +33,20 @@ struct Text {
 }
 
 impl Names {
+    fn place<'a>(&'a self, later: &'a Later, number: usize) -> &'a Text {
+        self.first
+            .get(number)
+            .unwrap_or_else(|| &later.0[number - FIRST])
+    }
+
     /// The number of `name`, which is new or known. Only the owner calls this, once for a plan.
-    pub(crate) fn number(&self, name: &str) -> u32 {
+    pub(crate) fn number(&self, later: &Later, name: &str) -> u32 {
         let name = &name.as_bytes()[..name.len().min(LONGEST)];
         let known = self.known.load(Ordering::Relaxed) as usize;
-        let found = (0..known).find(|at| self.texts[*at].get() == name);
+        let found = (0..known).find(|at| self.place(later, *at).get() == name);
         found.unwrap_or_else(|| {
             if known < MOST {
-                self.texts[known].set(name);
+                self.place(later, known).set(name);
                 // Release: whoever sees the number sees the text.
                 self.known.store(known as u32 + 1, Ordering::Release);
             }
@@ -41,12 +55,12 @@ impl Names {
     }
 
     /// The text of a number that [`Names::number`] gave.
-    pub(crate) fn text(&self, number: u32) -> String {
+    pub(crate) fn text(&self, later: &Later, number: u32) -> String {
         let known = self.known.load(Ordering::Acquire);
         if number >= known {
             return LATER.to_string();
         }
-        String::from_utf8_lossy(&self.texts[number as usize].get()).into_owned()
+        String::from_utf8_lossy(&self.place(later, number as usize).get()).into_owned()
     }
 }
 
@@ -75,17 +89,19 @@ mod tests {
     #[test]
     fn names_are_kept_once_and_cut() {
         // SAFETY: zeros are an empty table: it is atomics alone.
-        let names: Names = unsafe { std::mem::zeroed() };
+        let (names, later): (Names, Later) = unsafe { std::mem::zeroed() };
+        let number = |name: &str| names.number(&later, name);
+        let text = |number: u32| names.text(&later, number);
         let long = "x".repeat(100);
-        let numbers = ["ring", "bruck:radix=4", "ring", "", &long].map(|n| names.number(n));
+        let numbers = ["ring", "bruck:radix=4", "ring", "", &long].map(number);
         assert_eq!(numbers, [0, 1, 0, 2, 3]);
-        assert_eq!(names.text(1), "bruck:radix=4");
-        assert_eq!(names.text(2), "");
-        assert_eq!(names.text(3).len(), LONGEST);
+        assert_eq!(text(1), "bruck:radix=4");
+        assert_eq!(text(2), "");
+        assert_eq!(text(3).len(), LONGEST);
         for other in 0..100 {
-            names.number(&other.to_string());
+            number(&other.to_string());
         }
-        assert_eq!(names.text(names.number("the last")), LATER);
-        assert_eq!(names.number("ring"), 0);
+        assert_eq!(text(number("the last")), LATER);
+        assert_eq!(number("ring"), 0);
     }
 }

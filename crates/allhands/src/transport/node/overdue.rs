@@ -33,7 +33,7 @@ impl Overdue {
             return;
         }
         self.next = waited + NOTED_EVERY;
-        let Some(stamp) = port.fabric.member(port.rank).entry(call) else {
+        let Some(stamp) = port.fabric.record(port.rank).entry(call) else {
             return;
         };
         let collective = port.fabric.signature(port.rank, &stamp).collective;

@@ -11,7 +11,7 @@ use super::many::Begun;
 use super::member::Stamp;
 use super::overdue::{Overdue, TOLD_AFTER};
 use super::receive::Unexpected;
-use super::ring::{EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
+use super::ring::{Consumer, EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
 use super::slabs::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
 use super::wait::Patience;
 use crate::transport::{AlignedBytes, Combine, Signature, TransportError};
@@ -29,8 +29,8 @@ pub struct Port {
     pub(super) rank: u32,
     /// For each peer, our side of the ring to it.
     pub(super) sent: Box<[Producer]>,
-    /// For each peer, the position in the ring from it.
-    pub(super) received: Box<[u64]>,
+    /// For each peer, our side of the ring from it.
+    pub(super) received: Box<[Consumer]>,
     /// Parcels that this rank has made.
     parcels_made: usize,
     /// For each peer, how the messages that it stages are copied; made with the first of these.
@@ -83,15 +83,19 @@ impl Port {
         }
         Ok(Port {
             rank,
-            sent: vec![Producer::new(!fabric.is_crowded()); ranks as usize].into(),
-            received: vec![0; ranks as usize].into(),
+            sent: (0..ranks)
+                .map(|to| Producer::new(!fabric.is_crowded(), fabric.early(rank, to)))
+                .collect(),
+            received: (0..ranks)
+                .map(|from| Consumer::new(fabric.early(from, rank)))
+                .collect(),
             parcels_made: 0,
             manners: vec![None; ranks as usize].into(),
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
             landing: AlignedBytes::zeroed(0),
             asked: None,
-            begun: Vec::with_capacity(ranks as usize),
+            begun: Vec::with_capacity(ranks as usize - 1),
             next_call: 0,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
@@ -177,7 +181,7 @@ impl Port {
         let call = self.next_call;
         self.next_call += 1;
         self.chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let me = self.fabric.member(self.rank);
+        let me = self.fabric.record(self.rank);
         me.enter(call, stamp, self.chain);
         flight.depart(call, self.chain, buffers, combine);
         Ok(())
@@ -439,6 +443,10 @@ impl Drop for Port {
     fn drop(&mut self) {
         let arena = self.fabric.arena();
         for (to, side) in (0..).zip(&mut self.sent) {
+            // Who has made none has none, and leaves the memory of long messages alone.
+            if side.parcels.has_made_none() {
+                continue;
+            }
             let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
                 continue;
             };

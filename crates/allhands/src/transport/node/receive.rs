@@ -141,10 +141,10 @@ impl Port {
     ) -> Result<bool, TransportError> {
         let from = expected.from;
         loop {
-            let position = self.received[from as usize];
-            // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; the
-            // position is what earlier releases left. The payload is used only until the release.
-            let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
+            let side = &self.received[from as usize];
+            // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; its
+            // side is what earlier releases left. The payload is used only until the release.
+            let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
             let Some((header, payload)) = front else {
                 return Ok(false);
             };
@@ -209,9 +209,9 @@ impl Port {
             return Ok(());
         };
         loop {
-            let position = self.received[from as usize];
+            let side = &self.received[from as usize];
             // SAFETY: as in `receive_from_ring`.
-            let front = unsafe { ring.front(position, |header, payload| (header, payload)) };
+            let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
             match front {
                 Some((header, payload)) if header.call != flight.call => {
                     let message = self.find(ring, from, &header, payload);
@@ -285,7 +285,7 @@ impl Port {
         (message, part): (Run, Part),
     ) -> Result<(), TransportError> {
         let from = u32::from(header.from);
-        let mine = self.fabric.member(self.rank).chain(header.call);
+        let mine = self.fabric.record(self.rank).chain(header.call);
         if mine.is_some_and(|mine| mine != header.signature) {
             return Err(self.differs(from, header.call));
         }
@@ -373,10 +373,10 @@ impl Port {
                 side.parcels.keep_or_hand_back(offset, ours, theirs);
             }
         }
-        let position = &mut self.received[from as usize];
-        // SAFETY: as in `receive`, which was shown the message at this position. A sender that found the ring full is
-        // woken when it can see free cells.
-        if unsafe { ring.release(position, kind) } {
+        let side = &mut self.received[from as usize];
+        // SAFETY: as in `receive`, which was shown the message. A sender that found the ring full is woken when it can see
+        // free cells.
+        if unsafe { ring.release(side, kind) } {
             self.fabric.ring(from);
         }
     }

@@ -4,12 +4,21 @@
 //! cache line, so a short message is one line that moves from core to core, once. The consumer never writes to a cell: it
 //! gives cells back in bulk, by a count on a line of its own that the producer reads only when it has run out of cells.
 //!
+//! The first messages of a ring, one lap, go each in a line elsewhere ([`Early`]).
+//!
 //! A message in a slab may be shown before all of it is there: the upper bits of its number say how many bytes are.
+
+mod early;
+mod side;
+
+pub(crate) use early::Early;
+pub(crate) use side::{Consumer, Producer};
 
 use super::alias::PAGE_BYTES;
 use super::invitation::Invitation;
-use super::slabs::{self, HandedBack, Held, SLABS};
+use super::slabs::{self, HandedBack, SLABS};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
+use side::has_room;
 use std::mem::MaybeUninit;
 
 /// The longest payload of a cell in bytes: a kilobyte and a little more.
@@ -116,8 +125,6 @@ const CELLS_APART_BYTES: usize = if cfg!(loom) { 0 } else { 1 << 10 };
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Ring {
-    /// Messages whose cells the consumer has given back.
-    returned: Returned,
     /// Slabs that the consumer has handed back.
     slabs_back: HandedBack,
     /// Parcels that it has.
@@ -151,55 +158,6 @@ impl Slab {
     }
 }
 
-#[derive(Debug)]
-#[repr(C, align(128))]
-struct Returned(AtomicU64);
-
-/// The producer's side of a ring: its position, and up to where it knows cells to be free.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Producer {
-    position: u64,
-    free: u64,
-    /// Whether the consumer is on another core and reads at once.
-    passes_on: bool,
-    /// The longest of the last few messages in cells, with what stands before them, in bytes.
-    longest: usize,
-    /// How many messages ago that was.
-    since: u64,
-    slabs: Held,
-    pub(super) parcels: Held,
-}
-
-impl Producer {
-    /// The producer of an empty ring, whose consumer is on another core or not.
-    pub(crate) fn new(passes_on: bool) -> Producer {
-        Producer {
-            position: 0,
-            free: CELLS,
-            passes_on,
-            longest: 0,
-            since: 0,
-            slabs: Held::slabs(),
-            parcels: Held::parcels(),
-        }
-    }
-
-    /// The longest of the last few messages in cells, of which `bytes` is the last.
-    #[inline]
-    fn longest_lately(&mut self, bytes: usize) -> usize {
-        self.since += 1;
-        if bytes >= self.longest || self.since == CELLS {
-            (self.longest, self.since) = (bytes, 0);
-        }
-        self.longest
-    }
-
-    /// Whether a slab that is received now is kept for a message the other way.
-    pub(super) fn keeps_slab(&self) -> bool {
-        self.slabs.has_room()
-    }
-}
-
 // SAFETY: header and payload of a cell are accessed only by the side whose turn it is: `push` and
 // `front` say why.
 unsafe impl Sync for Ring {}
@@ -222,7 +180,6 @@ impl Ring {
     #[cfg(any(test, loom))]
     pub(crate) fn new() -> Ring {
         Ring {
-            returned: Returned(AtomicU64::new(0)),
             slabs_back: HandedBack::new(),
             parcels_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
@@ -234,7 +191,7 @@ impl Ring {
     /// Appends a message whose payload `fill` writes; `false`, and nothing happens, if the ring is full.
     ///
     /// # Safety
-    /// Only the ring's one producer calls this, with its side as earlier calls left it (new at
+    /// Only the ring's one producer calls this, with its side as earlier calls left it (new, and of this ring, at
     /// first). `fill` initializes `header.bytes` bytes, at most [`EAGER_BYTES`].
     #[inline]
     pub(crate) unsafe fn push(
@@ -247,8 +204,14 @@ impl Ring {
             header.bytes as usize <= EAGER_BYTES,
             "a payload fits its cell"
         );
-        if !self.has_room(side) {
+        // SAFETY: the side of this ring.
+        if !unsafe { has_room(side) } {
             return false;
+        }
+        if side.position < CELLS {
+            // SAFETY: passed on; there is room.
+            unsafe { self.push_early(side, header, fill) };
+            return true;
         }
         let cell = self.cell(side.position);
         cell.payload.with_mut(|at| fill(at.cast::<u8>()));
@@ -283,16 +246,6 @@ impl Ring {
         &self.cells[(position * STRIDE % CELLS) as usize]
     }
 
-    /// Whether a cell is free.
-    #[inline]
-    fn has_room(&self, side: &mut Producer) -> bool {
-        if side.position == side.free {
-            // Acquire: the consumer's reads of those cells come before our writes.
-            side.free = self.returned.0.load(Ordering::Acquire) + CELLS;
-        }
-        side.position != side.free
-    }
-
     /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `None` if no slab
     /// is there: the consumer may have them all and need this very message before it gives one back. `back` is the ring of
     /// the same two ranks the other way.
@@ -312,25 +265,37 @@ impl Ring {
             header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
             "a payload fits its slab"
         );
-        if !self.has_room(side) {
+        // SAFETY: the side of this ring.
+        if !unsafe { has_room(side) } {
             return Some(false);
         }
         let code = side.slabs.take(&self.slabs_back)?;
-        let cell = self.cell(side.position);
+        let is_early = side.position < CELLS;
         // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
         // handed it back.
         let slab = self.slab(back, code).with_mut(|at| at.cast::<u8>());
         // SAFETY: as in `push`; a payload has room for a code and is aligned for it.
-        cell.header.with_mut(|at| unsafe { (*at).write(header) });
+        let write = |at: *mut u64| unsafe { at.write(code) };
         // SAFETY: as above.
-        let write = |at: *mut Payload| unsafe { at.cast::<u64>().write(code) };
-        cell.payload.with_mut(write);
+        let head = |at: *mut MaybeUninit<Header>| unsafe { (*at).write(header) };
+        if is_early {
+            // SAFETY: the side of this ring.
+            let line = &unsafe { side.early.get() }.lines[side.position as usize];
+            line.header.with_mut(head);
+            line.payload.with_mut(|at| write(at.cast()));
+        } else {
+            let cell = self.cell(side.position);
+            cell.header.with_mut(head);
+            cell.payload.with_mut(|at| write(at.cast()));
+        }
+        // SAFETY: the side of this ring.
+        let shown_at = unsafe { self.number(side.early, side.position) };
         side.position += 1;
         let number = side.position & NUMBER;
         // Release: whoever sees the number sees header, code and so much of the payload.
         let show = |bytes: usize| {
             let filled = (bytes as u64) << FILLED;
-            cell.number.store(filled | number, Ordering::Release);
+            shown_at.store(filled | number, Ordering::Release);
         };
         match shown {
             Shown::Whole => fill(slab, &|_| {}),
@@ -340,7 +305,7 @@ impl Ring {
             }
         }
         show(header.bytes as usize);
-        if shown == Shown::AsItComes {
+        if shown == Shown::AsItComes && !is_early {
             // The cell's line alone: to claim a slab's takes longer than what it saves, while the consumer still reads.
             self.claim_next(side, std::mem::offset_of!(Cell, payload) + size_of::<u64>());
         }
@@ -370,11 +335,15 @@ impl Ring {
         (code, self.slab(back, code).with(|at| read(at.cast())))
     }
 
-    /// How many bytes are there of the message in a slab that [`Ring::front`] showed at `position`.
-    pub(crate) fn filled(&self, position: u64) -> usize {
-        let cell = self.cell(position);
+    /// How many bytes are there of the message in a slab that [`Ring::front`] shows.
+    ///
+    /// # Safety
+    /// The side is of this ring.
+    pub(crate) unsafe fn filled(&self, side: &Consumer) -> usize {
+        // SAFETY: the caller's promise.
+        let number = unsafe { self.number(side.early, side.position) };
         // Acquire: pairs with the producer's release.
-        (cell.number.load(Ordering::Acquire) >> FILLED) as usize
+        (number.load(Ordering::Acquire) >> FILLED) as usize
     }
 
     /// Keeps the slab of a message that was read for `side`, the other way, or hands it back.
@@ -392,14 +361,20 @@ impl Ring {
     /// Shows the oldest message to `read`, which gets the header and the address of the payload.
     ///
     /// # Safety
-    /// Only the ring's one consumer calls this, with the position that its calls of
-    /// [`Ring::release`] left (0 at first). The payload is readable until that message is released.
+    /// Only the ring's one consumer calls this, with its side as its calls of
+    /// [`Ring::release`] left it (new, and of this ring, at first). The payload is readable until that message is released.
     #[inline]
     pub(crate) unsafe fn front<R>(
         &self,
-        position: u64,
+        side: &Consumer,
         read: impl FnOnce(Header, *const u8) -> R,
     ) -> Option<R> {
+        let position = side.position;
+        if position < CELLS {
+            // SAFETY: passed on.
+            let (header, payload) = unsafe { self.front_early(side) }?;
+            return Some(read(header, payload));
+        }
         let cell = self.cell(position);
         // Acquire: pairs with the producer's release.
         if (cell.number.load(Ordering::Acquire) ^ (position + 1)) & NUMBER != 0 {
@@ -415,15 +390,17 @@ impl Ring {
     /// now, as it sees several at once.
     ///
     /// # Safety
-    /// Only the ring's one consumer calls this, after `front` showed a message at this position.
+    /// Only the ring's one consumer calls this, with its side, after `front` showed it a message.
     #[inline]
-    pub(crate) unsafe fn release(&self, position: &mut u64, kind: Kind) -> bool {
-        *position += 1;
+    pub(crate) unsafe fn release(&self, side: &mut Consumer, kind: Kind) -> bool {
+        side.position += 1;
         // Slabs and parcels are few: the producer is told of each, as it may wait for one.
-        let seen = matches!(kind, Kind::Slab | Kind::Parcel) || position.is_multiple_of(BULK);
+        let seen = matches!(kind, Kind::Slab | Kind::Parcel) || side.position.is_multiple_of(BULK);
         if seen {
+            // SAFETY: the side of this ring.
+            let returned = &unsafe { side.early.get() }.returned;
             // Release: our reads come before the producer's next writes.
-            self.returned.0.store(*position, Ordering::Release);
+            returned.0.store(side.position, Ordering::Release);
         }
         seen
     }
@@ -433,43 +410,4 @@ impl Ring {
 mod models;
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_messages_share_a_line_with_their_number() {
-        let cell = std::mem::offset_of!(Cell, payload);
-        assert!(cell <= 32, "the payload starts at byte {cell}");
-        assert_eq!(size_of::<Cell>(), 1088 + CELLS_APART_BYTES);
-    }
-
-    #[test]
-    fn a_full_ring_refuses() {
-        let (ring, mut sent, mut received) = (Ring::new(), Producer::new(false), 0);
-        let header = Header {
-            call: 1,
-            signature: 2,
-            bytes: 0,
-            channel: 0,
-            from: 0,
-            kind: Kind::Eager,
-        };
-        for _ in 0..3 {
-            for _ in 0..CELLS {
-                // SAFETY: one thread is both sides; no payload.
-                assert!(unsafe { ring.push(&mut sent, header, |_| {}) });
-            }
-            // SAFETY: as above.
-            assert!(!unsafe { ring.push(&mut sent, header, |_| {}) });
-            for _ in 0..CELLS {
-                // SAFETY: as above; a message was shown before it is released.
-                unsafe {
-                    assert_eq!(ring.front(received, |h, _| h), Some(header));
-                    ring.release(&mut received, Kind::Eager);
-                }
-            }
-            // SAFETY: as above.
-            assert_eq!(unsafe { ring.front(received, |h, _| h) }, None);
-        }
-    }
-}
+mod tests;

@@ -356,14 +356,15 @@ impl Port {
                 && header.bytes == next.bytes
                 && header.channel == next.channel
         };
-        // SAFETY: a ring of the fabric, which the flight keeps, of which this rank is the one consumer; the position is what
+        // SAFETY: a ring of the fabric, which the flight keeps, of which this rank is the one consumer; its side is what
         // earlier releases left. The payload is used only until the release.
         let ring = unsafe { &*next.ring };
         if !self.unexpected[from].is_empty() {
             return Gone::Odd;
         }
         // SAFETY: as above.
-        let front = unsafe { ring.front(self.received[from], |header, payload| (header, payload)) };
+        let front =
+            unsafe { ring.front(&self.received[from], |header, payload| (header, payload)) };
         let (header, payload) = match front {
             None => return Gone::NotYet,
             Some((header, payload)) if expected(&header) => (header, payload),

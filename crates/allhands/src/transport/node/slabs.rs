@@ -152,6 +152,11 @@ impl Held {
         self.most < PARCELS
     }
 
+    /// Whether it has made none: then it keeps none, and none is handed back to it.
+    pub(super) fn has_made_none(&self) -> bool {
+        self.most == 0
+    }
+
     /// Counts a parcel that the rank makes, as many of which it may keep.
     pub(super) fn make(&mut self) {
         self.most += 1;

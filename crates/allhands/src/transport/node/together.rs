@@ -285,12 +285,13 @@ impl Port {
         run: Run,
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
-        let position = self.received[sender as usize];
+        let side = &self.received[sender as usize];
         let distance = match self.sent[sender as usize].keeps_slab() {
             true => self.fabric.distance(),
             false => Distance::Back,
         };
-        let filled = || ring.filled(position);
+        // SAFETY: the side of this ring.
+        let filled = || unsafe { ring.filled(side) };
         // SAFETY: what is filled is readable until the message is released; slabs are aligned, and ours alone; the sink's
         // memory is the call's.
         match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
@@ -306,8 +307,9 @@ impl Port {
         sender: u32,
         bytes: usize,
     ) -> Result<(), TransportError> {
-        let (position, mut look) = (self.received[sender as usize], 0);
-        while ring.filled(position) < bytes {
+        let (side, mut look) = (&self.received[sender as usize], 0);
+        // SAFETY: the side of this ring.
+        while unsafe { ring.filled(side) } < bytes {
             if let Some(Reached::Failed(errno)) = self.wait_for_sender(sender, &mut look) {
                 return Err(self.unreachable(sender, errno));
             }

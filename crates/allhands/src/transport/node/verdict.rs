@@ -20,7 +20,7 @@ impl Fabric {
             element,
             operator,
         } = signature;
-        let algorithm = self.member(rank).names.number(algorithm);
+        let algorithm = self.record(rank).number(algorithm);
         let collective = Collective::ALL.iter().position(|c| c == collective);
         let operator = operator.map_or(0, OperatorSignature::code);
         Stamp {
@@ -45,7 +45,7 @@ impl Fabric {
         let collective = (call >> 32) as usize % Collective::ALL.len();
         Signature {
             collective: Collective::ALL[collective],
-            algorithm: self.member(holder).names.text(name).into(),
+            algorithm: self.record(holder).text(name).into(),
             root: call as u32,
             bytes,
             element: (element != 0).then(|| TypeSignature::from_code(element)),
@@ -55,7 +55,7 @@ impl Fabric {
 
     /// The stamp of a rank of another node whose algorithm is called `name`, as rank `holder` heard.
     pub(super) fn stamp_from_afar(&self, holder: u32, stamp: Stamp, name: &str) -> Stamp {
-        let name = self.member(holder).names.number(name);
+        let name = self.record(holder).number(name);
         let [.., names] = stamp.words;
         let mut heard = stamp;
         heard.words[3] = u64::from((holder + 1) << 16 | name) << 32 | u64::from(names as u32);
@@ -186,8 +186,8 @@ impl Fabric {
 
     /// The fault if ranks `rank` and `other` are known to have made different calls as call `call`.
     pub(crate) fn compare(&self, rank: u32, other: u32, call: u64) -> Option<Fault> {
-        let mine = self.member(rank).entry(call)?;
-        let theirs = self.member(other).entry(call)?;
+        let mine = self.record(rank).entry(call)?;
+        let theirs = self.record(other).entry(call)?;
         // Every rank numbers names for itself: the hash alone says whether two signatures are the same.
         (mine.hash != theirs.hash).then_some(Fault::Mismatch {
             rank,

@@ -14,6 +14,21 @@ fn header(number: u64) -> Header {
     }
 }
 
+/// A ring with its first lap.
+type Whole = (Ring, Early);
+
+fn pair() -> [Whole; 2] {
+    [(Ring::new(), Early::new()), (Ring::new(), Early::new())]
+}
+
+fn producer_of((_, early): &Whole) -> Producer {
+    Producer::new(false, Some(early))
+}
+
+fn consumer_of((_, early): &Whole) -> Consumer {
+    Consumer::new(Some(early))
+}
+
 #[test]
 fn messages_arrive_whole_and_in_order_over_two_laps() {
     flow(|_| Kind::Eager);
@@ -27,18 +42,18 @@ fn long_messages_do_so_among_short_ones() {
 fn flow(kind: fn(u64) -> Kind) {
     loom::model(move || {
         const MESSAGES: u64 = 3;
-        let rings = Arc::new([Ring::new(), Ring::new()]);
+        let rings = Arc::new(pair());
         let theirs = Arc::clone(&rings);
         let producer = loom::thread::spawn(move || {
-            let mut side = Producer::new(false);
+            let mut side = producer_of(&theirs[0]);
             for number in 0..MESSAGES {
                 send(&theirs, &mut side, number, kind(number));
             }
         });
-        let (mut position, mut side) = (0, Producer::new(false));
-        while position < MESSAGES {
-            let kind = kind(position);
-            receive(&rings, &mut position, &mut side, kind);
+        let (mut own, mut side) = (consumer_of(&rings[0]), producer_of(&rings[1]));
+        while own.position < MESSAGES {
+            let kind = kind(own.position);
+            receive(&rings, &mut own, &mut side, kind);
         }
         producer.join().unwrap();
     });
@@ -48,16 +63,15 @@ fn flow(kind: fn(u64) -> Kind) {
 #[test]
 fn slabs_go_to_and_fro() {
     loom::model(|| {
-        let rings = Arc::new([Ring::new(), Ring::new()]);
+        let rings = Arc::new(pair());
         let theirs = Arc::clone(&rings);
-        let exchange = |rings: &[Ring; 2], me: usize| {
-            let mut side = Producer::new(false);
-            let mut position = 0;
+        let exchange = |rings: &[Whole; 2], me: usize| {
             let (ours, theirs) = (&rings[me], &rings[1 - me]);
+            let (mut side, mut own) = (producer_of(ours), consumer_of(theirs));
             for number in 0..2 {
                 send_on(ours, theirs, &mut side, number, Kind::Slab);
-                while position <= number {
-                    receive_on(theirs, ours, &mut position, &mut side, Kind::Slab);
+                while own.position <= number {
+                    receive_on(theirs, ours, &mut own, &mut side, Kind::Slab);
                 }
             }
         };
@@ -73,7 +87,7 @@ fn slabs_go_to_and_fro() {
 fn what_is_filled_can_be_read() {
     loom::model(|| {
         let halves = || [UnsafeCell::new(0), UnsafeCell::new(0)];
-        let shared = Arc::new(([Ring::new(), Ring::new()], halves()));
+        let shared = Arc::new((pair(), halves()));
         let theirs = Arc::clone(&shared);
         let producer = loom::thread::spawn(move || {
             let (rings, halves) = &*theirs;
@@ -88,20 +102,23 @@ fn what_is_filled_can_be_read() {
                 // SAFETY: as above.
                 halves[1].with_mut(|half| unsafe { *half = 6 });
             };
-            let (side, what) = (&mut Producer::new(false), (header, Shown::AsItComes));
+            let (side, what) = (&mut producer_of(&rings[0]), (header, Shown::AsItComes));
             // SAFETY: the one producer; nobody reads the slab itself.
             assert_eq!(
-                unsafe { rings[0].push_slab(&rings[1], side, what, fill) },
+                unsafe { rings[0].0.push_slab(&rings[1].0, side, what, fill) },
                 Some(true)
             );
         });
         let (rings, halves) = &*shared;
         // SAFETY: the one consumer.
-        while unsafe { rings[0].front(0, |_, _| ()) }.is_none() {
+        let own = consumer_of(&rings[0]);
+        // SAFETY: as above.
+        while unsafe { rings[0].0.front(&own, |_, _| ()) }.is_none() {
             loom::thread::yield_now();
         }
         for (half, value) in [(0, 5), (1, 6)] {
-            while rings[0].filled(0) < 4 * (half + 1) {
+            // SAFETY: the side of this ring.
+            while unsafe { rings[0].0.filled(&own) } < 4 * (half + 1) {
                 loom::thread::yield_now();
             }
             // SAFETY: said to be there.
@@ -111,11 +128,11 @@ fn what_is_filled_can_be_read() {
     });
 }
 
-fn send(rings: &[Ring; 2], side: &mut Producer, number: u64, kind: Kind) {
+fn send(rings: &[Whole; 2], side: &mut Producer, number: u64, kind: Kind) {
     send_on(&rings[0], &rings[1], side, number, kind);
 }
 
-fn send_on(ring: &Ring, back: &Ring, side: &mut Producer, number: u64, kind: Kind) {
+fn send_on((ring, _): &Whole, (back, _): &Whole, side: &mut Producer, number: u64, kind: Kind) {
     // SAFETY: the caller is the one producer, and 8 bytes are written.
     let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
     let fill_slab = |at: *mut u8, _: &dyn Fn(usize)| fill(at);
@@ -137,15 +154,22 @@ fn send_on(ring: &Ring, back: &Ring, side: &mut Producer, number: u64, kind: Kin
     }
 }
 
-fn receive(rings: &[Ring; 2], position: &mut u64, side: &mut Producer, kind: Kind) {
-    receive_on(&rings[0], &rings[1], position, side, kind);
+fn receive(rings: &[Whole; 2], own: &mut Consumer, side: &mut Producer, kind: Kind) {
+    receive_on(&rings[0], &rings[1], own, side, kind);
 }
 
 /// Looks once.
-fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, side: &mut Producer, kind: Kind) {
+fn receive_on(
+    (ring, _): &Whole,
+    (back, _): &Whole,
+    own: &mut Consumer,
+    side: &mut Producer,
+    kind: Kind,
+) {
+    let position = own.position;
     // SAFETY: the caller is the one consumer; the payload is read within, or before the release.
     let seen = unsafe {
-        ring.front(*position, |header, at| match header.kind {
+        ring.front(own, |header, at| match header.kind {
             Kind::Slab => {
                 let (code, value) = ring.read_slab(back, at, |at| at.cast::<u64>().read());
                 (header, value, Some(code))
@@ -159,13 +183,13 @@ fn receive_on(ring: &Ring, back: &Ring, position: &mut u64, side: &mut Producer,
     };
     let expected = Header {
         kind,
-        ..header(*position)
+        ..header(position)
     };
-    assert_eq!((seen, value), (expected, *position * 7));
+    assert_eq!((seen, value), (expected, position * 7));
     if let Some(code) = code {
         // SAFETY: as above, and read.
         unsafe { ring.release_slab(side, code) };
     }
     // SAFETY: as above.
-    unsafe { ring.release(position, kind) };
+    unsafe { ring.release(own, kind) };
 }
