@@ -41,6 +41,7 @@ mod node;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod nonblocking;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod recovery;
 mod repeat;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
@@ -55,4 +56,5 @@ mod takeover;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod unserved;
 mod verify;

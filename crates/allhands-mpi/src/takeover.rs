@@ -2,15 +2,17 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
+use crate::collective::class_of;
 use crate::library::{Inside, Library, NO_MPI, Thread, is_inside};
-use crate::network::failure;
+use crate::meeting::Meeting;
 use crate::nonblocking::Later;
+use crate::recovery::{own_mistake, refused};
 use crate::repeat::{Asked, Lesson};
 use crate::report::Begun;
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
+pub(crate) use crate::unserved::Unserved;
 use crate::verify::{Likeness, Witness, verify};
-use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -77,6 +79,11 @@ impl Call {
     /// How many of them block; they come first.
     pub(crate) const BLOCKING: usize = Call::Ibarrier as usize;
 
+    /// The blocking call that does the same.
+    pub(crate) fn blocking(self) -> Call {
+        Call::ALL[self as usize % Call::BLOCKING]
+    }
+
     /// The variable of the environment that speaks of this call.
     pub(crate) fn variable(self) -> String {
         self.name().replace("MPI_", "ALLHANDS_").to_uppercase()
@@ -117,33 +124,6 @@ named! {
         Arguments "arguments",
         /// The MPI calls itself, or nothing is known of it.
         Inside "inside of MPI",
-    }
-}
-
-/// What keeps a call from being served.
-pub(crate) enum Unserved {
-    /// It passes through.
-    Pass(Reason),
-    /// The native MPI said that something is wrong.
-    Native(c_int),
-    /// An element of a derived type is too long to be packed.
-    LongElement(usize),
-    /// The native MPI has another result: this rank, and the byte of its result.
-    Differs(usize, usize),
-    /// It failed here.
-    Failed(Error),
-}
-
-impl From<Error> for Unserved {
-    fn from(error: Error) -> Unserved {
-        match error {
-            // The same on every rank, before anything was sent.
-            Error::NoSuchAlgorithm { .. }
-            | Error::Parameters { .. }
-            | Error::Unsuitable { .. }
-            | Error::Choice(_) => Unserved::Pass(Reason::NoAlgorithm),
-            error => Unserved::Failed(error),
-        }
     }
 }
 
@@ -199,6 +179,11 @@ impl<'a> Here<'a> {
 }
 
 impl Here<'_> {
+    /// The call.
+    pub(crate) fn call(&self) -> Call {
+        self.asked.call()
+    }
+
     /// Says that what a call means is to be found out each time.
     pub(crate) fn never_repeat(&self) {
         self.may_repeat.set(false);
@@ -257,7 +242,7 @@ impl Here<'_> {
 pub(crate) fn take(
     asked: Asked,
     comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> c_int,
 ) -> c_int {
     let Some(library) = Library::get() else {
@@ -274,8 +259,11 @@ pub(crate) fn take(
             library.report.passed(call, reason, begin);
             code
         }
-        Again::Failed(error) => raise(library, call, comm, &Unserved::from(*error)),
-        Again::No => take_anew(library, (&asked, begin), comm, serve, native),
+        Again::Failed(error) => {
+            let failed = Some(Unserved::from(*error));
+            take_anew(library, (&asked, begin), (comm, failed), serve, native)
+        }
+        Again::No => take_anew(library, (&asked, begin), (comm, None), serve, native),
     }
 }
 
@@ -323,17 +311,18 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
     Thread::with(again).flatten().unwrap_or(Again::No)
 }
 
-/// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
+/// Serves a call whose arguments are to be looked at, or that has failed when it was made as before; or has the native MPI
+/// serve it.
 #[inline(never)]
 fn take_anew(
     library: &Library,
     (asked, begin): (&Asked, Begun),
-    comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    (comm, failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> c_int,
 ) -> c_int {
     let (call, mut native) = (asked.call(), Some(native));
-    let reason = match try_to(library, asked, comm, serve, &mut native) {
+    let reason = match try_to(library, asked, (comm, failed), serve, &mut native) {
         Ok(served) => {
             library.report.taken(call, served, begin);
             return 0;
@@ -341,13 +330,13 @@ fn take_anew(
         Err(Unserved::Pass(reason)) => reason,
         Err(unserved) => return raise(library, call, comm, &unserved),
     };
-    pass_on(library, call, (reason, begin), native)
+    pass_on(library, (call, comm), (reason, begin), native)
 }
 
 /// Has the native MPI serve a call.
 pub(crate) fn pass_on(
     library: &Library,
-    call: Call,
+    (call, comm): (Call, usize),
     (reason, begin): (Reason, Begun),
     native: Option<impl FnOnce(&Library) -> c_int>,
 ) -> c_int {
@@ -355,6 +344,9 @@ pub(crate) fn pass_on(
         let _inside = (!is_inside()).then(Inside::enter);
         native.map_or(NO_MPI, |native| native(library))
     };
+    if code != 0 && matches!(reason, Reason::Arguments | Reason::NoKernel) {
+        refused(library, comm);
+    }
     library.report.passed(call, reason, begin);
     code
 }
@@ -364,8 +356,8 @@ pub(crate) fn pass_on(
 fn try_to(
     library: &Library,
     asked: &Asked,
-    comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    (comm, mut failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> c_int>,
 ) -> Result<(usize, bool), Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
@@ -390,11 +382,51 @@ fn try_to(
     };
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
-    if !owned.line.is_empty() || owned.comm.is_busy() {
-        owned.settle();
-    }
-    let Owned { comm, repeats, .. } = owned;
     let at = (library, abi, handle);
+    let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
+    loop {
+        if let Some(unserved) = failed.take()
+            && !owned.come_back(&meeting(), (asked, abi), &unserved)
+        {
+            return Err(unserved);
+        }
+        if !owned.is_on_course()
+            && let Err(unserved) = owned.find_course(&meeting())
+        {
+            return Err(
+                own_mistake(owned, at, shared, (asked, algorithm), serve).unwrap_or(unserved)
+            );
+        }
+        if !owned.line.is_empty() || owned.comm.is_busy() {
+            owned.settle();
+        }
+        let begun = owned.comm.begun();
+        match serve_on(owned, at, shared, (asked, algorithm), &serve, native) {
+            Ok(bytes) => return Ok((bytes, shared.apart)),
+            Err(unserved @ Unserved::Failed(_)) if owned.comm.begun() > begun => {
+                failed = Some(unserved);
+            }
+            // It was stopped before it could begin.
+            Err(Unserved::Failed(_)) if owned.comm.stopped().is_some() => {}
+            Err(unserved) => {
+                owned.failed(begun, &unserved);
+                return Err(unserved);
+            }
+        }
+    }
+}
+
+/// Serves a call on a communicator that has no failure behind it; gives the bytes that this rank had.
+#[inline]
+fn serve_on(
+    owned: &mut Owned,
+    at: (&Library, &Abi, Handle),
+    shared: &Shared,
+    (asked, algorithm): (&Asked, Option<&str>),
+    serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> c_int>,
+) -> Result<usize, Unserved> {
+    let (abi, Owned { comm, repeats, .. }) = (at.1, owned);
     let here = Here::new(at, shared, comm, (asked, algorithm), None);
     let bytes = serve(&here)?;
     if here.verify
@@ -407,7 +439,7 @@ fn try_to(
     {
         repeats.keep(abi, asked, lesson, bytes);
     }
-    Ok((bytes, shared.apart))
+    Ok(bytes)
 }
 
 /// Tells the user, and the communicator's error handler, that a call has failed.
@@ -417,7 +449,11 @@ pub(crate) fn raise(library: &Library, call: Call, comm: usize, unserved: &Unser
         return NO_MPI;
     };
     let code = tell(library, call, unserved);
-    if let Unserved::LongElement(_) | Unserved::Differs(..) | Unserved::Failed(_) = unserved {
+    if let Unserved::LongElement(_)
+    | Unserved::Differs(..)
+    | Unserved::Wrong(_)
+    | Unserved::Failed(_) = unserved
+    {
         // SAFETY: a communicator, and an error class of this MPI.
         unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
     }
@@ -443,15 +479,8 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> c_int 
             abi.err_other,
             format!("byte {byte} of the result of rank {rank} is not what the native MPI gives"),
         ),
-        Unserved::Failed(error) => match error {
-            Error::Transport(TransportError::Length { .. }) => {
-                (abi.err_truncate, error.to_string())
-            }
-            Error::Transport(TransportError::Network { .. }) => {
-                (failure().unwrap_or(abi.err_other), error.to_string())
-            }
-            _ => (abi.err_other, error.to_string()),
-        },
+        Unserved::Wrong(mistake) => (mistake.class(abi, call), mistake.to_string()),
+        Unserved::Failed(error) => (class_of(abi, error), error.to_string()),
     };
     eprintln!("allhands: {}: {what}", call.name());
     code

@@ -34,7 +34,7 @@ crates/allhands-mpi/tests.
 ";
 
 /// The C programs, and for which reasons calls of theirs may pass through.
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 12] = [
     ("moves", &["one rank"]),
     ("reductions", &["one rank"]),
     ("operators", &["one rank"]),
@@ -55,6 +55,11 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ),
     ("traps", &["one rank", "intercommunicator"]),
     ("nodes", &["one rank", "no free tags"]),
+    ("special", &["one rank"]),
+    (
+        "mistakes",
+        &["one rank", "arguments", "type and operator do not fit"],
+    ),
     // No operator, and no type, are the native MPI's to complain of.
     (
         "life",

@@ -19,13 +19,16 @@ pub(crate) use request::Place;
 pub(crate) use under_way::UnderWay;
 pub(crate) use waitall::see_to;
 
+use crate::abi::{Abi, Handle};
 use crate::library::{Inside, Library, NO_MPI, is_inside};
 use crate::repeat::Asked;
 use crate::settings::Said;
-use crate::state::State;
+use crate::state::{Shared, State};
 use crate::takeover::{Call, Here, Reason, Unserved, pass_on, raise};
+use allhands::End;
 use request::Request;
 use std::ffi::c_int;
+use std::sync::Arc;
 use under_way::Begun;
 
 /// Begins a call on a communicator, or has the native MPI begin it; the request goes to `place`.
@@ -45,7 +48,9 @@ pub(crate) fn take(
             library.report.taken(call, (bytes, false), begin);
             0
         }
-        Err(Unserved::Pass(reason)) => pass_on(library, call, (reason, begin), Some(native)),
+        Err(Unserved::Pass(reason)) => {
+            pass_on(library, (call, comm), (reason, begin), Some(native))
+        }
         Err(unserved) => raise(library, call, comm, &unserved),
     }
 }
@@ -82,18 +87,8 @@ fn try_to(
         () if settings.verify => return Err(Unserved::Pass(Reason::Verified)),
         () => {}
     }
-    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
-    let (asked, later) = (Asked::new(call), Later::default());
     let at = (library, abi, handle);
-    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
-    let bytes = serve(&here)?;
-    let (operation, kept) = later.of_call(library)?;
-    if !owned.comm.begins_alone(&operation)? {
-        return Err(Unserved::Pass(Reason::NoAlgorithm));
-    }
-    // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
-    let end = unsafe { owned.begin(operation)? };
-    drop(owned);
+    let (bytes, kept, end) = begin(at, shared, (call, algorithm), serve)?;
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi)?;
@@ -120,4 +115,31 @@ fn try_to(
     };
     library.under_way.add(library, begun);
     Ok(bytes)
+}
+
+/// Describes a call and begins it, at once or when those before it have; gives the bytes that this rank had, what is to be kept
+/// until the end, and where that is told, unless it has come.
+fn begin(
+    at: (&Library, &Abi, Handle),
+    shared: &Shared,
+    (call, algorithm): (Call, Option<&str>),
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+) -> Result<(usize, Kept, Option<Arc<End>>), Unserved> {
+    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
+    let owned = &mut *owned;
+    owned.may_begin()?;
+    let (asked, later) = (Asked::new(call), Later::default());
+    let begun = owned.comm.begun();
+    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
+    let described = serve(&here);
+    drop(here);
+    let started = described.and_then(|bytes| {
+        let (operation, kept) = later.of_call(at.0)?;
+        if !owned.comm.begins_alone(&operation)? {
+            return Err(Unserved::Pass(Reason::NoAlgorithm));
+        }
+        // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
+        Ok((bytes, kept, unsafe { owned.begin(operation)? }))
+    });
+    started.inspect_err(|unserved| owned.failed(begun, unserved))
 }
