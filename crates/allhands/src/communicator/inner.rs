@@ -332,7 +332,7 @@ impl Inner {
 
     /// Takes all active calls further until the one with this number has ended, one way or the other.
     pub(super) fn wait_for(&mut self, number: usize) {
-        let call = call_of(&self.active[number]);
+        let call = super::call_of(self.active[number].as_ref());
         let (active, under_way) = (&mut self.active, &mut self.under_way);
         let waited = self.port.wait_until(call, |port| {
             progress(port, active, under_way);
@@ -444,12 +444,6 @@ unsafe fn run_entry(
     }
     entry.give_back(running);
     Some(Ok(()))
-}
-
-/// The number of an active call in the order of all calls, while it is under way.
-fn call_of(active: &Option<Active>) -> u64 {
-    let running = active.as_ref().and_then(|active| active.running.as_ref());
-    running.map_or(u64::MAX, |running| running.flight.call())
 }
 
 /// The number of the oldest active call.

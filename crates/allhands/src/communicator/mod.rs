@@ -378,6 +378,12 @@ impl Communicator {
     }
 }
 
+/// The number of an active call in the order of all calls, while it is under way.
+fn call_of(active: Option<&Active>) -> u64 {
+    let running = active.and_then(|active| active.running.as_ref());
+    running.map_or(u64::MAX, |running| running.flight.call())
+}
+
 impl std::fmt::Debug for Communicator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Communicator")
