@@ -281,7 +281,9 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
             binary: &binary,
         };
         let one = ranks.iter().map(|ranks| (*ranks, None));
-        let apart = ranks.iter().filter(|ranks| **ranks > 1);
+        // Between nodes every failed call uses tags up, and more calls fail here than there are.
+        let is_apart = |ranks: &&usize| **ranks > 1 && program != "mistakes";
+        let apart = ranks.iter().filter(is_apart);
         let apart = apart.map(|ranks| (*ranks, Some(pretended(*ranks))));
         for (ranks, nodes) in one.chain(apart) {
             let mut title = format!("{program}, {name}, {ranks} ranks");
