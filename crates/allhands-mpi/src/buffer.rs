@@ -1,6 +1,7 @@
 //! Buffers: a user's memory as bytes in the order of the type signature, where it is or packed.
 
 use crate::abi::Handle;
+use crate::collective::Mistake;
 use crate::datatype::Datatype;
 use crate::library::Library;
 use crate::takeover::{Here, Reason, Unserved};
@@ -29,7 +30,7 @@ impl Part {
         }
         // Only a derived type can hold addresses of its own.
         if start.is_null() && count > 0 && !datatype.may_be_absolute() {
-            return Err(wrong);
+            return Err(Unserved::Wrong(Mistake::Null(count)));
         }
         // Elements at no address have addresses of their own.
         let start = std::ptr::with_exposed_provenance_mut(start.expose_provenance());
@@ -56,11 +57,24 @@ impl Part {
         Ok(Some(copy))
     }
 
-    /// So many elements that begin `displacement` elements further on.
-    pub(crate) fn further(&self, displacement: i64, count: i64) -> Result<Part, Unserved> {
-        let distance = self.datatype.extent.wrapping_mul(displacement as isize);
-        let datatype = self.datatype.clone();
-        Part::new(self.start.wrapping_offset(distance), count, datatype)
+    /// Whether there are elements, and they begin at an address.
+    pub(crate) fn begins_at(&self, start: *const u8) -> bool {
+        self.bytes() > 0 && start == self.start.cast_const()
+    }
+
+    /// Whether it is the same memory as another part.
+    pub(crate) fn is_same(&self, other: &Part) -> bool {
+        self.begins_at(other.start) && self.bytes() == other.bytes()
+    }
+
+    /// The elements that hold the first so many bytes.
+    pub(crate) fn first_bytes(mut self, bytes: usize) -> Result<Part, Unserved> {
+        let (element, room) = (self.datatype.bytes.max(1), self.bytes());
+        if bytes > room || !bytes.is_multiple_of(element) {
+            return Err(Unserved::Wrong(Mistake::TooLong { sent: bytes, room }));
+        }
+        self.count = bytes / element;
+        Ok(self)
     }
 
     /// Where the bytes of all elements are, if they are in one piece.

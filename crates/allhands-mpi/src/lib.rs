@@ -22,6 +22,8 @@ mod attribute;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod buffer;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod call;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod collective;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod datatype;
@@ -47,6 +49,8 @@ mod presence;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod quiet;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod recovery;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod repeat;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
@@ -65,6 +69,7 @@ mod thread;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod unserved;
 mod verify;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod wanted;

@@ -55,12 +55,32 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    fn collect<T: Copy>(&self, value: T) -> Option<Vec<T>> {
+    /// What every rank has, by rank.
+    pub(crate) fn collect<T: Copy>(&self, value: T) -> Option<Vec<T>> {
         self.native.collect(value, self.size, self.comm)
     }
 
+    /// The communicator of ours for these ranks, and whether they are on several nodes.
+    pub(crate) fn join_all(&self) -> Result<(Communicator, bool), Reason> {
+        let library = self.native.library;
+        let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
+        let cards = self.cards(node.as_ref());
+        let is_off = library.settings().is_off;
+        let none = || if is_off { Reason::Off } else { Reason::NoNode };
+        let cards = cards.filter(|cards| cards.iter().all(|card| card.node != 0));
+        let (Some(node), Some(cards)) = (node.as_ref(), cards) else {
+            return Err(none());
+        };
+        let apart = cards.iter().any(|card| card.node != node.id);
+        let comm = match apart {
+            false => self.on_one_node(node, &cards),
+            true => self.on_several_nodes(node, &cards, library.settings()),
+        };
+        Ok((comm?, apart))
+    }
+
     /// What all ranks tell.
-    pub(crate) fn cards(&self, node: Option<&Node>) -> Option<Vec<Card>> {
+    fn cards(&self, node: Option<&Node>) -> Option<Vec<Card>> {
         let world = node.and_then(|node| node.world.as_ref());
         self.collect(Card {
             node: node.map_or(0, |node| node.id),
@@ -71,7 +91,7 @@ impl<'a> Meeting<'a> {
     }
 
     /// The communicator of ranks that all share memory.
-    pub(crate) fn on_one_node(&self, node: &Node, cards: &[Card]) -> Result<Communicator, Reason> {
+    fn on_one_node(&self, node: &Node, cards: &[Card]) -> Result<Communicator, Reason> {
         let members: Vec<u32> = cards.iter().map(|card| card.rank).collect();
         // Not held while others are waited for: their threads may need it for communicators of their own.
         let parent = || node.comm.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +110,7 @@ impl<'a> Meeting<'a> {
     }
 
     /// The communicator of ranks that share memory only with some, and a network with the others.
-    pub(crate) fn on_several_nodes(
+    fn on_several_nodes(
         &self,
         node: &Node,
         cards: &[Card],

@@ -90,6 +90,11 @@ impl Asked {
         self.call
     }
 
+    /// Whether its result replaces what it is made of.
+    pub(crate) fn is_in_place(&self, abi: &Abi) -> bool {
+        abi.is_in_place(self.send)
+    }
+
     /// Whether such a call may be kept.
     #[inline(always)]
     pub(crate) fn may_repeat(&self) -> bool {

@@ -8,6 +8,7 @@ use crate::meeting::Meeting;
 use crate::node;
 use crate::nonblocking::Line;
 use crate::quiet::Quiet;
+use crate::recovery::Course;
 use crate::repeat::Repeats;
 use crate::session::has_world;
 use crate::takeover::Reason;
@@ -41,6 +42,8 @@ pub(crate) struct Owned {
     pub(crate) repeats: Repeats,
     /// Nonblocking calls that are not begun yet.
     pub(crate) line: Line,
+    /// What became of calls that failed.
+    pub(crate) course: Course,
 }
 
 /// The states of all communicators, by their handles.
@@ -158,24 +161,12 @@ impl States {
             true => quiet,
             false => quiet.and_of(abi, comm),
         });
-        let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
-        let meeting = Meeting::of(library, abi, (comm, rank, size));
-        let cards = meeting.cards(node.as_ref());
-        let is_off = library.settings().is_off;
-        let none = || if is_off { Reason::Off } else { Reason::NoNode };
-        let cards = cards.filter(|cards| cards.iter().all(|card| card.node != 0));
-        let (Some(node), Some(cards)) = (node.as_ref(), cards) else {
-            return Err(none());
-        };
-        let apart = cards.iter().any(|card| card.node != node.id);
-        let comm = match apart {
-            false => meeting.on_one_node(node, &cards),
-            true => meeting.on_several_nodes(node, &cards, library.settings()),
-        };
+        let (comm, apart) = Meeting::of(library, abi, (comm, rank, size)).join_all()?;
         let owned = Owned {
-            comm: comm?,
+            comm,
             repeats: Repeats::new(),
             line: Line::default(),
+            course: Course::default(),
         };
         let owned = match library.may_threads_meet() {
             true => Hold::locked(owned),

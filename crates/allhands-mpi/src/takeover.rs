@@ -2,155 +2,22 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::Part;
+pub(crate) use crate::call::{Call, Reason};
+use crate::collective::class_of;
 use crate::library::{Library, NO_MPI};
-use crate::network::failure;
+use crate::meeting::Meeting;
 use crate::nonblocking::Later;
+use crate::recovery::{own_mistake, refused};
 use crate::repeat::{Asked, Lesson};
 use crate::report::{Begun, Served};
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
 use crate::thread::{Inside, Thread, is_inside};
+pub(crate) use crate::unserved::Unserved;
 use crate::verify::{Likeness, Witness, verify};
-use allhands::transport::TransportError;
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
-
-/// Declares the calls and the reasons with their names.
-macro_rules! named {
-    ($(#[$doc:meta])* $kind:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $kind { $($(#[$variant_doc])* $variant,)* }
-
-        impl $kind {
-            pub(crate) const ALL: [$kind; [$($name),*].len()] = [$($kind::$variant),*];
-
-            /// The name in reports.
-            pub(crate) fn name(self) -> &'static str {
-                match self { $($kind::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-named! {
-    /// A call that can be taken over, whether its counts are of the small or the large kind.
-    Call {
-        Barrier "MPI_Barrier",
-        Bcast "MPI_Bcast",
-        Gather "MPI_Gather",
-        Gatherv "MPI_Gatherv",
-        Scatter "MPI_Scatter",
-        Scatterv "MPI_Scatterv",
-        Allgather "MPI_Allgather",
-        Allgatherv "MPI_Allgatherv",
-        Alltoall "MPI_Alltoall",
-        Alltoallv "MPI_Alltoallv",
-        Alltoallw "MPI_Alltoallw",
-        Reduce "MPI_Reduce",
-        Allreduce "MPI_Allreduce",
-        ReduceScatter "MPI_Reduce_scatter",
-        ReduceScatterBlock "MPI_Reduce_scatter_block",
-        Scan "MPI_Scan",
-        Exscan "MPI_Exscan",
-        Ibarrier "MPI_Ibarrier",
-        Ibcast "MPI_Ibcast",
-        Igather "MPI_Igather",
-        Igatherv "MPI_Igatherv",
-        Iscatter "MPI_Iscatter",
-        Iscatterv "MPI_Iscatterv",
-        Iallgather "MPI_Iallgather",
-        Iallgatherv "MPI_Iallgatherv",
-        Ialltoall "MPI_Ialltoall",
-        Ialltoallv "MPI_Ialltoallv",
-        Ialltoallw "MPI_Ialltoallw",
-        Ireduce "MPI_Ireduce",
-        Iallreduce "MPI_Iallreduce",
-        IreduceScatter "MPI_Ireduce_scatter",
-        IreduceScatterBlock "MPI_Ireduce_scatter_block",
-        Iscan "MPI_Iscan",
-        Iexscan "MPI_Iexscan",
-    }
-}
-
-impl Call {
-    /// How many of them block; they come first.
-    pub(crate) const BLOCKING: usize = Call::Ibarrier as usize;
-
-    /// The variable of the environment that speaks of this call.
-    pub(crate) fn variable(self) -> String {
-        self.name().replace("MPI_", "ALLHANDS_").to_uppercase()
-    }
-}
-
-named! {
-    /// Why a call passes through. All but the last two are the same on every rank of a communicator.
-    Reason {
-        /// The environment says so.
-        Off "off",
-        /// The communicator has one rank.
-        OneRank "one rank",
-        /// Ranks are of several worlds.
-        SeveralWorlds "several worlds",
-        /// Ranks are on several nodes, and the MPI's messages do not serve between them.
-        NoNetwork "no network",
-        /// So many communicators have tags of their own that there are none left.
-        NoTags "no free tags",
-        /// The ranks of a node do not share memory.
-        NoNode "no shared memory",
-        Intercommunicator "intercommunicator",
-        /// Neither we nor the native MPI combine this type with this operator, or elements have no bytes.
-        NoKernel "type and operator do not fit",
-        /// The algorithm that was asked for does not serve this call.
-        NoAlgorithm "the algorithm does not serve this call",
-        /// A nonblocking call where the MPI does not call us when it makes progress.
-        NoHook "no progress hook",
-        /// A nonblocking call of ranks that are on several nodes.
-        SeveralNodes "several nodes",
-        /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
-        Unmet "no blocking call before",
-        /// A persistent collective, counted where it is made.
-        Persistent "persistent",
-        /// A call among neighbours of a topology.
-        Neighbours "neighbourhood",
-        /// A nonblocking call where results are to be verified.
-        Verified "results are verified",
-        /// A nonblocking call that the MPI would have to combine for, with handles that may be freed meanwhile.
-        Combined "the MPI combines",
-        /// The arguments are wrong, and the native MPI says how.
-        Arguments "arguments",
-        /// The MPI calls itself while we serve a call, or nothing is known of it.
-        Inside "inside of MPI",
-    }
-}
-
-/// What keeps a call from being served.
-pub(crate) enum Unserved {
-    /// It passes through.
-    Pass(Reason),
-    /// The native MPI said that something is wrong.
-    Native(c_int),
-    /// An element of a derived type is too long to be packed.
-    LongElement(usize),
-    /// The native MPI has another result: this rank, and the byte of its result.
-    Differs(usize, usize),
-    /// It failed here.
-    Failed(Error),
-}
-
-impl From<Error> for Unserved {
-    fn from(error: Error) -> Unserved {
-        match error {
-            // The same on every rank, before anything was sent.
-            Error::NoSuchAlgorithm { .. }
-            | Error::Parameters { .. }
-            | Error::Unsuitable { .. }
-            | Error::Choice(_) => Unserved::Pass(Reason::NoAlgorithm),
-            error => Unserved::Failed(error),
-        }
-    }
-}
 
 /// A call that is being served: where, and on what.
 pub(crate) struct Here<'a> {
@@ -207,6 +74,11 @@ impl<'a> Here<'a> {
 }
 
 impl Here<'_> {
+    /// The call.
+    pub(crate) fn call(&self) -> Call {
+        self.asked.call()
+    }
+
     /// Says that what a call means is to be found out each time.
     pub(crate) fn never_repeat(&self) {
         self.may_repeat.set(false);
@@ -275,7 +147,7 @@ impl Here<'_> {
 pub(crate) fn take(
     asked: Asked,
     comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let Some(library) = Library::get() else {
@@ -298,19 +170,18 @@ fn take_otherwise(
     library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
-    let call = asked.call();
-    let next = match again {
-        Again::Passes(reason) => Some(Next::Passes(reason)),
-        Again::Failed(error) => Some(Next::of(library, call, Unserved::from(*error))),
+    let failed = match again {
+        Again::Passes(reason) => {
+            let next = Next::Passes(reason);
+            return next.follow(library, (asked.call(), comm, begin), Some(native));
+        }
+        Again::Failed(error) => Some(Unserved::from(*error)),
         Again::Served(_) | Again::No => None,
     };
-    match next {
-        Some(next) => next.follow(library, (call, comm, begin), Some(native)),
-        None => take_anew(library, (asked, begin), comm, serve, native),
-    }
+    take_anew(library, (asked, begin), (comm, failed), serve, native)
 }
 
 /// What has become of a call that may be like an earlier one.
@@ -357,17 +228,18 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
     Thread::with(again).unwrap_or(Again::No)
 }
 
-/// Serves a call whose arguments are to be looked at, or has the native MPI serve it.
+/// Serves a call whose arguments are to be looked at, or that has failed when it was made as before; or has the native MPI
+/// serve it.
 #[inline(never)]
 fn take_anew(
     library: &'static Library,
     (asked, begin): (&Asked, Begun),
-    comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    (comm, failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let (call, mut native) = (asked.call(), Some(native));
-    let next = match try_to(library, asked, comm, serve, &mut native) {
+    let next = match try_to(library, asked, (comm, failed), serve, &mut native) {
         Ok(served) => {
             library.report.taken(call, served, begin);
             return 0;
@@ -430,6 +302,10 @@ impl Next {
         match self {
             Next::Passes(reason) => {
                 let passed = native.map_or(Passed::NOWHERE, |native| native(library));
+                let may_be_wrong = matches!(reason, Reason::Arguments | Reason::NoKernel);
+                if passed.code != 0 && may_be_wrong && !passed.came_again {
+                    refused(library, comm);
+                }
                 // Who counts nothing need not look.
                 if begin.is_noticed() && !passed.came_again {
                     library.report.passed(call, reason, begin);
@@ -456,8 +332,8 @@ impl Next {
 fn try_to(
     library: &'static Library,
     asked: &Asked,
-    comm: usize,
-    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+    (comm, mut failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
     let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
@@ -482,11 +358,51 @@ fn try_to(
     };
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
-    if !owned.line.is_empty() || owned.comm.is_busy() {
-        owned.settle();
-    }
-    let Owned { comm, repeats, .. } = owned;
     let at = (library, abi, handle);
+    let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
+    loop {
+        if let Some(unserved) = failed.take()
+            && !owned.come_back(&meeting(), (asked, abi), &unserved)
+        {
+            return Err(unserved);
+        }
+        if !owned.is_on_course()
+            && let Err(unserved) = owned.find_course(&meeting())
+        {
+            return Err(
+                own_mistake(owned, at, shared, (asked, algorithm), serve).unwrap_or(unserved)
+            );
+        }
+        if !owned.line.is_empty() || owned.comm.is_busy() {
+            owned.settle();
+        }
+        let begun = owned.comm.begun();
+        match serve_on(owned, at, shared, (asked, algorithm), &serve, native) {
+            Ok(served) => return Ok(served),
+            Err(unserved @ Unserved::Failed(_)) if owned.comm.begun() > begun => {
+                failed = Some(unserved);
+            }
+            // It was stopped before it could begin.
+            Err(Unserved::Failed(_)) if owned.comm.stopped().is_some() => {}
+            Err(unserved) => {
+                owned.failed(begun, &unserved);
+                return Err(unserved);
+            }
+        }
+    }
+}
+
+/// Serves a call on a communicator that has no failure behind it.
+#[inline]
+fn serve_on(
+    owned: &mut Owned,
+    at: (&'static Library, &Abi, Handle),
+    shared: &Shared,
+    (asked, algorithm): (&Asked, Option<&str>),
+    serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> Passed>,
+) -> Result<Served, Unserved> {
+    let ((library, abi, _), Owned { comm, repeats, .. }) = (at, owned);
     let here = Here::new(at, shared, comm, (asked, algorithm), None);
     let bytes = serve(&here)?;
     if here.verify
@@ -525,15 +441,8 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int
             abi.err_other,
             format!("byte {byte} of the result of rank {rank} is not what the native MPI gives"),
         ),
-        Unserved::Failed(error) => match error {
-            Error::Transport(TransportError::Length { .. }) => {
-                (abi.err_truncate, error.to_string())
-            }
-            Error::Transport(TransportError::Network { .. }) => {
-                (failure().unwrap_or(abi.err_other), error.to_string())
-            }
-            _ => (abi.err_other, error.to_string()),
-        },
+        Unserved::Wrong(mistake) => (mistake.class(abi, call), mistake.to_string()),
+        Unserved::Failed(error) => (class_of(abi, error), error.to_string()),
     };
     eprintln!("allhands: {}: {what}", call.name());
     (code, true)

@@ -2,11 +2,13 @@
 
 mod elements;
 mod local;
+mod mistake;
 mod moves;
 mod reduce;
 mod uneven;
 
 pub(crate) use elements::{Elements, Words};
+pub(crate) use mistake::{Mistake, class_of};
 pub(crate) use moves::{allgather, alltoall, barrier, broadcast, gather, scatter};
 pub(crate) use reduce::{allreduce, exscan, reduce, reduce_scatter, reduce_scatter_block, scan};
 pub(crate) use uneven::{Lists, Types, allgatherv, alltoallv, gatherv, scatterv};

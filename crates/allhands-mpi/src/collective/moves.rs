@@ -1,5 +1,6 @@
 //! Collectives that move blocks of one length, as bytes: ranks may describe their data differently.
 
+use super::mistake::Side;
 use super::{Given, Served};
 use crate::buffer::{Landing, Part, packed, read, total};
 use crate::datatype::Datatype;
@@ -15,23 +16,38 @@ const NOTHING: Cow<'static, [u8]> = Cow::Borrowed(&[]);
 impl Given {
     /// All elements of the buffer.
     #[inline]
-    pub(super) fn part(&self, here: &Here<'_>) -> Result<Part, Unserved> {
-        let datatype = Datatype::of(here, self.datatype)?;
+    pub(super) fn part(&self, here: &Here<'_>, side: Side) -> Result<Part, Unserved> {
+        here.is_a_place(self.start, self.count)?;
+        let datatype = side.datatype(here, self.datatype)?;
         Part::new(self.start, self.count, datatype)
     }
 
     /// The buffer with a block of so many elements for each rank.
     #[inline]
-    fn blocks(&self, here: &Here<'_>) -> Result<Part, Unserved> {
+    fn blocks(&self, here: &Here<'_>, side: Side) -> Result<Part, Unserved> {
+        here.is_a_place(self.start, self.count)?;
         // That the count is not negative, and the bytes of all blocks are a number, is checked where the part is made.
         let count = self.count.saturating_mul(here.size as i64);
-        Part::new(self.start, count, Datatype::of(here, self.datatype)?)
+        Part::new(self.start, count, side.datatype(here, self.datatype)?)
     }
 
-    /// The block of one rank.
-    fn block(&self, here: &Here<'_>, rank: usize) -> Result<Part, Unserved> {
+    /// The buffer of one rank's block alone.
+    fn block(&self, here: &Here<'_>, rank: usize) -> Result<Given, Unserved> {
+        let extent = Datatype::of(here, self.datatype)?.extent;
         let first = self.count.saturating_mul(rank as i64);
-        self.part(here)?.further(first, self.count)
+        let distance = extent.wrapping_mul(first as isize);
+        let start = self.start.wrapping_offset(distance);
+        Ok(Given { start, ..*self })
+    }
+
+    /// The blocks in which so many bytes of each rank are received: all of them in one part if they fill their blocks.
+    fn room_for(&self, here: &Here<'_>, sent: usize) -> Result<Vec<Part>, Unserved> {
+        let whole = self.blocks(here, Side::Receive)?;
+        if whole.bytes() == sent * here.size {
+            return Ok(vec![whole]);
+        }
+        let blocks = (0..here.size).map(|rank| self.block(here, rank)?.part(here, Side::Receive));
+        blocks.map(|block| block?.first_bytes(sent)).collect()
     }
 }
 
@@ -43,7 +59,7 @@ pub(crate) fn barrier(here: &Here<'_>) -> Served {
 
 /// `MPI_Bcast`.
 pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
-    let (is_root, part) = (here.is_root(root)?, buffer.part(here)?);
+    let (is_root, part) = (here.is_root(root)?, buffer.part(here, Side::Send)?);
     let landing = if is_root {
         Landing::filled(here, from_ref(&part))?
     } else {
@@ -60,37 +76,52 @@ pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
 pub(crate) fn gather(here: &Here<'_>, send: Given, receive: Given, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
     let in_place = is_root && here.abi.is_in_place(send.start);
+    let own = if in_place {
+        here.is_a_place(receive.start, receive.count)?;
+        receive.block(here, here.rank)?.part(here, Side::Receive)?
+    } else {
+        send.part(here, Side::Send)?
+    };
+    let parts = match is_root {
+        true => receive.room_for(here, own.bytes())?,
+        false => Vec::new(),
+    };
+    if is_root && !in_place {
+        here.are_apart(send, receive.block(here, here.rank)?)?;
+    }
     let input = if in_place {
-        Cow::Owned(packed(here, &[receive.block(here, here.rank)?])?)
+        Cow::Owned(packed(here, from_ref(&own))?)
     } else {
-        read(here, &[send.part(here)?])?
+        read(here, from_ref(&own))?
     };
-    let whole = if is_root {
-        Some(receive.blocks(here)?)
-    } else {
-        None
-    };
-    let (parts, bytes) = (whole.as_slice(), input.len());
-    let landing = Landing::of(here, parts)?;
-    here.carry(input, (landing, parts), |input, output| {
+    let landing = Landing::of(here, &parts)?;
+    here.carry(input, (landing, &parts), |input, output| {
         operation::gather(input, output, root as usize)
     })?;
-    Ok(bytes)
+    Ok(own.bytes())
 }
 
 /// `MPI_Scatter`. Only the root may scatter in place, and the others do not know, so its own block goes nowhere.
 pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
-    let input = if is_root {
-        read(here, &[send.blocks(here)?])?
-    } else {
-        NOTHING
+    let whole = match is_root {
+        true => Some(send.blocks(here, Side::Send)?),
+        false => None,
     };
+    let block = whole.as_ref().map(|whole| whole.bytes() / here.size);
     let in_place = is_root && here.abi.is_in_place(receive.start);
-    let own = if in_place {
-        None
-    } else {
-        Some(receive.part(here)?)
+    let own = match (in_place, block) {
+        (true, _) => None,
+        (false, None) => Some(receive.part(here, Side::Receive)?),
+        (false, Some(block)) => {
+            let own = receive.part(here, Side::Receive)?.first_bytes(block)?;
+            here.are_apart(send.block(here, here.rank)?, receive)?;
+            Some(own)
+        }
+    };
+    let input = match &whole {
+        Some(whole) => read(here, from_ref(whole))?,
+        None => NOTHING,
     };
     let parts = own.as_slice();
     let landing = match own {
@@ -106,40 +137,48 @@ pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int)
 
 /// `MPI_Allgather`, in place on all ranks or on none.
 pub(crate) fn allgather(here: &Here<'_>, send: Given, receive: Given) -> Served {
-    let whole = receive.blocks(here)?;
-    let parts = from_ref(&whole);
-    let block = total(parts) / here.size;
+    here.is_a_place(receive.start, receive.count)?;
     if here.abi.is_in_place(send.start) {
+        let whole = receive.blocks(here, Side::Receive)?;
+        let parts = from_ref(&whole);
         let landing = Landing::filled(here, parts)?;
         here.carry(NOTHING, (landing, parts), |_, buffer| {
             operation::allgather_in_place(buffer)
         })?;
-    } else {
-        let input = read(here, &[send.part(here)?])?;
-        let landing = Landing::of(here, parts)?;
-        here.carry(input, (landing, parts), |input, output| {
-            operation::allgather(input, output)
-        })?;
+        return Ok(total(parts) / here.size);
     }
-    Ok(block)
+    let own = send.part(here, Side::Send)?;
+    let parts = receive.room_for(here, own.bytes())?;
+    here.are_apart(send, receive.block(here, here.rank)?)?;
+    let (input, landing) = (read(here, from_ref(&own))?, Landing::of(here, &parts)?);
+    here.carry(input, (landing, &parts), |input, output| {
+        operation::allgather(input, output)
+    })?;
+    Ok(own.bytes())
 }
 
 /// `MPI_Alltoall`, in place on all ranks or on none.
 pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
-    let whole = receive.blocks(here)?;
-    let parts = from_ref(&whole);
-    let block = total(parts) / here.size;
+    here.is_a_place(receive.start, receive.count)?;
     if here.abi.is_in_place(send.start) {
+        let whole = receive.blocks(here, Side::Receive)?;
+        let parts = from_ref(&whole);
         let landing = Landing::filled(here, parts)?;
         here.carry(NOTHING, (landing, parts), |_, buffer| {
             operation::all_to_all_in_place(buffer)
         })?;
-    } else {
-        let input = read(here, &[send.blocks(here)?])?;
-        let landing = Landing::of(here, parts)?;
-        here.carry(input, (landing, parts), |input, output| {
-            operation::all_to_all(input, output)
-        })?;
+        return Ok(total(parts) / here.size);
     }
+    let whole = send.blocks(here, Side::Send)?;
+    let block = whole.bytes() / here.size;
+    let parts = receive.room_for(here, block)?;
+    if total(&parts) != receive.blocks(here, Side::Receive)?.bytes() {
+        here.may_be_shorter(block, receive.part(here, Side::Receive)?.bytes())?;
+    }
+    here.are_apart(send, receive)?;
+    let (input, landing) = (read(here, from_ref(&whole))?, Landing::of(here, &parts)?);
+    here.carry(input, (landing, &parts), |input, output| {
+        operation::all_to_all(input, output)
+    })?;
     Ok(block)
 }

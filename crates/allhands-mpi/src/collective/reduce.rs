@@ -2,6 +2,7 @@
 
 use super::elements::{Elements, Words};
 use super::local::Local;
+use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Number, Operator as Named};
 use crate::buffer::{Numbers, Part};
@@ -164,7 +165,7 @@ pub(crate) fn exscan(here: &Here<'_>, send: *const u8, receive: Given, op: usize
 }
 
 fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: usize) -> Served {
-    let datatype = Datatype::of(here, receive.datatype)?;
+    let datatype = Side::Send.datatype(here, receive.datatype)?;
     let way = Way::of(here, &datatype, op)?;
     let wrong = || Unserved::Pass(Reason::Arguments);
     let count = usize::try_from(receive.count).map_err(|_| wrong())?;
@@ -179,12 +180,16 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
     };
     let in_place = here.abi.is_in_place(send);
     let from = if in_place { receive.start } else { send };
+    here.is_a_place(receive.start, outputs as i64)?;
     if in_place && matches!(form, Form::Reduce(root) if root != here.rank) {
-        return Err(wrong());
+        here.is_a_place(send, count as i64)?;
     }
     // That buffers are there, and their bytes are a number, is checked where parts are made.
     let bytes = Part::new(from, inputs as i64, datatype.clone())?.bytes();
     let output = Part::new(receive.start, outputs as i64, datatype.clone())?;
+    if !in_place && from == receive.start && inputs > 0 && outputs > 0 {
+        here.mind_aliases()?;
+    }
     let elements = Elements::of(&datatype);
     let sides = Sides {
         form,

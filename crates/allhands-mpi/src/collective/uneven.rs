@@ -1,9 +1,9 @@
 //! Collectives that move blocks of their own lengths, as bytes.
 
+use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Handles};
 use crate::buffer::{Landing, Numbers, Part, packed, read};
-use crate::datatype::Datatype;
 use crate::takeover::{Here, Reason, Unserved};
 use allhands::operation;
 use std::borrow::Cow;
@@ -29,11 +29,12 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// The block of one rank.
-    fn block(&self, here: &Here<'_>, rank: usize) -> Result<Part, Unserved> {
+    fn block(&self, here: &Here<'_>, rank: usize, side: Side) -> Result<Part, Unserved> {
         let (count, displacement) = (self.counts.at(rank)?, self.displacements.at(rank)?);
+        here.is_a_place(self.start, count)?;
         match self.types {
             Types::One(datatype) => {
-                let datatype = Datatype::of(here, datatype)?;
+                let datatype = side.datatype(here, datatype)?;
                 let distance = datatype.extent.wrapping_mul(displacement as isize);
                 Part::new(self.start.wrapping_offset(distance), count, datatype)
             }
@@ -41,15 +42,25 @@ impl Lists {
                 // SAFETY: the user hands in a list of as many handles as there are ranks.
                 let handle = unsafe { here.abi.handle_at(list, rank) };
                 let start = self.start.wrapping_offset(displacement as isize);
-                Part::new(start, count, Datatype::of(here, handle)?)
+                Part::new(start, count, side.datatype(here, handle)?)
             }
             Types::Each(_) => Err(Unserved::Pass(Reason::Arguments)),
         }
     }
 
     /// The blocks of all ranks.
-    fn blocks(&self, here: &Here<'_>) -> Result<Vec<Part>, Unserved> {
-        (0..here.size).map(|rank| self.block(here, rank)).collect()
+    fn blocks(&self, here: &Here<'_>, side: Side) -> Result<Vec<Part>, Unserved> {
+        let ranks = 0..here.size;
+        ranks.map(|rank| self.block(here, rank, side)).collect()
+    }
+
+    /// Complains if this rank's block is also the other buffer, and the native MPI does; types differ as they may.
+    fn is_apart_from(&self, here: &Here<'_>, other: Given) -> Result<(), Unserved> {
+        let block = self.block(here, here.rank, Side::Receive)?;
+        match block.begins_at(other.start) {
+            true => here.mind_aliases(),
+            false => Ok(()),
+        }
     }
 }
 
@@ -62,15 +73,24 @@ fn lengths(parts: &[Part]) -> Vec<usize> {
 pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
     let input = if is_root && here.abi.is_in_place(send.start) {
-        Cow::Owned(packed(here, &[receive.block(here, here.rank)?])?)
+        Cow::Owned(packed(
+            here,
+            &[receive.block(here, here.rank, Side::Receive)?],
+        )?)
     } else {
-        read(here, &[send.part(here)?])?
+        read(here, &[send.part(here, Side::Send)?])?
     };
-    let parts = if is_root {
-        receive.blocks(here)?
+    let mut parts = if is_root {
+        receive.blocks(here, Side::Receive)?
     } else {
         Vec::new()
     };
+    if is_root && !here.abi.is_in_place(send.start) {
+        receive.is_apart_from(here, send)?;
+        // Of others only they know what they send.
+        let own = parts[here.rank].clone();
+        parts[here.rank] = own.first_bytes(input.len())?;
+    }
     let (landing, counts) = (Landing::of(here, &parts)?, lengths(&parts));
     let bytes = input.len();
     here.carry(input, (landing, &parts), |input, output| {
@@ -83,15 +103,19 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
 pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int) -> Served {
     let is_root = here.is_root(root)?;
     let blocks = if is_root {
-        send.blocks(here)?
+        send.blocks(here, Side::Send)?
     } else {
         Vec::new()
     };
     let (input, counts) = (read(here, &blocks)?, lengths(&blocks));
-    let own = if is_root && here.abi.is_in_place(receive.start) {
+    let own = if !is_root {
+        Some(receive.part(here, Side::Receive)?)
+    } else if here.abi.is_in_place(receive.start) {
         None
     } else {
-        Some(receive.part(here)?)
+        send.is_apart_from(here, receive)?;
+        let own = receive.part(here, Side::Receive)?;
+        Some(own.first_bytes(counts[here.rank])?)
     };
     let parts = own.as_slice();
     let landing = match own {
@@ -107,11 +131,12 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
 
 /// `MPI_Allgatherv`.
 pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served {
-    let parts = receive.blocks(here)?;
+    let parts = receive.blocks(here, Side::Receive)?;
     let input = if here.abi.is_in_place(send.start) {
         Cow::Owned(packed(here, &parts[here.rank..=here.rank])?)
     } else {
-        read(here, &[send.part(here)?])?
+        receive.is_apart_from(here, send)?;
+        read(here, &[send.part(here, Side::Send)?])?
     };
     let (landing, bytes) = (Landing::of(here, &parts)?, input.len());
     here.carry(input, (landing, &parts), |input, output| {
@@ -122,11 +147,15 @@ pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served
 
 /// `MPI_Alltoallv` and `MPI_Alltoallw`; in place the blocks that come replace those that go.
 pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served {
-    let incoming = receive.blocks(here)?;
+    let incoming = receive.blocks(here, Side::Receive)?;
     let (input, outgoing) = if here.abi.is_in_place(send.start) {
         (Cow::Owned(packed(here, &incoming)?), lengths(&incoming))
     } else {
-        let blocks = send.blocks(here)?;
+        let blocks = send.blocks(here, Side::Send)?;
+        let pairs = blocks.iter().zip(&incoming);
+        if pairs.into_iter().any(|(out, back)| out.is_same(back)) {
+            here.mind_aliases()?;
+        }
         (read(here, &blocks)?, lengths(&blocks))
     };
     let (landing, bytes) = (Landing::of(here, &incoming)?, input.len());

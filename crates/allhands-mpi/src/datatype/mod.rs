@@ -38,6 +38,8 @@ pub(crate) struct Layout {
     likeness: Likeness,
     /// Whether the type is the MPI's own.
     is_predefined: bool,
+    /// Whether it was committed when it was looked at; one that was not is looked at each time.
+    is_committed: bool,
 }
 
 impl Datatype {
@@ -100,6 +102,14 @@ impl Datatype {
         self.layout
             .as_ref()
             .is_none_or(|layout| layout.is_predefined)
+    }
+
+    /// Whether the type may be used to communicate.
+    #[inline]
+    pub(crate) fn is_committed(&self) -> bool {
+        self.layout
+            .as_ref()
+            .is_none_or(|layout| layout.is_committed)
     }
 
     /// How alike results of this type must be; a user's operator may round what is inside of an element.
@@ -181,14 +191,16 @@ impl Datatypes {
             likeness,
             is_predefined,
         } = decode(library, abi, handle, &extents);
+        let is_committed = is_predefined || is_committed(library, abi, handle);
         let layout = Arc::new(Layout {
             extents,
             map,
             likeness,
             is_predefined,
+            is_committed,
         });
         // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
-        if is_predefined || self.mark(library, handle).is_some() {
+        if is_predefined || (is_committed && self.mark(library, handle).is_some()) {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             known.insert(handle, Arc::clone(&layout));
         } else {
@@ -237,6 +249,19 @@ impl Datatypes {
             unsafe { (library.native.type_free_keyval)(&raw mut key) };
         }
     }
+}
+
+/// Whether a type is committed: no function of MPI says so, but the MPI packs nothing, not even no elements, of one that is not.
+fn is_committed(library: &Library, abi: &Abi, handle: Handle) -> bool {
+    let (from, mut into, mut position) = (0u128, 0u128, 0);
+    let (from, into) = ((&raw const from).cast(), (&raw mut into).cast());
+    let _quiet = Quiet::new(library, abi);
+    // SAFETY: no elements are read, and no bytes written.
+    let packed = unsafe {
+        let pack = library.native.pack;
+        pack(from, 0, handle, into, 0, &raw mut position, abi.comm_self)
+    };
+    packed == 0
 }
 
 /// What becomes of what we know when a type is freed.

@@ -43,9 +43,10 @@ impl Owned {
     }
 
     /// Takes all calls as far as they go without waiting.
-    pub(super) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.comm.advance();
         while let Some((operation, end)) = self.line.0.front() {
+            let begun = self.comm.begun();
             // SAFETY: promised when the call was put in the line.
             let ended = match unsafe { self.comm.try_begin(operation, || Arc::clone(end)) } {
                 Ok(Outset::Later) => return,
@@ -59,6 +60,9 @@ impl Owned {
                 let _ = end.set(ended);
             }
             self.line.0.pop_front();
+            if self.comm.begun() == begun {
+                self.skip();
+            }
         }
     }
 

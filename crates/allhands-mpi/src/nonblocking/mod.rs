@@ -19,6 +19,7 @@ pub(crate) use request::Place;
 pub(crate) use under_way::UnderWay;
 pub(crate) use waitall::see_to;
 
+use crate::abi::{Abi, Handle};
 use crate::library::{Library, NO_MPI};
 use crate::repeat::Asked;
 use crate::report::Served;
@@ -26,8 +27,10 @@ use crate::settings::Said;
 use crate::state::{Shared, State};
 use crate::takeover::{Call, Here, Next, Passed, Reason, Unserved};
 use crate::thread::{Inside, is_inside};
+use allhands::End;
 use request::Request;
 use std::ffi::c_int;
+use std::sync::Arc;
 use under_way::Begun;
 
 /// Begins a call on a communicator, or has the native MPI begin it; the request goes to `place`.
@@ -88,24 +91,8 @@ fn try_to(
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
     may_begin(library, shared)?;
-    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
-    let (asked, later) = (Asked::new(call), Later::default());
     let at = (library, abi, handle);
-    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
-    let bytes = serve(&here)?;
-    let (operation, kept) = later.of_call(library)?;
-    if !owned.comm.begins_alone(&operation)? {
-        return Err(Unserved::Pass(Reason::NoAlgorithm));
-    }
-    let again = library.report.is_wanted().then(|| operation.clone());
-    // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
-    let end = unsafe { owned.begin(operation)? };
-    // A call that waits in line has no plan yet, unless an earlier one was like it.
-    let algorithm = again.and_then(|again| owned.comm.served_by(&again));
-    drop(owned);
-    let served = library
-        .report
-        .served(call, (bytes, false), algorithm, false);
+    let (served, kept, end) = begin(at, shared, (call, algorithm), serve)?;
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi, call)?;
@@ -132,4 +119,37 @@ fn try_to(
     };
     library.under_way.add(library, begun);
     Ok(served)
+}
+
+/// Describes a call and begins it, at once or when those before it have; gives what is to be kept until the end, and where that is
+/// told, unless it has come.
+fn begin(
+    at: (&'static Library, &Abi, Handle),
+    shared: &Shared,
+    (call, algorithm): (Call, Option<&str>),
+    serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
+) -> Result<(Served, Kept, Option<Arc<End>>), Unserved> {
+    let report = &at.0.report;
+    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
+    let owned = &mut *owned;
+    owned.may_begin()?;
+    let (asked, later) = (Asked::new(call), Later::default());
+    let begun = owned.comm.begun();
+    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
+    let described = serve(&here);
+    drop(here);
+    let started = described.and_then(|bytes| {
+        let (operation, kept) = later.of_call(at.0)?;
+        if !owned.comm.begins_alone(&operation)? {
+            return Err(Unserved::Pass(Reason::NoAlgorithm));
+        }
+        let again = report.is_wanted().then(|| operation.clone());
+        // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
+        let end = unsafe { owned.begin(operation)? };
+        // A call that waits in line has no plan yet, unless an earlier one was like it.
+        let algorithm = again.and_then(|again| owned.comm.served_by(&again));
+        let served = report.served(call, (bytes, false), algorithm, false);
+        Ok((served, kept, end))
+    });
+    started.inspect_err(|unserved| owned.failed(begun, unserved))
 }

@@ -321,8 +321,7 @@ impl Inner {
                 freed = true;
             }
         }
-        let rank = self.port.rank();
-        match self.port.fabric().error(rank) {
+        match self.port.stopped() {
             Some(error) => Err(error),
             None if freed => Ok(()),
             None => Err(TransportError::CallDropped {
@@ -333,9 +332,9 @@ impl Inner {
 
     /// Takes all active calls further until the one with this number has ended, one way or the other.
     pub(super) fn wait_for(&mut self, number: usize) {
-        let oldest = oldest_call(&self.active);
+        let call = super::call_of(self.active[number].as_ref());
         let (active, under_way) = (&mut self.active, &mut self.under_way);
-        let waited = self.port.wait_until(oldest, |port| {
+        let waited = self.port.wait_until(call, |port| {
             progress(port, active, under_way);
             let ended = active[number].as_ref().is_none_or(|a| a.result.is_some());
             Ok(if ended { Status::Done } else { Status::Pending })
@@ -403,7 +402,8 @@ pub(super) fn sides(operation: &Operation<'_>) -> (Buffers, Option<Combine>) {
     (buffers, combine)
 }
 
-/// Runs a call of an entry's shape among the calls that are under way; `None`: its window is taken.
+/// Runs a call of an entry's shape among the calls that are under way; `None`: its window is taken, or the communicator is
+/// stopped.
 ///
 /// # Safety
 /// As [`Port::begin`] for the buffers, of the lengths of the entry's shape, and the operator.
@@ -420,9 +420,10 @@ unsafe fn run_entry(
     let plan = &entry.prepared.plan;
     // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank, the cursor
     // is set below, and the flight is idle and of this plan.
-    if let Err(error) = unsafe { port.begin(flight, &entry.stamp, buffers, combine) } {
+    if unsafe { port.begin(flight, &entry.stamp, buffers, combine) }.is_err() {
+        // Who makes it as a new one hears why it cannot begin.
         entry.give_back(running);
-        return Some(Err(error.into()));
+        return None;
     }
     let ended = if *under_way == 0 {
         match port.hurry(flight, plan, cursor) {
@@ -431,9 +432,8 @@ unsafe fn run_entry(
         }
     } else {
         cursor.reset(plan);
-        let oldest = oldest_call(active).min(flight.call());
         // A peer may need one of the calls that are under way before it comes to this one.
-        port.wait_until(oldest, |port| {
+        port.wait_until(flight.call(), |port| {
             progress(port, active, under_way);
             port.test(flight, plan, cursor)
         })

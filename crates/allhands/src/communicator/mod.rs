@@ -17,7 +17,7 @@ use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
 pub use inner::End;
-use inner::{Active, Arrival, Checked, Inner, Ready, oldest_call, progress};
+use inner::{Active, Arrival, Checked, Inner, Ready, progress};
 pub use outset::Outset;
 pub use repeat::Repeat;
 use std::time::Duration;
@@ -220,6 +220,35 @@ impl Communicator {
         self.set_policy(policy);
     }
 
+    /// How many calls this rank has begun.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.inner.take().port.begun()
+    }
+
+    /// What keeps this rank from beginning another call, if something stopped the communicator.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn stopped(&self) -> Option<Error> {
+        self.inner.take().port.stopped().map(Error::from)
+    }
+
+    /// The first call, counted as by [`Communicator::begun`], that cannot be made; `u64::MAX`: none.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stops_from(&self) -> u64 {
+        self.inner.take().port.stops_from()
+    }
+
+    /// Says that this rank does not make its next call: the others cannot complete it, and hear why.
+    #[doc(hidden)]
+    #[cold]
+    pub fn refuse(&self) {
+        self.inner.take().port.refuse();
+    }
+
     /// Runs an operation and waits for its end.
     ///
     /// # Errors
@@ -250,10 +279,9 @@ impl Communicator {
         // `check` compared with the layout which the plan was lowered for.
         unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
         let Running { flight, cursor, .. } = &mut *running;
-        let oldest = oldest_call(&inner.active).min(flight.call());
         let (active, under_way) = (&mut inner.active, &mut inner.under_way);
         // A peer may need one of the calls that are under way before it comes to this one.
-        let ended = inner.port.wait_until(oldest, |port| {
+        let ended = inner.port.wait_until(flight.call(), |port| {
             progress(port, active, under_way);
             port.test(flight, &prepared.plan, cursor)
         });
@@ -357,6 +385,12 @@ impl Communicator {
         }
         arrival.verify()
     }
+}
+
+/// The number of an active call in the order of all calls, while it is under way.
+fn call_of(active: Option<&Active>) -> u64 {
+    let running = active.and_then(|active| active.running.as_ref());
+    running.map_or(u64::MAX, |running| running.flight.call())
 }
 
 impl std::fmt::Debug for Communicator {

@@ -146,6 +146,12 @@ pub enum TransportError {
         /// How many share memory.
         sharing: u32,
     },
+    /// A rank did not make a call that the others make, as something was wrong with it on that rank.
+    #[error("rank {rank} did not make this call: something was wrong with it there")]
+    CallRefused {
+        /// The rank.
+        rank: u32,
+    },
     /// A rank dropped a call that was under way.
     #[error("rank {rank} dropped a call before it was complete")]
     CallDropped {

@@ -32,8 +32,8 @@ impl Port {
         let others = (0..self.ranks()).filter(|other| *other != rank);
         let recent = next.saturating_sub(LAST)..next;
         let mut all = others.flat_map(|other| recent.clone().map(move |call| (other, call)));
-        match all.find_map(|(other, call)| self.fabric.compare(rank, other, call)) {
-            Some(fault) => Err(self.fabric.poison(rank, fault)),
+        match all.find_map(|(other, call)| Some((call, self.fabric.compare(rank, other, call)?))) {
+            Some((call, fault)) => Err(self.fabric.poison_from(call, rank, fault)),
             None => Ok(()),
         }
     }
@@ -41,28 +41,30 @@ impl Port {
     #[cold]
     pub(super) fn differs(&self, from: u32, call: u64) -> TransportError {
         let mut recent = call.saturating_sub(RECENT)..=call;
-        let compare = |call| self.fabric.compare(self.rank, from, call);
-        let fault = recent.find_map(compare);
+        let compare = |call| Some((call, self.fabric.compare(self.rank, from, call)?));
+        let found = recent.find_map(compare);
         // A call so long ago that it is forgotten: the present one must do.
         let mine = self
             .fabric
             .record(self.rank)
             .entry(call)
             .unwrap_or_default();
-        self.fabric.poison(
-            self.rank,
-            fault.unwrap_or(Fault::Mismatch {
+        let (call, fault) = found.unwrap_or((
+            call,
+            Fault::Mismatch {
                 rank: self.rank,
                 other: from,
                 mine,
                 theirs: None,
-            }),
-        )
+            },
+        ));
+        self.fabric.poison_from(call, self.rank, fault)
     }
 
     #[inline]
     pub(super) fn fits(
         &self,
+        call: u64,
         from: u32,
         expected: usize,
         received: usize,
@@ -76,6 +78,6 @@ impl Port {
             expected: expected as u64,
             received: received as u64,
         };
-        Err(self.fabric.poison(self.rank, fault))
+        Err(self.fabric.poison_from(call, self.rank, fault))
     }
 }

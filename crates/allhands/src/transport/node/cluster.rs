@@ -327,8 +327,8 @@ impl Port {
                 continue;
             };
             match Word::from_notice(&notice) {
-                Some(Word::Stopped(fault, names)) => {
-                    self.heard_fault(cluster, teller, fault, &names)
+                Some(Word::Stopped(first, fault, names)) => {
+                    self.heard_fault(cluster, teller, (first, fault), &names)
                 }
                 Some(Word::Left { entered, panicked }) => {
                     state.left.push((teller, entered, panicked));
@@ -341,7 +341,7 @@ impl Port {
                 None => {}
             }
         }
-        if let Some(error) = self.fabric.error(self.rank) {
+        if let Some(error) = self.fabric.stopped(self.rank, call) {
             return Err(error);
         }
         let absent = state.left.iter().find(|(_, entered, _)| *entered <= call);
@@ -384,7 +384,13 @@ impl Port {
     }
 
     /// Stops the communicator on this node with what stopped it elsewhere.
-    fn heard_fault(&self, cluster: &Cluster, teller: u32, fault: Fault, names: &[String; 2]) {
+    fn heard_fault(
+        &self,
+        cluster: &Cluster,
+        teller: u32,
+        (first, fault): (u64, Fault),
+        names: &[String; 2],
+    ) {
         let all = cluster.numbers.len();
         let number = |rank: u32| cluster.numbers[rank as usize % all];
         let mut fault = fault.renumbered(number);
@@ -393,7 +399,7 @@ impl Port {
             *mine = here(*mine, &names[0]);
             *theirs = theirs.map(|stamp| here(stamp, &names[1]));
         }
-        self.fabric.poison(teller, fault);
+        self.fabric.poison_from(first, teller, fault);
     }
 
     /// Compares a call in which a rank of another node waits with what this one called.
@@ -408,7 +414,7 @@ impl Port {
                 mine,
                 theirs,
             };
-            fabric.poison(rank, fault);
+            fabric.poison_from(call, rank, fault);
         }
     }
 
@@ -443,7 +449,8 @@ impl Port {
             _ => [String::new(), String::new()],
         };
         let fault = fault.renumbered(|rank| cluster.name(rank));
-        cluster.tell_all(&mut state, &Word::Stopped(fault, names));
+        let first = self.fabric.head().fault.stops_from();
+        cluster.tell_all(&mut state, &Word::Stopped(first, fault, names));
     }
 
     /// Tells the other nodes that this rank makes no further call.

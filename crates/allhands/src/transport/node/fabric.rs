@@ -382,6 +382,8 @@ impl Fabric {
         call: &Stamp,
     ) -> Result<WindowSet, TransportError> {
         let openings = self.openings();
+        // The call that is about to begin.
+        let next = self.member(rank).entered();
         let mut since = None;
         let block = loop {
             match openings.open(key, self.ranks, wanted, call) {
@@ -394,20 +396,16 @@ impl Fabric {
                 }
                 Opened::NotYet => {
                     std::thread::yield_now();
-                    self.vigil
-                        .check_now_and_then(&mut since, || match self.error(rank) {
+                    self.vigil.check_now_and_then(&mut since, || {
+                        match self.stopped(rank, next) {
                             Some(error) => Err(error),
                             None => self.mourn(rank, None),
-                        })?;
+                        }
+                    })?;
                 }
                 Opened::OtherCall(other, theirs) => {
-                    let fault = Fault::Mismatch {
-                        rank,
-                        other,
-                        mine: *call,
-                        theirs: Some(theirs),
-                    };
-                    return Err(self.poison(rank, fault));
+                    let (first, fault) = self.other_window(rank, (other, theirs), *call);
+                    return Err(self.poison_from(first, rank, fault));
                 }
                 Opened::Differs(found) => {
                     let numbers = |size: WindowSize| [size.bytes as u64, size.flags as u64];
@@ -417,7 +415,7 @@ impl Fabric {
                         found: numbers(found),
                         wanted: numbers(wanted),
                     };
-                    return Err(self.poison(rank, fault));
+                    return Err(self.poison_from(next, rank, fault));
                 }
             }
         };

@@ -4,7 +4,7 @@ use super::member::Stamp;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Words of a fault: its kind, the finder, and at most two stamps with their ranks.
-pub(super) const WORDS: usize = 16;
+pub(super) const WORDS: usize = 15;
 
 /// What stopped a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub(crate) enum Fault {
     },
     /// Rank `rank` could not exchange messages with other nodes.
     Network {
+        rank: u32,
+    },
+    /// Rank `rank` did not make a call, as something was wrong with it on that rank alone.
+    Refused {
         rank: u32,
     },
 }
@@ -104,6 +108,7 @@ impl Fault {
                 wanted[1],
             ]),
             Fault::Network { rank } => put(&[9, pair(rank, 0)]),
+            Fault::Refused { rank } => put(&[10, pair(rank, 0)]),
         }
         words
     }
@@ -121,7 +126,8 @@ impl Fault {
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
             | Fault::Window { rank, .. }
-            | Fault::Network { rank } => *rank = number(*rank),
+            | Fault::Network { rank }
+            | Fault::Refused { rank } => *rank = number(*rank),
         }
         self
     }
@@ -133,7 +139,8 @@ impl Fault {
             | Fault::Left { rank }
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
-            | Fault::Network { rank } => rank,
+            | Fault::Network { rank }
+            | Fault::Refused { rank } => rank,
             Fault::Mismatch { .. }
             | Fault::Length { .. }
             | Fault::Unreachable { .. }
@@ -176,12 +183,13 @@ impl Fault {
                 wanted: [words[5], words[6]],
             },
             9 => Fault::Network { rank },
+            10 => Fault::Refused { rank },
             _ => return None,
         })
     }
 }
 
-/// Where the first fault of a communicator stands; zeros are none.
+/// Where the first fault of a communicator stands, and which calls cannot be made for it; zeros are none.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct FaultBoard {
@@ -189,6 +197,8 @@ pub(crate) struct FaultBoard {
     state: AtomicU32,
     finder: AtomicU32,
     words: [AtomicU64; WORDS],
+    /// The first call that cannot be made, with every bit turned round, so that zero is none; it only grows.
+    reach: AtomicU64,
 }
 
 impl FaultBoard {
@@ -204,6 +214,18 @@ impl FaultBoard {
         }
         // Release: whoever sees the 2 sees the words.
         self.state.store(2, Ordering::Release);
+    }
+
+    /// Says that no call from number `call` on can be made; after the fault is posted.
+    pub(crate) fn stop_from(&self, call: u64) {
+        // Release: whoever sees that a call cannot be made sees why.
+        self.reach.fetch_max(!call, Ordering::Release);
+    }
+
+    /// The first call that cannot be made.
+    #[inline]
+    pub(crate) fn stops_from(&self) -> u64 {
+        !self.reach.load(Ordering::Acquire)
     }
 
     /// The first fault and who found it.
@@ -269,6 +291,7 @@ mod tests {
                 wanted: [5, 6],
             },
             Fault::Network { rank: 5 },
+            Fault::Refused { rank: 6 },
         ];
         for fault in faults {
             // SAFETY: zeros are an empty board: it is atomics alone.
@@ -277,6 +300,17 @@ mod tests {
             board.post(4, fault);
             board.post(5, Fault::Left { rank: 0 });
             assert_eq!(board.first(), Some((4, fault)));
+        }
+    }
+
+    #[test]
+    fn the_earliest_call_that_failed_counts() {
+        // SAFETY: as above.
+        let board: FaultBoard = unsafe { std::mem::zeroed() };
+        assert_eq!(board.stops_from(), u64::MAX);
+        for (call, first) in [(9, 9), (12, 9), (7, 7), (0, 0)] {
+            board.stop_from(call);
+            assert_eq!(board.stops_from(), first);
         }
     }
 }

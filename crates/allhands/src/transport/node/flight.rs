@@ -421,7 +421,7 @@ impl Drop for Flight {
                 Fault::Dropped { rank }
             };
             // First the reason, then the effect: a receiver that finds a message taken back finds out why.
-            self.fabric.poison(rank, fault);
+            self.fabric.poison_from(self.call, rank, fault);
             self.stop();
         }
         if let Some(outbox) = self.outbox.take()

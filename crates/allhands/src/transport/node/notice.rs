@@ -13,8 +13,8 @@ pub(super) const MISSING: usize = WORDS - 6;
 /// What one rank tells another; ranks have the numbers of the communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// What stopped the communicator, with the names of the algorithms in its stamps.
-    Stopped(Fault, [String; 2]),
+    /// What stopped the communicator, from which call on, with the names of the algorithms in its stamps.
+    Stopped(u64, Fault, [String; 2]),
     /// The teller makes no further call, after so many.
     Left { entered: u64, panicked: bool },
     /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
@@ -28,8 +28,8 @@ impl Word {
         let mut words = Vec::with_capacity(2 + WORDS);
         let mut names = ["", ""];
         match self {
-            Word::Stopped(fault, of) => {
-                words.push(1);
+            Word::Stopped(first, fault, of) => {
+                words.extend([1, *first]);
                 words.extend(fault.words());
                 names = [&of[0], &of[1]];
             }
@@ -56,7 +56,7 @@ impl Word {
     /// What a notice says; nothing, if it is none that this version gives.
     pub(super) fn from_notice(notice: &Notice) -> Option<Word> {
         let (numbers, texts) = notice.0.split_at(Notice::BYTES - 2 * (NAME_BYTES + 1));
-        let mut words = [0; 1 + WORDS];
+        let mut words = [0; 2 + WORDS];
         for (word, bytes) in words.iter_mut().zip(numbers.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
@@ -67,7 +67,10 @@ impl Word {
         };
         let [kind, rest @ ..] = words;
         match kind {
-            1 => Some(Word::Stopped(Fault::from_words(&rest)?, [name(0), name(1)])),
+            1 => {
+                let fault = Fault::from_words(rest.last_chunk()?)?;
+                Some(Word::Stopped(rest[0], fault, [name(0), name(1)]))
+            }
             2 => Some(Word::Left {
                 entered: rest[0],
                 panicked: rest[1] != 0,
@@ -103,7 +106,7 @@ mod tests {
         };
         let names = ["ring".to_string(), "x".repeat(NAME_BYTES)];
         let words = [
-            Word::Stopped(fault, names),
+            Word::Stopped(1 << 40, fault, names),
             Word::Left {
                 entered: 1 << 50,
                 panicked: true,

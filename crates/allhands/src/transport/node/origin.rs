@@ -47,6 +47,6 @@ mod tests {
         ports[1] = None;
         assert_eq!(first.trouble(0, 0), None);
         ports[2] = None;
-        assert_eq!(first.trouble(0, 0), Some(Fault::Left { rank: 1 }));
+        assert_eq!(first.trouble(0, 0), Some((0, Fault::Left { rank: 1 })));
     }
 }

@@ -175,10 +175,10 @@ impl Port {
     ) -> Result<(), TransportError> {
         assert!(!flight.is_under_way(), "a flight is one call at a time");
         assert_eq!(flight.rank, self.rank, "a flight goes through its own port");
-        if let Some(error) = self.fabric.error(self.rank) {
+        let call = self.next_call;
+        if let Some(error) = self.fabric.stopped(self.rank, call) {
             return Err(error);
         }
-        let call = self.next_call;
         self.next_call += 1;
         self.chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let me = self.fabric.record(self.rank);
@@ -210,6 +210,7 @@ impl Port {
             Ok(Status::Done) => flight.arrive(),
             Ok(Status::Pending) => {}
             Err(_) => {
+                self.fabric.stop_from(flight.call());
                 flight.stop();
                 self.spread();
             }
@@ -233,6 +234,7 @@ impl Port {
         let call = flight.call();
         let result = self.wait_until(call, |port| port.test(flight, plan, cursor));
         if result.is_err() {
+            self.fabric.stop_from(call);
             flight.stop();
         }
         result
@@ -240,7 +242,7 @@ impl Port {
 
     /// Calls `step` until it says done: first in a spin, then yielding, then asleep between looks.
     ///
-    /// `call` is the oldest call that is waited for. `step` takes every flight under way further, since
+    /// `call` is the call that is waited for. `step` takes every flight under way further, since
     /// a peer may need another one first; it returns what the caller waits for.
     ///
     /// # Errors
@@ -308,10 +310,37 @@ impl Port {
     pub fn stop(&mut self, flight: &mut Flight) {
         if flight.is_under_way() {
             let rank = self.rank;
-            self.fabric.poison(rank, Fault::Dropped { rank });
+            let fault = Fault::Dropped { rank };
+            self.fabric.poison_from(flight.call(), rank, fault);
             flight.stop();
             self.spread();
         }
+    }
+
+    /// How many calls this rank has begun.
+    pub(crate) fn begun(&self) -> u64 {
+        self.next_call
+    }
+
+    /// What keeps this rank from beginning another call.
+    #[inline]
+    pub(crate) fn stopped(&self) -> Option<TransportError> {
+        self.fabric.stopped(self.rank, self.next_call)
+    }
+
+    /// The first call that cannot be made.
+    pub(crate) fn stops_from(&self) -> u64 {
+        self.fabric.head().fault.stops_from()
+    }
+
+    /// Says that this rank does not make its next call, as something is wrong with it here alone: the others cannot make it,
+    /// nor any later one.
+    #[cold]
+    pub(crate) fn refuse(&self) {
+        let rank = self.rank;
+        self.fabric
+            .poison_from(self.next_call, rank, Fault::Refused { rank });
+        self.spread();
     }
 
     /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
@@ -331,15 +360,15 @@ impl Port {
         if let Some(cluster) = &self.cluster {
             self.hear(cluster, call)?;
         }
-        if let Some(error) = self.fabric.error(self.rank) {
+        if let Some(error) = self.fabric.stopped(self.rank, call) {
             return Err(error);
         }
         match self.fabric.trouble(self.rank, call) {
             // A rank that leaves when another has died: the reason is what counts.
-            Some(Fault::Left { .. }) if self.fabric.vigil().is_any_dead() => {
+            Some((_, Fault::Left { .. })) if self.fabric.vigil().is_any_dead() => {
                 self.fabric.mourn(self.rank, Some(call))
             }
-            Some(fault) => Err(self.fabric.poison(self.rank, fault)),
+            Some((first, fault)) => Err(self.fabric.poison_from(first.min(call), self.rank, fault)),
             None => self.fabric.mourn(self.rank, Some(call)),
         }
     }

@@ -155,7 +155,7 @@ impl Port {
             }
             self.agree(expected.flight, from, &header)?;
             if header.kind != Kind::Rendezvous {
-                self.fits(from, expected.bytes, message.part.of)?;
+                self.fits(header.call, from, expected.bytes, message.part.of)?;
                 if header.kind == Kind::Slab {
                     self.read_slab(ring, from, message.run, sink())?;
                 } else {
@@ -242,7 +242,7 @@ impl Port {
                         address: kept.address(),
                         bytes: kept.len(),
                     };
-                    self.fits(from, expected.bytes, part.of)?;
+                    self.fits(header.call, from, expected.bytes, part.of)?;
                     // SAFETY: as for a payload in its cell.
                     unsafe { sink().behind(part.start).feed(payload, Distance::Near) };
                     (true, part.is_last())
@@ -389,7 +389,7 @@ impl Port {
         sink: &impl Fn() -> Sink<I>,
     ) -> Result<bool, TransportError> {
         let from = expected.from;
-        self.fits(from, expected.bytes, offer.bytes)?;
+        self.fits(expected.flight.call, from, expected.bytes, offer.bytes)?;
         let fabric = Arc::clone(&self.fabric);
         // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
         let entry = unsafe { Entry::at(fabric.arena(), offer.entry) };
@@ -397,7 +397,8 @@ impl Port {
             Asked::Granted(claim) => claim,
             Asked::NotYet => return Ok(false),
             Asked::Revoked => {
-                return Err(self.fabric.poison(self.rank, Fault::Dropped { rank: from }));
+                let (call, fault) = (expected.flight.call, Fault::Dropped { rank: from });
+                return Err(self.fabric.poison_from(call, self.rank, fault));
             }
         };
         if expected.is_one_of_several {

@@ -246,7 +246,8 @@ impl NetworkEngine<'_> {
             expected: post.bytes as u64,
             received,
         };
-        Err(self.node.port.fabric().poison(rank, fault))
+        let call = self.node.flight.call;
+        Err(self.node.port.fabric().poison_from(call, rank, fault))
     }
 
     #[cold]
@@ -272,7 +273,8 @@ impl Port {
             Ok(has_begun) => has_begun,
             Err(error) => {
                 let rank = self.rank();
-                self.fabric().poison(rank, Fault::Dropped { rank });
+                let fault = Fault::Dropped { rank };
+                self.fabric().poison_from(call, rank, fault);
                 return Err(error);
             }
         };

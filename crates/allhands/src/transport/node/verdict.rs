@@ -62,7 +62,19 @@ impl Fabric {
         heard
     }
 
-    /// What stopped the communicator, as rank `rank` is to hear it.
+    /// What keeps call `call` of rank `rank` from being made, as the rank is to hear it.
+    ///
+    /// Calls before the one in which something was wrong can still be completed by those that are behind.
+    #[must_use]
+    #[inline]
+    pub(crate) fn stopped(&self, rank: u32, call: u64) -> Option<TransportError> {
+        if call < self.head().fault.stops_from() {
+            return None;
+        }
+        self.error(rank)
+    }
+
+    /// What stopped the communicator, be it from a later call on, as rank `rank` is to hear it.
     #[must_use]
     #[inline]
     pub fn error(&self, rank: u32) -> Option<TransportError> {
@@ -134,30 +146,41 @@ impl Fabric {
                 rank: name(rank),
                 why: "its network failed".to_string(),
             },
+            Fault::Refused { rank } => TransportError::CallRefused { rank: name(rank) },
         }
     }
 
     /// Stops the communicator with a fault that rank `rank` found, and wakes everybody; gives what the
     /// rank is to report, which is an earlier fault if there is one.
     pub(crate) fn poison(&self, rank: u32, fault: Fault) -> TransportError {
+        self.poison_from(0, rank, fault)
+    }
+
+    /// The same from call `call` on: those before it can be completed.
+    pub(crate) fn poison_from(&self, call: u64, rank: u32, fault: Fault) -> TransportError {
         self.head().fault.post(rank, fault);
         self.vigil.blame(fault.culprit(rank));
-        self.ring_all();
+        self.stop_from(call);
         self.error(rank).unwrap_or_else(|| self.error_of(fault))
     }
 
-    /// The fault that the state of the other ranks means for call `call`, which rank `rank` waits in.
-    pub(crate) fn trouble(&self, rank: u32, call: u64) -> Option<Fault> {
+    /// Says, once there is a fault, that call `call` has failed, and so cannot be completed by anybody.
+    pub(crate) fn stop_from(&self, call: u64) {
+        self.head().fault.stop_from(call);
+        self.ring_all();
+    }
+
+    /// The fault that the state of the other ranks means for call `call`, which rank `rank` waits in, and the first call that
+    /// cannot be made for it.
+    pub(crate) fn trouble(&self, rank: u32, call: u64) -> Option<(u64, Fault)> {
         /// Calls before this one that are compared too: some rank may have finished one unawares.
         const BACK: u64 = 16;
         let me = self.member(rank);
         let calls = call.saturating_sub(BACK)..me.entered();
         (0..self.ranks).filter(|o| *o != rank).find_map(|other| {
-            let differs = |at| self.compare(rank, other, at);
-            calls
-                .clone()
-                .find_map(differs)
-                .or_else(|| self.absent(other, call))
+            let differs = |at| Some((at, self.compare(rank, other, at)?));
+            let absent = || Some((0, self.absent(other, call)?));
+            calls.clone().find_map(differs).or_else(absent)
         })
     }
 
@@ -195,6 +218,45 @@ impl Fabric {
             mine,
             theirs: Some(theirs),
         })
+    }
+
+    /// The fault when rank `rank`, which is about to make call `mine`, finds that rank `other` has opened the next window for a
+    /// call `theirs`, and the first call that cannot be made for it: one of the two may be ahead, as a call before had a window
+    /// on one of them alone.
+    #[cold]
+    pub(super) fn other_window(
+        &self,
+        rank: u32,
+        (other, theirs): (u32, Stamp),
+        mine: Stamp,
+    ) -> (u64, Fault) {
+        /// Calls before this one that are compared.
+        const BACK: u64 = 16;
+        let (me, them) = (self.member(rank), self.member(other));
+        let next = me.entered();
+        let before = next.saturating_sub(BACK)..next;
+        let differs = |at| Some((at, self.compare(rank, other, at)?));
+        if let Some(found) = before.clone().find_map(differs) {
+            return found;
+        }
+        let (first, mine, theirs) = match them.entered() {
+            at if before.contains(&at) => (at, self.record(rank).entry(at).unwrap_or(mine), theirs),
+            _ => {
+                let same = self
+                    .record(other)
+                    .entry(next)
+                    .filter(|same| same.hash != mine.hash);
+                (next, mine, same.unwrap_or(theirs))
+            }
+        };
+        let theirs = Some(theirs);
+        let fault = Fault::Mismatch {
+            rank,
+            other,
+            mine,
+            theirs,
+        };
+        (first, fault)
     }
 
     /// The fault if `other` has gone and never entered call `call`.

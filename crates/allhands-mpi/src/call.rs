@@ -1,0 +1,115 @@
+//! The calls that are taken over, and the reasons for which one may pass through, with their names.
+
+/// Declares the calls and the reasons with their names.
+macro_rules! named {
+    ($(#[$doc:meta])* $kind:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $kind { $($(#[$variant_doc])* $variant,)* }
+
+        impl $kind {
+            pub(crate) const ALL: [$kind; [$($name),*].len()] = [$($kind::$variant),*];
+
+            /// The name in reports.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $($kind::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+named! {
+    /// A call that can be taken over, whether its counts are of the small or the large kind.
+    Call {
+        Barrier "MPI_Barrier",
+        Bcast "MPI_Bcast",
+        Gather "MPI_Gather",
+        Gatherv "MPI_Gatherv",
+        Scatter "MPI_Scatter",
+        Scatterv "MPI_Scatterv",
+        Allgather "MPI_Allgather",
+        Allgatherv "MPI_Allgatherv",
+        Alltoall "MPI_Alltoall",
+        Alltoallv "MPI_Alltoallv",
+        Alltoallw "MPI_Alltoallw",
+        Reduce "MPI_Reduce",
+        Allreduce "MPI_Allreduce",
+        ReduceScatter "MPI_Reduce_scatter",
+        ReduceScatterBlock "MPI_Reduce_scatter_block",
+        Scan "MPI_Scan",
+        Exscan "MPI_Exscan",
+        Ibarrier "MPI_Ibarrier",
+        Ibcast "MPI_Ibcast",
+        Igather "MPI_Igather",
+        Igatherv "MPI_Igatherv",
+        Iscatter "MPI_Iscatter",
+        Iscatterv "MPI_Iscatterv",
+        Iallgather "MPI_Iallgather",
+        Iallgatherv "MPI_Iallgatherv",
+        Ialltoall "MPI_Ialltoall",
+        Ialltoallv "MPI_Ialltoallv",
+        Ialltoallw "MPI_Ialltoallw",
+        Ireduce "MPI_Ireduce",
+        Iallreduce "MPI_Iallreduce",
+        IreduceScatter "MPI_Ireduce_scatter",
+        IreduceScatterBlock "MPI_Ireduce_scatter_block",
+        Iscan "MPI_Iscan",
+        Iexscan "MPI_Iexscan",
+    }
+}
+
+impl Call {
+    /// How many of them block; they come first.
+    pub(crate) const BLOCKING: usize = Call::Ibarrier as usize;
+
+    /// The blocking call that does the same.
+    pub(crate) fn blocking(self) -> Call {
+        Call::ALL[self as usize % Call::BLOCKING]
+    }
+
+    /// The variable of the environment that speaks of this call.
+    pub(crate) fn variable(self) -> String {
+        self.name().replace("MPI_", "ALLHANDS_").to_uppercase()
+    }
+}
+
+named! {
+    /// Why a call passes through. All but the last two are the same on every rank of a communicator.
+    Reason {
+        /// The environment says so.
+        Off "off",
+        /// The communicator has one rank.
+        OneRank "one rank",
+        /// Ranks are of several worlds.
+        SeveralWorlds "several worlds",
+        /// Ranks are on several nodes, and the MPI's messages do not serve between them.
+        NoNetwork "no network",
+        /// So many communicators have tags of their own that there are none left.
+        NoTags "no free tags",
+        /// The ranks of a node do not share memory.
+        NoNode "no shared memory",
+        Intercommunicator "intercommunicator",
+        /// Neither we nor the native MPI combine this type with this operator, or elements have no bytes.
+        NoKernel "type and operator do not fit",
+        /// The algorithm that was asked for does not serve this call.
+        NoAlgorithm "the algorithm does not serve this call",
+        /// A nonblocking call where the MPI does not call us when it makes progress.
+        NoHook "no progress hook",
+        /// A nonblocking call of ranks that are on several nodes.
+        SeveralNodes "several nodes",
+        /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
+        Unmet "no blocking call before",
+        /// A persistent collective, counted where it is made.
+        Persistent "persistent",
+        /// A call among neighbours of a topology.
+        Neighbours "neighbourhood",
+        /// A nonblocking call where results are to be verified.
+        Verified "results are verified",
+        /// A nonblocking call that the MPI would have to combine for, with handles that may be freed meanwhile.
+        Combined "the MPI combines",
+        /// The arguments are wrong, and the native MPI says how.
+        Arguments "arguments",
+        /// The MPI calls itself while we serve a call, or nothing is known of it.
+        Inside "inside of MPI",
+    }
+}

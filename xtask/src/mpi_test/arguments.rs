@@ -1,0 +1,71 @@
+//! What is asked of the tests: which MPIs, with how many ranks.
+
+use super::Error;
+use super::mpi::{KINDS, Kind};
+
+pub(super) const HELP: &str = "\
+cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py]
+cargo xtask mpi-test --programs [--ranks NUMBERS]
+
+  --peers NAMES     of mpich, openmpi, intel, standard and intel-standard (MPICH's and Intel's standard ABI), debian-mpich and
+                    debian-openmpi; all at first
+  --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
+  --no-mpi4py       leave out mpi4py's own suite
+  --programs        run programs from Debian (LAMMPS, HPCC, Quantum ESPRESSO, ScaLAPACK's testers) with and without the
+                    library, and compare their answers; with 2 and 4 ranks at first
+
+Everything is also run on nodes that ranks pretend to be on (ALLHANDS_NODES), where calls go through the MPI's messages.
+Debian's MPIs are installed with apt-get, the others with pip below target/peers. The programs are those in
+crates/allhands-mpi/tests.
+";
+
+/// What the words ask for.
+pub(super) struct Arguments {
+    pub(super) kinds: Vec<&'static Kind>,
+    pub(super) ranks: Vec<usize>,
+    pub(super) mpi4py: bool,
+    pub(super) programs: bool,
+}
+
+impl Arguments {
+    pub(super) fn parse(words: &[&str]) -> Result<Arguments, Error> {
+        let mut arguments = Arguments {
+            kinds: KINDS.iter().collect(),
+            ranks: Vec::new(),
+            mpi4py: true,
+            programs: false,
+        };
+        let mut words = words.iter();
+        let unknown = |what: &str| Error::Usage(format!("'{what}' is not understood"));
+        while let Some(word) = words.next() {
+            let mut value = || words.next().copied().ok_or_else(|| unknown(word));
+            match *word {
+                "--no-mpi4py" => arguments.mpi4py = false,
+                "--programs" => arguments.programs = true,
+                "--peers" => {
+                    let kind = |text: &str| KINDS.iter().find(|kind| kind.name == text);
+                    let names = value()?
+                        .split(',')
+                        .map(|text| kind(text).ok_or_else(|| unknown(text)));
+                    arguments.kinds = names.collect::<Result<_, _>>()?;
+                }
+                "--ranks" => {
+                    let number = |text: &str| text.parse().ok().filter(|n| (1..=64).contains(n));
+                    let numbers = value()?
+                        .split(',')
+                        .map(|text| number(text).ok_or_else(|| unknown(text)));
+                    arguments.ranks = numbers.collect::<Result<_, _>>()?;
+                }
+                word => return Err(unknown(word)),
+            }
+        }
+        if arguments.ranks.is_empty() {
+            arguments.ranks = if arguments.programs {
+                vec![2, 4]
+            } else {
+                vec![1, 2, 5]
+            };
+        }
+        Ok(arguments)
+    }
+}
