@@ -373,7 +373,7 @@ pub(crate) fn before_finalize(library: &Library) {
     if !has_world(library) {
         return;
     }
-    library.under_way.meet(library);
+    library.under_way.linger();
     library.under_way.forget(library);
     if !library.is_end_told.load(Ordering::Relaxed) {
         part(library);

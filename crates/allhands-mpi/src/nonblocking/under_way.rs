@@ -111,37 +111,15 @@ impl UnderWay {
         }
     }
 
-    /// Waits, where the MPI is about to end, until all ranks of the world have come so far, once.
+    /// Takes calls that nobody waits for on this rank further where the MPI is about to end, once and for some time: other ranks may
+    /// wait for them.
     ///
-    /// A call that nobody waits for on this rank may need to go on here, as others wait for it; it does so meanwhile. When all have
-    /// come, nobody waits for any, but for what deletes attributes of the program's in `MPI_Finalize`; so calls have some time to end,
-    /// which those that all ranks have made do.
-    pub(crate) fn meet(&self, library: &Library) {
-        const GRACE: Duration = Duration::from_millis(200);
-        // The same on every rank of the world.
-        let is_served = library
-            .settings
-            .get()
-            .is_some_and(|settings| !settings.is_off);
-        let (Some(_), Some(abi), true) = (&library.hook, &library.abi, is_served) else {
+    /// Ranks do not wait for one another here: one may make collectives yet, where attributes of `MPI_COMM_SELF` are deleted, before
+    /// another has come so far.
+    pub(crate) fn linger(&self) {
+        const GRACE: Duration = Duration::from_secs(2);
+        if self.is_over.swap(true, Ordering::Relaxed) {
             return;
-        };
-        if self.is_over.swap(true, Ordering::Relaxed) || library.size(abi.comm_world) == Some(1) {
-            return;
-        }
-        let (mut request, mut has_ended) = (0, 0);
-        // More than any MPI's status, and aligned for it.
-        let mut status = [0u64; 32];
-        let (ibarrier, test) = (library.native.ibarrier, library.native.test);
-        // SAFETY: the world, which has not ended, and room for a request, whose handle fills it as far as it is long.
-        let mut error = unsafe { ibarrier(abi.comm_world, (&raw mut request).cast()) };
-        while error == 0 && has_ended == 0 {
-            // SAFETY: the request, a number to write to, and room for a status.
-            error = unsafe {
-                let status = status.as_mut_ptr().cast();
-                test(&raw mut request, &raw mut has_ended, status)
-            };
-            std::thread::yield_now();
         }
         let since = Instant::now();
         while !self.is_empty() && since.elapsed() < GRACE {
