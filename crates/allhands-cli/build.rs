@@ -10,7 +10,7 @@ fn main() {
         Some(commit) => format!("{version} ({commit})"),
         None => version.to_string(),
     };
-    println!("cargo:rustc-env=ALLHANDS_VERSION={version}");
+    println!("cargo:rustc-env=PROGRAM_VERSION={version}");
 }
 
 /// The commit that a published package was made of, which cargo writes down.

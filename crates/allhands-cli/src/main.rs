@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// 64KiB or 1MB: K, M and G are powers of 2, as are KB and KiB. --json FILE writes records to a file, --json or
 /// --json - to standard output, where then nothing else goes.
 #[derive(Parser)]
-#[command(name = "allhands", version = env!("ALLHANDS_VERSION"), max_term_width = 100)]
+#[command(name = "allhands", version = env!("PROGRAM_VERSION"), max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
