@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -25,6 +25,7 @@ const OTHERS: [&str; 11] = [
     "ALLHANDS_SUITE_WORLD",
     "ALLHANDS_TEST_MARK",
     "ALLHANDS_TEST_PART",
+    "ALLHANDS_WAITS_PART",
 ];
 
 /// What is wrong with this process's environment, a sentence each, where there are so many ranks.
