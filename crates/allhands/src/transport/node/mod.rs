@@ -71,6 +71,7 @@ pub use port::Port;
 pub use ring::EAGER_BYTES;
 pub use spawn::spawn;
 pub(crate) use spawn::spawn_on;
+#[cfg(not(loom))]
 pub use sync::register_barrier;
 #[cfg(target_os = "linux")]
 pub(crate) use vigil::Membership;
