@@ -36,7 +36,7 @@ pub unsafe extern "C-unwind" fn MPI_Waitall(
 /// As the standard says of the call.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn PMPI_Waitall(
+pub unsafe extern "C-unwind" fn PMPI_Waitall(
     count: c_int,
     requests: *mut c_void,
     statuses: *mut c_void,
