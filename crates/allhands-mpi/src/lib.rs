@@ -55,6 +55,8 @@ mod repeat;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod say;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod session;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod settings;

@@ -11,6 +11,7 @@ use crate::known;
 use crate::library::Library;
 use crate::network::World;
 use crate::presence::ascertain;
+use crate::say::say;
 use crate::session::has_world;
 use crate::settings::Settings;
 use crate::thread::Inside;
@@ -114,7 +115,7 @@ pub(crate) fn gather(library: &Library) {
     let ranks = library.size(abi.comm_world).unwrap_or(1);
     if is_first {
         for mistake in settings.mistakes.iter().chain(&known::mistakes(ranks)) {
-            eprintln!("allhands: warning: {mistake}");
+            say(format_args!("warning: {mistake}"));
         }
     }
     let rank = library.rank(abi.comm_world).unwrap_or(0);

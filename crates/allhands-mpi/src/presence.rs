@@ -8,6 +8,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
+use crate::say;
 use std::ffi::c_int;
 use std::fs;
 use std::path::Path;
@@ -94,12 +95,11 @@ fn abort(library: &Library, world: Handle, ranks: &[usize]) {
         [rank] => (format!("rank {rank}"), "it has"),
         ranks => (format!("ranks {ranks:?}"), "they have"),
     };
-    eprintln!(
-        "allhands: {ranks} of MPI_COMM_WORLD cannot take part, as {those} not loaded liballhands_mpi.so. Set LD_PRELOAD for all \
+    let why = format_args!(
+        "{ranks} of MPI_COMM_WORLD cannot take part, as {those} not loaded liballhands_mpi.so. Set LD_PRELOAD for all \
          programs of the job (mpiexec -genv LD_PRELOAD …, or -x LD_PRELOAD=… or `env LD_PRELOAD=…` for each of them), or for none"
     );
-    // SAFETY: the world, which the native MPI has just begun.
-    unsafe { (library.native.abort)(world, 1) };
+    say::abort(&library.native, world, 1, why);
 }
 
 /// The ranks of this job whose processes are seen on this machine, and whether each has the library.

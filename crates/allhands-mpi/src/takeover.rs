@@ -10,6 +10,7 @@ use crate::nonblocking::Later;
 use crate::recovery::{own_mistake, refused};
 use crate::repeat::{Asked, Lesson};
 use crate::report::{Begun, Served};
+use crate::say::say;
 use crate::settings::Said;
 use crate::state::{Owned, Shared, State};
 use crate::thread::{Inside, Thread, is_inside};
@@ -444,6 +445,6 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int
         Unserved::Wrong(mistake) => (mistake.class(abi, call), mistake.to_string()),
         Unserved::Failed(error) => (class_of(abi, error), error.to_string()),
     };
-    eprintln!("allhands: {}: {what}", call.name());
+    say(format_args!("{}: {what}", call.name()));
     (code, true)
 }

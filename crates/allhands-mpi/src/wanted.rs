@@ -1,5 +1,6 @@
 //! What is wanted of the counts: a report, a trace, or nothing, and the files that they go to.
 
+use crate::say::say;
 use crate::settings::{REPORT, TIMES, TRACE, switch};
 use crate::trace::Trace;
 
@@ -50,7 +51,9 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Writes a file, or says why that cannot be.
 pub(crate) fn save(what: &str, file: &str, text: &str) {
     if let Err(error) = std::fs::write(file, text) {
-        eprintln!("allhands: the {what} cannot be written to {file}: {error}");
+        say(format_args!(
+            "the {what} cannot be written to {file}: {error}"
+        ));
     }
 }
 

@@ -4,6 +4,7 @@ use super::constants::{Constants, MOST_STATUS_BYTES, UNDEFINED};
 use super::{Failure, failure};
 use crate::abi::{Abi, Handle};
 use crate::native::Native;
+use crate::say;
 use allhands::transport::network::Ended;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -305,13 +306,12 @@ impl Requests {
             return true;
         }
         if since.elapsed() > PATIENCE {
-            eprintln!(
-                "allhands: a message of a call that failed is still under way after {} s, and its memory cannot be given back",
+            let code = failure().unwrap_or(self.abi.err_other);
+            let why = format_args!(
+                "a message of a call that failed is still under way after {} s, and its memory cannot be given back",
                 PATIENCE.as_secs()
             );
-            let code = failure().unwrap_or(self.abi.err_other);
-            // SAFETY: the communicator of the world, which is there as long as the MPI is.
-            unsafe { (self.native.abort)(self.abi.comm_world, code) };
+            say::abort(self.native, self.abi.comm_world, code, why);
         }
         false
     }

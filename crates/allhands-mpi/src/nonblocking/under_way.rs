@@ -4,6 +4,7 @@ use super::kept::Kept;
 use super::request::{Request, left};
 use crate::library::Library;
 use crate::node;
+use crate::say::say;
 use crate::session::has_world;
 use crate::state::State;
 use crate::takeover::{Call, Unserved, tell};
@@ -137,9 +138,9 @@ impl UnderWay {
                 None => format!("process {}", std::process::id()),
             };
             let (calls, call) = (if number == 1 { "call" } else { "calls" }, call.name());
-            eprintln!(
-                "allhands: {who} ends with {number} {calls} of {call} that it never waited for"
-            );
+            say(format_args!(
+                "{who} ends with {number} {calls} of {call} that it never waited for"
+            ));
         }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         for begun in std::mem::take(&mut calls.list) {
