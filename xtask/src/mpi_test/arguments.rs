@@ -4,13 +4,15 @@ use super::Error;
 use super::mpi::{KINDS, Kind};
 
 pub(super) const HELP: &str = "\
-cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py]
+cargo xtask mpi-test [--peers NAMES] [--ranks NUMBERS] [--no-mpi4py] [--only WORDS] [--repeat NUMBER]
 cargo xtask mpi-test --programs [--ranks NUMBERS]
 
   --peers NAMES     of mpich, openmpi, intel, standard and intel-standard (MPICH's and Intel's standard ABI), debian-mpich and
                     debian-openmpi; all at first
   --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
   --no-mpi4py       leave out mpi4py's own suite
+  --only WORDS      run those tests alone whose titles contain one of these words
+  --repeat NUMBER   run everything as often in a row; once at first
   --programs        run programs from Debian (LAMMPS, HPCC, Quantum ESPRESSO, ScaLAPACK's testers) with and without the
                     library, and compare their answers; with 2 and 4 ranks at first
 
@@ -25,6 +27,9 @@ pub(super) struct Arguments {
     pub(super) ranks: Vec<usize>,
     pub(super) mpi4py: bool,
     pub(super) programs: bool,
+    /// Words of the tests to run; none: all of them.
+    pub(super) only: Vec<String>,
+    pub(super) rounds: usize,
 }
 
 impl Arguments {
@@ -34,6 +39,8 @@ impl Arguments {
             ranks: Vec::new(),
             mpi4py: true,
             programs: false,
+            only: Vec::new(),
+            rounds: 1,
         };
         let mut words = words.iter();
         let unknown = |what: &str| Error::Usage(format!("'{what}' is not understood"));
@@ -42,6 +49,12 @@ impl Arguments {
             match *word {
                 "--no-mpi4py" => arguments.mpi4py = false,
                 "--programs" => arguments.programs = true,
+                "--only" => arguments.only = value()?.split(',').map(str::to_string).collect(),
+                "--repeat" => {
+                    let rounds = value()?;
+                    let rounds = rounds.parse().map_err(|_| unknown(rounds))?;
+                    arguments.rounds = rounds;
+                }
                 "--peers" => {
                     let kind = |text: &str| KINDS.iter().find(|kind| kind.name == text);
                     let names = value()?

@@ -13,12 +13,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs the program in which a rank dies; whether all of them ended, and left nothing.
 pub(super) fn passes(place: &Place<'_>, mpi: &Mpi) -> Result<bool, Error> {
     let name = mpi.kind.name;
+    let title = format!("a rank dies, {name}, 3 ranks");
+    if !place.wants(&title) {
+        return Ok(true);
+    }
     let source = place.root.join("crates/allhands-mpi/tests/c/death.c");
     let binary = place.folder.join(format!("death-{name}"));
     mpi.compile(&source, &binary, &[])?;
     let mut launcher = mpi.launcher(3);
     launcher.arg(&binary);
-    let title = format!("a rank dies, {name}, 3 ranks");
     let job = Job {
         launcher,
         title: &title,

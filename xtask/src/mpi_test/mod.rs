@@ -119,6 +119,15 @@ struct Place<'a> {
     target: PathBuf,
     folder: PathBuf,
     library: PathBuf,
+    /// Words of the titles of the tests that are run; none: all are.
+    only: &'a [String],
+}
+
+impl Place<'_> {
+    /// Whether the test of this title is to be run.
+    fn wants(&self, title: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| title.contains(word))
+    }
 }
 
 /// Runs everything and gives the number of tests that failed.
@@ -148,6 +157,7 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
         library: target.join("release/liballhands_mpi.so"),
         target,
         folder,
+        only: &arguments.only,
     };
     if arguments.programs {
         return programs::all(&place, &arguments.ranks);
@@ -159,20 +169,38 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
     let mut failed = 0;
     for &kind in &arguments.kinds {
         let mpi = Mpi::ready(kind, &place.target.join("peers"))?;
-        failed += programs(&place, &mpi, &arguments.ranks)?;
-        failed += corners::all(&place, &mpi, &arguments.ranks)?;
-        failed += fortran(&place, &mpi, &arguments.ranks)?;
-        if arguments.ranks.contains(&2) {
-            failed += tools::failed(&place, &mpi)?;
-            failed += unwaited::failed(&place, &mpi)?;
-        }
-        if let Some(python) = python.as_ref().filter(|_| kind.has_python) {
-            for &ranks in arguments.ranks.iter().filter(|ranks| **ranks > 1) {
-                for nodes in [None, Some(pretended(ranks))] {
-                    let passed = python::suite(&place, &mpi, python, (ranks, nodes.as_deref()));
-                    failed += usize::from(!passed);
-                }
+        let python = python.as_ref().filter(|_| kind.has_python);
+        for round in 1..=arguments.rounds {
+            if arguments.rounds > 1 {
+                println!("round {round} of {}, {}", arguments.rounds, kind.name);
             }
+            failed += all(&place, &mpi, &arguments.ranks, python)?;
+        }
+    }
+    Ok(failed)
+}
+
+/// Runs everything under one MPI and gives the number of tests that failed.
+fn all(
+    place: &Place<'_>,
+    mpi: &Mpi,
+    ranks: &[usize],
+    python: Option<&python::Python>,
+) -> Result<usize, Error> {
+    let mut failed = programs(place, mpi, ranks)?;
+    failed += corners::all(place, mpi, ranks)?;
+    failed += fortran(place, mpi, ranks)?;
+    if ranks.contains(&2) {
+        failed += tools::failed(place, mpi)?;
+        failed += unwaited::failed(place, mpi)?;
+    }
+    let Some(python) = python else {
+        return Ok(failed);
+    };
+    for &ranks in ranks.iter().filter(|ranks| **ranks > 1) {
+        for nodes in [None, Some(pretended(ranks))] {
+            let passed = python::suite(place, mpi, python, (ranks, nodes.as_deref()));
+            failed += usize::from(!passed);
         }
     }
     Ok(failed)
@@ -388,6 +416,9 @@ impl Test<'_> {
         variable: Option<(&str, &str)>,
         judge_report: &dyn Fn(&Report) -> Vec<String>,
     ) -> bool {
+        if !self.place.wants(title) {
+            return true;
+        }
         let mut launcher = self.mpi.launcher(ranks);
         launcher
             .envs(variable)

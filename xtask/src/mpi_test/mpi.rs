@@ -2,6 +2,8 @@
 
 use crate::compare::peers::{Installed, Missing};
 use crate::needs::{self, Need};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -194,6 +196,8 @@ pub(super) struct Mpi {
     installed: Option<Installed>,
     /// Whose compilers are used, if they are others.
     builder: Option<Installed>,
+    /// The commands that have compiled something, none of which needs to run twice.
+    compiled: RefCell<BTreeSet<String>>,
 }
 
 impl Mpi {
@@ -215,6 +219,7 @@ impl Mpi {
             kind,
             installed,
             builder: builder.transpose()?,
+            compiled: RefCell::default(),
         })
     }
 
@@ -314,8 +319,15 @@ impl Mpi {
             compiler: compiler.into(),
             why,
         };
+        let line = format!("{command:?}");
+        if self.compiled.borrow().contains(&line) {
+            return Ok(());
+        }
         match command.output() {
-            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) if output.status.success() => {
+                self.compiled.borrow_mut().insert(line);
+                Ok(())
+            }
             Ok(output) => Err(failed(String::from_utf8_lossy(&output.stderr).into())),
             Err(error) => Err(failed(error.to_string())),
         }

@@ -56,6 +56,10 @@ pub(super) fn suite(
     python: &Python,
     (ranks, nodes): (usize, Option<&str>),
 ) -> bool {
+    let mut title = format!("mpi4py's suite, {}, {ranks} ranks", mpi.kind.name);
+    if !place.wants(&title) {
+        return true;
+    }
     let mut launcher = mpi.launcher(ranks);
     launcher.args(["python3", "test/main.py", "-q"]);
     for module in SUITE {
@@ -64,7 +68,6 @@ pub(super) fn suite(
     launcher
         .current_dir(&python.source)
         .env("PYTHONPATH", &python.modules);
-    let mut title = format!("mpi4py's suite, {}, {ranks} ranks", mpi.kind.name);
     if let Some(nodes) = nodes {
         title.push_str(&format!(", nodes {nodes}"));
         launcher.env(super::NODES, nodes);

@@ -148,6 +148,9 @@ impl Run<'_> {
         let name = self.mpi.kind.name;
         let language = flavour.map_or("C", Flavour::name);
         let title = format!("a tool {}, {language}, {name}", self.position.name());
+        if !self.place.wants(&title) {
+            return true;
+        }
         let counts = self.place.folder.join(format!("counts-{name}"));
         // There need not be one from an earlier run.
         let _ = fs::remove_file(&counts);

@@ -41,9 +41,12 @@ pub(super) fn failed(place: &Place<'_>, mpi: &Mpi) -> Result<usize, Error> {
     mpi.compile(&source, &binary, &[])?;
     let mut failed = 0;
     for (mistake, said) in MISTAKES {
+        let title = format!("unwaited, {mistake}, {name}");
+        if !place.wants(&title) {
+            continue;
+        }
         let mut launcher = mpi.launcher(RANKS);
         launcher.arg(&binary).arg(mistake);
-        let title = format!("unwaited, {mistake}, {name}");
         let job = Job {
             launcher,
             title: &title,
