@@ -72,6 +72,7 @@ mod thread;
 mod trace;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod unserved;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod verify;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod wanted;

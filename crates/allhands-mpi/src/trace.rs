@@ -2,6 +2,7 @@
 
 use crate::takeover::{Call, Reason};
 use crate::tally::Tally;
+use crate::wanted::quoted;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -82,10 +83,11 @@ impl Trace {
             let done = write!(
                 text,
                 ",\n{{\"name\": \"{}\", \"cat\": \"{category}\", \"ph\": \"X\", \"pid\": 0, \"tid\": {rank}, \"ts\": {:.3}, \"dur\": {:.3}, \
-                 \"args\": {{\"way\": \"{way}\", \"algorithm\": \"{algorithm}\", \"bytes\": {}}}}}",
+                 \"args\": {{\"way\": \"{way}\", \"algorithm\": {}, \"bytes\": {}}}}}",
                 event.call.name(),
                 since.as_secs_f64() * 1e6,
                 event.time.as_secs_f64() * 1e6,
+                quoted(algorithm),
                 event.bytes
             );
             debug_assert!(done.is_ok(), "writing to a string does not fail");
