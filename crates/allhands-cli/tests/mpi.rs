@@ -107,15 +107,33 @@ fn a_program_with_privileges_is_not_preloaded_into() {
 }
 
 #[test]
-fn another_library_in_between_is_named() {
+fn a_tool_in_between_is_named_with_what_it_sees() {
     let bench = Bench::new("between");
-    bench.compile(INTERPOSER, "libother.so", &["-shared", "-fPIC"]);
-    let other = bench.file("libother.so");
+    bench.compile(INTERPOSER, "libtool.so", &["-shared", "-fPIC"]);
+    let [tool, ours] = ["libtool.so", "liballhands_mpi.so"].map(|name| bench.file(name));
     let program = bench.file("program");
-    let output = bench.doctor(&[program.to_str().unwrap()], Some(&other));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let says = |preloaded: &[&PathBuf]| {
+        let preload = std::env::join_paths(preloaded).unwrap();
+        let output = bench.doctor(&[program.to_str().unwrap()], Some(preload.as_ref()));
+        let text = String::from_utf8(output.stdout).unwrap();
+        // Tools are no reason to doubt.
+        let served_alike = cfg!(target_arch = "x86_64") || preloaded.len() == 1;
+        assert!(
+            !served_alike || text.contains("nothing stands in the way"),
+            "{text}"
+        );
+        text
+    };
+    for behind in [&[&tool][..], &[&ours, &tool]] {
+        let text = says(behind);
+        assert!(
+            text.contains("libtool.so takes MPI calls, too: behind"),
+            "{text}"
+        );
+    }
+    let text = says(&[&tool, &ours]);
     assert!(
-        text.contains("libother.so takes MPI calls over, too"),
+        text.contains("libtool.so takes MPI calls, too, in front"),
         "{text}"
     );
 }

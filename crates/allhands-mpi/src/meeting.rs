@@ -9,6 +9,7 @@ use crate::network::{Claim, MpiNetwork, World, lot};
 use crate::node::{Native, Node};
 use crate::settings::Settings;
 use crate::takeover::Reason;
+use allhands::bootstrap::Bootstrap;
 use allhands::transport::network::Places;
 use allhands::transport::node::Port;
 use allhands::{Communicator, Policy};

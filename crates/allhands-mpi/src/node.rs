@@ -15,6 +15,8 @@ use crate::say::say;
 use crate::session::has_world;
 use crate::settings::Settings;
 use crate::thread::Inside;
+use allhands::bootstrap::Bootstrap;
+use allhands::interposition::Interposition;
 use allhands::launch::{Launcher, Place, Roll, Segment};
 use allhands::transport::node::{Fabric, Port};
 use allhands::{Communicator, Policy};

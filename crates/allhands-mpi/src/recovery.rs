@@ -14,6 +14,7 @@ use crate::repeat::{Asked, Repeats};
 use crate::state::{Owned, Shared, State};
 use crate::takeover::{Here, Reason, Unserved};
 use allhands::Error;
+use allhands::interposition::Interposition;
 use allhands::transport::TransportError;
 
 /// What is known of a communicator's failures.

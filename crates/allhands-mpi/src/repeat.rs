@@ -7,7 +7,8 @@ use crate::abi::{Abi, Handles};
 use crate::buffer::Numbers;
 use crate::report::Served;
 use crate::takeover::Call;
-use allhands::{Communicator, Error, Operation, Repeat};
+use allhands::interposition::{Interposition, Repeat};
+use allhands::{Communicator, Error, Operation};
 use std::ffi::c_int;
 use std::ptr::NonNull;
 

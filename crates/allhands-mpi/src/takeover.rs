@@ -16,6 +16,7 @@ use crate::state::{Owned, Shared, State};
 use crate::thread::{Inside, Thread, is_inside};
 pub(crate) use crate::unserved::Unserved;
 use crate::verify::{Likeness, Witness, verify};
+use allhands::interposition::Interposition;
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;

@@ -41,9 +41,7 @@ mod values;
 mod world;
 
 pub use allhands_core::call::Collective;
-pub use communicator::Communicator;
-#[doc(hidden)]
-pub use communicator::{End, Outset, Repeat};
+pub use communicator::{Communicator, bootstrap, interposition};
 pub use displaced::Displaced;
 pub use element::Pair;
 pub use error::Error;

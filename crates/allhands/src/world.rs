@@ -1,9 +1,10 @@
 //! The world: the communicator of all ranks that one launcher started.
 
+use crate::bootstrap::Bootstrap;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::launch::{self, Place, Roll};
-use crate::policy::{self, Policy};
+use crate::policy;
 use crate::transport::node::{Fabric, Membership, Port};
 use allhands_core::machine::Nodes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,32 +47,8 @@ impl Communicator {
     }
 }
 
-impl Communicator {
-    /// The communicator of all ranks of a place, which the caller has found by means of its own instead of
-    /// [`launch::place`].
-    ///
-    /// Nothing is said to other ranks yet, so each learns alone whether it could join; once all know that all could,
-    /// [`Communicator::agree`] makes it ready. A process joins a segment once.
-    ///
-    /// # Errors
-    /// [`Error::Launch`] if the rank is another process's, or the segment cannot be mapped.
-    pub fn join(place: &Place) -> Result<Communicator, Error> {
-        let port = join(place)?;
-        // What no file and no count of cores decides, until the ranks have agreed on these.
-        Ok(Communicator::new(port, Policy::Mpich2005, false))
-    }
-
-    /// Gives every rank what rank 0 says of the policy that is installed and of the cores.
-    ///
-    /// # Errors
-    /// [`Error::Policy`] on every rank if the table that is installed on this machine is broken; otherwise as any call:
-    /// every rank must agree.
-    pub fn agree(&self) -> Result<(), Error> {
-        policy::agree(self, self.is_fabric_crowded())
-    }
-}
-
-fn join(place: &Place) -> Result<Port, Error> {
+/// This process's port to the ranks of a place.
+pub(crate) fn join(place: &Place) -> Result<Port, Error> {
     /// One rank joins at a time, so that the second hears that the first has.
     static JOINING: Mutex<()> = Mutex::new(());
     let _joining = JOINING.lock().unwrap_or_else(PoisonError::into_inner);

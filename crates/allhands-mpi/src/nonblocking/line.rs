@@ -4,7 +4,8 @@
 
 use crate::node;
 use crate::state::Owned;
-use allhands::{End, Error, Operation, Outset};
+use allhands::interposition::{End, Interposition, Outset};
+use allhands::{Error, Operation};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

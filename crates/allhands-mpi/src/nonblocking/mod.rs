@@ -27,7 +27,7 @@ use crate::settings::Said;
 use crate::state::{Shared, State};
 use crate::takeover::{Call, Here, Next, Passed, Reason, Unserved};
 use crate::thread::{Inside, is_inside};
-use allhands::End;
+use allhands::interposition::{End, Interposition};
 use request::Request;
 use std::ffi::c_int;
 use std::sync::Arc;

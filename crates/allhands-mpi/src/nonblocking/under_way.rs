@@ -8,7 +8,7 @@ use crate::say::say;
 use crate::session::has_world;
 use crate::state::State;
 use crate::takeover::{Call, Unserved, tell};
-use allhands::End;
+use allhands::interposition::{End, Interposition};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,14 +1,16 @@
 //! The communicator: a rank's front door to collective calls.
 
+pub mod bootstrap;
 mod helm;
 mod inner;
+pub mod interposition;
 mod outset;
 mod repeat;
 mod split;
 
 use crate::error::Error;
 use crate::operation::{self, Operation};
-use crate::policy::{Forecast, NetworkTimes, Policy};
+use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
 use crate::transport::network::Places;
 use crate::transport::node::{Block, Port};
@@ -16,10 +18,7 @@ use allhands_core::call::Call;
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
-pub use inner::End;
 use inner::{Active, Arrival, Checked, Inner, Ready, progress};
-pub use outset::Outset;
-pub use repeat::Repeat;
 use std::time::Duration;
 
 /// The ranks that call collectives together, as one of them sees them.
@@ -38,15 +37,6 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// The communicator of a port, for crates that bring a network of their own.
-    ///
-    /// Policy and crowdedness are the same on every rank.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn of_port(port: Port, policy: Policy, crowded: bool) -> Communicator {
-        Communicator::new(port, policy, crowded)
-    }
-
     /// Looks into the cache of plans.
     #[cfg(test)]
     pub(crate) fn with_plans<T>(&self, look: impl FnOnce(&mut PlanCache) -> T) -> T {
@@ -160,14 +150,6 @@ impl Communicator {
         self.inner.take().nodes.clone()
     }
 
-    /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
-    /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
-    pub fn set_network_times(&self, times: Option<NetworkTimes>) {
-        let mut inner = self.inner.take();
-        inner.forecast = times.as_ref().map(Forecast::new);
-        inner.forget_plans();
-    }
-
     /// Says where the ranks are on a mesh or torus, for algorithms that ask for one (`torus-trees`, `hamiltonian`,
     /// `line-broadcast`, `multi-dimensional-ring`, `swing`), or that they are on none; every rank must say the same.
     ///
@@ -191,14 +173,6 @@ impl Communicator {
         self.inner.take().torus
     }
 
-    /// Has `hook` called now and then while this rank waits in a call: what else the process must not neglect, such as
-    /// the progress of another library. Its sleeps are then short. Communicators made of this one inherit it.
-    ///
-    /// The hook must not call this communicator, nor panic.
-    pub fn set_while_waiting(&self, hook: Option<fn()>) {
-        self.inner.take().port.set_while_waiting(hook);
-    }
-
     /// After how long a wait this rank says so on the standard error: `rank 1 has waited 10 s in barrier for rank 0`.
     ///
     /// At first it is 10 s; [`Duration::MAX`] is never. Of all that wait one rank says it, and again when the time has
@@ -218,35 +192,6 @@ impl Communicator {
     pub(crate) fn set_agreed(&self, policy: Policy, crowded: bool) {
         self.inner.take().crowded = crowded;
         self.set_policy(policy);
-    }
-
-    /// How many calls this rank has begun.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn begun(&self) -> u64 {
-        self.inner.take().port.begun()
-    }
-
-    /// What keeps this rank from beginning another call, if something stopped the communicator.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn stopped(&self) -> Option<Error> {
-        self.inner.take().port.stopped().map(Error::from)
-    }
-
-    /// The first call, counted as by [`Communicator::begun`], that cannot be made; `u64::MAX`: none.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn stops_from(&self) -> u64 {
-        self.inner.take().port.stops_from()
-    }
-
-    /// Says that this rank does not make its next call: the others cannot complete it, and hear why.
-    #[doc(hidden)]
-    #[cold]
-    pub fn refuse(&self) {
-        self.inner.take().port.refuse();
     }
 
     /// Runs an operation and waits for its end.
@@ -400,4 +345,10 @@ impl std::fmt::Debug for Communicator {
             .field("size", &self.size)
             .finish_non_exhaustive()
     }
+}
+
+/// Keeps the traits of [`bootstrap`] and [`interposition`] to communicators, so that methods can be added to them.
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Communicator {}
 }

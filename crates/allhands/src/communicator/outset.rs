@@ -2,8 +2,8 @@
 //!
 //! It is for who takes calls further in turns with something else, such as another library's progress, and must not be held up.
 
+use super::Operation;
 use super::inner::{Active, Arrival, Checked, End, Inner, Ready, oldest_call};
-use super::{Communicator, Operation};
 use crate::error::Error;
 use allhands_core::progress::Status;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 const LOOKS: usize = 8;
 
 /// How a call was begun.
-#[doc(hidden)]
 #[derive(Debug)]
 pub enum Outset {
     /// It has ended already.
@@ -23,53 +22,27 @@ pub enum Outset {
     Later,
 }
 
-impl Communicator {
-    /// Whether a call can be begun without telling other ranks its counts; the same on every rank.
-    ///
-    /// # Errors
-    /// As for any call; nothing has been said to other ranks.
-    #[doc(hidden)]
-    pub fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {
-        let mut inner = self.inner.take();
-        if inner.cache.find(operation, None).is_some() {
-            return Ok(true);
-        }
-        let (call, layout) = operation.check(self.rank, self.size)?;
-        if operation.irregular() && inner.needs_all_counts(operation, &call)? {
-            return Ok(false);
-        }
-        inner.choose(operation, &call, &layout)?;
-        Ok(true)
-    }
-
-    /// Begins a call, unless it would have to wait for an earlier one; where it does not end at once, it tells `end`.
-    ///
-    /// All ranks begin calls in the same order: where this gives [`Outset::Later`], no other call may be begun before this one.
-    /// [`Communicator::advance`], and every other call, takes it further.
-    ///
-    /// # Errors
-    /// As for any call, which is then not under way.
+impl Inner {
+    /// Begins the call of a rank among so many; the rest as [`Interposition::try_begin`](super::interposition::Interposition::try_begin).
     ///
     /// # Safety
-    /// [`Communicator::begins_alone`] says yes. The operation's buffers and operator stay valid and untouched until the end
-    /// is told, or for ever.
-    #[doc(hidden)]
-    pub unsafe fn try_begin(
-        &self,
+    /// As there.
+    pub(super) unsafe fn try_begin(
+        &mut self,
         operation: &Operation<'_>,
+        (rank, size): (usize, usize),
         end: impl FnOnce() -> Arc<End>,
     ) -> Result<Outset, Error> {
-        let inner = &mut *self.inner.take();
-        inner.let_go();
+        self.let_go();
         let Some(Ready {
             prepared,
             stamp,
             mut running,
-        }) = inner.ready_alone(operation, (self.rank, self.size))?
+        }) = self.ready_alone(operation, (rank, size))?
         else {
             return Ok(Outset::Later);
         };
-        let port = &mut inner.port;
+        let port = &mut self.port;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of active calls
         // holds until the call has ended.
         unsafe { Inner::begin(port, operation, &stamp, &mut running)? };
@@ -78,13 +51,13 @@ impl Communicator {
         for _ in 0..LOOKS {
             let status = port.test(&mut running.flight, &prepared.plan, &mut running.cursor)?;
             if status == Status::Done {
-                inner.cache.give_back(&prepared, running);
+                self.cache.give_back(&prepared, running);
                 return arrival.verify().map(|()| Outset::Ended);
             }
             std::hint::spin_loop();
         }
         let end = end();
-        inner.keep(Active {
+        self.keep(Active {
             prepared,
             running: Some(running),
             arrival,
@@ -94,35 +67,6 @@ impl Communicator {
         Ok(Outset::UnderWay(end))
     }
 
-    /// Takes all calls that are under way as far as they go, without waiting.
-    #[doc(hidden)]
-    pub fn advance(&self) {
-        self.inner.take().advance();
-    }
-
-    /// Looks now and then whether calls that are under way can end at all; those that cannot then end with an error.
-    #[doc(hidden)]
-    pub fn look_out(&self) {
-        self.inner.take().look_out_for_all();
-    }
-
-    /// Whether a call that is new would find everything without waiting for ranks that are behind, if no call has its window.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn can_go_on(&self) -> bool {
-        let inner = self.inner.take();
-        inner.port.fabric().can_open(inner.next_window)
-    }
-
-    /// Whether calls are under way.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        self.inner.take().under_way > 0
-    }
-}
-
-impl Inner {
     /// What a call runs with that tells nobody its counts, if that is there without waiting.
     fn ready_alone(
         &mut self,
@@ -153,7 +97,7 @@ impl Inner {
         Ok(self.ready_now(operation, &checked)?.ok())
     }
 
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         self.progress();
         self.let_go();
     }
@@ -171,7 +115,7 @@ impl Inner {
         }
     }
 
-    fn look_out_for_all(&mut self) {
+    pub(super) fn look_out_for_all(&mut self) {
         let oldest = oldest_call(&self.active);
         if let Err(error) = self.port.look_out(oldest) {
             (0..self.active.len()).for_each(|number| self.fail(number, error.clone()));
@@ -183,6 +127,8 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Communicator;
+    use crate::interposition::Interposition;
     use crate::{Sum, operation, threads};
     use std::sync::atomic::{AtomicUsize, Ordering};
 

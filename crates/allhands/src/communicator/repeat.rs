@@ -1,18 +1,15 @@
 //! The repeat: a call that has been made, ready to be made again with other buffers of the same lengths.
 
-use super::Communicator;
 use super::inner::sides;
-use crate::error::Error;
 use crate::operation::Operation;
-use crate::prepared::{Place, Prepared};
+use crate::prepared::Place;
 use crate::transport::Combine;
-use crate::transport::node::Buffers;
 
 /// What a communicator needs to make a call again that differs from an earlier one in its buffers' addresses alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeat {
-    place: Place,
-    combine: Option<Combine>,
+    pub(super) place: Place,
+    pub(super) combine: Option<Combine>,
     /// Where the first call's buffers begin; `None`: it has none, or an empty one.
     pub input: Option<*const u8>,
     /// The same of the output.
@@ -21,66 +18,24 @@ pub struct Repeat {
     pub element_bytes: usize,
 }
 
-impl Communicator {
-    /// What makes an operation again, if its shape has been called, all blocks have one length, and whatever arrives is a
-    /// value of its type.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn repeat_of(&self, operation: &Operation<'_>) -> Option<Repeat> {
-        if operation.element.check.is_some() {
-            return None;
-        }
-        let place = self.inner.take().cache.place(operation)?;
+impl Repeat {
+    /// What makes an operation again whose plan has this place in the cache.
+    pub(super) fn of(operation: &Operation<'_>, place: Place) -> Repeat {
         let start = |elements: usize, start: *mut u8| (elements > 0).then_some(start.cast_const());
         let (input, output) = (operation.input, operation.output);
-        Some(Repeat {
+        Repeat {
             place,
             combine: sides(operation).1,
             input: start(input.elements, input.start),
             output: start(output.elements, output.start),
             element_bytes: operation.element.bytes,
-        })
-    }
-
-    /// Which algorithm, with its parameters, has served an operation that was the last one of its collective, as far as that is known.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn served_by(&self, operation: &Operation<'_>) -> Option<String> {
-        let inner = self.inner.take();
-        inner.cache.latest(operation).map(Prepared::name)
-    }
-
-    /// Makes a call again and waits for its end; `None`, and nothing happens, if it must be made as a new one.
-    ///
-    /// # Errors
-    /// As [`Communicator::run`].
-    ///
-    /// # Safety
-    /// The buffers are as long as those of the operation that the repeat was made of, aligned for its elements, apart where
-    /// those are, and nobody else uses them until the function returns; its operator still lives.
-    #[doc(hidden)]
-    #[inline]
-    pub unsafe fn repeat(
-        &self,
-        repeat: &Repeat,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Option<Result<(), Box<Error>>> {
-        let buffers = Buffers { input, output };
-        // SAFETY: the caller's promise.
-        match unsafe {
-            self.inner
-                .take()
-                .run_at(repeat.place, buffers, repeat.combine)
-        }? {
-            Ok(()) => Some(Ok(())),
-            Err(error) => Some(Err(Box::new(error))),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::interposition::Interposition;
     use crate::{Sum, operation, threads};
 
     #[test]

@@ -1,9 +1,9 @@
 //! New communicators out of old ones: duplicating and splitting.
 
 use super::Communicator;
+use super::bootstrap::Bootstrap;
 use crate::error::Error;
 use crate::operation;
-use crate::transport::node::Port;
 
 impl Communicator {
     /// A communicator of the same ranks, whose calls are apart from this one's.
@@ -49,57 +49,5 @@ impl Communicator {
         // SAFETY: the first member laid the memory out for just these members, each of which opens it here, once.
         let new = unsafe { self.open(offsets[members[0] as usize], &members)? };
         Ok(Some(new))
-    }
-
-    /// Memory for a communicator of `ranks` of these ranks: one of them lays it out and tells the others where it is, by
-    /// whatever means, and each of them opens it with [`Communicator::open`].
-    ///
-    /// [`Communicator::split`] does all of that, but is a call that every rank of this communicator makes; this needs the
-    /// members alone.
-    ///
-    /// # Errors
-    /// [`TransportError::NoMemory`](crate::transport::TransportError::NoMemory), or that there are no ranks or too many.
-    pub fn lay_out(&self, ranks: usize) -> Result<u64, Error> {
-        let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
-        Ok(self.inner.take().port.fabric().lay_out(ranks)?)
-    }
-
-    /// The communicator of `members`, which are ranks of this one, in the order of the new ranks; this rank is one of them.
-    ///
-    /// # Safety
-    /// [`Communicator::lay_out`] gave `offset` to one of them for as many ranks, and each of them opens it once, with the
-    /// same members.
-    ///
-    /// # Errors
-    /// [`Error::NoRanks`] if this rank is no member.
-    pub unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
-        // SAFETY: promised by the caller.
-        let port = unsafe { self.open_port(offset, members)? };
-        let inner = self.inner.take();
-        let policy = inner.policy.clone();
-        // The others take turns with these ranks still.
-        let new = Communicator::new(port, policy, inner.crowded);
-        new.set_while_waiting(inner.port.while_waiting());
-        new.tell_waits_after(inner.port.told_after());
-        new.set_nodes(inner.nodes.among(self.size as u32, members))?;
-        new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
-        Ok(new)
-    }
-
-    /// The same port, with which crates that bring a network of their own join the members on this node to others.
-    ///
-    /// # Safety
-    /// As [`Communicator::open`].
-    ///
-    /// # Errors
-    /// As [`Communicator::open`].
-    #[doc(hidden)]
-    pub unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error> {
-        let own = members.iter().position(|r| *r as usize == self.rank);
-        let rank = own.ok_or(Error::NoRanks)?;
-        let inner = self.inner.take();
-        // SAFETY: promised by the caller.
-        let fabric = unsafe { inner.port.fabric().open(offset, members) };
-        Ok(Port::new(fabric, rank as u32)?)
     }
 }

@@ -216,6 +216,7 @@ impl Shelf {
 
 #[cfg(test)]
 mod tests {
+    use crate::interposition::Interposition;
     use crate::{Communicator, Sum, operation, threads};
 
     fn sum_of(comm: &Communicator, count: usize) {

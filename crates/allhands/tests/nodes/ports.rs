@@ -2,6 +2,7 @@
 
 use crate::harness::{Request, allreduce, data, prepare, reduced};
 use crate::world::{network, places};
+use allhands::bootstrap::Bootstrap;
 use allhands::transport::TransportError;
 use allhands::transport::network::{
     Ended, Network, NetworkError, Notice, Threads, ThreadsNetwork, Ticket,

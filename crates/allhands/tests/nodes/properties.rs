@@ -3,6 +3,7 @@
 use crate::property::{Case, Lengths, cases, few_are_enough};
 use crate::world::{WORLDS, disorder, network, on_all};
 use allhands::Communicator;
+use allhands::bootstrap::Bootstrap;
 use allhands::policy::NetworkTimes;
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};

@@ -1,5 +1,6 @@
 //! The communicator from the outside, as each rank sees it: what every engine must do alike.
 
+use allhands::interposition::Interposition;
 use allhands::operation;
 use allhands::{Communicator, Error, Max, Ordered, Sum};
 

@@ -140,7 +140,7 @@ pub fn bandwidth_rows(out: &mut dyn Write, csv: bool, row: &[Record]) -> std::io
             true => record.root.to_string(),
             false => "-1".to_string(),
         };
-        let (count, wrong) = (size / 8, u32::from(!record.correct));
+        let (count, wrong) = (count(collective, size, ranks), u32::from(!record.correct));
         let name = &record.collective;
         match csv {
             true => writeln!(
@@ -159,8 +159,27 @@ pub fn bandwidth_rows(out: &mut dyn Write, csv: bool, row: &[Record]) -> std::io
     })
 }
 
-/// By how much the rate at which links carry bytes differs from the size over the time, as nccl-tests define it
-/// (doc/PERFORMANCE.md there); nothing, where they have no such collective.
+/// The count that a call of so many bytes of eight-byte elements is given, as nccl-tests print it (`paramcount` of each
+/// `GetCollByteCount` there): that of a block where ranks send or receive one each.
+fn count(collective: Collective, size: usize, ranks: u32) -> usize {
+    match collective {
+        Collective::ReduceScatter
+        | Collective::Allgather
+        | Collective::Alltoall
+        | Collective::Gather
+        | Collective::Scatter => size / 8 / ranks as usize,
+        Collective::Allreduce
+        | Collective::Broadcast
+        | Collective::Reduce
+        | Collective::Scan
+        | Collective::Exscan
+        | Collective::Barrier => size / 8,
+    }
+}
+
+/// By how much the rate at which links carry bytes differs from the size over the time, as nccl-tests define it: the summary of
+/// doc/PERFORMANCE.md there, and for gather and scatter, which are not in it, `GetBw` in src/gather.cu and src/scatter.cu. Nothing,
+/// where they have no such collective. As there, the size is that of the whole: all ranks' blocks together.
 fn bus_factor(collective: Collective, ranks: u32) -> Option<f64> {
     let n = f64::from(ranks);
     match collective {
@@ -180,5 +199,46 @@ fn quoted(text: &str) -> String {
     match text.contains(',') {
         true => format!("\"{text}\""),
         false => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For each collective, the factor of nccl-tests' doc/PERFORMANCE.md and src/*.cu written out for 2, 4 and 8 ranks, and into
+    /// how many counts the size goes among 4.
+    const TABLE: [(Collective, Option<[f64; 3]>, usize); 11] = [
+        (Collective::Allreduce, Some([1.0, 1.5, 1.75]), 1),
+        (Collective::ReduceScatter, Some([0.5, 0.75, 0.875]), 4),
+        (Collective::Allgather, Some([0.5, 0.75, 0.875]), 4),
+        (Collective::Alltoall, Some([0.5, 0.75, 0.875]), 4),
+        (Collective::Gather, Some([0.5, 0.75, 0.875]), 4),
+        (Collective::Scatter, Some([0.5, 0.75, 0.875]), 4),
+        (Collective::Broadcast, Some([1.0; 3]), 1),
+        (Collective::Reduce, Some([1.0; 3]), 1),
+        (Collective::Scan, None, 1),
+        (Collective::Exscan, None, 1),
+        (Collective::Barrier, None, 1),
+    ];
+
+    #[test]
+    fn factors_and_counts_are_those_of_nccl_tests() {
+        assert!(
+            Collective::ALL
+                .iter()
+                .all(|c| TABLE.iter().any(|row| row.0 == *c))
+        );
+        for (collective, factors, counts) in TABLE {
+            for (index, ranks) in [2, 4, 8].into_iter().enumerate() {
+                let want = factors.map(|factors| factors[index]);
+                assert_eq!(
+                    bus_factor(collective, ranks),
+                    want,
+                    "{collective:?} {ranks}"
+                );
+            }
+            assert_eq!(count(collective, 4096, 4), 512 / counts, "{collective:?}");
+        }
     }
 }

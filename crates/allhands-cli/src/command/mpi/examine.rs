@@ -98,7 +98,7 @@ pub fn program(path: &Path, search: &Search, findings: &mut Findings) -> anyhow:
     } else if own {
         findings.doubt(
             "between",
-            format!("{shown} has an MPI_Allreduce of its own, which calls reach before a preloaded library's"),
+            format!("{shown} has an MPI_Allreduce of its own, which calls reach first: a preloaded library serves what that hands on"),
         );
     }
     for (name, wanted_by) in &loaded.missing {
@@ -276,21 +276,31 @@ fn file_version(mpi: &Image) -> String {
     })
 }
 
-/// Names those that also stand between programs and their MPI.
+/// Names those that also stand between programs and their MPI, as profiling tools do, and what each of them sees.
 fn interposers(loaded: &Loaded, findings: &mut Findings) {
     let is_ours = |image: &Image| image.path.file_name().is_some_and(|name| name == LIBRARY);
+    let ours = loaded.images.iter().position(is_ours);
     let others = loaded
         .images
         .iter()
+        .enumerate()
         .skip(1)
-        .filter(|image| image.exports("MPI_Allreduce") && !image.is_mpi() && !is_ours(image));
-    for other in others {
-        findings.doubt(
-            "between",
-            format!(
-                "{} takes MPI calls over, too: of two such libraries the one that comes first is called, and calls the MPI",
-                other.path.display()
+        .filter(|(_, image)| image.exports("MPI_Allreduce") && !image.is_mpi() && !is_ours(image));
+    for (index, other) in others {
+        let takes = format!("{} takes MPI calls, too", other.path.display());
+        match ours {
+            Some(ours) if index < ours && cfg!(target_arch = "x86_64") => findings.note(
+                "between",
+                format!("{takes}, in front of {LIBRARY}: it sees all of them, and what it hands on is served, also by the PMPI_ names"),
             ),
-        );
+            Some(ours) if index < ours => findings.doubt(
+                "between",
+                format!("{takes}, in front of {LIBRARY}: what it hands on by the PMPI_ names is not served on this processor"),
+            ),
+            Some(_) | None => findings.note(
+                "between",
+                format!("{takes}: behind {LIBRARY} it sees those that pass through; with LD_PRELOAD=TOOL:{LIBRARY}, in front, all"),
+            ),
+        }
     }
 }

@@ -1,0 +1,126 @@
+//! The bootstrap: communicators that are made by other means than [`Communicator::world`] and [`Communicator::split`].
+//!
+//! It is for launchers, for libraries whose ranks find one another on their own, as those of the MPI drop-in do through the MPI,
+//! and for crates that bring a network of their own. Programs need none of it.
+
+use super::interposition::Interposition;
+use super::sealed::Sealed;
+use super::{Communicator, Forecast, Policy};
+use crate::error::Error;
+#[cfg(target_os = "linux")]
+use crate::launch::Place;
+use crate::policy::NetworkTimes;
+use crate::transport::node::Port;
+
+/// How communicators are made without a call that all ranks of another one make.
+pub trait Bootstrap: Sealed + Sized {
+    /// The communicator of all ranks of a place, which the caller has found by means of its own instead of
+    /// [`launch::place`](crate::launch::place).
+    ///
+    /// Nothing is said to other ranks yet, so each learns alone whether it could join; once all know that all could,
+    /// [`agree`](Bootstrap::agree) makes it ready. A process joins a segment once.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the rank is another process's, or the segment cannot be mapped.
+    #[cfg(target_os = "linux")]
+    fn join(place: &Place) -> Result<Self, Error>;
+
+    /// Gives every rank what rank 0 says of the policy that is installed and of the cores.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] on every rank if the table that is installed on this machine is broken; otherwise as any call:
+    /// every rank must agree.
+    #[cfg(target_os = "linux")]
+    fn agree(&self) -> Result<(), Error>;
+
+    /// The communicator of a port, which may be joined to other nodes.
+    ///
+    /// Policy and crowdedness are the same on every rank.
+    #[must_use]
+    fn of_port(port: Port, policy: Policy, crowded: bool) -> Self;
+
+    /// Memory for a communicator of `ranks` of these ranks: one of them lays it out and tells the others where it is, by
+    /// whatever means, and each of them opens it with [`open`](Bootstrap::open).
+    ///
+    /// [`Communicator::split`] does all of that, but is a call that every rank of this communicator makes; this needs the
+    /// members alone.
+    ///
+    /// # Errors
+    /// [`TransportError::NoMemory`](crate::transport::TransportError::NoMemory), or that there are no ranks or too many.
+    fn lay_out(&self, ranks: usize) -> Result<u64, Error>;
+
+    /// The communicator of `members`, which are ranks of this one, in the order of the new ranks; this rank is one of them.
+    ///
+    /// # Safety
+    /// [`lay_out`](Bootstrap::lay_out) gave `offset` to one of them for as many ranks, and each of them opens it once, with the
+    /// same members.
+    ///
+    /// # Errors
+    /// [`Error::NoRanks`] if this rank is no member.
+    unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Self, Error>;
+
+    /// The same port, with which crates that bring a network of their own join the members on this node to others.
+    ///
+    /// # Safety
+    /// As [`open`](Bootstrap::open).
+    ///
+    /// # Errors
+    /// As [`open`](Bootstrap::open).
+    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error>;
+
+    /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
+    /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
+    fn set_network_times(&self, times: Option<NetworkTimes>);
+}
+
+impl Bootstrap for Communicator {
+    #[cfg(target_os = "linux")]
+    fn join(place: &Place) -> Result<Communicator, Error> {
+        let port = crate::world::join(place)?;
+        // What no file and no count of cores decides, until the ranks have agreed on these.
+        Ok(Communicator::new(port, Policy::Mpich2005, false))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn agree(&self) -> Result<(), Error> {
+        crate::policy::agree(self, self.is_fabric_crowded())
+    }
+
+    fn of_port(port: Port, policy: Policy, crowded: bool) -> Communicator {
+        Communicator::new(port, policy, crowded)
+    }
+
+    fn lay_out(&self, ranks: usize) -> Result<u64, Error> {
+        let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
+        Ok(self.inner.take().port.fabric().lay_out(ranks)?)
+    }
+
+    unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
+        // SAFETY: promised by the caller.
+        let port = unsafe { self.open_port(offset, members)? };
+        let inner = self.inner.take();
+        let policy = inner.policy.clone();
+        // The others take turns with these ranks still.
+        let new = Communicator::new(port, policy, inner.crowded);
+        new.set_while_waiting(inner.port.while_waiting());
+        new.tell_waits_after(inner.port.told_after());
+        new.set_nodes(inner.nodes.among(self.size as u32, members))?;
+        new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
+        Ok(new)
+    }
+
+    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error> {
+        let own = members.iter().position(|r| *r as usize == self.rank);
+        let rank = own.ok_or(Error::NoRanks)?;
+        let inner = self.inner.take();
+        // SAFETY: promised by the caller.
+        let fabric = unsafe { inner.port.fabric().open(offset, members) };
+        Ok(Port::new(fabric, rank as u32)?)
+    }
+
+    fn set_network_times(&self, times: Option<NetworkTimes>) {
+        let mut inner = self.inner.take();
+        inner.forecast = times.as_ref().map(Forecast::new);
+        inner.forget_plans();
+    }
+}

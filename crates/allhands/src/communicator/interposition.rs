@@ -1,0 +1,197 @@
+//! The interposition: what a library needs that serves another library's calls, as the MPI drop-in does.
+//!
+//! Such a library takes calls further in turns with the other library's progress, makes calls again whose shape it knows, and
+//! must learn which calls were made and which cannot be any more, to give the rest back to the other library. Programs need none
+//! of it.
+
+pub use super::inner::End;
+pub use super::outset::Outset;
+pub use super::repeat::Repeat;
+
+use super::sealed::Sealed;
+use super::{Communicator, Operation};
+use crate::error::Error;
+use crate::prepared::Prepared;
+use crate::transport::node::Buffers;
+use std::sync::Arc;
+
+/// How another library's calls are served by a communicator.
+pub trait Interposition: Sealed {
+    /// Has `hook` called now and then while this rank waits in a call: what else the process must not neglect, such as
+    /// the progress of another library. Its sleeps are then short. Communicators made of this one inherit it.
+    ///
+    /// The hook must not call this communicator, nor panic.
+    fn set_while_waiting(&self, hook: Option<fn()>);
+
+    /// Whether a call can be begun without telling other ranks its counts; the same on every rank.
+    ///
+    /// # Errors
+    /// As for any call; nothing has been said to other ranks.
+    fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error>;
+
+    /// Begins a call, unless it would have to wait for an earlier one; where it does not end at once, it tells `end`.
+    ///
+    /// All ranks begin calls in the same order: where this gives [`Outset::Later`], no other call may be begun before this one.
+    /// [`advance`](Interposition::advance), and every other call, takes it further.
+    ///
+    /// # Errors
+    /// As for any call, which is then not under way.
+    ///
+    /// # Safety
+    /// [`begins_alone`](Interposition::begins_alone) says yes. The operation's buffers and operator stay valid and untouched
+    /// until the end is told, or for ever.
+    unsafe fn try_begin(
+        &self,
+        operation: &Operation<'_>,
+        end: impl FnOnce() -> Arc<End>,
+    ) -> Result<Outset, Error>;
+
+    /// Takes all calls that are under way as far as they go, without waiting.
+    fn advance(&self);
+
+    /// Looks now and then whether calls that are under way can end at all; those that cannot then end with an error.
+    fn look_out(&self);
+
+    /// Whether a call that is new would find everything without waiting for ranks that are behind, if no call has its window.
+    #[must_use]
+    fn can_go_on(&self) -> bool;
+
+    /// Whether calls are under way.
+    #[must_use]
+    fn is_busy(&self) -> bool;
+
+    /// What makes an operation again, if its shape has been called, all blocks have one length, and whatever arrives is a
+    /// value of its type.
+    #[must_use]
+    fn repeat_of(&self, operation: &Operation<'_>) -> Option<Repeat>;
+
+    /// Makes a call again and waits for its end; `None`, and nothing happens, if it must be made as a new one.
+    ///
+    /// # Errors
+    /// As [`Communicator::run`].
+    ///
+    /// # Safety
+    /// The buffers are as long as those of the operation that the repeat was made of, aligned for its elements, apart where
+    /// those are, and nobody else uses them until the function returns; its operator still lives.
+    unsafe fn repeat(
+        &self,
+        repeat: &Repeat,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Option<Result<(), Box<Error>>>;
+
+    /// Which algorithm, with its parameters, has served an operation that was the last one of its collective, as far as that is known.
+    #[must_use]
+    fn served_by(&self, operation: &Operation<'_>) -> Option<String>;
+
+    /// How many calls this rank has begun.
+    #[must_use]
+    fn begun(&self) -> u64;
+
+    /// What keeps this rank from beginning another call, if something stopped the communicator.
+    #[must_use]
+    fn stopped(&self) -> Option<Error>;
+
+    /// The first call, counted as by [`begun`](Interposition::begun), that cannot be made; `u64::MAX`: none.
+    #[must_use]
+    fn stops_from(&self) -> u64;
+
+    /// Says that this rank does not make its next call: the others cannot complete it, and hear why.
+    fn refuse(&self);
+}
+
+impl Interposition for Communicator {
+    fn set_while_waiting(&self, hook: Option<fn()>) {
+        self.inner.take().port.set_while_waiting(hook);
+    }
+
+    fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {
+        let mut inner = self.inner.take();
+        if inner.cache.find(operation, None).is_some() {
+            return Ok(true);
+        }
+        let (call, layout) = operation.check(self.rank, self.size)?;
+        if operation.irregular() && inner.needs_all_counts(operation, &call)? {
+            return Ok(false);
+        }
+        inner.choose(operation, &call, &layout)?;
+        Ok(true)
+    }
+
+    unsafe fn try_begin(
+        &self,
+        operation: &Operation<'_>,
+        end: impl FnOnce() -> Arc<End>,
+    ) -> Result<Outset, Error> {
+        let rank = (self.rank, self.size);
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.take().try_begin(operation, rank, end) }
+    }
+
+    fn advance(&self) {
+        self.inner.take().advance();
+    }
+
+    fn look_out(&self) {
+        self.inner.take().look_out_for_all();
+    }
+
+    fn can_go_on(&self) -> bool {
+        let inner = self.inner.take();
+        inner.port.fabric().can_open(inner.next_window)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.inner.take().under_way > 0
+    }
+
+    fn repeat_of(&self, operation: &Operation<'_>) -> Option<Repeat> {
+        if operation.element.check.is_some() {
+            return None;
+        }
+        let place = self.inner.take().cache.place(operation)?;
+        Some(Repeat::of(operation, place))
+    }
+
+    #[inline]
+    unsafe fn repeat(
+        &self,
+        repeat: &Repeat,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Option<Result<(), Box<Error>>> {
+        let buffers = Buffers { input, output };
+        // SAFETY: the caller's promise.
+        match unsafe {
+            self.inner
+                .take()
+                .run_at(repeat.place, buffers, repeat.combine)
+        }? {
+            Ok(()) => Some(Ok(())),
+            Err(error) => Some(Err(Box::new(error))),
+        }
+    }
+
+    fn served_by(&self, operation: &Operation<'_>) -> Option<String> {
+        let inner = self.inner.take();
+        inner.cache.latest(operation).map(Prepared::name)
+    }
+
+    fn begun(&self) -> u64 {
+        self.inner.take().port.begun()
+    }
+
+    #[inline]
+    fn stopped(&self) -> Option<Error> {
+        self.inner.take().port.stopped().map(Error::from)
+    }
+
+    fn stops_from(&self) -> u64 {
+        self.inner.take().port.stops_from()
+    }
+
+    #[cold]
+    fn refuse(&self) {
+        self.inner.take().port.refuse();
+    }
+}
