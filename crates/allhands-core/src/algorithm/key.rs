@@ -68,6 +68,25 @@ impl Key {
         about: "the base of the tree or of the digits; 0: ports + 1",
     };
 
+    /// `aggregation`: the most blocks in a message.
+    pub const AGGREGATION: Key = Key {
+        name: "aggregation",
+        values: Values::Range {
+            min: 1,
+            max: 1 << 20,
+        },
+        default: 8,
+        about: "the most blocks that a message holds",
+    };
+
+    /// `reduce-scatter`: what a ring begins with.
+    pub const REDUCE_SCATTER: Key = Key {
+        name: "reduce-scatter",
+        values: Values::Names(&["pairwise", "ring"]),
+        default: 0,
+        about: "how parts are combined: straight to where they belong, or once round the ring of neighbours",
+    };
+
     /// `segments`: in how many pieces a pipeline cuts the vector.
     pub const SEGMENTS: Key = Key {
         name: "segments",

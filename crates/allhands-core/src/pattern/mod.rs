@@ -14,6 +14,7 @@ pub mod complete_exchange;
 pub mod digits;
 pub mod double_tree;
 pub mod exchange;
+pub mod far_first;
 pub mod fold;
 pub mod hamiltonian;
 pub mod knomial;

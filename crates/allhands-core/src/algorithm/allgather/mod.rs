@@ -6,12 +6,15 @@ pub mod direct;
 pub mod gather_broadcast;
 pub mod hierarchical;
 pub mod hybrid;
+pub mod neighbor_exchange;
+pub mod pat;
 pub mod recursive_doubling;
 pub mod ring;
 pub mod shared_memory;
 pub mod smp_bruck;
 pub mod smp_direct;
 pub mod smp_gather_broadcast;
+pub mod sparbit;
 pub mod standard_exchange;
 
 use super::Algorithm;
@@ -26,6 +29,9 @@ pub const ALL: &[&Algorithm] = &[
     &gather_broadcast::ALGORITHM,
     &hybrid::ALGORITHM,
     &circulant::ALGORITHM,
+    &sparbit::ALGORITHM,
+    &pat::ALGORITHM,
+    &neighbor_exchange::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &smp_gather_broadcast::ALGORITHM,

@@ -15,6 +15,7 @@ pub mod line_broadcast;
 pub mod multi_dimensional_ring;
 pub mod rabenseifner;
 pub mod recursive_doubling;
+pub mod recursive_multiplying;
 pub mod reduce_broadcast;
 pub mod reduce_scatter_gather_broadcast;
 pub mod ring;
@@ -28,6 +29,7 @@ use super::Algorithm;
 pub const ALL: &[&Algorithm] = &[
     &reduce_broadcast::ALGORITHM,
     &recursive_doubling::ALGORITHM,
+    &recursive_multiplying::ALGORITHM,
     &rabenseifner::ALGORITHM,
     &binary_blocks::ALGORITHM,
     &ring::ALGORITHM,

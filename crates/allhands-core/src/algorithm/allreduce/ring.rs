@@ -1,16 +1,18 @@
-//! Ring allreduce: a pairwise reduce-scatter, then a ring allgather.
+//! Ring allreduce: a reduce-scatter, then a ring allgather.
 //!
-//! 2(p − 1) steps of 1/p of the vector: minimal volume and work for any number of ranks, but a latency that grows with it.
+//! 2(p − 1) steps of 1/p of the vector: minimal volume and work for any number of ranks, but a latency that grows with it. The
+//! reduce-scatter is pairwise, as the paper has it, or with `reduce-scatter=ring` also between neighbours alone, what others
+//! call the ring.
 //!
 //! ```text
 //! 4 ranks      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      then 3 times i ─▶ i+1: results
 //! ```
 //!
-//! Source: T 5.3.
+//! Source: T 5.3; Patarasu and Yuan 2009 for neighbours alone.
 
 use crate::algorithm::phase::exchange::{self, among_all};
-use crate::algorithm::phase::halving;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
+use crate::algorithm::phase::ring;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order, block_per_rank};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
@@ -18,11 +20,11 @@ use crate::schedule::{Builder, Shape};
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "ring",
-    citation: "T 5.3",
-    summary: "pairwise reduce-scatter, then a ring allgather",
+    citation: "T 5.3; Patarasu and Yuan 2009",
+    summary: "pairwise or ring reduce-scatter, then a ring allgather",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key::REDUCE_SCATTER],
+    settings: &["", "reduce-scatter=ring"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: block_per_rank,
@@ -33,7 +35,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
     let own = output.at(rank);
-    halving::pairwise(b, input, own);
+    ring::reduce_scatter_by_key(b, input, output);
     among_all(b, own, output, exchange::ring);
 }
 

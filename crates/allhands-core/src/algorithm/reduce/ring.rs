@@ -1,15 +1,16 @@
-//! Ring reduce: a pairwise reduce-scatter, then every rank sends its part of the result straight to the root.
+//! Ring reduce: a reduce-scatter, then every rank sends its part of the result straight to the root.
 //!
-//! 2(p − 1) steps of 1/p of the vector: minimal work for any number of ranks.
+//! 2(p − 1) steps of 1/p of the vector: minimal work for any number of ranks. The reduce-scatter is pairwise, as the paper has it, or with
+//! `reduce-scatter=ring` between neighbours alone.
 //!
 //! ```text
 //! 4 ranks, root 0      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      1 ─▶ 0      2 ─▶ 0      3 ─▶ 0
 //! ```
 //!
-//! Source: T 5.3.
+//! Source: T 5.3; Patarasu and Yuan 2009 for neighbours alone.
 
-use crate::algorithm::phase::halving;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
+use crate::algorithm::phase::ring;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order, block_per_rank};
 use crate::call::Collective;
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
@@ -18,11 +19,11 @@ use crate::schedule::{Builder, Shape};
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "ring",
-    citation: "T 5.3",
-    summary: "pairwise reduce-scatter, then each rank sends its part to the root",
+    citation: "T 5.3; Patarasu and Yuan 2009",
+    summary: "pairwise or ring reduce-scatter, then each rank sends its part to the root",
     requires: &[],
-    keys: &[],
-    settings: &[""],
+    keys: &[Key::REDUCE_SCATTER],
+    settings: &["", "reduce-scatter=ring"],
     in_place: InPlace::Natural,
     ordered: any_order,
     parts: block_per_rank,
@@ -33,7 +34,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (p, root, rank, input) = (b.ranks(), b.root(), b.rank(), b.input());
     let result = if rank == root { b.output() } else { b.vector() };
-    halving::pairwise(b, input, result.at(rank));
+    ring::reduce_scatter_by_key(b, input, result);
     if rank != root {
         b.step();
         b.send(root, result.at(rank));

@@ -4,9 +4,11 @@ pub mod circulant;
 pub mod direct;
 pub mod hierarchical;
 pub mod pairwise;
+pub mod pat;
 pub mod recursive_doubling;
 pub mod recursive_halving;
 pub mod reduce_scatterv;
+pub mod ring;
 pub mod shared_memory;
 
 use super::Algorithm;
@@ -17,7 +19,9 @@ pub const ALL: &[&Algorithm] = &[
     &recursive_doubling::ALGORITHM,
     &pairwise::ALGORITHM,
     &reduce_scatterv::ALGORITHM,
+    &ring::ALGORITHM,
     &circulant::ALGORITHM,
+    &pat::ALGORITHM,
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,

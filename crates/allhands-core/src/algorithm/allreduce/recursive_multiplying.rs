@@ -1,0 +1,110 @@
+//! Recursive-multiplying allreduce: groups of ports + 1 ranks exchange whole vectors and combine them, and then such groups.
+//!
+//! Recursive doubling with more than one partner at a time: ⌈log_(k+1) p⌉ exchanges on k ports, each with k combinations. Each sum is of
+//! neighbouring ranks, so that all are combined in the order of ranks. Where p is no power of k + 1, those whose partner a clipped group lacks get
+//! its sum in correction steps, as in the allgather of this kind (`crates/allhands-core/src/pattern/multiplying.rs`).
+//!
+//! ```text
+//! 9 ranks, 2 ports      0⇄1⇄2 3⇄4⇄5 6⇄7⇄8: one vector each      0⇄3⇄6 1⇄4⇄7 2⇄5⇄8: sums of three
+//! ```
+//!
+//! Source: Ruefenacht, Bull and Booth 2017, Generalisation of recursive doubling for AllReduce; Q 5.1.2 for the corrections.
+
+use crate::algorithm::phase::exchange::multiplying_costs;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
+use crate::call::Collective;
+use crate::pattern::multiplying::Multiplying;
+use crate::schedule::{Blocks, Builder, Shape};
+use alloc::vec::Vec;
+
+/// The algorithm.
+pub const ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "recursive-multiplying",
+    citation: "Ruefenacht and others 2017",
+    summary: "groups of ports + 1 exchange whole vectors and combine them",
+    requires: &[],
+    keys: &[Key {
+        default: 3,
+        ..Key::PORTS
+    }],
+    settings: &["", "ports=1", "ports=2"],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build,
+    claims,
+};
+
+/// A sum of neighbouring ranks: the first of them, and where it is.
+type Sum = (u32, Blocks);
+
+/// Combines sums of ranks that follow one another; only the own one is in the input or the output, where the result is.
+fn combine(b: &mut Builder, own: Blocks, sums: &[Sum]) -> Blocks {
+    let output = b.output();
+    let mut left = sums[0].1;
+    let mut is_past = left == own;
+    for (_, right) in &sums[1..] {
+        is_past |= *right == own;
+        let into = if is_past { output } else { left };
+        b.reduce(left, *right, into);
+        b.step();
+        left = into;
+    }
+    left
+}
+
+fn build(b: &mut Builder) {
+    let (p, rank) = (b.ranks(), b.rank());
+    let pattern = Multiplying::new(p, b.shape().radix());
+    let steps = pattern.steps();
+    let (mut own, mut spare) = (b.input(), Vec::new());
+    for level in 0..pattern.levels() {
+        let mut sums: Vec<Sum> = Vec::from([(pattern.held(rank, level).start, own)]);
+        for step in steps.iter().filter(|step| step.level == level) {
+            let mut came: Vec<Sum> = Vec::new();
+            for (port, transfer) in pattern.transfers(rank, *step).into_iter().enumerate() {
+                b.port(port as u32);
+                if let Some(range) = transfer.send {
+                    let sum = sums.iter().find(|(first, _)| *first == range.start);
+                    b.send(transfer.peer, sum.map_or(own, |(_, sum)| *sum));
+                }
+                if let Some(range) = transfer.receive {
+                    let into = spare.pop().unwrap_or_else(|| b.vector());
+                    b.recv(transfer.peer, into);
+                    came.push((range.start, into));
+                }
+            }
+            b.step();
+            sums.extend(came);
+        }
+        sums.sort_unstable_by_key(|(first, _)| *first);
+        let others = sums.iter().filter(|(_, sum)| *sum != own);
+        spare.extend(others.map(|(_, sum)| *sum));
+        own = combine(b, own, &sums);
+    }
+    b.copy(own, b.output());
+}
+
+fn claims(shape: &Shape) -> Claims {
+    let (p, radix) = (shape.ranks(), shape.radix());
+    let pattern = Multiplying::new(p, radix);
+    let steps = pattern.steps();
+    let counts = |rank: u32| {
+        let all = steps.iter();
+        let all = all.flat_map(|step| pattern.transfers(rank, *step));
+        all.fold((0, 0), |(sent, came), transfer| {
+            let [more_sent, more_came] =
+                [transfer.send, transfer.receive].map(|range| u64::from(range.is_some()));
+            (sent + more_sent, came + more_came)
+        })
+    };
+    let counts: Vec<(u64, u64)> = (0..p).map(counts).collect();
+    let most = |of: fn(&(u64, u64)) -> u64| counts.iter().map(of).max().unwrap_or(0);
+    Claims {
+        ports: radix - 1,
+        steps: multiplying_costs(p, radix, alloc::vec![0; p as usize]).0,
+        volume: most(|counts| counts.0.max(counts.1)),
+        work: most(|counts| counts.1),
+    }
+}
