@@ -6,6 +6,7 @@ mod profiling;
 mod table;
 mod through;
 
+pub(crate) use profiling::twins;
 pub(crate) use through::Through;
 
 use crate::abi::Handle;
@@ -58,80 +59,24 @@ fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
     call(library)
 }
 
-/// `MPI_Init`, after which the ranks that share a node are brought together.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn MPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
-    // SAFETY: the caller's arguments, as they came.
-    begin(|library| unsafe { (library.next.init)(argc, argv) })
+twins! {
+    /// `MPI_Init`, after which the ranks that share a node are brought together.
+    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut c_void) = begin() of init
 }
 
-/// `PMPI_Init`, by which a tool in front goes on.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn PMPI_Init(argc: *mut c_int, argv: *mut c_void) -> c_int {
-    // SAFETY: the caller's arguments, as they came.
-    begin(|library| unsafe { (library.native.init)(argc, argv) })
+twins! {
+    /// `MPI_Init_thread`, after which the ranks that share a node are brought together.
+    MPI_Init_thread PMPI_Init_thread (
+        argc: *mut c_int,
+        argv: *mut c_void,
+        required: c_int,
+        provided: *mut c_int
+    ) = begin() of init_thread
 }
 
-/// `MPI_Init_thread`, after which the ranks that share a node are brought together.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn MPI_Init_thread(
-    argc: *mut c_int,
-    argv: *mut c_void,
-    required: c_int,
-    provided: *mut c_int,
-) -> c_int {
-    // SAFETY: the caller's arguments, as they came.
-    begin(|library| unsafe { (library.next.init_thread)(argc, argv, required, provided) })
-}
-
-/// `PMPI_Init_thread`, by which a tool in front goes on.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn PMPI_Init_thread(
-    argc: *mut c_int,
-    argv: *mut c_void,
-    required: c_int,
-    provided: *mut c_int,
-) -> c_int {
-    // SAFETY: the caller's arguments, as they came.
-    begin(|library| unsafe { (library.native.init_thread)(argc, argv, required, provided) })
-}
-
-/// `MPI_Finalize`, in which, or before which, the report is written and all memory that ranks share is given back.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
-    // SAFETY: the caller's call, as it came.
-    end(|library| unsafe { (library.next.finalize)() })
-}
-
-/// `PMPI_Finalize`, by which a tool in front goes on.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn PMPI_Finalize() -> c_int {
-    // SAFETY: the caller's call, as it came.
-    end(|library| unsafe { (library.native.finalize)() })
+twins! {
+    /// `MPI_Finalize`, in which, or before which, the report is written and all memory that ranks share is given back.
+    MPI_Finalize PMPI_Finalize () = end() of finalize
 }
 
 /// `MPI_Abort`, before which the report is written.

@@ -40,3 +40,36 @@ macro_rules! profiled {
     };
 }
 pub(super) use profiled;
+
+/// Declares an entry point and the profiling one of the same call, by which a tool in front goes on: what is done around the call is
+/// the same, and the function called is the next one of the name behind this library, or the MPI's own.
+macro_rules! twins {
+    (
+        $(#[doc = $text:literal])*
+        $name:ident $profiling:ident ($($argument:ident: $kind:ty),*)
+        = $around:ident($($before:expr),*) of $field:ident
+    ) => {
+        $(#[doc = $text])*
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
+            // SAFETY: the caller's arguments, as they came.
+            unsafe { $around($($before,)* |library: &Library| (library.next.$field)($($argument),*)) }
+        }
+
+        #[doc = concat!("`", stringify!($profiling), "`, by which a tool in front goes on.")]
+        ///
+        /// # Safety
+        /// As the standard says of the call.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C-unwind" fn $profiling($($argument: $kind),*) -> c_int {
+            // SAFETY: the caller's arguments, as they came.
+            unsafe { $around($($before,)* |library: &Library| (library.native.$field)($($argument),*)) }
+        }
+    };
+}
+pub(crate) use twins;

@@ -4,50 +4,31 @@
 //! progress, too, until all have; then it finds nothing left to wait for.
 
 use super::Hook;
+use crate::entry::twins;
 use crate::library::{Library, NO_MPI};
 use std::ffi::{c_int, c_void};
 
 /// `MPI_REQUEST_NULL` in MPICH's ABI.
 const REQUEST_NULL: c_int = 0x2c00_0000;
 
-/// `MPI_Waitall`.
-///
-/// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn MPI_Waitall(
-    count: c_int,
-    requests: *mut c_void,
-    statuses: *mut c_void,
-) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
-    // SAFETY: the caller's list.
-    unsafe { see_to(library, count, requests) };
-    // SAFETY: the caller's arguments, as they came.
-    unsafe { (library.next.waitall)(count, requests.cast(), statuses.cast()) }
+twins! {
+    /// `MPI_Waitall`.
+    MPI_Waitall PMPI_Waitall (count: c_int, requests: *mut u8, statuses: *mut u8)
+        = wait(count, requests) of waitall
 }
 
-/// `PMPI_Waitall`, by which a tool in front waits.
+/// Sees to requests of ours and makes the call.
 ///
 /// # Safety
-/// As the standard says of the call.
-#[unsafe(no_mangle)]
-#[allow(non_snake_case)]
-pub unsafe extern "C-unwind" fn PMPI_Waitall(
-    count: c_int,
-    requests: *mut c_void,
-    statuses: *mut c_void,
-) -> c_int {
+/// There are so many requests.
+#[inline]
+unsafe fn wait(count: c_int, requests: *mut u8, call: impl FnOnce(&Library) -> c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
     // SAFETY: the caller's list.
-    unsafe { see_to(library, count, requests) };
-    // SAFETY: the caller's arguments, as they came.
-    unsafe { (library.native.waitall)(count, requests.cast(), statuses.cast()) }
+    unsafe { see_to(library, count, requests.cast()) };
+    call(library)
 }
 
 /// Waits until requests have ended, if the MPI is MPICH and there are some of ours.
