@@ -10,6 +10,8 @@ pub(super) fn begin(state: &mut StrandState, times: u32, waits: &[Vec<Dependence
         ..Lane::default()
     };
     state.lanes = vec![lane; waits.len()];
+    state.times = times;
+    state.open_lanes = if times > 0 { waits.len() } else { 0 };
     for (at, waits) in (0..).zip(waits) {
         for wait in waits {
             state.lanes[wait.op as usize].awaited_by.push(at);
@@ -24,10 +26,13 @@ pub(super) fn end(state: &mut StrandState, lane: u32, round: u32) {
     let StrandState {
         lanes,
         lanes_to_try,
+        times,
+        open_lanes,
         ..
     } = state;
     let lane = &mut lanes[lane as usize];
     lane.done += 1;
+    *open_lanes -= usize::from(lane.done == *times);
     lane.flying = false;
     lane.rounds.push(round);
     lanes_to_try.extend_from_slice(&lane.awaited_by);
@@ -41,7 +46,7 @@ impl Runner<'_, '_> {
         strand: u16,
         item: &Item,
     ) -> Result<bool, Failure> {
-        let Item::Repeat { times, window, .. } = item else {
+        let Item::Repeat { window, .. } = item else {
             return Ok(true);
         };
         // In a window, the end of the oldest iteration lets any lane go on.
@@ -54,8 +59,8 @@ impl Runner<'_, '_> {
                 self.start_lane(rank, strand, item, at)?;
             }
         }
-        let lanes = &self.strand(rank, strand).lanes;
-        Ok(lanes.iter().all(|lane| lane.done == *times))
+        // Asked after every operation, of which a body may have very many: counted, not looked for.
+        Ok(self.strand(rank, strand).open_lanes == 0)
     }
 
     /// Whether a lane's next iteration has all that it waits for.
