@@ -10,7 +10,8 @@ use crate::{names, output};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::Collective;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
-use allhands_core::verify::{self, Report};
+use allhands_core::schedule::Shape;
+use allhands_core::verify::{self, Proof, Report};
 use cases::{Case, LEFT_OUT, cases};
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::Machine;
@@ -27,7 +28,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// touch the same bytes; and steps, volume and work are what the algorithm claims. With up to
 /// 64 ranks the lowered form, which is what runs, is run on real elements too.
 ///
-/// Keys of --json: collective, algorithm, parameters, ranks, root, nodes, torus, ports, ok, steps, volume, work,
+/// Of more than 16 ranks, a root whose schedules are those for another root with all ranks turned round by the distance between
+/// the two, which is looked up operation by operation, is not run again; the last line but one says how many there are.
+///
+/// Keys of --json: collective, algorithm, parameters, ranks, root, turned_from, nodes, torus, ports, ok, steps, volume, work,
 /// bound_steps, bound_volume.
 ///
 /// A file of schedules in their text form (those in testdata/schedules are examples; the documentation of
@@ -167,6 +171,8 @@ struct Record {
     parameters: String,
     ranks: u32,
     root: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turned_from: Option<u32>,
     nodes: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     torus: Option<String>,
@@ -221,6 +227,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if left_out > 0 {
         writeln!(out, "({left_out} left out: {LEFT_OUT})")?;
     }
+    let turned = records.iter().filter(|r| r.turned_from.is_some()).count();
+    if turned > 0 {
+        writeln!(out, "({turned} by the proof for another root: {TURNED})")?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         out,
@@ -235,29 +245,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Proves all cases on all cores, in the order of the cases.
+/// Why some roots are not run, for the output.
+const TURNED: &str =
+    "their schedules are the same with all ranks turned round, operation by operation";
+
+/// Proves all cases on all cores, in the order of the cases; those that differ in the root alone together.
 fn prove(cases: &[Case], quiet: bool) -> Vec<Record> {
     let next = AtomicUsize::new(0);
-    let bar = if quiet || !std::io::stderr().is_terminal() {
-        ProgressBar::hidden()
-    } else {
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} proofs, {eta} left");
-        ProgressBar::new(cases.len() as u64)
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-    };
+    let jobs: Vec<&[Case]> = cases.chunk_by(Case::differs_in_root).collect();
+    let bar = progress_bar(cases, quiet);
     let work = || {
         let mut mine = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(case) = cases.get(at) else {
+            let Some(job) = jobs.get(at) else {
                 return mine;
             };
-            mine.push((at, prove_one(case)));
-            bar.inc(1);
+            mine.push((at, prove_roots(job)));
+            bar.inc(job.iter().map(cost).sum());
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut records: Vec<(usize, Record)> = std::thread::scope(|scope| {
+    let mut records: Vec<(usize, Vec<Record>)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
@@ -269,12 +278,38 @@ fn prove(cases: &[Case], quiet: bool) -> Vec<Record> {
     });
     bar.finish_and_clear();
     records.sort_by_key(|(at, _)| *at);
-    records.into_iter().map(|(_, record)| record).collect()
+    records
+        .into_iter()
+        .flat_map(|(_, records)| records)
+        .collect()
 }
 
-fn prove_one(case: &Case) -> Record {
-    let proved = verify::verify(case.algorithm, &case.shape);
-    let failure = proved.as_ref().err().map(ToString::to_string);
+/// About what a proof costs beside others: what all ranks do, each with some of the others.
+fn cost(case: &Case) -> u64 {
+    u64::from(case.shape.ranks()).pow(2)
+}
+
+/// Says on a terminal how much is proved, and how long the rest takes at this pace.
+fn progress_bar(cases: &[Case], quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {percent} % of {msg} proofs, {eta} left");
+    let bar = ProgressBar::new(cases.iter().map(cost).sum());
+    bar.set_message(cases.len().to_string());
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Proves cases that differ in the root alone.
+fn prove_roots(cases: &[Case]) -> Vec<Record> {
+    let shapes: Vec<Shape> = cases.iter().map(|case| case.shape.clone()).collect();
+    let proofs = verify::verify_roots(cases[0].algorithm, &shapes);
+    let both = cases.iter().zip(proofs);
+    both.map(|(case, proof)| record(case, proof)).collect()
+}
+
+fn record(case: &Case, proof: Proof) -> Record {
+    let failure = proof.report.as_ref().err().map(ToString::to_string);
     let nothing = Report {
         ports: 0,
         steps: 0,
@@ -290,13 +325,14 @@ fn prove_one(case: &Case) -> Record {
         work,
         bound_steps,
         bound_volume,
-    } = proved.unwrap_or(nothing);
+    } = proof.report.unwrap_or(nothing);
     Record {
         collective: case.algorithm.collective.name(),
         algorithm: case.algorithm.name,
         parameters: case.parameters.clone(),
         ranks: case.shape.ranks(),
         root: case.shape.call.root,
+        turned_from: proof.turned_from,
         nodes: case.shape.nodes.to_string(),
         torus: case.shape.torus.map(|torus| torus.to_string()),
         ports,

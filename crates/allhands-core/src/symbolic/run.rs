@@ -73,11 +73,11 @@ struct Instance {
     values: Vec<Value>,
 }
 
-/// What waits on a channel: sends or receives, never both.
+/// What waits on a channel: sends or receives, never both; a channel through which something went stays.
 #[derive(Clone)]
 struct Waiting {
     sends: bool,
-    first: Instance,
+    first: Option<Instance>,
     more: VecDeque<Instance>,
 }
 
@@ -86,6 +86,8 @@ struct Lane {
     done: u32,
     flying: bool,
     rounds: Vec<u32>,
+    /// How many of its next iteration's waits, from the first on, are known to be over.
+    met: usize,
     /// The lanes that wait for this one.
     awaited_by: Vec<u32>,
 }
@@ -102,6 +104,9 @@ struct StrandState {
     known: Knowledge,
     next_known: Knowledge,
     lanes: Vec<Lane>,
+    /// The iterations of each lane, and the lanes that have not done them all.
+    times: u32,
+    open_lanes: usize,
     /// The lanes that may start now and could not before.
     lanes_to_try: Vec<u32>,
     /// After each item: its round and the clock.
@@ -133,6 +138,7 @@ struct Runner<'a, 'o> {
     windows: bool,
     counters: Vec<u32>,
     ready: Vec<(u32, u16)>,
+    spare: blocks::Spare,
     /// The clock of the operation of a repeat that starts, in the memory of the one before.
     lane_clock: Clock,
     outcome: Outcome,
@@ -179,6 +185,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             windows,
             counters,
             ready: Vec::new(),
+            spare: blocks::Spare::default(),
             lane_clock: Clock::new(),
             outcome: Outcome::default(),
             observer,

@@ -9,7 +9,7 @@ use crate::machine::Fabric;
 use crate::progress::{Cursor, Engine, Post, Status, advance};
 use crate::schedule::{Extent, Layout, OpKind, Plan, Schedule, Side};
 use crate::symbolic::{Failure, Law};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -116,6 +116,7 @@ pub fn run(
     world.memory.check(call, &parts, layout)
 }
 
+#[derive(Clone)]
 struct Sent {
     rank: u32,
     ticket: u32,
@@ -127,8 +128,10 @@ struct Sent {
 struct InMemory {
     meetings: Meetings,
     memory: Memory,
-    channels: BTreeMap<(u32, u32, u16), VecDeque<Sent>>,
-    done: BTreeSet<(u32, u32)>,
+    /// For each receiver, by sender and channel.
+    channels: Vec<BTreeMap<(u32, u16), VecDeque<Sent>>>,
+    /// For each rank, by ticket: whether the receiver has taken the data of a send.
+    done: Vec<Vec<bool>>,
     flags: Vec<Vec<u32>>,
     /// What the waits of a rank for a flag of a rank took: by (waiter, rank, flag).
     taken: BTreeMap<(u32, u32, u16), u32>,
@@ -143,8 +146,8 @@ impl InMemory {
         InMemory {
             meetings: Meetings::default(),
             memory,
-            channels: BTreeMap::new(),
-            done: BTreeSet::new(),
+            channels: vec![BTreeMap::new(); plans.len()],
+            done: plans.iter().map(|p| vec![false; p.ops.len()]).collect(),
             flags: plans.iter().map(|p| vec![0; p.credits.len()]).collect(),
             taken: BTreeMap::new(),
             credits: plans.iter().map(|p| p.credits.to_vec()).collect(),
@@ -183,7 +186,8 @@ impl RankEngine<'_> {
     /// Starts a send, or asks whether its receiver has taken the data.
     fn send(&mut self, post: &Post<'_>, key: (u32, u32, u16), started: bool) -> Status {
         if started {
-            return if self.world.done.remove(&(self.rank, post.ticket)) {
+            let done = &mut self.world.done[self.rank as usize][post.ticket as usize];
+            return if core::mem::take(done) {
                 Status::Done
             } else {
                 Status::Pending
@@ -196,13 +200,16 @@ impl RankEngine<'_> {
             extents: post.source().to_vec(),
             data: early.then(|| self.world.memory.gather(self.rank, post.source())),
         };
-        self.world.channels.entry(key).or_default().push_back(sent);
+        let (from, to, channel) = key;
+        let channels = &mut self.world.channels[to as usize];
+        channels.entry((from, channel)).or_default().push_back(sent);
         Status::Pending
     }
 
     /// Takes the first message of a channel, if there is one.
     fn receive(&mut self, post: &Post<'_>, key: (u32, u32, u16)) -> Result<bool, Failure> {
-        let channel = self.world.channels.get_mut(&key);
+        let (from, to, channel) = key;
+        let channel = self.world.channels[to as usize].get_mut(&(from, channel));
         let Some(sent) = channel.and_then(VecDeque::pop_front) else {
             return Ok(false);
         };
@@ -214,7 +221,7 @@ impl RankEngine<'_> {
             _ => None,
         };
         memory.deliver(self.rank, &data, (post.source(), side), post.target())?;
-        self.world.done.insert((sent.rank, sent.ticket));
+        self.world.done[sent.rank as usize][sent.ticket as usize] = true;
         Ok(true)
     }
 

@@ -13,13 +13,15 @@
 //!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
-//! is run on real elements as well: what runs is what was proved.
+//! is run on real elements as well: what runs is what was proved. Where the schedules for one root are those for another with the
+//! [ranks turned](turned), one run stands for both.
 
 pub mod bound;
 pub mod links;
 pub mod lowered;
 pub mod prefix;
 mod staged;
+mod turned;
 
 use crate::algorithm::phase::nodes::LEADERS;
 use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
@@ -48,6 +50,15 @@ pub struct Report {
     pub bound_volume: f64,
 }
 
+/// A proof for one root, and how it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// What was proved; or the first law that is broken, and where.
+    pub report: Result<Report, Failure>,
+    /// The root whose proof this one [turns](turned): what was run for that root was not run again.
+    pub turned_from: Option<u32>,
+}
+
 /// Proves every law for one algorithm, parameters, number of ranks and root.
 ///
 /// The call's own `commutative` and `in_place` are ignored: the strictest operator that the algorithm
@@ -56,24 +67,126 @@ pub struct Report {
 /// # Errors
 /// The first law that is broken, and where.
 pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
-    let apart = strictest(algorithm, shape, false);
-    let schedules = algorithm.world(&apart);
-    let (counted, claims) = verify_placed(algorithm, &apart, &schedules)?;
-    let in_place = strictest(algorithm, shape, true);
-    let world = algorithm.world(&in_place);
+    prove(algorithm, &worlds(algorithm, shape)).map(|(report, _)| report)
+}
+
+/// [`verify`] for shapes that differ in the root alone: of more than a few ranks, a root whose schedules are those of another with the
+/// [ranks turned](turned) is not run again, but its claims are compared with what was counted.
+#[must_use]
+pub fn verify_roots(algorithm: &Algorithm, shapes: &[Shape]) -> Vec<Proof> {
+    // The last root that was run, and what was counted.
+    let mut base: Option<([Placed; 2], [Option<Outcome>; 2])> = None;
+    let each = |shape: &Shape| {
+        let placed = worlds(algorithm, shape);
+        if let Some((proved, counted)) = &base
+            && turns_into(proved, &placed)
+        {
+            return Proof {
+                report: prove_turned(algorithm, &placed, counted),
+                turned_from: Some(proved[0].shape.call.root),
+            };
+        }
+        let proved = prove(algorithm, &placed);
+        let report = proved.map(|(report, counted)| {
+            base = Some((placed, counted));
+            report
+        });
+        Proof {
+            report,
+            turned_from: None,
+        }
+    };
+    shapes.iter().map(each).collect()
+}
+
+/// A call with input and output placed in one way, and every rank's part of it.
+struct Placed {
+    shape: Shape,
+    world: Vec<Schedule>,
+    /// The call of the next root, and every rank's part of that: where windows have to be as the next call expects them.
+    next: Option<(Call, Vec<Schedule>)>,
+}
+
+/// A call with input and output apart, and in place.
+fn worlds(algorithm: &Algorithm, shape: &Shape) -> [Placed; 2] {
+    [false, true].map(|in_place| {
+        let shape = strictest(algorithm, shape, in_place);
+        let followed = has_windows(algorithm) && shape.call.collective.rooted();
+        let next = followed.then(|| {
+            let mut next = shape.clone();
+            next.call.root = (shape.call.root + 1) % shape.ranks();
+            (next.call, algorithm.world(&next))
+        });
+        Placed {
+            world: algorithm.world(&shape),
+            shape,
+            next,
+        }
+    })
+}
+
+fn has_windows(algorithm: &Algorithm) -> bool {
+    algorithm.requires.contains(&Requirement::Window)
+}
+
+/// Runs both placements; also says what was counted, for each that was run.
+fn prove(
+    algorithm: &Algorithm,
+    [apart, in_place]: &[Placed; 2],
+) -> Result<(Report, [Option<Outcome>; 2]), Failure> {
+    let (counted, claims) = verify_placed(algorithm, apart)?;
     // Small worlds are run all the same; they show that the shortcut is right.
-    let only_staged = in_place.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
-        && world
+    let only_staged = in_place.shape.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
+        && in_place
+            .world
             .iter()
-            .zip(&schedules)
+            .zip(&apart.world)
             .all(|(in_place_schedule, apart)| {
                 in_place_schedule == apart
-                    || staged::is_staged(apart, in_place_schedule, &in_place.call)
+                    || staged::is_staged(apart, in_place_schedule, &in_place.shape.call)
             });
-    if !only_staged || aliases_without_staging(algorithm, &in_place) {
-        verify_placed(algorithm, &in_place, &world)?;
+    let run = !only_staged || aliases_without_staging(algorithm, &in_place.shape);
+    let second = run
+        .then(|| verify_placed(algorithm, in_place))
+        .transpose()?;
+    let report = report(algorithm, &apart.shape, &counted, &claims);
+    Ok((report, [Some(counted), second.map(|(counted, _)| counted)]))
+}
+
+/// Whether the proof for one root is that for another: small worlds are run all the same, as they show that the shortcut is right,
+/// and so is what may not be turned because links of a torus are looked at too.
+fn turns_into(proved: &[Placed; 2], placed: &[Placed; 2]) -> bool {
+    let turned = |(one, other): (&Placed, &Placed)| {
+        let next = match (&one.next, &other.next) {
+            (None, None) => true,
+            (Some((call, world)), Some((other_call, other_world))) => {
+                turned::is_turned((call, world), (other_call, other_world))
+            }
+            _ => false,
+        };
+        let (call, other_call) = (&one.shape.call, &other.shape.call);
+        next && turned::is_turned((call, &one.world), (other_call, &other.world))
+    };
+    placed[0].shape.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
+        && placed[0].shape.torus.is_none()
+        && proved.iter().zip(placed).all(turned)
+}
+
+/// What is left to prove for a root whose worlds are those of another root, turned, for which this was counted.
+fn prove_turned(
+    algorithm: &Algorithm,
+    placed: &[Placed; 2],
+    counted: &[Option<Outcome>; 2],
+) -> Result<Report, Failure> {
+    for (placed, counted) in placed.iter().zip(counted) {
+        let Some(counted) = counted else { continue };
+        check_claims(&(algorithm.claims)(&placed.shape), counted)?;
+        prefix::check(&placed.shape, &placed.world)?;
     }
-    Ok(report(algorithm, &apart, &counted, &claims))
+    let [apart, _] = placed;
+    let claims = (algorithm.claims)(&apart.shape);
+    let counted = counted[0].clone().unwrap_or_default();
+    Ok(report(algorithm, &apart.shape, &counted, &claims))
 }
 
 /// Whether some rank's spaces share memory in place and the algorithm relies on that being harmless.
@@ -83,19 +196,11 @@ fn aliases_without_staging(algorithm: &Algorithm, in_place: &Shape) -> bool {
 }
 
 /// All laws and claims for one placement of input and output.
-fn verify_placed(
-    algorithm: &Algorithm,
-    shape: &Shape,
-    schedules: &[Schedule],
-) -> Result<(Outcome, Claims), Failure> {
-    let windows = algorithm.requires.contains(&Requirement::Window);
-    let counted = verify_world(&shape.call, schedules, windows)?;
-    if windows && shape.call.collective.rooted() {
-        let root = (shape.call.root + 1) % shape.ranks();
-        let mut next = shape.clone();
-        next.call.root = root;
-        let after = algorithm.world(&next);
-        verify_two((&shape.call, schedules), (&next.call, &after))?;
+fn verify_placed(algorithm: &Algorithm, placed: &Placed) -> Result<(Outcome, Claims), Failure> {
+    let (shape, schedules) = (&placed.shape, &placed.world[..]);
+    let counted = verify_world(&shape.call, schedules, has_windows(algorithm))?;
+    if let Some((next, after)) = &placed.next {
+        verify_two((&shape.call, schedules), (next, after))?;
     }
     let claims = (algorithm.claims)(shape);
     check_claims(&claims, &counted)?;

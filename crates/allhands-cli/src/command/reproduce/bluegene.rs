@@ -7,13 +7,15 @@ mod steady;
 mod summary;
 pub mod verdict;
 
-use super::Entry;
+use super::{Entry, progress_bar};
 use crate::command::simulate::machine::Machine;
 use anyhow::ensure;
+use indicatif::ProgressBar;
 use laboratory::Laboratory;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 /// A part of the work that needs no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,14 @@ pub fn run(
         !parts.is_empty(),
         "there is no such table or figure; right would be a table from 2 to 4 or a figure from 5 to 10"
     );
-    let entries = all(&parts, &Machine::find("bluegene-l")?, out)?;
+    // Parts take very different times, so one cannot say when all are done.
+    let bar = progress_bar(
+        parts.len(),
+        "{bar:40} {pos}/{len} tables and figures, after {elapsed}",
+    );
+    bar.enable_steady_tick(Duration::from_secs(1));
+    let entries = all(&parts, &Machine::find("bluegene-l")?, out, &bar)?;
+    bar.finish_and_clear();
     let figures = parts.iter().any(|part| matches!(part, Part::Figure(_)));
     let left_out = figures::LEFT_OUT.iter().filter(|_| figures);
     let notes = left_out.map(|what| format!("left out: {what}"));
@@ -64,7 +73,8 @@ pub fn entries_on(
     machine: &Machine,
     asked: (Option<u32>, Option<u32>),
 ) -> anyhow::Result<Vec<Entry>> {
-    all(&parts(asked), machine, &mut std::io::sink())
+    let nobody = &ProgressBar::hidden();
+    all(&parts(asked), machine, &mut std::io::sink(), nobody)
 }
 
 /// The parts that are asked for.
@@ -77,7 +87,12 @@ fn parts((table, figure): (Option<u32>, Option<u32>)) -> Vec<Part> {
 }
 
 /// Does the parts, some at a time; the entries are in the order of the parts.
-fn all(parts: &[Part], machine: &Machine, out: &mut dyn Write) -> anyhow::Result<Vec<Entry>> {
+fn all(
+    parts: &[Part],
+    machine: &Machine,
+    out: &mut dyn Write,
+    bar: &ProgressBar,
+) -> anyhow::Result<Vec<Entry>> {
     let next = Mutex::new(parts.iter().copied().enumerate());
     let (told, telling) = channel();
     let mut done: Vec<(usize, Vec<Entry>)> = Vec::new();
@@ -91,13 +106,14 @@ fn all(parts: &[Part], machine: &Machine, out: &mut dyn Write) -> anyhow::Result
                 let one = || next.lock().ok()?.next();
                 while let Some((at, part)) = one() {
                     own.push((at, entries(part, machine, &mut teller)?));
+                    bar.inc(1);
                 }
                 anyhow::Ok(own)
             }));
         }
         drop(told);
         for line in telling {
-            out.write_all(&line)?;
+            bar.suspend(|| out.write_all(&line))?;
         }
         for worker in workers {
             let own = worker

@@ -7,9 +7,10 @@ mod sensitivity;
 
 use crate::output;
 use anyhow::ensure;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use std::process::ExitCode;
 
@@ -212,6 +213,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     arguments.json.write(&entries)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says on a terminal how many of `all` pieces are done, by a template; elsewhere nothing.
+fn progress_bar(all: usize, template: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(all as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Prints the entries that the paper says something of.

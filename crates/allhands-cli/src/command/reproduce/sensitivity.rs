@@ -1,6 +1,6 @@
 //! Sensitivity: how many entries come out otherwise when a constant of the machine is changed by a tenth.
 
-use super::{Entry, Paper, Standing, bluegene, cell, qsnet};
+use super::{Entry, Paper, Standing, bluegene, cell, progress_bar, qsnet};
 use crate::command::simulate::machine::Machine;
 use std::io::Write;
 
@@ -82,6 +82,9 @@ pub fn print(
                 .collect::<Vec<_>>(),
         );
     }
+    // Each run takes about as long as any other.
+    let runs = places.len() * FACTORS.len();
+    let bar = progress_bar(runs, "{bar:40} {pos}/{len} changed machines, {eta} left");
     for place in places {
         let mut flips = [[0, 0]; 2];
         for (at, factor) in FACTORS.into_iter().enumerate() {
@@ -90,12 +93,16 @@ pub fn print(
                 debug_assert_eq!(was.0, is.0);
                 flips[usize::from(was.0)][at] += 1;
             }
+            bar.inc(1);
         }
         let [[less, more], [fitted_less, fitted_more]] = flips;
-        writeln!(
-            out,
-            "{place:<40}{less:>12}{more:>12}{fitted_less:>12}{fitted_more:>12}"
-        )?;
+        bar.suspend(|| {
+            writeln!(
+                out,
+                "{place:<40}{less:>12}{more:>12}{fitted_less:>12}{fitted_more:>12}"
+            )
+        })?;
     }
+    bar.finish_and_clear();
     Ok(())
 }

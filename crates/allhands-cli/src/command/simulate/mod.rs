@@ -3,6 +3,7 @@
 mod heat;
 pub(super) mod machine;
 mod outputs;
+mod pace;
 mod plans;
 pub(super) mod soon;
 mod trace;
@@ -14,11 +15,12 @@ use crate::{names, output, sizes};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::schedule::{Layout, Shape};
 use allhands_core::simulate::{Checker, Recorder};
 use anyhow::{bail, ensure};
 use machine::{Job, Machine, Run};
 use outputs::{LinkRecord, Outputs};
+use pace::Pace;
 use plans::{ELEMENT_BYTES, TooLarge, all_plans};
 use serde::Serialize;
 use soon::Soon;
@@ -131,13 +133,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "{:<34}{:>6}{:>7}{:>14}{:>9}{:>10}{:>11}{:>8}",
         arguments.collective, "ranks", "bytes", "completion µs", "", "messages", "events", "wall s"
     )?;
-    let (mut records, mut is_right) = (Vec::new(), true);
+    let (mut records, mut is_right, mut pace) = (Vec::new(), true, Pace::default());
     for &ranks in &numbers {
         let call = call(arguments, ranks)?;
         let (candidates, left_out) = candidates(arguments, (&machine, nodes), call)?;
         shows_one_run(arguments, &numbers, &candidates)?;
         for &bytes in &arguments.bytes {
-            let (runs, right) = simulate_all(arguments, &machine, &candidates, bytes, &mut out)?;
+            let (runs, right) = simulate_all(
+                arguments,
+                (&machine, &candidates),
+                bytes,
+                &mut pace,
+                &mut out,
+            )?;
             is_right &= right;
             print_all(&mut out, &runs, &arguments.outputs)?;
             records.extend(runs.into_iter().map(|(record, _)| record));
@@ -175,14 +183,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Runs all candidates at one size; what came out, the fastest first, and whether every result was right.
 fn simulate_all(
     arguments: &Arguments,
-    machine: &Machine,
-    candidates: &[Candidate],
+    (machine, candidates): (&Machine, &[Candidate]),
     bytes: usize,
+    pace: &mut Pace,
     out: &mut dyn Write,
 ) -> anyhow::Result<(Vec<(Record, Run)>, bool)> {
     let (mut runs, mut is_right) = (Vec::new(), true);
     for candidate in candidates {
-        match simulated(machine, candidate, bytes, &arguments.outputs) {
+        match simulated(machine, candidate, bytes, &arguments.outputs, pace) {
             // Among all, one that is too large is no reason to leave out the others.
             Err(error) if arguments.algorithm == "all" && error.is::<TooLarge>() => {
                 let (name, ranks) = (&candidate.2, candidate.1.ranks());
@@ -387,6 +395,7 @@ fn simulated(
     (algorithm, shape, name): &Candidate,
     bytes: usize,
     outputs: &Outputs,
+    pace: &mut Pace,
 ) -> anyhow::Result<(Record, Run)> {
     let (start, call) = (Instant::now(), shape.call);
     let layout = Layout::regular(call.collective, bytes / ELEMENT_BYTES);
@@ -411,8 +420,14 @@ fn simulated(
         plans: &plans,
         nodes: &shape.nodes,
     };
-    say_how_long(&what(), &plans);
+    let operations = Pace::operations(&plans);
+    pace.announce(
+        &format!("{} among {} ranks", what(), call.ranks),
+        operations,
+    );
+    let before = Instant::now();
     let run = observed(machine, job, (&mut checker, &mut recorder), outputs)?;
+    pace.learn(operations, before.elapsed());
     if let Some(checker) = checker {
         let right = checker.finish(&call, &parts, &layout);
         right.map_err(|failure| Wrong(format!("{}: {failure}", what())))?;
@@ -442,20 +457,6 @@ fn simulated(
         links: outputs.links.then(|| outputs::link_records(&run)),
     };
     Ok((record, run))
-}
-
-/// Says beforehand that a run takes long.
-fn say_how_long(what: &str, plans: &[Plan]) {
-    /// About what an operation takes, on a recent processor, with its message.
-    const OPERATION_S: f64 = 3e-7;
-    let operations: usize = plans.iter().map(|plan| plan.ops.len()).sum();
-    let seconds = operations as f64 * OPERATION_S;
-    if seconds >= 5.0 {
-        output::complain(&format!(
-            "{what} among {} ranks has {operations} operations: about {seconds:.0} s",
-            plans.len()
-        ));
-    }
 }
 
 /// Runs a job while those look on that are there.

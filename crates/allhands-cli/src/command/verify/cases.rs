@@ -7,12 +7,29 @@ use allhands_core::algorithm::{self, Algorithm, Requirement, print_parameters};
 use allhands_core::call::Call;
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Shape;
+use std::collections::BTreeSet;
 
 /// One proof to make.
 pub struct Case {
     pub algorithm: &'static Algorithm,
     pub parameters: String,
+    /// Which of the algorithms and settings that are asked for it is.
+    setting: usize,
     pub shape: Shape,
+}
+
+impl Case {
+    /// What the case is apart from its root.
+    fn but_root(&self) -> (usize, Shape) {
+        let mut shape = self.shape.clone();
+        shape.call.root = 0;
+        (self.setting, shape)
+    }
+
+    /// Whether this case and another are the same apart from the root.
+    pub fn differs_in_root(&self, other: &Case) -> bool {
+        self.but_root() == other.but_root()
+    }
 }
 
 /// The algorithms that are asked for, each with a setting.
@@ -59,7 +76,7 @@ pub fn cases(arguments: &Arguments) -> anyhow::Result<(Vec<Case>, usize)> {
     let all_roots = arguments.all_roots || arguments.machine.is_some();
     let (mut cases, mut left_out) = (Vec::new(), 0);
     for ranks in numbers {
-        for (algorithm, parameters) in &chosen {
+        for (setting, (algorithm, parameters)) in chosen.iter().enumerate() {
             if range && ranks > 64 && ranks % 15 != 5 && is_linear(algorithm, parameters, ranks)? {
                 left_out += 1;
                 continue;
@@ -75,6 +92,7 @@ pub fn cases(arguments: &Arguments) -> anyhow::Result<(Vec<Case>, usize)> {
                     cases.push(Case {
                         algorithm,
                         parameters: printed.clone(),
+                        setting,
                         shape,
                     });
                 }
@@ -84,8 +102,11 @@ pub fn cases(arguments: &Arguments) -> anyhow::Result<(Vec<Case>, usize)> {
     if cases.is_empty() {
         none::why(arguments)?;
     }
-    // The largest first, so that the cores end together.
-    cases.sort_by_key(|case| std::cmp::Reverse(case.shape.ranks()));
+    // The largest first, so that the cores end together; those that differ in the root alone side by side.
+    cases.sort_by_cached_key(|case| {
+        let Call { ranks, root, .. } = case.shape.call;
+        (std::cmp::Reverse(ranks), case.but_root(), root)
+    });
     Ok((cases, left_out))
 }
 
@@ -104,7 +125,19 @@ fn is_linear(algorithm: &Algorithm, setting: &str, ranks: u32) -> anyhow::Result
         return Ok(false);
     }
     let claims = (algorithm.claims)(&shape);
-    Ok(claims.ports.max(claims.steps) >= ranks - 1)
+    Ok(claims.ports.max(claims.steps) >= ranks - 1 || knows_all(algorithm, &shape))
+}
+
+/// Whether some rank has a message for each other rank, if only some at a time: two of them tell.
+fn knows_all(algorithm: &Algorithm, shape: &Shape) -> bool {
+    let peers = |rank| {
+        let ops = algorithm.schedule(shape, rank).ops;
+        let peers: BTreeSet<u32> = ops.iter().filter_map(|op| op.kind.peer()).collect();
+        peers.len() as u32
+    };
+    [0, shape.ranks() / 2]
+        .map(peers)
+        .contains(&(shape.ranks() - 1))
 }
 
 fn roots(algorithm: &Algorithm, ranks: u32, all: bool) -> Vec<u32> {

@@ -10,14 +10,46 @@ pub(super) type Named = (Space, u32);
 
 /// The blocks of a list in iteration `iteration`, one by one.
 pub(super) fn named(schedule: &Schedule, list: List, iteration: u32) -> Vec<Named> {
-    let sets = schedule.list(list);
-    let mut blocks = Vec::with_capacity(sets.iter().map(|set| set.count() as usize).sum());
-    for set in sets {
-        for (first, run) in set.runs(iteration) {
-            blocks.extend((first..first + run).map(|block| (set.space, block)));
+    Spare::default().named(schedule, list, iteration)
+}
+
+/// Lists that are empty and have room: a run makes two or three for each operation, one of which waits for its counterpart.
+#[derive(Default)]
+pub(super) struct Spare {
+    names: Vec<Vec<Named>>,
+    values: Vec<Vec<Value>>,
+}
+
+impl Spare {
+    /// The blocks of a list in iteration `iteration`, one by one.
+    pub(super) fn named(&mut self, schedule: &Schedule, list: List, iteration: u32) -> Vec<Named> {
+        let mut blocks = self.names.pop().unwrap_or_default();
+        for set in schedule.list(list) {
+            for (first, run) in set.runs(iteration) {
+                blocks.extend((first..first + run).map(|block| (set.space, block)));
+            }
+        }
+        blocks
+    }
+
+    /// Room for values.
+    fn room(&mut self) -> Vec<Value> {
+        self.values.pop().unwrap_or_default()
+    }
+
+    /// Takes names back that nobody needs any more.
+    pub(super) fn keep_names(&mut self, mut names: Vec<Named>) {
+        names.clear();
+        self.names.push(names);
+    }
+
+    /// Takes values back that nobody needs any more.
+    pub(super) fn keep_values<const N: usize>(&mut self, lists: [Vec<Value>; N]) {
+        for mut values in lists.into_iter().filter(|list| list.capacity() > 0) {
+            values.clear();
+            self.values.push(values);
         }
     }
-    blocks
 }
 
 impl Runner<'_, '_> {
@@ -69,7 +101,7 @@ impl Runner<'_, '_> {
         clock: &Clock,
     ) -> Result<Vec<Value>, Failure> {
         let access = self.access(instance);
-        let mut values = Vec::with_capacity(blocks.len());
+        let mut values = self.spare.room();
         for &(space, block) in blocks {
             values.push(if space == Space::Window {
                 let stamp = self.stamp(instance, false);
@@ -150,7 +182,7 @@ impl Runner<'_, '_> {
         right: &[Value],
     ) -> Result<Vec<Value>, Failure> {
         self.same_count(instance, left.len(), right.len())?;
-        let mut values = Vec::with_capacity(left.len());
+        let mut values = self.spare.room();
         for (&l, &r) in left.iter().zip(right) {
             match self.sets.combine(l, r) {
                 Some(value) => values.push(value),

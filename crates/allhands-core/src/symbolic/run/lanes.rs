@@ -10,6 +10,8 @@ pub(super) fn begin(state: &mut StrandState, times: u32, waits: &[Vec<Dependence
         ..Lane::default()
     };
     state.lanes = vec![lane; waits.len()];
+    state.times = times;
+    state.open_lanes = if times > 0 { waits.len() } else { 0 };
     for (at, waits) in (0..).zip(waits) {
         for wait in waits {
             state.lanes[wait.op as usize].awaited_by.push(at);
@@ -24,11 +26,15 @@ pub(super) fn end(state: &mut StrandState, lane: u32, round: u32) {
     let StrandState {
         lanes,
         lanes_to_try,
+        times,
+        open_lanes,
         ..
     } = state;
     let lane = &mut lanes[lane as usize];
     lane.done += 1;
+    *open_lanes -= usize::from(lane.done == *times);
     lane.flying = false;
+    lane.met = 0;
     lane.rounds.push(round);
     lanes_to_try.extend_from_slice(&lane.awaited_by);
 }
@@ -41,7 +47,7 @@ impl Runner<'_, '_> {
         strand: u16,
         item: &Item,
     ) -> Result<bool, Failure> {
-        let Item::Repeat { times, window, .. } = item else {
+        let Item::Repeat { window, .. } = item else {
             return Ok(true);
         };
         // In a window, the end of the oldest iteration lets any lane go on.
@@ -54,8 +60,8 @@ impl Runner<'_, '_> {
                 self.start_lane(rank, strand, item, at)?;
             }
         }
-        let lanes = &self.strand(rank, strand).lanes;
-        Ok(lanes.iter().all(|lane| lane.done == *times))
+        // Asked after every operation, of which a body may have very many: counted, not looked for.
+        Ok(self.strand(rank, strand).open_lanes == 0)
     }
 
     /// Whether a lane's next iteration has all that it waits for.
@@ -69,13 +75,25 @@ impl Runner<'_, '_> {
         else {
             return false;
         };
-        let lanes = &self.strand(rank, strand).lanes;
-        let Lane { done, flying, .. } = lanes[at as usize];
+        let lanes = &mut self.strand(rank, strand).lanes;
+        let Lane {
+            done,
+            flying,
+            mut met,
+            ..
+        } = lanes[at as usize];
         // Looked for only where it counts: a body may have very many operations.
         let oldest = || lanes.iter().map(|l| l.done).min().unwrap_or(0);
         let room = *window == 0 || done < oldest() + window;
         let ready = |w: &Dependence| done < w.back || lanes[w.op as usize].done > done - w.back;
-        !flying && done < *times && room && waits[at as usize].iter().all(ready)
+        if flying || done == *times || !room {
+            return false;
+        }
+        // What is met stays so: of very many waits none is looked at again when another end is told.
+        let unmet = &waits[at as usize][met..];
+        met += unmet.iter().take_while(|wait| ready(wait)).count();
+        lanes[at as usize].met = met;
+        met == waits[at as usize].len()
     }
 
     fn start_lane(&mut self, rank: u32, strand: u16, item: &Item, at: u32) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Meetings of a symbolic run: all ranks in the machine's own hardware, and the copies that packets leave on their way.
 
-use super::blocks::named;
+use super::blocks::{Named, named};
 use super::{Clock, Failure, Instance, Knowledge, Law, OpKind, Runner, Value, Vec, format};
 use crate::machine::Fabric;
 use alloc::collections::BTreeMap;
@@ -20,12 +20,10 @@ impl Runner<'_, '_> {
         &mut self,
         mut instance: Instance,
         (fabric, gives): (Fabric, bool),
+        (from, into): (&[Named], &[Named]),
         clock: &Clock,
     ) -> Result<(), Failure> {
-        let (schedule, op) = self.op(&instance);
         let rank = instance.rank;
-        let from = named(schedule, op.from, 0);
-        let into = named(schedule, op.into, 0);
         if !gives && !from.is_empty() {
             let what = format!(
                 "op {}: gives blocks and says that it gives none",
@@ -33,8 +31,8 @@ impl Runner<'_, '_> {
             );
             return self.fail(Law::Matching, rank, what);
         }
-        instance.values = self.read_all(&instance, &from, clock)?;
-        self.claim_all(&instance, &into, clock, &[&from])?;
+        instance.values = self.read_all(&instance, from, clock)?;
+        self.claim_all(&instance, into, clock, &[from])?;
         self.ranks[rank as usize].sent += from.len() as u64;
         self.ranks[rank as usize].received += into.len() as u64;
         let come = self.meetings.come.entry((fabric, rank)).or_default();

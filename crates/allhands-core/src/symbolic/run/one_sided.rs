@@ -1,6 +1,6 @@
 //! One-sided operations of a symbolic run: puts, gets, notifications and waits.
 
-use super::blocks::{Named, named};
+use super::blocks::Named;
 use super::{
     Clock, Delivery, Failure, Instance, Knowledge, Law, Notification, OpKind, Rc, Runner, Side,
     Space, Stamp, Value, Vec, WorldClock, format,
@@ -69,12 +69,12 @@ impl Runner<'_, '_> {
         &mut self,
         instance: &Instance,
         to: u32,
+        (from, into): (&[Named], &[Named]),
         clock: &Clock,
     ) -> Result<(), Failure> {
-        let (schedule, op) = self.op(instance);
-        let [from, into] = [op.from, op.into].map(|l| named(schedule, l, instance.iteration));
+        let (_, op) = self.op(instance);
         self.is_there(instance, to, None)?;
-        let values = self.read_all(instance, &from, clock)?;
+        let values = self.read_all(instance, from, clock)?;
         let (stamp, world) = (self.stamp(instance, true), self.world(instance));
         self.same_count(instance, values.len(), into.len())?;
         let combined = match op.kind {
@@ -93,18 +93,14 @@ impl Runner<'_, '_> {
             _ => None,
         };
         let landed = combined.as_ref().unwrap_or(&values);
-        self.observe(
-            instance,
-            (instance.rank, to),
-            (&from, &into),
-            &values,
-            landed,
-        );
+        self.observe(instance, (instance.rank, to), (from, into), &values, landed);
         for (&(_, block), &value) in into.iter().zip(landed) {
             self.for_this_block(instance, (to, block), value)?;
             self.one_sided
                 .write(instance.rank, (to, block), value, stamp, &world)?;
         }
+        let lists = [values, combined.unwrap_or_default()];
+        self.spare.keep_values(lists);
         self.travelled(instance, (instance.rank, to), into.len())
     }
 
@@ -113,11 +109,11 @@ impl Runner<'_, '_> {
         &mut self,
         instance: &Instance,
         owner: u32,
+        (from, into): (&[Named], &[Named]),
         clock: &Clock,
     ) -> Result<(), Failure> {
         let (schedule, op) = self.op(instance);
-        let [from, into, other] =
-            [op.from, op.into, op.other].map(|l| named(schedule, l, instance.iteration));
+        let other = self.spare.named(schedule, op.other, instance.iteration);
         self.is_there(instance, owner, None)?;
         let (OpKind::Get { last, .. } | OpKind::GetReduce { last, .. }) = op.kind else {
             return Ok(());
@@ -133,8 +129,8 @@ impl Runner<'_, '_> {
                     .take_out(instance.rank, block, stamp, &world)?,
             });
         }
-        let own = self.read_all(instance, &from, clock)?;
-        self.claim_all(instance, &into, clock, &[&from])?;
+        let own = self.read_all(instance, from, clock)?;
+        self.claim_all(instance, into, clock, &[from])?;
         let combined = match op.kind {
             OpKind::GetReduce { side, .. } => {
                 self.ranks[instance.rank as usize].work += into.len() as u64;
@@ -146,14 +142,17 @@ impl Runner<'_, '_> {
             _ => None,
         };
         let landed = combined.as_ref().unwrap_or(&values);
-        self.write_all(instance, &into, landed)?;
+        self.write_all(instance, into, landed)?;
         self.observe(
             instance,
             (owner, instance.rank),
-            (&other, &into),
+            (&other, into),
             &values,
             landed,
         );
+        self.spare.keep_names(other);
+        let lists = [values, own, combined.unwrap_or_default()];
+        self.spare.keep_values(lists);
         self.travelled(instance, (owner, instance.rank), into.len())
     }
 

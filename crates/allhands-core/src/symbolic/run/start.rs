@@ -1,8 +1,8 @@
 //! Operations of a symbolic run: how each starts, meets its counterpart and is done.
 
-use super::blocks::named;
+use super::blocks::Named;
 use super::{
-    Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side,
+    Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side, Value,
     VecDeque, Waiting, format, lanes,
 };
 use alloc::collections::btree_map::Entry;
@@ -13,20 +13,33 @@ impl<'a> Runner<'a, '_> {
         (schedule, &schedule.ops[instance.op as usize])
     }
 
-    pub(super) fn start(&mut self, mut instance: Instance, clock: &Clock) -> Result<(), Failure> {
+    pub(super) fn start(&mut self, instance: Instance, clock: &Clock) -> Result<(), Failure> {
         let (schedule, op) = self.op(&instance);
-        let rank = instance.rank;
         self.stands_in_step(&instance, op)?;
-        let from = named(schedule, op.from, instance.iteration);
-        let into = named(schedule, op.into, instance.iteration);
-        match op.kind {
+        let [from, into] =
+            [op.from, op.into].map(|list| self.spare.named(schedule, list, instance.iteration));
+        self.start_named(instance, (&from, &into), clock)?;
+        self.spare.keep_names(from);
+        self.spare.keep_names(into);
+        Ok(())
+    }
+
+    /// Starts an operation that reads and writes these blocks.
+    fn start_named(
+        &mut self,
+        mut instance: Instance,
+        (from, into): (&[Named], &[Named]),
+        clock: &Clock,
+    ) -> Result<(), Failure> {
+        let rank = instance.rank;
+        match self.op(&instance).1.kind {
             OpKind::Send {
                 to,
                 channel,
                 deposited,
                 ..
             } => {
-                instance.values = self.read_all(&instance, &from, clock)?;
+                instance.values = self.read_all(&instance, from, clock)?;
                 if deposited {
                     self.is_carried(&instance)?;
                 } else {
@@ -39,7 +52,7 @@ impl<'a> Runner<'a, '_> {
                 channel,
                 ..
             } => {
-                self.claim_all(&instance, &into, clock, &[])?;
+                self.claim_all(&instance, into, clock, &[])?;
                 self.ranks[rank as usize].received += into.len() as u64;
                 self.meet((peer, rank, channel), instance, false)
             }
@@ -49,27 +62,28 @@ impl<'a> Runner<'a, '_> {
                 ..
             } => {
                 self.same_count(&instance, from.len(), into.len())?;
-                instance.values = self.read_all(&instance, &from, clock)?;
-                self.claim_all(&instance, &into, clock, &[&from])?;
+                instance.values = self.read_all(&instance, from, clock)?;
+                self.claim_all(&instance, into, clock, &[from])?;
                 self.ranks[rank as usize].received += into.len() as u64;
                 self.ranks[rank as usize].work += into.len() as u64;
                 self.meet((peer, rank, channel), instance, false)
             }
             OpKind::Combine { fabric, gives, .. } => {
-                self.start_combine(instance, (fabric, gives), clock)
+                self.start_combine(instance, (fabric, gives), (from, into), clock)
             }
             OpKind::Copy => {
-                let values = self.read_all(&instance, &from, clock)?;
-                self.claim_all(&instance, &into, clock, &[&from])?;
-                self.write_all(&instance, &into, &values)?;
+                let values = self.read_all(&instance, from, clock)?;
+                self.claim_all(&instance, into, clock, &[from])?;
+                self.write_all(&instance, into, &values)?;
+                self.spare.keep_values([values]);
                 self.complete(&instance, instance.round, &Knowledge::default())
             }
-            OpKind::Reduce => self.start_reduce(&instance, clock),
+            OpKind::Reduce => self.start_reduce(&instance, (from, into), clock),
             OpKind::Put { to, .. } | OpKind::PutReduce { to, .. } => {
-                self.start_put(&instance, to, clock)
+                self.start_put(&instance, to, (from, into), clock)
             }
-            OpKind::Get { from, .. } | OpKind::GetReduce { from, .. } => {
-                self.start_get(&instance, from, clock)
+            OpKind::Get { from: owner, .. } | OpKind::GetReduce { from: owner, .. } => {
+                self.start_get(&instance, owner, (from, into), clock)
             }
             OpKind::Notify { to, flag } => self.start_notify(&instance, to, flag),
             OpKind::Wait { at, flag, count } => self.start_wait(&instance, (at, flag), count),
@@ -104,15 +118,21 @@ impl<'a> Runner<'a, '_> {
         self.fail(Law::Window, instance.rank, what)
     }
 
-    fn start_reduce(&mut self, instance: &Instance, clock: &Clock) -> Result<(), Failure> {
+    fn start_reduce(
+        &mut self,
+        instance: &Instance,
+        (left, into): (&[Named], &[Named]),
+        clock: &Clock,
+    ) -> Result<(), Failure> {
         let (schedule, op) = self.op(instance);
-        let [left, right, into] =
-            [op.from, op.other, op.into].map(|l| named(schedule, l, instance.iteration));
-        let lefts = self.read_all(instance, &left, clock)?;
+        let right = self.spare.named(schedule, op.other, instance.iteration);
+        let lefts = self.read_all(instance, left, clock)?;
         let rights = self.read_all(instance, &right, clock)?;
-        self.claim_all(instance, &into, clock, &[&left, &right])?;
+        self.claim_all(instance, into, clock, &[left, &right])?;
         let values = self.combine_all(instance, &lefts, &rights)?;
-        self.write_all(instance, &into, &values)?;
+        self.write_all(instance, into, &values)?;
+        self.spare.keep_names(right);
+        self.spare.keep_values([lefts, rights, values]);
         self.ranks[instance.rank as usize].work += into.len() as u64;
         self.complete(instance, instance.round, &Knowledge::default())
     }
@@ -137,70 +157,86 @@ impl<'a> Runner<'a, '_> {
                 ),
             );
         }
-        match self.channels[key.1 as usize].entry((key.0, key.2)) {
+        let waiting = match self.channels[key.1 as usize].entry((key.0, key.2)) {
             Entry::Vacant(place) => {
                 place.insert(Waiting {
                     sends,
-                    first: instance,
+                    first: Some(instance),
                     more: VecDeque::new(),
                 });
-                Ok(())
+                return Ok(());
             }
-            Entry::Occupied(mut waiting) if waiting.get().sends == sends => {
-                waiting.get_mut().more.push_back(instance);
-                Ok(())
+            Entry::Occupied(waiting) => waiting.into_mut(),
+        };
+        let Some(other) = waiting.first.take_if(|_| waiting.sends != sends) else {
+            waiting.sends = sends;
+            match &waiting.first {
+                None => waiting.first = Some(instance),
+                Some(_) => waiting.more.push_back(instance),
             }
-            Entry::Occupied(mut waiting) => {
-                let other = match waiting.get_mut().more.pop_front() {
-                    Some(next) => core::mem::replace(&mut waiting.get_mut().first, next),
-                    None => waiting.remove().first,
-                };
-                if sends {
-                    self.deliver(&instance, &other)
-                } else {
-                    self.deliver(&other, &instance)
-                }
-            }
+            return Ok(());
+        };
+        waiting.first = waiting.more.pop_front();
+        if sends {
+            self.deliver(instance, other)
+        } else {
+            self.deliver(other, instance)
         }
     }
 
-    fn deliver(&mut self, send: &Instance, receive: &Instance) -> Result<(), Failure> {
-        let (schedule, op) = self.op(receive);
-        let into = named(schedule, op.into, receive.iteration);
-        self.same_count(receive, send.values.len(), into.len())?;
+    fn deliver(&mut self, send: Instance, receive: Instance) -> Result<(), Failure> {
+        let (schedule, op) = self.op(&receive);
+        let into = self.spare.named(schedule, op.into, receive.iteration);
+        self.same_count(&receive, send.values.len(), into.len())?;
         let round = send.round.max(receive.round) + 1;
         let combined = match op.kind {
             OpKind::RecvReduce {
                 side: Side::Left, ..
-            } => Some(self.combine_all(receive, &send.values, &receive.values)?),
+            } => Some(self.combine_all(&receive, &send.values, &receive.values)?),
             OpKind::RecvReduce {
                 side: Side::Right, ..
-            } => Some(self.combine_all(receive, &receive.values, &send.values)?),
+            } => Some(self.combine_all(&receive, &receive.values, &send.values)?),
             _ => None,
         };
-        self.write_all(receive, &into, combined.as_ref().unwrap_or(&send.values))?;
-        let reduced = combined.is_some();
+        self.write_all(&receive, &into, combined.as_ref().unwrap_or(&send.values))?;
         self.outcome.messages += 1;
         if self.observer.watches() {
-            let (sender, send_op) = self.op(send);
-            let OpKind::Send { port, .. } = send_op.kind else {
-                return Ok(());
-            };
-            let sent = named(sender, send_op.from, send.iteration);
-            self.observer.delivered(Delivery {
-                from: send.rank,
-                to: receive.rank,
-                round,
-                port,
-                sent,
-                received: into,
-                values: send.values.clone(),
-                landed: combined.unwrap_or_else(|| send.values.clone()),
-                reduced,
-            });
+            let landed = combined.as_ref().unwrap_or(&send.values);
+            let reduced = combined.is_some();
+            self.show(&send, &receive, (&into, landed), (round, reduced));
         }
-        self.complete(receive, round, &send.knowledge)?;
-        self.complete(send, round, &Knowledge::default())
+        self.complete(&receive, round, &send.knowledge)?;
+        self.complete(&send, round, &Knowledge::default())?;
+        self.spare.keep_names(into);
+        let values = [send.values, receive.values, combined.unwrap_or_default()];
+        self.spare.keep_values(values);
+        Ok(())
+    }
+
+    /// Shows a message to the observer, with the blocks to which it came and what they hold now.
+    fn show(
+        &mut self,
+        send: &Instance,
+        receive: &Instance,
+        (into, landed): (&[Named], &[Value]),
+        (round, reduced): (u32, bool),
+    ) {
+        let (sender, op) = self.op(send);
+        let OpKind::Send { port, .. } = op.kind else {
+            return;
+        };
+        let sent = self.spare.named(sender, op.from, send.iteration);
+        self.observer.delivered(Delivery {
+            from: send.rank,
+            to: receive.rank,
+            round,
+            port,
+            sent,
+            received: into.to_vec(),
+            values: send.values.clone(),
+            landed: landed.to_vec(),
+            reduced,
+        });
     }
 
     /// Ends an operation in round `round`, with what its strand learns from it.
@@ -229,6 +265,9 @@ impl<'a> Runner<'a, '_> {
     }
 
     pub(super) fn learn(&mut self, rank: u32, strand: u16, learned: &Knowledge) {
+        if learned.clock.is_none() && learned.entered.is_none() {
+            return;
+        }
         let state = self.strand(rank, strand);
         let Knowledge { clock, entered } = learned.clone();
         // Who has entered matters in a barrier only.
