@@ -249,6 +249,13 @@ impl Communicator {
         self.inner.take().port.refuse();
     }
 
+    /// Has the ranks of other nodes know what stopped the communicator, unless they do.
+    #[doc(hidden)]
+    #[cold]
+    pub fn spread(&self) {
+        self.inner.take().port.spread();
+    }
+
     /// Runs an operation and waits for its end.
     ///
     /// # Errors
@@ -259,8 +266,8 @@ impl Communicator {
         // the plan was lowered, as its key holds them.
         let again = unsafe { self.inner.take().run_again(&operation) };
         match again {
-            Some(ended) => ended?,
-            None => self.run_new(&operation)?,
+            Some(ended) => ended.inspect_err(|_| self.spread())?,
+            None => self.run_new(&operation).inspect_err(|_| self.spread())?,
         }
         Arrival::of(&operation).verify()
     }
