@@ -5,7 +5,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
-use crate::network::{Claim, MpiNetwork, World, lot};
+use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use crate::node::{Native, Node};
 use crate::settings::Settings;
 use crate::takeover::Reason;
@@ -56,13 +56,18 @@ impl<'a> Meeting<'a> {
         }
     }
 
+    /// Waits for all ranks, and takes what they have sent between nodes and nobody wants.
+    pub(crate) fn settle(&self, traffic: &Traffic) {
+        traffic.settle(self.comm);
+    }
+
     /// What every rank has, by rank.
     pub(crate) fn collect<T: Copy>(&self, value: T) -> Option<Vec<T>> {
         self.native.collect(value, self.size, self.comm)
     }
 
-    /// The communicator of ours for these ranks, and whether they are on several nodes.
-    pub(crate) fn join_all(&self) -> Result<(Communicator, bool), Reason> {
+    /// The communicator of ours for these ranks, and what goes between nodes if they are on several.
+    pub(crate) fn join_all(&self) -> Result<(Communicator, Option<Arc<Traffic>>), Reason> {
         let library = self.native.library;
         let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
         let cards = self.cards(node.as_ref());
@@ -73,11 +78,13 @@ impl<'a> Meeting<'a> {
             return Err(none());
         };
         let apart = cards.iter().any(|card| card.node != node.id);
-        let comm = match apart {
-            false => self.on_one_node(node, &cards),
-            true => self.on_several_nodes(node, &cards, library.settings()),
-        };
-        Ok((comm?, apart))
+        match apart {
+            false => Ok((self.on_one_node(node, &cards)?, None)),
+            true => {
+                let joined = self.on_several_nodes(node, &cards, library.settings());
+                joined.map(|(comm, traffic)| (comm, Some(traffic)))
+            }
+        }
     }
 
     /// What all ranks tell.
@@ -116,7 +123,7 @@ impl<'a> Meeting<'a> {
         node: &Node,
         cards: &[Card],
         settings: &Settings,
-    ) -> Result<Communicator, Reason> {
+    ) -> Result<(Communicator, Arc<Traffic>), Reason> {
         let worlds = |world: u64| cards.iter().all(|card| card.world == world);
         if worlds(0) {
             return Err(Reason::NoNetwork);
@@ -134,13 +141,13 @@ impl<'a> Meeting<'a> {
         }
         let policy = settings.policy.as_deref();
         let policy = policy.map_or_else(Policy::shared_memory, Policy::parse);
-        let port = joined.ok_or(Reason::NoNetwork)?;
+        let (port, traffic) = joined.ok_or(Reason::NoNetwork)?;
         let comm = Communicator::of_port(port, policy, world.crowded);
         // Who names a policy wants that one's choice.
         if settings.policy.is_none() {
             comm.set_network_times(world.times);
         }
-        Ok(comm)
+        Ok((comm, traffic))
     }
 
     /// Tags that no other communicator of any of these ranks has.
@@ -184,7 +191,13 @@ impl<'a> Meeting<'a> {
         unsafe { parent().open_port(offset, &members) }.ok()
     }
 
-    fn join(&self, port: Port, world: &Arc<World>, claim: Claim, cards: &[Card]) -> Option<Port> {
+    fn join(
+        &self,
+        port: Port,
+        world: &Arc<World>,
+        claim: Claim,
+        cards: &[Card],
+    ) -> Option<(Port, Arc<Traffic>)> {
         // Nodes have long names in cards, and short ones in places.
         let mut names = HashMap::new();
         let name = |card: &Card| {
@@ -194,7 +207,8 @@ impl<'a> Meeting<'a> {
         let places = Places::new(&cards.iter().map(name).collect::<Vec<u32>>()).ok()?;
         let ranks = cards.iter().map(|card| card.world_rank as c_int);
         let network = MpiNetwork::new(world, claim, ranks.collect())?;
-        port.join(Box::new(network), places, self.rank as u32, world.crowded)
-            .ok()
+        let (rank, traffic) = (self.rank as u32, network.traffic());
+        let port = port.join(Box::new(network), places, rank, world.crowded);
+        Some((port.ok()?, traffic))
     }
 }

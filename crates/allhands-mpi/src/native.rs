@@ -336,6 +336,7 @@ natives! {
         test c"PMPI_Test" (*mut Handle, *mut c_int, *mut u8);
         testsome c"PMPI_Testsome" (c_int, *mut Handle, *mut c_int, *mut c_int, *mut u8);
         cancel c"PMPI_Cancel" (*mut Handle);
+        test_cancelled c"PMPI_Test_cancelled" (*const u8, *mut c_int);
         get_elements_x c"PMPI_Get_elements_x" (*const u8, Handle, *mut i64);
         error_class c"PMPI_Error_class" (c_int, *mut c_int);
         error_string c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);

@@ -165,6 +165,9 @@ impl Owned {
     fn meet_again(&mut self, meeting: &Meeting<'_>, cause: Error, made: u64) {
         let lost = self.course.lost;
         self.end_all();
+        if let Some(traffic) = &self.traffic {
+            meeting.settle(traffic);
+        }
         // Calls that had waited for their beginning have failed meanwhile.
         let position = self.course.earlier + made + (self.course.lost - lost);
         let all = meeting.collect(position);
@@ -177,8 +180,8 @@ impl Owned {
             given_up: None,
         };
         match meeting.join_all() {
-            Ok((comm, _)) => {
-                self.comm = comm;
+            Ok((comm, traffic)) => {
+                (self.comm, self.traffic) = (comm, traffic);
                 self.repeats = Repeats::new();
             }
             Err(reason) => self.course.given_up = Some(reason),

@@ -5,6 +5,7 @@ use crate::attribute::copy;
 use crate::hold::Hold;
 use crate::library::Library;
 use crate::meeting::Meeting;
+use crate::network::Traffic;
 use crate::node;
 use crate::nonblocking::Line;
 use crate::quiet::Quiet;
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
 /// What one thread at a time has of a communicator.
 pub(crate) struct Owned {
     pub(crate) comm: Communicator,
+    /// What goes between nodes, if its ranks are on several.
+    pub(crate) traffic: Option<Arc<Traffic>>,
     pub(crate) repeats: Repeats,
     /// Nonblocking calls that are not begun yet.
     pub(crate) line: Line,
@@ -161,9 +164,11 @@ impl States {
             true => quiet,
             false => quiet.and_of(abi, comm),
         });
-        let (comm, apart) = Meeting::of(library, abi, (comm, rank, size)).join_all()?;
+        let (comm, traffic) = Meeting::of(library, abi, (comm, rank, size)).join_all()?;
+        let apart = traffic.is_some();
         let owned = Owned {
             comm,
+            traffic,
             repeats: Repeats::new(),
             line: Line::default(),
             course: Course::default(),

@@ -363,6 +363,9 @@ fn try_to(
     let at = (library, abi, handle);
     let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
     loop {
+        if failed.is_some() {
+            owned.comm.spread();
+        }
         if let Some(unserved) = failed.take()
             && !owned.come_back(&meeting(), (asked, abi), &unserved)
         {

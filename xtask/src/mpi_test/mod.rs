@@ -258,9 +258,7 @@ fn programs(place: &Place<'_>, mpi: &Mpi, ranks: &[usize]) -> Result<usize, Erro
             arguments: &[],
         };
         let one = ranks.iter().map(|ranks| (*ranks, None));
-        // Between nodes this one did not end within a minute under MPICH; why is not known yet.
-        let is_apart = |ranks: &&usize| **ranks > 1 && program != "mistakes";
-        let apart = ranks.iter().filter(is_apart);
+        let apart = ranks.iter().filter(|ranks| **ranks > 1);
         let apart = apart.map(|ranks| (*ranks, Some(pretended(*ranks))));
         for (ranks, nodes) in one.chain(apart) {
             let mut title = format!("{program}, {name}, {ranks} ranks");

@@ -18,8 +18,11 @@ pub(crate) struct Constants {
     pub(super) request_bytes: usize,
     /// The bytes of a status in an array.
     pub(super) status_bytes: usize,
-    /// Where in it the error stands.
+    /// Where in it the source stands, before the tag, and the error.
+    pub(super) source_at: usize,
     pub(super) error_at: usize,
+    pub(super) any_source: c_int,
+    pub(super) any_tag: c_int,
     pub(super) err_in_status: c_int,
     /// The attribute with the greatest tag.
     pub(super) tag_ub: c_int,
@@ -35,7 +38,10 @@ impl Constants {
                 request_bytes: 4,
                 // Two words of the count, then source, tag and error.
                 status_bytes: 20,
+                source_at: 8,
                 error_at: 16,
+                any_source: -2,
+                any_tag: -1,
                 err_in_status: 17,
                 tag_ub: 0x6440_0001,
             },
@@ -44,7 +50,10 @@ impl Constants {
                 request_bytes: 8,
                 // Source, tag and error, whether it was cancelled, and the count.
                 status_bytes: 24,
+                source_at: 0,
                 error_at: 8,
+                any_source: -1,
+                any_tag: -1,
                 err_in_status: 18,
                 tag_ub: 0,
             },
@@ -53,7 +62,10 @@ impl Constants {
                 request_bytes: 8,
                 // Source, tag and error, and five words of its own.
                 status_bytes: 32,
+                source_at: 0,
                 error_at: 8,
+                any_source: -1,
+                any_tag: -2,
                 err_in_status: 19,
                 tag_ub: 501,
             },

@@ -7,9 +7,12 @@
 mod burst;
 mod constants;
 mod measure;
+mod medium;
 mod requests;
+mod traffic;
 mod world;
 
+pub(crate) use traffic::Traffic;
 pub(crate) use world::{Claim, World, lot};
 
 use crate::abi::Abi;
@@ -60,11 +63,7 @@ impl Failure {
 pub(crate) struct MpiNetwork {
     native: &'static Native,
     abi: &'static Abi,
-    world: Arc<World>,
-    /// The tags that are its own.
-    claim: Claim,
-    /// By rank: the rank in the world.
-    ranks: Box<[c_int]>,
+    traffic: Arc<Traffic>,
     requests: Requests,
 }
 
@@ -77,27 +76,28 @@ impl MpiNetwork {
             native,
             abi,
             requests: Requests::new(native, abi, world.constants),
-            world: Arc::clone(world),
-            claim,
-            ranks,
+            traffic: Arc::new(Traffic::new((native, abi), world, claim, ranks)),
         })
+    }
+
+    /// What goes through it.
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.traffic)
     }
 
     /// The rank in the world, and the tag there.
     fn address(&self, peer: u32, tag: u32) -> Result<(c_int, c_int), NetworkError> {
-        let rank = self.ranks.get(peer as usize).copied().ok_or_else(|| {
-            NetworkError(format!(
-                "there is no rank {peer} among {}",
-                self.ranks.len()
-            ))
+        let ranks = &self.traffic.ranks;
+        let rank = ranks.get(peer as usize).copied().ok_or_else(|| {
+            NetworkError(format!("there is no rank {peer} among {}", ranks.len()))
         })?;
-        Ok((rank, self.claim.tag(tag)))
+        Ok((rank, self.traffic.claim.tag(tag)))
     }
 
     /// Remembers that messages may be left over, so that nobody else gets the tags.
     #[cold]
     fn failed(&mut self, failure: Failure) -> NetworkError {
-        self.claim.keep();
+        self.traffic.claim.keep(true);
         failure.told(self.native)
     }
 
@@ -112,7 +112,7 @@ impl MpiNetwork {
         from: *const u8,
         bytes: usize,
     ) -> Result<usize, NetworkError> {
-        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
+        let (native, byte, comm) = (self.native, self.abi.byte, self.traffic.world.comm);
         let begun = match (c_int::try_from(bytes), native.isend_c) {
             (Ok(count), _) => self.requests.begin(Some(bytes), |request| {
                 // SAFETY: readable and left alone until the message has ended, as the caller promises; a request to write.
@@ -141,7 +141,7 @@ impl MpiNetwork {
 // says that the message is complete; only then do `test` and `cancel` say so.
 unsafe impl Network for MpiNetwork {
     fn tags(&self) -> u32 {
-        self.claim.tags()
+        self.traffic.claim.tags()
     }
 
     unsafe fn send(
@@ -152,17 +152,20 @@ unsafe impl Network for MpiNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let (rank, tag) = self.address(to, tag)?;
-        let copies = bytes > 0 && bytes <= self.world.copied_most;
+        let copies = bytes > 0 && bytes <= self.traffic.world.copied_most;
         if let Some(mut copy) = copies.then(|| self.requests.spare(bytes)).flatten() {
             // SAFETY: readable for that many bytes, as the caller promises; the copy is ours, and no shorter.
             unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes) };
             // SAFETY: the copy stays where it is until the message has ended.
             let slot = unsafe { self.send_from(rank, tag, copy.as_ptr(), bytes)? };
+            self.traffic.count(to, true, true);
             self.requests.keep(slot, copy);
             return Ok(Ticket(COPIED | bytes as u64));
         }
         // SAFETY: the caller's promise.
         let slot = unsafe { self.send_from(rank, tag, from, bytes)? };
+        self.traffic.count(to, true, true);
+        self.requests.note_peer(slot, to);
         Ok(Ticket(slot as u64))
     }
 
@@ -174,7 +177,7 @@ unsafe impl Network for MpiNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let (rank, tag) = self.address(from, tag)?;
-        let (native, byte, comm) = (self.native, self.abi.byte, self.world.comm);
+        let (native, byte, comm) = (self.native, self.abi.byte, self.traffic.world.comm);
         let begun = match (c_int::try_from(bytes), native.irecv_c) {
             (Ok(count), _) => self.requests.begin(None, |request| {
                 // SAFETY: writable and left alone until the message has ended, as the caller promises; a request to write.
@@ -187,7 +190,11 @@ unsafe impl Network for MpiNetwork {
             (Err(_), None) => return Err(MpiNetwork::too_long(bytes)),
         };
         match begun {
-            Ok(slot) => Ok(Ticket(slot as u64)),
+            Ok(slot) => {
+                self.traffic.count(from, false, true);
+                self.requests.note_peer(slot, from);
+                Ok(Ticket(slot as u64))
+            }
             Err(failure) => Err(self.failed(failure)),
         }
     }
@@ -215,14 +222,40 @@ unsafe impl Network for MpiNetwork {
 
     fn cancel(&mut self, ticket: Ticket) -> bool {
         // The peer's half may come all the same.
-        self.claim.keep();
-        ticket.0 & COPIED != 0 || self.requests.cancel(ticket.0 as usize)
+        self.traffic.claim.keep(true);
+        let is_over = ticket.0 & COPIED != 0 || self.requests.cancel(ticket.0 as usize);
+        for (peer, sends) in self.requests.withdrawn() {
+            self.traffic.count(peer, sends, false);
+        }
+        if !is_over {
+            // The receiver may wait for the end of what it sends itself; no call is under way here besides this one.
+            self.traffic.drain();
+        }
+        is_over
     }
 
-    /// Errors of an MPI's calls end all ranks, unless the program asks for less.
-    fn tell(&mut self, _: u32, _: &Notice) {}
+    /// Of all that may be said only what has stopped the communicator is worth a message to each rank.
+    fn tell(&mut self, to: u32, notice: &Notice) {
+        let Some(rank) = self.traffic.ranks.get(to as usize).copied() else {
+            return;
+        };
+        if !notice.stops() {
+            return;
+        }
+        let spare = self.requests.spare(Notice::BYTES);
+        let mut copy = spare.unwrap_or_else(|| vec![0; Notice::BYTES].into());
+        copy[..Notice::BYTES].copy_from_slice(&notice.0);
+        let tag = self.traffic.claim.notices();
+        // SAFETY: the copy stays where it is until the message has ended.
+        if let Ok(slot) = unsafe { self.send_from(rank, tag, copy.as_ptr(), Notice::BYTES) } {
+            self.traffic.count(to, true, true);
+            self.requests.keep(slot, copy);
+        }
+    }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {
-        None
+        let (tag, mut room) = (self.traffic.claim.notices(), Vec::new());
+        let teller = self.traffic.take(tag, &mut room)?;
+        Some((teller, Notice(*room.first_chunk()?)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::constants::{Constants, MOST_STATUS_BYTES, UNDEFINED};
 use super::{Failure, failure};
-use crate::abi::{Abi, Handle};
+use crate::abi::{Abi, Family, Handle};
 use crate::native::Native;
 use crate::say;
 use allhands::transport::network::Ended;
@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// How many messages there is room for at first.
 const SLOTS: usize = 16;
+
+/// How many messages that have not ended are asked about one after another.
+const AT_ONCE: usize = 2;
 
 /// The most memory for copies.
 const COPIES: usize = 16 << 20;
@@ -30,8 +33,8 @@ enum Slot {
     Receiving,
     Ended(Ended),
     Failed(c_int),
-    /// Not wanted any more, since then.
-    Cancelled(Instant),
+    /// Not wanted any more, since then, be it one that is sent.
+    Cancelled(Instant, bool),
 }
 
 /// The messages under way.
@@ -52,12 +55,18 @@ pub(super) struct Requests {
     /// The numbers of those that `MPI_Testsome` says have ended.
     indices: Vec<c_int>,
     statuses: Vec<[u64; MOST_STATUS_BYTES / 8]>,
+    /// By slot: the rank at the other end.
+    peers: Vec<u32>,
+    /// At the other ends of messages that were cancelled, and so never were: ranks, and whether they were sent to.
+    withdrawn: Vec<(u32, bool)>,
     /// No slot below is free.
     lowest: usize,
     /// No slot from here on is used.
     top: usize,
     /// How many handles the MPI still has to end.
     pending: usize,
+    /// The slot that is asked about next.
+    turn: usize,
 }
 
 impl Requests {
@@ -78,9 +87,12 @@ impl Requests {
             handles: Vec::new(),
             indices: Vec::new(),
             statuses: Vec::new(),
+            peers: Vec::new(),
+            withdrawn: Vec::new(),
             lowest: 0,
             top: 0,
             pending: 0,
+            turn: 0,
         };
         requests.grow(SLOTS);
         requests
@@ -98,6 +110,7 @@ impl Requests {
         self.handles.resize(bytes.div_ceil(size_of::<u64>()), 0);
         self.indices.resize(slots, 0);
         self.statuses.resize(slots, [0; MOST_STATUS_BYTES / 8]);
+        self.peers.resize(slots, 0);
     }
 
     /// Where the handle of a slot stands.
@@ -156,6 +169,16 @@ impl Requests {
         Ok(slot)
     }
 
+    /// Notes which rank is at the other end of a message.
+    pub(super) fn note_peer(&mut self, slot: usize, peer: u32) {
+        self.peers[slot] = peer;
+    }
+
+    /// The messages that were cancelled since this was asked last: ranks, and whether they were sent to.
+    pub(super) fn withdrawn(&mut self) -> Vec<(u32, bool)> {
+        std::mem::take(&mut self.withdrawn)
+    }
+
     /// Memory for a copy of so many bytes; `None` if so much is in use that it is better to wait.
     pub(super) fn spare(&mut self, bytes: usize) -> Option<Box<[u8]>> {
         let fitting = (0..self.spare.len()).filter(|at| self.spare[*at].len() >= bytes);
@@ -200,7 +223,15 @@ impl Requests {
         }
         self.slots[slot] = match (code, self.slots[slot]) {
             // Nobody asks how.
-            (_, Slot::Cancelled(_)) => Slot::Ended(Ended::Whole(0)),
+            (code, Slot::Cancelled(_, sends)) => {
+                let mut flag = 0;
+                // SAFETY: the status of a message that has ended, and a number to write to.
+                let asked = unsafe { (self.native.test_cancelled)(status, &raw mut flag) };
+                if code == 0 && asked == 0 && flag != 0 {
+                    self.withdrawn.push((self.peers[slot], sends));
+                }
+                Slot::Ended(Ended::Whole(0))
+            }
             (0, Slot::Sending(bytes)) => Slot::Ended(Ended::Whole(bytes)),
             (0, _) => {
                 let mut bytes = 0;
@@ -226,6 +257,40 @@ impl Requests {
 
     /// Has the MPI take all messages further.
     pub(super) fn progress(&mut self) -> Result<(), Failure> {
+        match self.abi.family {
+            Family::Mpich | Family::Standard => self.test_by_turns(),
+            Family::OpenMpi => self.test_some()?,
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Asks about one message after another, in each call from where it stopped in the last one, until some are found that have not
+    /// ended. Each of those takes all messages further.
+    ///
+    /// MPICH hands an error that `MPI_Testsome` finds to the handler of `MPI_COMM_SELF`, which ends the program by default, and
+    /// one that `MPI_Test` finds to that of the duplicate.
+    fn test_by_turns(&mut self) {
+        let (mut waits, top) = (0, self.top);
+        for _ in 0..top {
+            let slot = self.turn.min(top - 1);
+            self.turn = if slot + 1 < top { slot + 1 } else { 0 };
+            if matches!(
+                self.slots[slot],
+                Slot::Free | Slot::Ended(_) | Slot::Failed(_)
+            ) {
+                continue;
+            }
+            let pending = self.pending;
+            self.ask(slot);
+            waits += usize::from(self.pending == pending);
+            if waits == AT_ONCE {
+                break;
+            }
+        }
+    }
+
+    /// Asks about all messages at once.
+    fn test_some(&mut self) -> Result<(), Failure> {
         let mut ended = 0;
         let (top, handles) = (self.top as c_int, self.handles.as_mut_ptr().cast());
         let (indices, statuses) = (self.indices.as_mut_ptr(), self.statuses.as_mut_ptr().cast());
@@ -256,7 +321,7 @@ impl Requests {
             };
             self.end(slot, code, status);
         }
-        self.failed.take().map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// How a message ended, if it has; its slot is then free.
@@ -290,13 +355,14 @@ impl Requests {
                 self.release(slot);
                 return true;
             }
-            Some(Slot::Cancelled(since)) => *since,
-            Some(Slot::Sending(_) | Slot::Receiving) => {
+            Some(Slot::Cancelled(since, _)) => *since,
+            Some(begun @ (Slot::Sending(_) | Slot::Receiving)) => {
+                let sends = matches!(begun, Slot::Sending(_));
                 let (cancel, handle) = (self.native.cancel, self.handle(slot));
                 // SAFETY: the handle of a message under way. If it cannot be cancelled it is to end by itself.
                 unsafe { cancel(handle) };
                 let now = Instant::now();
-                self.slots[slot] = Slot::Cancelled(now);
+                self.slots[slot] = Slot::Cancelled(now, sends);
                 now
             }
         };

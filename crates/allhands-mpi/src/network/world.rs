@@ -3,6 +3,7 @@
 use super::burst::Crowd;
 use super::constants::Constants;
 use super::measure::Pair;
+use super::medium::Medium;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::library::Library;
@@ -10,10 +11,14 @@ use crate::native::Object;
 use crate::node::Native;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many communicators of a process may have tags at a time.
-const CLAIMS: u32 = u128::BITS;
+const CLAIMS: u32 = u128::BITS - 1;
+
+/// The lot of tags of notices: each communicator has one there.
+const NOTICES: u32 = CLAIMS;
 
 /// The fewest and the most tags of a communicator: each of its calls under way takes 128.
 const TAGS: (u32, u32) = (256, 4096);
@@ -82,13 +87,28 @@ impl World {
             comm,
             constants,
             tags,
-            taken: Mutex::new(0),
+            taken: Mutex::new(1 << NOTICES),
         };
         Some(world)
     }
 
+    /// What has come, as it can be looked at.
+    pub(super) fn medium<'a>(&self, native: &'a crate::native::Native, abi: &'a Abi) -> Medium<'a> {
+        Medium {
+            native,
+            abi,
+            constants: self.constants,
+            comm: self.comm,
+        }
+    }
+
     /// Frees the duplicate; every rank of the world calls this, when nobody uses it any more.
+    ///
+    /// What calls that failed have left over is taken before: MPICH ends a program that frees a communicator with messages.
     pub(crate) fn free(&self, library: &Library) {
+        if let Some(abi) = &library.abi {
+            self.medium(&library.native, abi).empty();
+        }
         free(library, self.comm);
     }
 
@@ -108,7 +128,7 @@ impl World {
         Some(Claim {
             world: Arc::clone(self),
             number,
-            is_kept: false,
+            is_kept: AtomicBool::new(false),
         })
     }
 }
@@ -117,7 +137,7 @@ impl World {
 pub(crate) struct Claim {
     world: Arc<World>,
     number: u32,
-    is_kept: bool,
+    is_kept: AtomicBool,
 }
 
 impl Claim {
@@ -131,15 +151,25 @@ impl Claim {
         (self.number * self.world.tags + tag) as c_int
     }
 
-    /// Never gives them back.
-    pub(super) fn keep(&mut self) {
-        self.is_kept = true;
+    /// Whether a tag in the duplicate is one of them, or that of the notices.
+    pub(super) fn has(&self, tag: c_int) -> bool {
+        (self.tag(0)..self.tag(self.tags())).contains(&tag) || tag == self.notices()
+    }
+
+    /// What the tag of the communicator's notices is there.
+    pub(super) fn notices(&self) -> c_int {
+        (NOTICES * self.world.tags + self.number) as c_int
+    }
+
+    /// Says whether messages may be left over: then the tags are never given back.
+    pub(super) fn keep(&self, is_kept: bool) {
+        self.is_kept.store(is_kept, Ordering::Relaxed);
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if !self.is_kept {
+        if !*self.is_kept.get_mut() {
             let mut taken = self
                 .world
                 .taken
@@ -292,7 +322,7 @@ fn tags(library: &Library, abi: &Abi, constants: &Constants) -> Option<u32> {
     }
     // SAFETY: the address of the number, as the MPI says.
     let greatest = u32::try_from(unsafe { greatest.read() }).ok()?;
-    let each = (greatest.saturating_add(1) / CLAIMS).min(TAGS.1);
+    let each = (greatest.saturating_add(1) / u128::BITS).min(TAGS.1);
     (each >= TAGS.0).then_some(each)
 }
 
@@ -309,7 +339,7 @@ mod tests {
 
     #[test]
     fn lots_fall_on_all_that_are_free_and_on_nothing_else() {
-        let taken = !(1 << 3 | 1 << 90 | 1 << 127);
+        let taken = !(1 << 3 | 1 << 90 | 1 << 126);
         let mut seen = 0;
         for lot in 0..1000 {
             seen |= 1u128 << drawn(taken, lot).unwrap();

@@ -199,11 +199,23 @@ static void more_room(void)
     }
 }
 
+/* The longest messages, in numbers, that may be longer than their room. Between nodes it is an MPI's receive that finds it: MPICH 4
+   and Intel MPI hand that to the world's handler, which ends the program, and Open MPI 5 writes beyond the room where ranks share a
+   machine, as they do if they pretend to be on several nodes. */
+static int longest(void)
+{
+    if (!getenv("ALLHANDS_NODES"))
+        return 300000;
+    if (library_says("Intel") || library_says("MPICH Version:\t4"))
+        return 0;
+    return family == FAMILY_OPEN ? N : 300000;
+}
+
 /* Who has found a mistake waits for a message of a rank that is still in the call. */
 static void elsewhere(void)
 {
     int got = -1;
-    for (int way = 0; way < 3; way++) {
+    for (int way = longest() ? 0 : 2; way < 3; way++) {
         int code, n = rank ? N : N - 1;
         if (way == 0)
             code = MPI_Allgather(from, N, MPI_INT, to, n, MPI_INT, comm);
@@ -258,12 +270,15 @@ int main(void)
         at_no_address();
         types();
         of_one_rank();
-        lengths(N);
-        lengths(5000);
-        lengths(300000);
+        for (int i = 0; i < 3; i++) {
+            int n = i == 0 ? N : i == 1 ? 5000 : 300000;
+            if (n <= longest())
+                lengths(n);
+        }
         more_room();
         elsewhere();
-        ahead();
+        if (longest())
+            ahead();
     }
     MPI_Comm_free(&comm);
     free(from);

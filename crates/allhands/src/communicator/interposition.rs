@@ -98,6 +98,9 @@ pub trait Interposition: Sealed {
 
     /// Says that this rank does not make its next call: the others cannot complete it, and hear why.
     fn refuse(&self);
+
+    /// Has the ranks of other nodes know what stopped the communicator, unless they do.
+    fn spread(&self);
 }
 
 impl Interposition for Communicator {
@@ -193,5 +196,10 @@ impl Interposition for Communicator {
     #[cold]
     fn refuse(&self) {
         self.inner.take().port.refuse();
+    }
+
+    #[cold]
+    fn spread(&self) {
+        self.inner.take().port.spread();
     }
 }

@@ -9,6 +9,7 @@ mod repeat;
 mod split;
 
 use crate::error::Error;
+use crate::interposition::Interposition;
 use crate::operation::{self, Operation};
 use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
@@ -204,8 +205,8 @@ impl Communicator {
         // the plan was lowered, as its key holds them.
         let again = unsafe { self.inner.take().run_again(&operation) };
         match again {
-            Some(ended) => ended?,
-            None => self.run_new(&operation)?,
+            Some(ended) => ended.inspect_err(|_| self.spread())?,
+            None => self.run_new(&operation).inspect_err(|_| self.spread())?,
         }
         Arrival::of(&operation).verify()
     }

@@ -34,6 +34,16 @@ pub struct Notice(pub [u8; Notice::BYTES]);
 impl Notice {
     /// The length in bytes.
     pub const BYTES: usize = 256;
+
+    /// How one begins that says what stopped the communicator.
+    pub(in crate::transport) const STOPS: u8 = 1;
+
+    /// Whether it says what stopped the communicator, without which others may wait for ever. The rest makes errors come sooner,
+    /// or better explained.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        self.0[0] == Notice::STOPS
+    }
 }
 
 /// One rank's way to the ranks of other nodes: two-sided messages, none of which waits.
@@ -99,7 +109,8 @@ pub unsafe trait Network: Send {
     /// as a call may not return while its memory is in use.
     fn cancel(&mut self, ticket: Ticket) -> bool;
 
-    /// Gives rank `to` word, without waiting for it; a network whose errors end all ranks anyway need not.
+    /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
+    /// are dear may give those alone that [stop](Notice::stops) the communicator.
     fn tell(&mut self, to: u32, notice: &Notice);
 
     /// The next word that has come, and whose it is.

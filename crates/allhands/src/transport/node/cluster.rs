@@ -50,8 +50,6 @@ pub(super) struct State {
     waiting: Vec<(u32, u64, [u64; MISSING])>,
     /// Ranks that make no further call, by their numbers in plans, with how many they have made.
     left: Vec<(u32, u64, bool)>,
-    /// Whether the others have been told what stopped the communicator.
-    has_told: bool,
 }
 
 impl Cluster {
@@ -93,7 +91,6 @@ impl Cluster {
             under_way: Vec::new(),
             waiting: Vec::new(),
             left: Vec::new(),
-            has_told: false,
         };
         Ok(Cluster {
             rank,
@@ -327,8 +324,8 @@ impl Port {
                 continue;
             };
             match Word::from_notice(&notice) {
-                Some(Word::Stopped(first, fault, names)) => {
-                    self.heard_fault(cluster, teller, (first, fault), &names)
+                Some(Word::Stopped(first, found, names)) => {
+                    self.heard_fault(cluster, first, found, &names)
                 }
                 Some(Word::Left { entered, panicked }) => {
                     state.left.push((teller, entered, panicked));
@@ -387,8 +384,8 @@ impl Port {
     fn heard_fault(
         &self,
         cluster: &Cluster,
-        teller: u32,
-        (first, fault): (u64, Fault),
+        first: u64,
+        (finder, fault): (u32, Fault),
         names: &[String; 2],
     ) {
         let all = cluster.numbers.len();
@@ -399,7 +396,8 @@ impl Port {
             *mine = here(*mine, &names[0]);
             *theirs = theirs.map(|stamp| here(stamp, &names[1]));
         }
-        self.fabric.poison_from(first, teller, fault);
+        self.fabric.head().fault.is_news(first);
+        self.fabric.poison_from(first, number(finder), fault);
     }
 
     /// Compares a call in which a rank of another node waits with what this one called.
@@ -418,9 +416,9 @@ impl Port {
         }
     }
 
-    /// Tells the other nodes what stopped the communicator, once, if this rank found it.
+    /// Tells the other nodes what stopped the communicator, and from which call on, unless they know.
     #[cold]
-    pub(super) fn spread(&self) {
+    pub(crate) fn spread(&self) {
         let Some(cluster) = &self.cluster else {
             return;
         };
@@ -430,11 +428,10 @@ impl Port {
         // Who has left tells everybody by itself.
         let tells_itself =
             matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
-        let mut state = cluster.state();
-        if finder != self.rank || tells_itself || state.has_told {
+        let first = self.fabric.head().fault.stops_from();
+        if tells_itself || !self.fabric.head().fault.is_news(first) {
             return;
         }
-        state.has_told = true;
         let name = |rank, stamp| self.fabric.signature(rank, &stamp).algorithm.to_string();
         let names = match fault {
             Fault::Mismatch {
@@ -449,8 +446,8 @@ impl Port {
             _ => [String::new(), String::new()],
         };
         let fault = fault.renumbered(|rank| cluster.name(rank));
-        let first = self.fabric.head().fault.stops_from();
-        cluster.tell_all(&mut state, &Word::Stopped(first, fault, names));
+        let word = Word::Stopped(first, (cluster.name(finder), fault), names);
+        cluster.tell_all(&mut cluster.state(), &word);
     }
 
     /// Tells the other nodes that this rank makes no further call.

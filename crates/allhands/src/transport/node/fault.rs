@@ -199,6 +199,8 @@ pub(crate) struct FaultBoard {
     words: [AtomicU64; WORDS],
     /// The first call that cannot be made, with every bit turned round, so that zero is none; it only grows.
     reach: AtomicU64,
+    /// The first call of which other nodes know that it cannot be made, turned round as well.
+    told: AtomicU64,
 }
 
 impl FaultBoard {
@@ -226,6 +228,12 @@ impl FaultBoard {
     #[inline]
     pub(crate) fn stops_from(&self) -> u64 {
         !self.reach.load(Ordering::Acquire)
+    }
+
+    /// Notes that other nodes know that no call from number `call` on can be made; whether they did not know it yet.
+    pub(crate) fn is_news(&self, call: u64) -> bool {
+        // Nothing else is read by who sees it.
+        self.told.fetch_max(!call, Ordering::Relaxed) < !call
     }
 
     /// The first fault and who found it.
@@ -312,5 +320,15 @@ mod tests {
             board.stop_from(call);
             assert_eq!(board.stops_from(), first);
         }
+    }
+
+    #[test]
+    fn an_earlier_call_is_news() {
+        // SAFETY: as above.
+        let board: FaultBoard = unsafe { std::mem::zeroed() };
+        for (call, is_news) in [(9, true), (9, false), (12, false), (7, true), (0, true)] {
+            assert_eq!(board.is_news(call), is_news);
+        }
+        assert!(!board.is_news(u64::MAX));
     }
 }

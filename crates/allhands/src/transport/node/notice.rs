@@ -7,14 +7,16 @@ use crate::transport::network::Notice;
 /// The longest name of an algorithm in bytes; a longer one is cut.
 const NAME_BYTES: usize = 56;
 
+const STOPS: u32 = Notice::STOPS as u32;
+
 /// Words of bits for the ranks of a node that have not come to a call.
 pub(super) const MISSING: usize = WORDS - 6;
 
 /// What one rank tells another; ranks have the numbers of the communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// What stopped the communicator, from which call on, with the names of the algorithms in its stamps.
-    Stopped(u64, Fault, [String; 2]),
+    /// What stopped the communicator, from which call on, who found it, and the names of the algorithms in its stamps.
+    Stopped(u64, (u32, Fault), [String; 2]),
     /// The teller makes no further call, after so many.
     Left { entered: u64, panicked: bool },
     /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
@@ -28,8 +30,8 @@ impl Word {
         let mut words = Vec::with_capacity(2 + WORDS);
         let mut names = ["", ""];
         match self {
-            Word::Stopped(first, fault, of) => {
-                words.extend([1, *first]);
+            Word::Stopped(first, (finder, fault), of) => {
+                words.extend([u64::from(*finder) << 32 | u64::from(Notice::STOPS), *first]);
                 words.extend(fault.words());
                 names = [&of[0], &of[1]];
             }
@@ -66,10 +68,11 @@ impl Word {
             String::from_utf8_lossy(&bytes[1..=length]).into_owned()
         };
         let [kind, rest @ ..] = words;
-        match kind {
-            1 => {
+        match kind as u32 {
+            STOPS => {
                 let fault = Fault::from_words(rest.last_chunk()?)?;
-                Some(Word::Stopped(rest[0], fault, [name(0), name(1)]))
+                let found = ((kind >> 32) as u32, fault);
+                Some(Word::Stopped(rest[0], found, [name(0), name(1)]))
             }
             2 => Some(Word::Left {
                 entered: rest[0],
@@ -106,7 +109,7 @@ mod tests {
         };
         let names = ["ring".to_string(), "x".repeat(NAME_BYTES)];
         let words = [
-            Word::Stopped(1 << 40, fault, names),
+            Word::Stopped(1 << 40, (70_001, fault), names),
             Word::Left {
                 entered: 1 << 50,
                 panicked: true,
@@ -114,6 +117,8 @@ mod tests {
             Word::Waits(7, stamp(8), String::new(), [u64::MAX - 3; MISSING]),
         ];
         for word in words {
+            let stops = matches!(word, Word::Stopped(..));
+            assert_eq!(word.notice().stops(), stops);
             assert_eq!(Word::from_notice(&word.notice()), Some(word));
         }
         let long = Word::Waits(7, stamp(8), "y".repeat(100), [0; MISSING]);

@@ -211,8 +211,8 @@ impl Port {
             Ok(Status::Pending) => {}
             Err(_) => {
                 self.fabric.stop_from(flight.call());
-                flight.stop();
                 self.spread();
+                flight.stop();
             }
         }
         status
@@ -235,6 +235,8 @@ impl Port {
         let result = self.wait_until(call, |port| port.test(flight, plan, cursor));
         if result.is_err() {
             self.fabric.stop_from(call);
+            // Before messages are ended, which may take until their receivers know.
+            self.spread();
             flight.stop();
         }
         result
@@ -312,8 +314,8 @@ impl Port {
             let rank = self.rank;
             let fault = Fault::Dropped { rank };
             self.fabric.poison_from(flight.call(), rank, fault);
-            flight.stop();
             self.spread();
+            flight.stop();
         }
     }
 
