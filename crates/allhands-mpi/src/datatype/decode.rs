@@ -1,5 +1,6 @@
 //! Decoding: the type map of a derived type, from what the MPI says of how it was made.
 
+use super::few::Few;
 use super::map::{MOST_RUNS, TypeMap};
 use crate::abi::{Abi, Combiner, Family, Handle, Handles};
 use crate::library::Library;
@@ -145,11 +146,11 @@ impl Envelope {
         }
         let native = &library.native;
         let room = |number: i64| usize::try_from(number).ok();
-        let mut integers = vec![0 as c_int; room(self.integers)?];
-        let mut addresses = vec![0isize; room(self.addresses)?];
-        let mut large = vec![0i64; room(self.large)?];
+        let mut integers = Few::<c_int>::zeros(room(self.integers)?);
+        let mut addresses = Few::<isize>::zeros(room(self.addresses)?);
+        let mut large = Few::<i64>::zeros(room(self.large)?);
         // Room for handles of either width.
-        let mut types = vec![0usize; room(self.types)?];
+        let mut types = Few::<usize>::zeros(room(self.types)?);
         let handles = types.as_mut_ptr().cast::<u8>();
         let (at_integers, at_addresses) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
         // SAFETY: room for so many numbers and handles as the MPI has said.
@@ -182,17 +183,17 @@ impl Envelope {
         }
         // SAFETY: the MPI has filled in so many.
         let of = |index| unsafe { abi.handle_at(Handles::C(handles), index) };
-        let types = (0..types.len()).map(of).collect();
-        // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone.
-        let mut numbers: Vec<i64> = integers.into_iter().map(i64::from).collect();
-        if self.large > 0 && self.combiner == Some(Combiner::Subarray) {
-            // The number of dimensions and the order are integers in either kind of call.
-            let order = numbers.pop()?;
-            numbers.append(&mut large);
-            numbers.push(order);
-        }
-        numbers.append(&mut large);
-        numbers.extend(addresses.into_iter().map(|address| address as i64));
+        let types = Few::filled(types.len(), (0..types.len()).map(of));
+        // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone; and of
+        // a subarray the number of dimensions and the order are integers in either kind of call.
+        let is_large = self.large > 0 && self.combiner == Some(Combiner::Subarray);
+        let first = integers.len().checked_sub(usize::from(is_large))?;
+        let (first, last) = integers.split_at(first);
+        let [first, last] = [first, last].map(|list| list.iter().map(|number| i64::from(*number)));
+        let addresses = addresses.iter().map(|address| *address as i64);
+        let numbers = first.chain(large.iter().copied()).chain(last);
+        let count = integers.len() + large.len() + addresses.len();
+        let numbers = Few::filled(count, numbers.chain(addresses));
         Some(Contents { numbers, types })
     }
 }
@@ -200,8 +201,8 @@ impl Envelope {
 /// The numbers and types that a type was made of.
 pub(super) struct Contents {
     /// Counts and displacements, in the order of the call's arguments.
-    pub(super) numbers: Vec<i64>,
-    pub(super) types: Vec<Handle>,
+    pub(super) numbers: Few<i64>,
+    pub(super) types: Few<Handle>,
 }
 
 struct Decoder<'a> {

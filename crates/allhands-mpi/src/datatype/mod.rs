@@ -1,6 +1,7 @@
 //! Datatypes: what a handle stands for, kept from its first use until it is freed.
 
 mod decode;
+mod few;
 mod map;
 mod recipe;
 mod trial;

@@ -62,8 +62,8 @@ impl Recipes {
         let recipes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let recipe = recipes.get(made.place())?.as_ref()?;
         let is_this = recipe.combiner == made.combiner
-            && recipe.numbers == made.contents.numbers
-            && recipe.types == made.contents.types;
+            && recipe.numbers == *made.contents.numbers
+            && recipe.types == *made.contents.types;
         is_this.then(|| Arc::clone(&recipe.layout))
     }
 
@@ -73,8 +73,8 @@ impl Recipes {
         recipes.resize_with(PLACES, || None);
         recipes[made.place()] = Some(Recipe {
             combiner: made.combiner,
-            numbers: made.contents.numbers.clone(),
-            types: made.contents.types.clone(),
+            numbers: made.contents.numbers.to_vec(),
+            types: made.contents.types.to_vec(),
             layout: Arc::clone(layout),
         });
     }
