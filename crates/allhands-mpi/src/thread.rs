@@ -81,7 +81,7 @@ impl Thread {
 
     /// Communicators of which the last calls are kept: those of rows, columns and all of a grid take turns in many programs. A power
     /// of two.
-    const PLACES: usize = 4;
+    const PLACES: usize = 32;
 
     /// Where the last call on a communicator is kept, with those on others that have the same place.
     #[inline(always)]
