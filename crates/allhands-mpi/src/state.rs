@@ -59,7 +59,7 @@ pub(crate) struct States {
     epoch: AtomicU64,
 }
 
-/// The communicator of a thread's last call, the epoch then, and its state.
+/// The communicator of a thread's last call of those that share a place, the epoch then, and its state.
 pub(crate) struct Last {
     comm: Handle,
     epoch: u64,
@@ -79,12 +79,12 @@ impl States {
                 epoch,
                 state: Arc::clone(&state),
             };
-            Thread::with(|thread| thread.last.keep(Some(last)));
+            Thread::with(|thread| thread.last(comm).keep(Some(last)));
             state
         })
     }
 
-    /// What `then` makes of the state of the communicator of a thread's last call, if that is this one.
+    /// What `then` makes of the state of a communicator, if a thread's last call at its place was on it.
     #[inline(always)]
     pub(crate) fn last<R>(
         &self,
@@ -92,7 +92,7 @@ impl States {
         comm: Handle,
         then: impl FnOnce(&Arc<State>) -> Option<R>,
     ) -> Option<R> {
-        thread.last.with(|last| {
+        thread.last(comm).with(|last| {
             let epoch = self.epoch.load(Ordering::Acquire);
             let is_this = last.comm == comm && last.epoch == epoch;
             if is_this { then(&last.state) } else { None }
@@ -216,11 +216,11 @@ impl States {
         drop(state);
     }
 
-    /// Says that a communicator was forgotten, and lets go of the last one.
+    /// Says that a communicator was forgotten, and lets go of the last ones.
     fn move_on(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
         // Where it is in use, in a call during which the MPI frees a communicator, the epoch tells that it is old.
-        Thread::with(|thread| thread.last.keep(None));
+        Thread::with(Thread::forget_comms);
     }
 
     /// Forgets all communicators, and the key.

@@ -4,6 +4,7 @@
 //! the first thread's, and from destructors of POSIX keys, which run behind those of any other's. So what is looked at here
 //! has no destructor; and what a thread must not keep beyond its end is given back by another value, which has.
 
+use crate::abi::Handle;
 use crate::datatype::LastType;
 use crate::state::Last;
 use std::cell::{Cell, RefCell};
@@ -38,7 +39,7 @@ impl<T> Memory<T> {
 /// What a thread knows of its calls; one value, as each look for a thread's own is a call.
 pub(crate) struct Thread {
     is_inside: Cell<bool>,
-    pub(crate) last: Memory<Last>,
+    last: [Memory<Last>; Thread::PLACES],
     pub(crate) last_type: Memory<LastType>,
 }
 
@@ -48,7 +49,7 @@ struct Leave;
 impl Drop for Leave {
     fn drop(&mut self) {
         Thread::with(|thread| {
-            thread.last.keep(None);
+            thread.forget_comms();
             thread.last_type.keep(None);
         });
     }
@@ -58,7 +59,7 @@ thread_local! {
     static THREAD: Thread = const {
         Thread {
             is_inside: Cell::new(false),
-            last: Memory::new(),
+            last: [const { Memory::new() }; Thread::PLACES],
             last_type: Memory::new(),
         }
     };
@@ -76,6 +77,22 @@ impl Thread {
         THREAD
             .try_with(then)
             .unwrap_or_else(|_| std::process::abort())
+    }
+
+    /// Communicators of which the last calls are kept: those of rows, columns and all of a grid take turns in many programs. A power
+    /// of two.
+    const PLACES: usize = 32;
+
+    /// Where the last call on a communicator is kept, with those on others that have the same place.
+    #[inline(always)]
+    pub(crate) fn last(&self, comm: Handle) -> &Memory<Last> {
+        let mixed = (comm as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.last[(mixed >> (u64::BITS - Thread::PLACES.trailing_zeros())) as usize]
+    }
+
+    /// Keeps nothing of any communicator.
+    pub(crate) fn forget_comms(&self) {
+        self.last.iter().for_each(|last| last.keep(None));
     }
 
     /// Whether it is inside of a call that we are serving: then the MPI calls itself.

@@ -1,5 +1,6 @@
 //! Decoding: the type map of a derived type, from what the MPI says of how it was made.
 
+use super::few::Few;
 use super::map::{MOST_RUNS, TypeMap};
 use crate::abi::{Abi, Combiner, Family, Handle, Handles};
 use crate::library::Library;
@@ -56,18 +57,22 @@ pub(super) struct Decoded {
     pub(super) is_predefined: bool,
 }
 
-/// Finds out where the bytes of a type are.
-pub(super) fn decode(library: &Library, abi: &Abi, handle: Handle, extents: &Extents) -> Decoded {
+/// Finds out where the bytes of a type are, which was made in some way, of these contents, and is so long as the MPI says.
+pub(super) fn decode(
+    library: &Library,
+    abi: &Abi,
+    (handle, combiner): (Handle, Option<Combiner>),
+    contents: Option<&Contents>,
+    extents: Option<Extents>,
+) -> Decoded {
     let decoder = Decoder {
         library,
         abi,
         likeness: Cell::new(None),
     };
-    let envelope = Envelope::of(library, abi, handle);
-    let map = envelope
-        .as_ref()
-        .and_then(|envelope| decoder.map(handle, envelope, 0));
+    let map = combiner.and_then(|combiner| decoder.map((handle, combiner), contents, 0));
     let map = map.filter(|map| {
+        let Some(extents) = extents else { return false };
         // What does not fit what the MPI says has been misunderstood.
         let low = extents.true_lower;
         let high = low.wrapping_add_unsigned(extents.true_extent);
@@ -75,7 +80,6 @@ pub(super) fn decode(library: &Library, abi: &Abi, handle: Handle, extents: &Ext
     });
     let known = decoder.likeness.get().filter(|_| map.is_some());
     let map = map.filter(|map| abi.family == Family::OpenMpi || !map.is_ragged());
-    let combiner = envelope.and_then(|envelope| envelope.combiner);
     Decoded {
         map,
         likeness: known.unwrap_or(Likeness::Any),
@@ -84,17 +88,18 @@ pub(super) fn decode(library: &Library, abi: &Abi, handle: Handle, extents: &Ext
 }
 
 /// How many things a type was made of, and how.
-struct Envelope {
+pub(super) struct Envelope {
     integers: i64,
     addresses: i64,
     /// Counts of the large kind, which then stand for the other numbers.
     large: i64,
     types: i64,
-    combiner: Option<Combiner>,
+    pub(super) combiner: Option<Combiner>,
 }
 
 impl Envelope {
-    fn of(library: &Library, abi: &Abi, handle: Handle) -> Option<Envelope> {
+    /// Asks the MPI; `None` if it does not know the type.
+    pub(super) fn of(library: &Library, abi: &Abi, handle: Handle) -> Option<Envelope> {
         let (native, mut combiner) = (&library.native, 0);
         if let Some(ask) = native.type_get_envelope_c {
             let mut numbers = [0i64; 4];
@@ -126,13 +131,78 @@ impl Envelope {
             combiner: abi.combiner(combiner),
         })
     }
+
+    /// What a type was made of, whose envelope this is; `None`: it is predefined, or of too many. Types among it that are not
+    /// predefined were made for who asks, who frees them.
+    pub(super) fn contents(
+        &self,
+        library: &Library,
+        abi: &Abi,
+        handle: Handle,
+    ) -> Option<Contents> {
+        let sum = self.integers + self.addresses + self.large + self.types;
+        if self.combiner?.is_predefined() || sum > MOST_NUMBERS {
+            return None;
+        }
+        let native = &library.native;
+        let room = |number: i64| usize::try_from(number).ok();
+        let mut integers = Few::<c_int>::zeros(room(self.integers)?);
+        let mut addresses = Few::<isize>::zeros(room(self.addresses)?);
+        let mut large = Few::<i64>::zeros(room(self.large)?);
+        // Room for handles of either width.
+        let mut types = Few::<usize>::zeros(room(self.types)?);
+        let handles = types.as_mut_ptr().cast::<u8>();
+        let (at_integers, at_addresses) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
+        // SAFETY: room for so many numbers and handles as the MPI has said.
+        let error = unsafe {
+            match native.type_get_contents_c {
+                Some(ask) => ask(
+                    handle,
+                    self.integers,
+                    self.addresses,
+                    self.large,
+                    self.types,
+                    at_integers,
+                    at_addresses,
+                    large.as_mut_ptr(),
+                    handles,
+                ),
+                None => (native.type_get_contents)(
+                    handle,
+                    self.integers as c_int,
+                    self.addresses as c_int,
+                    self.types as c_int,
+                    at_integers,
+                    at_addresses,
+                    handles,
+                ),
+            }
+        };
+        if error != 0 {
+            return None;
+        }
+        // SAFETY: the MPI has filled in so many.
+        let of = |index| unsafe { abi.handle_at(Handles::C(handles), index) };
+        let types = Few::filled(types.len(), (0..types.len()).map(of));
+        // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone; and of
+        // a subarray the number of dimensions and the order are integers in either kind of call.
+        let is_large = self.large > 0 && self.combiner == Some(Combiner::Subarray);
+        let first = integers.len().checked_sub(usize::from(is_large))?;
+        let (first, last) = integers.split_at(first);
+        let [first, last] = [first, last].map(|list| list.iter().map(|number| i64::from(*number)));
+        let addresses = addresses.iter().map(|address| *address as i64);
+        let numbers = first.chain(large.iter().copied()).chain(last);
+        let count = integers.len() + large.len() + addresses.len();
+        let numbers = Few::filled(count, numbers.chain(addresses));
+        Some(Contents { numbers, types })
+    }
 }
 
 /// The numbers and types that a type was made of.
-struct Contents {
+pub(super) struct Contents {
     /// Counts and displacements, in the order of the call's arguments.
-    numbers: Vec<i64>,
-    types: Vec<Handle>,
+    pub(super) numbers: Few<i64>,
+    pub(super) types: Few<Handle>,
 }
 
 struct Decoder<'a> {
@@ -143,19 +213,25 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn map(&self, handle: Handle, envelope: &Envelope, depth: u32) -> Option<TypeMap> {
-        let combiner = envelope.combiner?;
+    /// The map of a type that was made in some way; types among its contents are freed, unless they are predefined.
+    fn map(
+        &self,
+        (handle, combiner): (Handle, Combiner),
+        contents: Option<&Contents>,
+        depth: u32,
+    ) -> Option<TypeMap> {
         if combiner.is_predefined() {
             return self.predefined(handle);
         }
-        let sum = envelope.integers + envelope.addresses + envelope.large + envelope.types;
-        if depth > DEEPEST || sum > MOST_NUMBERS {
-            return None;
-        }
-        let contents = self.contents(handle, envelope)?;
+        let contents = contents?;
         let maps = contents.types.iter().map(|part| {
             let of_part = Envelope::of(self.library, self.abi, *part)?;
-            let map = self.map(*part, &of_part, depth + 1);
+            let map = of_part.combiner.and_then(|combiner| {
+                let is_deep = depth == DEEPEST && !combiner.is_predefined();
+                let contents = (!is_deep).then(|| of_part.contents(self.library, self.abi, *part));
+                let contents = contents.flatten();
+                self.map((*part, combiner), contents.as_ref(), depth + 1)
+            });
             let extents = Extents::of(self.library, *part);
             if !of_part.combiner.is_some_and(Combiner::is_predefined) {
                 let mut part = *part;
@@ -188,60 +264,6 @@ impl Decoder<'_> {
         }
         let is_dense = extents.true_lower == 0 && extents.true_extent == extents.bytes;
         is_dense.then(|| TypeMap::block(extents.bytes))
-    }
-
-    fn contents(&self, handle: Handle, envelope: &Envelope) -> Option<Contents> {
-        let native = &self.library.native;
-        let room = |number: i64| usize::try_from(number).ok();
-        let mut integers = vec![0 as c_int; room(envelope.integers)?];
-        let mut addresses = vec![0isize; room(envelope.addresses)?];
-        let mut large = vec![0i64; room(envelope.large)?];
-        // Room for handles of either width.
-        let mut types = vec![0usize; room(envelope.types)?];
-        let handles = types.as_mut_ptr().cast::<u8>();
-        let (at_integers, at_addresses) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
-        // SAFETY: room for so many numbers and handles as the MPI has said.
-        let error = unsafe {
-            match native.type_get_contents_c {
-                Some(ask) => ask(
-                    handle,
-                    envelope.integers,
-                    envelope.addresses,
-                    envelope.large,
-                    envelope.types,
-                    at_integers,
-                    at_addresses,
-                    large.as_mut_ptr(),
-                    handles,
-                ),
-                None => (native.type_get_contents)(
-                    handle,
-                    envelope.integers as c_int,
-                    envelope.addresses as c_int,
-                    envelope.types as c_int,
-                    at_integers,
-                    at_addresses,
-                    handles,
-                ),
-            }
-        };
-        if error != 0 {
-            return None;
-        }
-        // SAFETY: the MPI has filled in so many.
-        let of = |index| unsafe { self.abi.handle_at(Handles::C(handles), index) };
-        let types = (0..types.len()).map(of).collect();
-        // The arguments' order: what are addresses stands behind what are integers, but for lower bounds, that stand alone.
-        let mut numbers: Vec<i64> = integers.into_iter().map(i64::from).collect();
-        if envelope.large > 0 && envelope.combiner == Some(Combiner::Subarray) {
-            // The number of dimensions and the order are integers in either kind of call.
-            let order = numbers.pop()?;
-            numbers.append(&mut large);
-            numbers.push(order);
-        }
-        numbers.append(&mut large);
-        numbers.extend(addresses.into_iter().map(|address| address as i64));
-        Some(Contents { numbers, types })
     }
 }
 

@@ -1,7 +1,10 @@
 //! Datatypes: what a handle stands for, kept from its first use until it is freed.
 
 mod decode;
+mod few;
 mod map;
+mod recipe;
+mod trial;
 
 use crate::abi::{Abi, Handle, Named};
 use crate::attribute::copy;
@@ -10,12 +13,14 @@ use crate::quiet::Quiet;
 use crate::takeover::{Here, Reason, Unserved};
 use crate::thread::Thread;
 use crate::verify::Likeness;
-use decode::{Decoded, Extents, decode};
+use decode::{Decoded, Envelope, Extents, decode};
 pub(crate) use map::TypeMap;
+use recipe::{Made, Recipes};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use trial::Trials;
 
 /// What data is described by: a type's handle, the bytes of one element, and where they are.
 #[derive(Clone)]
@@ -30,6 +35,7 @@ pub(crate) struct Datatype {
 }
 
 /// Where the bytes of an element are.
+#[derive(Clone)]
 pub(crate) struct Layout {
     extents: Extents,
     /// `None`: the MPI packs and unpacks.
@@ -148,36 +154,56 @@ impl Datatype {
 /// The layouts of derived types, and of predefined ones that have gaps, by their handles.
 #[derive(Default)]
 pub(crate) struct Datatypes {
-    known: RwLock<HashMap<Handle, Arc<Layout>>>,
+    known: RwLock<HashMap<Handle, Arc<Kept>>>,
     /// The key under which a type tells when it is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a type is forgotten.
     epoch: AtomicU64,
+    recipes: Recipes,
+    trials: Trials,
 }
 
-/// The type that a thread has looked up last, the epoch then, and its layout.
-pub(crate) struct LastType(Handle, u64, Arc<Layout>);
+/// A type that is kept until it is freed.
+pub(crate) struct Kept {
+    layout: Arc<Layout>,
+    /// Whether it has been asked for again.
+    is_used: AtomicBool,
+}
+
+impl Kept {
+    /// Its layout, for a call behind the first.
+    fn again(&self) -> Arc<Layout> {
+        // A type that many threads use stays in the caches of all.
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+        Arc::clone(&self.layout)
+    }
+}
+
+/// The type that a thread has looked up last, the epoch then, and what is kept of it.
+pub(crate) struct LastType(Handle, u64, Arc<Kept>);
 
 impl Datatypes {
     /// The layout of a type; `None` if the MPI does not know the type.
     fn of(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let epoch = self.epoch.load(Ordering::Acquire);
         let last = Thread::with(|thread| {
-            thread.last_type.with(|LastType(known, then, layout)| {
-                (*known == handle && *then == epoch).then(|| Arc::clone(layout))
+            thread.last_type.with(|LastType(known, then, kept)| {
+                (*known == handle && *then == epoch).then(|| kept.again())
             })
         });
         if last.is_some() {
             return last;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let layout = known.get(&handle).map(Arc::clone);
+        let kept = known.get(&handle).map(Arc::clone);
         drop(known);
-        let layout = match layout {
-            Some(layout) => layout,
-            None => self.meet(library, abi, handle)?,
+        let Some(kept) = kept else {
+            return self.meet(library, abi, handle);
         };
-        let last = LastType(handle, epoch, Arc::clone(&layout));
+        let layout = kept.again();
+        let last = LastType(handle, epoch, kept);
         Thread::with(|thread| thread.last_type.keep(Some(last)));
         Some(layout)
     }
@@ -185,12 +211,50 @@ impl Datatypes {
     #[cold]
     fn meet(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let _quiet = Quiet::new(library, abi);
-        let extents = Extents::of(library, handle)?;
+        let layout = self.look(library, abi, handle)?;
+        // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
+        if layout.is_predefined
+            || (layout.is_committed
+                && self.trials.is_due(handle)
+                && self.mark(library, handle).is_some())
+        {
+            let kept = Arc::new(Kept {
+                layout: Arc::clone(&layout),
+                is_used: AtomicBool::new(false),
+            });
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.insert(handle, kept);
+        }
+        Some(layout)
+    }
+
+    /// Looks at a type.
+    fn look(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+        let envelope = Envelope::of(library, abi, handle);
+        let contents = envelope
+            .as_ref()
+            .and_then(|envelope| envelope.contents(library, abi, handle));
+        let combiner = envelope.as_ref().and_then(|envelope| envelope.combiner);
+        let made = match (combiner, &contents) {
+            (Some(combiner), Some(contents)) => Made::of(abi, combiner, contents),
+            _ => None,
+        };
+        if let Some(layout) = made.and_then(|made| self.recipes.find(made)) {
+            return Some(match is_committed(library, abi, handle) {
+                true => layout,
+                false => Arc::new(Layout {
+                    is_committed: false,
+                    ..Layout::clone(&layout)
+                }),
+            });
+        }
+        let extents = Extents::of(library, handle);
         let Decoded {
             map,
             likeness,
             is_predefined,
-        } = decode(library, abi, handle, &extents);
+        } = decode(library, abi, (handle, combiner), contents.as_ref(), extents);
+        let extents = extents?;
         let is_committed = is_predefined || is_committed(library, abi, handle);
         let layout = Arc::new(Layout {
             extents,
@@ -199,12 +263,8 @@ impl Datatypes {
             is_predefined,
             is_committed,
         });
-        // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
-        if is_predefined || (is_committed && self.mark(library, handle).is_some()) {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            known.insert(handle, Arc::clone(&layout));
-        } else {
-            self.epoch.fetch_add(1, Ordering::Release);
+        if let Some(made) = made.filter(|_| is_committed) {
+            self.recipes.keep(made, &layout);
         }
         Some(layout)
     }
@@ -232,9 +292,13 @@ impl Datatypes {
 
     fn forget(&self, handle: Handle) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.remove(&handle);
+        let kept = known.remove(&handle);
         drop(known);
         self.epoch.fetch_add(1, Ordering::Release);
+        if let Some(kept) = kept {
+            let was_used = kept.is_used.load(Ordering::Relaxed);
+            self.trials.ended(handle, was_used);
+        }
     }
 
     /// Forgets all types, and the key.

@@ -211,6 +211,46 @@ static void layouts(MPI_Comm comm, int rank, int size)
     absolute(comm, rank, size);
 }
 
+/* What a type of `blocks` ints at a distance brings from the root, and where. */
+static void brings(MPI_Comm comm, int rank, int root, MPI_Datatype type, const char *what, int blocks, int distance)
+{
+    int data[64];
+    for (int i = 0; i < 64; i++)
+        data[i] = rank == root ? 100 + i : -1;
+    MPI_Bcast(data, 1, type, root, comm);
+    for (int i = 0; i < 64; i++) {
+        int is_in = i % distance == 0 && i / distance < blocks;
+        int right = rank == root || is_in ? 100 + i : -1;
+        EXPECT(data[i] == right, "%s, %d at %d: data[%d] is %d, not %d", what, blocks, distance, i, data[i], right);
+    }
+}
+
+/* Types that live for one call, or for a few: their handles come again, and mean others. */
+static void passing(MPI_Comm comm, int rank, int size)
+{
+    MPI_Datatype lasting, type, line;
+    MPI_Type_vector(5, 1, 6, MPI_INT, &lasting);
+    MPI_Type_commit(&lasting);
+    for (int round = 0; round < 300; round++) {
+        int blocks = 2 + round % 5, distance = 2 + round % 7, root = round % size;
+        MPI_Type_vector(blocks, 1, distance, round % 2 ? MPI_INT : MPI_FLOAT, &type);
+        MPI_Type_commit(&type);
+        for (int again = 0; again < (round % 11 ? 1 : 3); again++)
+            brings(comm, rank, root, type, "a vector", blocks, distance);
+        MPI_Type_free(&type);
+        /* The same numbers, of a type whose handle may be that of another before. */
+        MPI_Type_create_resized(MPI_INT, 0, distance * sizeof(int), &line);
+        MPI_Type_contiguous(3, line, &type);
+        MPI_Type_free(&line);
+        MPI_Type_commit(&type);
+        brings(comm, rank, root, type, "three lines", 3, distance);
+        MPI_Type_free(&type);
+        if (round % 3 == 0)
+            brings(comm, rank, root, lasting, "what lasts", 5, 6);
+    }
+    MPI_Type_free(&lasting);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -218,6 +258,7 @@ int main(int argc, char **argv)
     expected = malloc(ROOM);
     packed = malloc(MOST);
     on_communicators(layouts);
+    on_communicators(passing);
     free(memory);
     free(expected);
     free(packed);

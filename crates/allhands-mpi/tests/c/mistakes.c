@@ -144,6 +144,10 @@ static void types(void)
     MPI_Type_commit(&raw);
     ALL(MPI_SUCCESS, MPI_Bcast(to, N, raw, 0, comm));
     MPI_Type_free(&raw);
+    /* And another one that is made alike is not. */
+    MPI_Type_contiguous(1, MPI_INT, &raw);
+    ALL(MPI_ERR_TYPE, MPI_Bcast(to, N, raw, 0, comm));
+    MPI_Type_free(&raw);
 }
 
 /* Arguments that one rank alone has wrong. */
