@@ -117,9 +117,11 @@ impl Report {
     /// How many calls an algorithm served.
     pub(crate) fn taken_by(&self, algorithm: &str) -> u64 {
         let rows = self.calls.iter();
-        rows.filter(|row| row.algorithm.as_deref() == Some(algorithm))
-            .map(|row| row.taken_over)
-            .sum()
+        let is_its = |row: &&Row| {
+            let text = row.algorithm.as_deref();
+            text.and_then(|text| text.split(':').next()) == Some(algorithm)
+        };
+        rows.filter(is_its).map(|row| row.taken_over).sum()
     }
 
     /// How many calls were taken over.

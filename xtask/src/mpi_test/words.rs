@@ -158,7 +158,7 @@ impl Runs<'_> {
             None => findings.push("there is no report".into()),
         }
         let trace = std::fs::read_to_string(&trace).unwrap_or_default();
-        if !trace.contains("\"algorithm\": \"ring\"") {
+        if !trace.contains("\"algorithm\": \"ring") {
             findings.push("the trace does not name the algorithm".into());
         }
         judge(&title, &outcome, &findings)

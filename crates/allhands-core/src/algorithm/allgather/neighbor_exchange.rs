@@ -41,7 +41,7 @@ fn blocks(p: u32, ranks: Range<u32>) -> Range<u32> {
 fn coming(pairs: u32, rank: u32, step: u32) -> u32 {
     let far = step.div_ceil(2);
     // Even ranks get from below in odd steps.
-    let back = (step % 2 == 1) == (rank % 2 == 0);
+    let back = (step % 2 == 1) == rank.is_multiple_of(2);
     let turned = if back { pairs - far } else { far };
     (rank / 2 + turned) % pairs
 }
@@ -73,7 +73,7 @@ fn build(b: &mut Builder) {
     b.send(mate, own);
     b.recv(mate, slice(mate..mate + 1));
     b.step();
-    let other = if rank % 2 == 0 {
+    let other = if rank.is_multiple_of(2) {
         rank + even - 1
     } else {
         rank + 1

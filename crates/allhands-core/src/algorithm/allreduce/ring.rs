@@ -8,7 +8,7 @@
 //! 4 ranks      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      then 3 times i ─▶ i+1: results
 //! ```
 //!
-//! Source: T 5.3; Patarasu and Yuan 2009 for neighbours alone.
+//! Source: T 5.3; Patarasuk and Yuan 2009 for neighbours alone.
 
 use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::phase::ring;
@@ -20,7 +20,7 @@ use crate::schedule::{Builder, Shape};
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "ring",
-    citation: "T 5.3; Patarasu and Yuan 2009",
+    citation: "T 5.3; Patarasuk and Yuan 2009",
     summary: "pairwise or ring reduce-scatter, then a ring allgather",
     requires: &[],
     keys: &[Key::REDUCE_SCATTER],

@@ -7,7 +7,7 @@ use crate::schedule::{Blocks, Builder, Side};
 
 /// Combines block r of all ranks' `input` for rank r, which finds it in `partial(r)`; what a rank passes on it has in `partial` of the block.
 ///
-/// p − 1 steps, of one block to the next rank each (Patarasu and Yuan 2009). In no order of ranks.
+/// p − 1 steps, of one block to the next rank each (Patarasuk and Yuan 2009). In no order of ranks.
 pub fn reduce_scatter(b: &mut Builder, input: Blocks, partial: &dyn Fn(u32) -> Blocks) {
     let (p, rank) = (b.ranks(), b.rank());
     if p == 1 {

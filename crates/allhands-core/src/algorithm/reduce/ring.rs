@@ -7,7 +7,7 @@
 //! 4 ranks, root 0      i ─▶ i+1, i ─▶ i+2, i ─▶ i+3: parts to combine      1 ─▶ 0      2 ─▶ 0      3 ─▶ 0
 //! ```
 //!
-//! Source: T 5.3; Patarasu and Yuan 2009 for neighbours alone.
+//! Source: T 5.3; Patarasuk and Yuan 2009 for neighbours alone.
 
 use crate::algorithm::phase::ring;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order, block_per_rank};
@@ -19,7 +19,7 @@ use crate::schedule::{Builder, Shape};
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "ring",
-    citation: "T 5.3; Patarasu and Yuan 2009",
+    citation: "T 5.3; Patarasuk and Yuan 2009",
     summary: "pairwise or ring reduce-scatter, then each rank sends its part to the root",
     requires: &[],
     keys: &[Key::REDUCE_SCATTER],

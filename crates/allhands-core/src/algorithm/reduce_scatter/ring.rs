@@ -6,7 +6,7 @@
 //! 4 ranks      step 1: i ─▶ i+1: block i−1      step 2: block i−2      step 3: block i−3     (mod 4)
 //! ```
 //!
-//! Source: Patarasu and Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations.
+//! Source: Patarasuk and Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations.
 
 use crate::algorithm::phase::ring;
 use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
@@ -17,7 +17,7 @@ use crate::schedule::{Builder, Shape, Units};
 pub const ALGORITHM: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "ring",
-    citation: "Patarasu and Yuan 2009",
+    citation: "Patarasuk and Yuan 2009",
     summary: "each block goes once round the ring of ranks: neighbours only",
     requires: &[],
     keys: &[],
