@@ -2,6 +2,7 @@
 
 use super::member::Stamp;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Words of a fault: its kind, the finder, and at most two stamps with their ranks.
 pub(super) const WORDS: usize = 15;
@@ -204,11 +205,12 @@ pub(crate) struct FaultBoard {
 }
 
 impl FaultBoard {
-    /// Posts a fault that rank `finder` found, unless there is one already.
+    /// Posts a fault that rank `finder` found, unless there is one already, or another rank is about to post one: then it can be
+    /// read afterwards. (Who said that calls cannot be made before anybody can tell why would have them made.)
     pub(crate) fn post(&self, finder: u32, fault: Fault) {
         let (won, lost) = (Ordering::Relaxed, Ordering::Relaxed);
         if self.state.compare_exchange(0, 1, won, lost).is_err() {
-            return;
+            return self.wait_for_words();
         }
         self.finder.store(finder, Ordering::Relaxed);
         for (word, value) in self.words.iter().zip(fault.words()) {
@@ -216,6 +218,17 @@ impl FaultBoard {
         }
         // Release: whoever sees the 2 sees the words.
         self.state.store(2, Ordering::Release);
+    }
+
+    /// Waits until the fault that somebody is posting is there; not for ever, as he may have been killed.
+    #[cold]
+    fn wait_for_words(&self) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let since = Instant::now();
+        // Acquire: what comes after this, and whoever sees that, comes after the words.
+        while self.state.load(Ordering::Acquire) != 2 && since.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
     }
 
     /// Says that no call from number `call` on can be made; after the fault is posted.
@@ -330,5 +343,26 @@ mod tests {
             assert_eq!(board.is_news(call), is_news);
         }
         assert!(!board.is_news(u64::MAX));
+    }
+
+    #[test]
+    fn who_comes_second_waits_for_the_first_word() {
+        // SAFETY: as above.
+        let board: FaultBoard = unsafe { std::mem::zeroed() };
+        board.state.store(1, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                board.post(7, Fault::Left { rank: 7 });
+                board.first()
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!second.is_finished(), "the first is not there yet");
+            for (word, value) in board.words.iter().zip(Fault::Left { rank: 4 }.words()) {
+                word.store(value, Ordering::Relaxed);
+            }
+            board.state.store(2, Ordering::Release);
+            let seen = second.join().unwrap();
+            assert_eq!(seen, Some((0, Fault::Left { rank: 4 })));
+        });
     }
 }
