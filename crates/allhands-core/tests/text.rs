@@ -81,6 +81,14 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
         step: 1,
         width: 2,
     };
+    let by_destination = Units::PairsByDestination {
+        ranks: 2,
+        first: 1,
+        width: 2,
+        onward: 0,
+        step: 1,
+    };
+    b.scratch(by_destination, 4);
     let window = b.window(pairs, 4);
     let (full, free) = (b.flag(0), b.flag(peer));
     b.port(3).send(peer, input.slice(0, 4));
