@@ -243,7 +243,8 @@ impl Ends {
 /// A span is some destinations in a row; the first rank of the subtree holds the blocks for the first of them, the next rank
 /// for the next. If the span is longer than the subtree, the first rank follows the last. The world has one span, and so have,
 /// but for the last, all the subtrees below. That of a clipped subtree falls into pieces, as the ranks that it lacks have others
-/// stand in for them: about as many as fit in it, which is how many destinations' blocks the first rank of the subtree holds.
+/// stand in for them: as many as its first rank holds destinations' blocks. So a rank has one span for each size of the smallest
+/// clipped subtree that fits into p, roughly: some ⌈log p⌉ on average over all ranks, and up to p/2 at the very end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spans {
     whole: (u32, Vec<Range<u32>>),
@@ -329,19 +330,43 @@ mod tests {
         }
     }
 
+    /// The largest number of spans that a rank asks for at a level.
+    fn most_spans(all: &CompleteExchange, rank: u32) -> u64 {
+        let spans = all.spans(rank);
+        let levels = 0..=all.groups.levels();
+        let counts = levels.map(|level| spans.before(level).len() as u64);
+        counts.max().unwrap_or(0)
+    }
+
     #[test]
-    fn only_the_last_ranks_have_more_than_a_few_spans() {
-        for p in [131_072, 131_071, 100_000, 65_537] {
-            let all = CompleteExchange::new(p, 2);
-            let spans = |rank: u32| -> usize {
-                let spans = all.spans(rank);
-                (1..=all.groups.levels())
-                    .map(|level| spans.before(level).len())
-                    .max()
-                    .unwrap_or(0)
+    fn ranks_have_few_spans_on_average_and_one_outside_the_last_subtree() {
+        let large = [4096, 4095, 5461, 4099].map(|p| CompleteExchange::new(p, 2));
+        for all in exchanges().chain(large) {
+            let levels = all.groups.levels();
+            let top = levels.saturating_sub(1);
+            let last = match all.groups.held(all.p - 1, top) {
+                whole if whole.len() as u32 == all.width(top) => whole.end,
+                clipped => clipped.start,
             };
-            let whole = (0..p).filter(|rank| spans(*rank) == 1).count() as u32;
-            assert!(2 * whole >= p, "{whole} of {p}");
+            assert!((0..last).all(|rank| most_spans(&all, rank) == 1), "{all:?}");
+            let sum: u64 = (0..all.p).map(|rank| most_spans(&all, rank)).sum();
+            let bound = 3 * u64::from(levels.max(1)) * u64::from(all.p);
+            assert!(2 * sum <= bound, "{all:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn a_clipped_subtree_has_as_many_spans_as_its_first_rank_has_destinations() {
+        for all in exchanges() {
+            for level in 0..=all.groups.levels() {
+                let first = all.groups.held(all.p - 1, level).start;
+                let size = all.p - first;
+                if size > 1 && size < all.width(level) {
+                    let spans = all.spans(first);
+                    let destinations = held(&all, first, level);
+                    assert_eq!(spans.before(level).len(), destinations.len(), "{all:?}");
+                }
+            }
         }
     }
 

@@ -139,14 +139,16 @@ impl Level<'_> {
             return self.before.part(self.for_digit(subtree));
         }
         let group = groups.held(self.rank, self.level + 1).start;
+        let ends = self.all.subtrees(self.rank, self.level);
+        let ends = ends.map(|other| self.all.ends(self.rank, self.level, &other));
+        let ends: Vec<Ends> = ends.collect();
         let (mut stay, mut pass) = (Vec::new(), Vec::new());
         let mut place = 0;
         for span in self.spans {
-            for other in self.all.subtrees(self.rank, self.level) {
-                let ends = self.all.ends(self.rank, self.level, &other);
-                let there = from(span, other.start - group);
+            for ends in &ends {
+                let there = from(span, ends.subtree.start - group);
                 let count = ends.below(there.end - there.start);
-                if other == *subtree && count > 0 {
+                if ends.subtree == *subtree && count > 0 {
                     // The input has the destinations in a row as well.
                     let first = if self.before.is_input {
                         there.start + ends.offset
