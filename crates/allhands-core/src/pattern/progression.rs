@@ -30,7 +30,7 @@ pub fn append(all: &mut Vec<Progression>, next: Progression) {
             1 => next.first - last.first,
             _ => last.step,
         };
-        let follows = next.first - last.first == step * last.times;
+        let follows = u64::from(next.first - last.first) == u64::from(step) * u64::from(last.times);
         if follows && (next.times == 1 || next.step == step) {
             last.step = step;
             last.times += next.times;

@@ -78,8 +78,14 @@ impl Held {
     fn part(&self, places: impl IntoIterator<Item = Progression>) -> Vec<Blocks> {
         let (width, at) = (self.width(), self.at);
         let sets = places.into_iter().map(|some| {
-            let (first, stride) = (at.first + some.first * width, (some.step * width) as i32);
-            Blocks::strided(at.space, first, width, stride, some.times)
+            let first = at.first + some.first * width;
+            match some.times {
+                1 => Blocks::new(at.space, first, width),
+                times => {
+                    let stride = (some.step * width) as i32;
+                    Blocks::strided(at.space, first, width, stride, times)
+                }
+            }
         });
         sets.collect()
     }
@@ -108,7 +114,10 @@ fn passed(ends: &Ends, group: u32, spans: &[Range<u32>]) -> Vec<Progression> {
     for span in spans {
         let there = from(span, ends.subtree.start - group);
         let some = Progression {
-            first: there.start + ends.offset + ends.step,
+            first: there
+                .start
+                .saturating_add(ends.offset)
+                .saturating_add(ends.step),
             step: ends.step,
             times: ends.below(there.end - there.start).saturating_sub(1),
         };
