@@ -60,11 +60,8 @@ fn every_algorithm_round_trips() {
     assert!(worlds > 0);
 }
 
-/// One rank's part with every operation, region and form of blocks; not one that does anything.
-fn all_forms(shape: &Shape, rank: u32) -> Schedule {
-    let mut b = Builder::new(shape.clone(), rank, 12, false);
-    let peer = 1 - rank;
-    let (input, output, vector) = (b.input(), b.output(), b.vector());
+/// Scratch of an all-to-all that forwards blocks.
+fn in_transit(b: &mut Builder, rank: u32) {
     let transit = Units::Transit {
         rank,
         ranks: 8,
@@ -73,6 +70,22 @@ fn all_forms(shape: &Shape, rank: u32) -> Schedule {
         digit: 1,
     };
     b.scratch(transit, 4);
+    let by_destination = Units::PairsByDestination {
+        ranks: 2,
+        first: 1,
+        width: 2,
+        onward: 0,
+        step: 1,
+    };
+    b.scratch(by_destination, 4);
+}
+
+/// One rank's part with every operation, region and form of blocks; not one that does anything.
+fn all_forms(shape: &Shape, rank: u32) -> Schedule {
+    let mut b = Builder::new(shape.clone(), rank, 12, false);
+    let peer = 1 - rank;
+    let (input, output, vector) = (b.input(), b.output(), b.vector());
+    in_transit(&mut b, rank);
     let pairs = Units::Pairs {
         ranks: 2,
         first: 0,

@@ -16,7 +16,9 @@
 
 use super::math::power_at_most;
 use super::multiplying::{Multiplying, Phase, Step, Transfer};
+use super::progression::Progression;
 use alloc::vec::Vec;
+use core::iter::StepBy;
 use core::ops::Range;
 
 /// The complete exchange of `p` ranks in groups of `radix`.
@@ -42,27 +44,54 @@ impl CompleteExchange {
         self.groups
     }
 
-    /// The destinations of the blocks that `rank` holds before `level`, in the order in which it keeps them: by the subtree to
-    /// which they go at this level, then by the rank there with which they end ([`CompleteExchange::ends`]), and so on.
+    /// The spans of every subtree of `rank` that is clipped, down to the one in which it is alone.
     ///
     /// # Panics
     /// If `rank` is not below `p`.
-    pub fn held(&self, rank: u32, level: u32) -> Vec<u32> {
-        let mut destinations = Vec::new();
-        self.collect(rank, level, &mut destinations);
-        destinations
-    }
-
-    fn collect(&self, rank: u32, level: u32, destinations: &mut Vec<u32>) {
-        if level >= self.groups.levels() {
-            destinations.push(rank);
-            return;
-        }
-        for subtree in self.subtrees(rank, level) {
-            for end in self.ends(rank, level, &subtree) {
-                self.collect(end, level + 1, destinations);
+    pub fn spans(&self, rank: u32) -> Spans {
+        let levels = self.groups.levels();
+        let mut spans = Spans {
+            whole: (levels, core::iter::once(0..self.p).collect()),
+            clipped: Vec::new(),
+        };
+        for level in (0..levels).rev() {
+            let size = self.groups.held(rank, level).len() as u32;
+            let width = self.width(level);
+            if size == 1 || size == width {
+                break;
+            }
+            if size < self.groups.held(rank, level + 1).len() as u32 {
+                let parts = spans
+                    .before(level + 1)
+                    .iter()
+                    .flat_map(|span| pieces(span, width).flat_map(|part| pieces(&part, size)));
+                let parts = parts.collect();
+                spans.clipped.push((level, parts));
             }
         }
+        spans
+    }
+
+    /// The destinations of the blocks that `rank` holds before `level`, unless it is alone in its subtree: those of each span.
+    ///
+    /// # Panics
+    /// If `rank` is not below `p`.
+    pub fn held<'a>(
+        &self,
+        rank: u32,
+        level: u32,
+        spans: &'a Spans,
+    ) -> impl Iterator<Item = Progression> + use<'a> {
+        let offset = rank - self.groups.held(rank, level).start;
+        let step = self.width(level);
+        let spans = spans.before(level).iter();
+        spans.map(move |span| Progression {
+            first: span.start.saturating_add(offset),
+            step,
+            times: (span.end - span.start)
+                .saturating_sub(offset)
+                .div_ceil(step),
+        })
     }
 
     /// The subtrees of `rank`'s group at `level`, its own too.
@@ -79,62 +108,47 @@ impl CompleteExchange {
     }
 
     /// The ranks of `subtree` with which the blocks are, after `level`, that `rank` holds for it before: the one that gets them
-    /// all first, and, if that passes on what it does not keep, those that it serves, in the order of [`CompleteExchange::passes`].
+    /// all first, and, if that passes on what it does not keep, those that it serves, at once or in turn.
     ///
     /// # Panics
     /// If `rank` is not below `p`.
-    pub fn ends(&self, rank: u32, level: u32, subtree: &Range<u32>) -> Vec<u32> {
+    pub fn ends(&self, rank: u32, level: u32, subtree: &Range<u32>) -> Ends {
         let own = self.groups.held(rank, level);
-        let (offset, size) = (rank - own.start, own.end - own.start);
-        if *subtree == own {
-            return alloc::vec![rank];
+        Ends {
+            subtree: subtree.clone(),
+            offset: rank - own.start,
+            step: (own.end - own.start).max(1),
         }
-        if size < self.width(level) {
-            return self.served(offset, size, subtree);
-        }
-        let there = subtree.start + offset;
-        (there < subtree.end).then_some(there).into_iter().collect()
     }
 
-    /// The ranks whose blocks from the clipped subtree of its group come to `rank` at `level`: itself, then each that it
-    /// serves in a correction, followed by those that are served there. Empty if there is no such subtree, or `rank` is in it.
+    /// The ranks whose blocks from the clipped subtree of its group come to `rank` at `level`: itself, and those that it
+    /// serves in a correction, at once or in turn. None if there is no such subtree, or `rank` is in it.
     ///
     /// # Panics
     /// If `rank` is not below `p`.
-    pub fn passes(&self, rank: u32, level: u32) -> Vec<u32> {
+    pub fn passes(&self, rank: u32, level: u32) -> Option<Ends> {
         let own = self.groups.held(rank, level);
-        let Some(clipped) = self.groups.clipped(rank, level).filter(|c| *c != own) else {
-            return Vec::new();
-        };
+        let clipped = self.groups.clipped(rank, level).filter(|c| *c != own)?;
         let offset = rank - own.start;
         let mut holders = clipped.end - clipped.start;
         while holders <= offset {
-            holders *= self.radix;
+            // Where this does not fit, nobody is served.
+            holders = holders.saturating_mul(self.radix);
         }
-        self.served(offset, holders, &own)
+        Some(Ends {
+            subtree: own,
+            offset,
+            step: holders,
+        })
     }
 
-    /// Who is served at once or in turn by the rank at `offset` of a full subtree that is there when `holders` offsets are.
-    fn served(&self, offset: u32, holders: u32, subtree: &Range<u32>) -> Vec<u32> {
-        let width = u64::from(subtree.end - subtree.start);
-        let mut all = alloc::vec![subtree.start + offset];
-        let mut distance = u64::from(holders);
-        while distance < width {
-            let next = distance * u64::from(self.radix);
-            for turn in 1..u64::from(self.radix) {
-                let to = u64::from(offset) + turn * distance;
-                if to < width {
-                    // Only where `to` is below the width does another level follow, and then `next` fits.
-                    let there = u32::try_from(next).unwrap_or(u32::MAX);
-                    all.extend(self.served(to as u32, there, subtree));
-                }
-            }
-            distance = next;
-        }
-        all
+    /// How many subtrees a group has at most.
+    pub fn radix(&self) -> u32 {
+        self.radix
     }
 
-    fn width(&self, level: u32) -> u32 {
+    /// The ranks of a full subtree before `level`.
+    pub fn width(&self, level: u32) -> u32 {
         power_at_most(self.radix, level, self.p)
     }
 
@@ -143,9 +157,9 @@ impl CompleteExchange {
         let mut all = Vec::new();
         let counts = self.counts();
         for step in self.groups.steps() {
-            let here = |ends: Vec<u32>| -> u64 {
+            let here = |ends: Ends| -> u64 {
                 let after = &counts[step.level as usize + 1];
-                ends.into_iter().map(|end| after[end as usize]).sum()
+                ends.ranks().map(|end| after[end as usize]).sum()
             };
             for rank in 0..self.p {
                 let own = self.groups.held(rank, step.level);
@@ -153,12 +167,13 @@ impl CompleteExchange {
                     let Some(sources) = send else { continue };
                     let ends = match step.phase {
                         Phase::Exchange => {
-                            self.ends(rank, step.level, &self.groups.held(peer, step.level))
+                            Some(self.ends(rank, step.level, &self.groups.held(peer, step.level)))
                         }
                         Phase::Correction { .. } => self.passes(peer, step.level),
                     };
                     debug_assert!(step.phase != Phase::Exchange || sources == own);
-                    let blocks = u64::from(sources.end - sources.start) * here(ends);
+                    let destinations = ends.map_or(0, here);
+                    let blocks = u64::from(sources.end - sources.start) * destinations;
                     all.push(Volume {
                         step,
                         from: rank,
@@ -179,7 +194,7 @@ impl CompleteExchange {
             let after = &counts[0];
             let before = (0..self.p).map(|rank| {
                 self.subtrees(rank, level)
-                    .flat_map(|subtree| self.ends(rank, level, &subtree))
+                    .flat_map(|subtree| self.ends(rank, level, &subtree).ranks())
                     .map(|end| after[end as usize])
                     .sum()
             });
@@ -187,6 +202,61 @@ impl CompleteExchange {
             counts.insert(0, before);
         }
         counts
+    }
+}
+
+/// What is left of `range` in pieces of `size`, the last one as long as it is.
+fn pieces(range: &Range<u32>, size: u32) -> impl Iterator<Item = Range<u32>> + use<> {
+    let Range { start, end } = *range;
+    (start..end)
+        .step_by(size as usize)
+        .map(move |first| first..first + size.min(end - first))
+}
+
+/// Ranks of a subtree at equal distances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The subtree.
+    pub subtree: Range<u32>,
+    /// The offset there of the first one.
+    pub offset: u32,
+    /// From one to the next.
+    pub step: u32,
+}
+
+impl Ends {
+    /// All of them.
+    pub fn ranks(&self) -> StepBy<Range<u32>> {
+        let Range { start, end } = self.subtree;
+        (start.saturating_add(self.offset)..end).step_by(self.step as usize)
+    }
+
+    /// How many of them are among the first `ranks` of the subtree.
+    pub fn below(&self, ranks: u32) -> u32 {
+        let ranks = ranks.min(self.subtree.end - self.subtree.start);
+        ranks.saturating_sub(self.offset).div_ceil(self.step)
+    }
+}
+
+/// Which destinations' blocks the ranks of one rank's subtrees hold.
+///
+/// A span is some destinations in a row; the first rank of the subtree holds the blocks for the first of them, the next rank
+/// for the next. If the span is longer than the subtree, the first rank follows the last. The world has one span, and so have,
+/// but for the last, all the subtrees below. That of a clipped subtree falls into pieces, as the ranks that it lacks have others
+/// stand in for them: as many as its first rank holds destinations' blocks. So a rank has one span for each size of the smallest
+/// clipped subtree that fits into p, roughly: some ⌈log p⌉ on average over all ranks, and up to p/2 at the very end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spans {
+    whole: (u32, Vec<Range<u32>>),
+    /// By level, the highest first.
+    clipped: Vec<(u32, Vec<Range<u32>>)>,
+}
+
+impl Spans {
+    /// Those of the rank's subtree before `level`, in the order of ranks; if it is alone in it, those of the group after.
+    pub fn before(&self, level: u32) -> &[Range<u32>] {
+        let found = self.clipped.iter().rev().find(|(of, _)| *of >= level);
+        &found.unwrap_or(&self.whole).1
     }
 }
 
@@ -207,22 +277,94 @@ pub struct Volume {
 mod tests {
     use super::*;
 
+    /// The destinations of the blocks that a rank holds, in order.
+    fn held(all: &CompleteExchange, rank: u32, level: u32) -> Vec<u32> {
+        if all.groups.held(rank, level).len() == 1 {
+            return (0..all.p).collect();
+        }
+        all.held(rank, level, &all.spans(rank))
+            .flat_map(Progression::numbers)
+            .collect()
+    }
+
+    fn exchanges() -> impl Iterator<Item = CompleteExchange> {
+        (1..=70_u32).flat_map(|p| {
+            let radices = (2..=6).chain([p.max(2), p + 1]);
+            radices.map(move |radix| CompleteExchange::new(p, radix))
+        })
+    }
+
     #[test]
     fn each_source_has_every_destination_once_in_its_subtree() {
-        for p in 1..=70_u32 {
-            for radix in (2..=6).chain([p.max(2), p + 1]) {
-                let all = CompleteExchange::new(p, radix);
-                for level in 0..=all.groups.levels() {
-                    for first in (0..p).step_by(all.width(level) as usize) {
-                        let subtree = all.groups.held(first, level);
-                        let mut held: Vec<u32> =
-                            subtree.flat_map(|rank| all.held(rank, level)).collect();
-                        held.sort_unstable();
-                        assert!(
-                            held.into_iter().eq(0..p),
-                            "p = {p}, radix = {radix}, level {level}"
-                        );
-                    }
+        for all in exchanges() {
+            for level in 0..=all.groups.levels() {
+                for first in (0..all.p).step_by(all.width(level) as usize) {
+                    let subtree = all.groups.held(first, level);
+                    let mut found: Vec<u32> =
+                        subtree.flat_map(|rank| held(&all, rank, level)).collect();
+                    found.sort_unstable();
+                    assert!(found.into_iter().eq(0..all.p), "{all:?}, level {level}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_rank_holds_is_what_is_with_the_ends_of_each_subtree_after() {
+        for all in exchanges() {
+            for level in 0..all.groups.levels() {
+                for rank in 0..all.p {
+                    let ends = all
+                        .subtrees(rank, level)
+                        .flat_map(|subtree| all.ends(rank, level, &subtree).ranks());
+                    let mut after: Vec<u32> =
+                        ends.flat_map(|end| held(&all, end, level + 1)).collect();
+                    after.sort_unstable();
+                    assert_eq!(
+                        held(&all, rank, level),
+                        after,
+                        "{all:?}, rank {rank}, level {level}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The largest number of spans that a rank asks for at a level.
+    fn most_spans(all: &CompleteExchange, rank: u32) -> u64 {
+        let spans = all.spans(rank);
+        let levels = 0..=all.groups.levels();
+        let counts = levels.map(|level| spans.before(level).len() as u64);
+        counts.max().unwrap_or(0)
+    }
+
+    #[test]
+    fn ranks_have_few_spans_on_average_and_one_outside_the_last_subtree() {
+        let large = [4096, 4095, 5461, 4099].map(|p| CompleteExchange::new(p, 2));
+        for all in exchanges().chain(large) {
+            let levels = all.groups.levels();
+            let top = levels.saturating_sub(1);
+            let last = match all.groups.held(all.p - 1, top) {
+                whole if whole.len() as u32 == all.width(top) => whole.end,
+                clipped => clipped.start,
+            };
+            assert!((0..last).all(|rank| most_spans(&all, rank) == 1), "{all:?}");
+            let sum: u64 = (0..all.p).map(|rank| most_spans(&all, rank)).sum();
+            let bound = 3 * u64::from(levels.max(1)) * u64::from(all.p);
+            assert!(2 * sum <= bound, "{all:?}: {sum}");
+        }
+    }
+
+    #[test]
+    fn a_clipped_subtree_has_as_many_spans_as_its_first_rank_has_destinations() {
+        for all in exchanges() {
+            for level in 0..=all.groups.levels() {
+                let first = all.groups.held(all.p - 1, level).start;
+                let size = all.p - first;
+                if size > 1 && size < all.width(level) {
+                    let spans = all.spans(first);
+                    let destinations = held(&all, first, level);
+                    assert_eq!(spans.before(level).len(), destinations.len(), "{all:?}");
                 }
             }
         }
@@ -231,11 +373,12 @@ mod tests {
     #[test]
     fn five_ranks_as_in_the_figure() {
         let all = CompleteExchange::new(5, 2);
-        assert_eq!(all.held(0, 2), [0, 4]);
-        assert_eq!(all.held(4, 2), [0, 1, 3, 2, 4]);
-        assert_eq!(all.ends(4, 2, &(0..4)), [0, 1, 3, 2]);
-        assert_eq!(all.passes(1, 2), [1, 3]);
-        assert!(all.passes(4, 2).is_empty());
+        assert_eq!(held(&all, 0, 2), [0, 4]);
+        assert_eq!(held(&all, 4, 2), [0, 1, 2, 3, 4]);
+        assert!(all.ends(4, 2, &(0..4)).ranks().eq(0..4));
+        assert!(all.passes(0, 2).is_some_and(|ends| ends.ranks().eq(0..4)));
+        assert!(all.passes(1, 2).is_some_and(|ends| ends.ranks().eq([1, 3])));
+        assert_eq!(all.passes(4, 2), None);
     }
 
     #[test]

@@ -21,5 +21,6 @@ pub mod knomial;
 pub mod math;
 pub mod multiplying;
 pub mod permutation;
+pub mod progression;
 pub mod spanning_trees;
 pub mod swing;

@@ -234,8 +234,8 @@ pub enum Units {
         /// The value of the digit.
         digit: u32,
     },
-    /// Block `i` is for the pair (source `(first + i / width) mod ranks`, destination `(onward + i mod width) mod ranks`), in
-    /// an all-to-all that forwards blocks by groups.
+    /// Block `i` is for the pair (source `(first + i / width * source_step) mod ranks`, destination
+    /// `(onward + i mod width * step) mod ranks`), in an all-to-all that forwards blocks by groups: source by source.
     Pairs {
         /// The number of ranks.
         ranks: u32,
@@ -249,6 +249,20 @@ pub enum Units {
         step: u32,
         /// Destinations for each source.
         width: u32,
+    },
+    /// Block `i` is for the pair (source `(first + i mod width) mod ranks`, destination `(onward + i / width * step) mod ranks`):
+    /// destination by destination.
+    PairsByDestination {
+        /// The number of ranks.
+        ranks: u32,
+        /// The first source.
+        first: u32,
+        /// Sources for each destination.
+        width: u32,
+        /// The first destination.
+        onward: u32,
+        /// Ranks from a destination to the next.
+        step: u32,
     },
     /// Window blocks for any unit, each as long as the longest one; how much of a slot an operation touches, its other
     /// blocks say. So ranks that are in different groups ask for the same window.
@@ -295,6 +309,19 @@ impl Units {
                     (u64::from(onward) + u64::from(index % width) * u64::from(step)) % ranks;
                 source * ranks + destination
             }
+            Units::PairsByDestination {
+                ranks,
+                first,
+                width,
+                onward,
+                step,
+            } => {
+                let ranks = u64::from(ranks);
+                let source = (u64::from(first) + u64::from(index % width)) % ranks;
+                let destination =
+                    (u64::from(onward) + u64::from(index / width) * u64::from(step)) % ranks;
+                source * ranks + destination
+            }
             Units::Slots => Units::ANY,
         }
     }
@@ -333,5 +360,19 @@ mod tests {
         // Binary, weight 2: numbers with bit 1 set: 2 3 6 7 10 11.
         let got: std::vec::Vec<u32> = (0..6).map(|i| transit_displacement(i, 2, 2, 1)).collect();
         assert_eq!(got, [2, 3, 6, 7, 10, 11]);
+    }
+
+    #[test]
+    fn pairs_by_destination_are_the_pairs_of_each_destination_in_turn() {
+        // Of 10 ranks, sources 8, 9 and 0 for destinations 3, 7 and 1.
+        let units = Units::PairsByDestination {
+            ranks: 10,
+            first: 8,
+            width: 3,
+            onward: 3,
+            step: 4,
+        };
+        let got: std::vec::Vec<Unit> = (0..9).map(|i| units.unit(i)).collect();
+        assert_eq!(got, [83, 93, 3, 87, 97, 7, 81, 91, 1]);
     }
 }

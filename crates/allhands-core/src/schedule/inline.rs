@@ -48,7 +48,10 @@ impl Builder {
         for region in &largest.window {
             let window = match region.units {
                 Units::Slots => self.window(Units::Slots, region.blocks * longest),
-                Units::Run { .. } | Units::Transit { .. } | Units::Pairs { .. } => {
+                Units::Run { .. }
+                | Units::Transit { .. }
+                | Units::Pairs { .. }
+                | Units::PairsByDestination { .. } => {
                     let run = Units::Run {
                         first: units.start,
                         modulo: units.end.max(1),

@@ -17,8 +17,9 @@
 
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
 use crate::call::Collective;
-use crate::pattern::complete_exchange::CompleteExchange;
+use crate::pattern::complete_exchange::{CompleteExchange, Ends};
 use crate::pattern::multiplying::{Phase, Step, Transfer};
+use crate::pattern::progression::{Progression, append};
 use crate::schedule::{Blocks, Builder, Shape, Space, Units};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -39,39 +40,32 @@ pub const ALGORITHM: Algorithm = Algorithm {
     claims,
 };
 
-/// The blocks that a rank holds before a level: those of all `sources`, one destination after the other.
+/// Blocks that a rank holds: those of all `sources`, one destination after the other.
 struct Held {
     sources: Range<u32>,
-    destinations: Vec<u32>,
     /// By destination and then source; or the input, which has blocks in the order of ranks.
     at: Blocks,
     is_input: bool,
 }
 
 impl Held {
-    /// Room for the blocks of `sources` for each of `destinations`, in this order.
-    fn scratch(b: &mut Builder, sources: Range<u32>, destinations: Vec<u32>) -> Held {
+    /// Room for the blocks of `sources` for all these destinations.
+    fn scratch(b: &mut Builder, sources: Range<u32>, destinations: &[Progression]) -> Held {
         let (ranks, width) = (b.ranks(), sources.end - sources.start);
-        let mut first = 0;
-        for (number, destination) in destinations.iter().enumerate() {
-            let units = Units::Pairs {
+        let rooms = destinations.iter().map(|some| {
+            let units = Units::PairsByDestination {
                 ranks,
                 first: sources.start,
-                source_step: 1,
-                onward: *destination,
-                step: 0,
-                width: 1,
+                width,
+                onward: some.first,
+                step: some.step,
             };
-            let room = b.scratch(units, width);
-            if number == 0 {
-                first = room.first;
-            }
-        }
-        let count = width * destinations.len() as u32;
+            b.scratch(units, width * some.times)
+        });
+        let all = rooms.reduce(|all, room| Blocks::new(all.space, all.first, all.run + room.run));
         Held {
             sources,
-            destinations,
-            at: Blocks::new(Space::Scratch, first, count),
+            at: all.unwrap_or(Blocks::new(Space::Scratch, 0, 0)),
             is_input: false,
         }
     }
@@ -80,53 +74,56 @@ impl Held {
         self.sources.end - self.sources.start
     }
 
-    /// All blocks for the destinations of `places`.
-    fn part(&self, places: Range<u32>) -> Vec<Blocks> {
-        if self.is_input {
-            return progressions(
-                self.at,
-                &self.destinations[places.start as usize..places.end as usize],
-            );
-        }
-        alloc::vec![runs(self.at, self.width(), &places)]
+    /// All blocks for the destinations with these places.
+    fn part(&self, places: impl IntoIterator<Item = Progression>) -> Vec<Blocks> {
+        let (width, at) = (self.width(), self.at);
+        let sets = places.into_iter().map(|some| {
+            let first = at.first + some.first * width;
+            match some.times {
+                1 => Blocks::new(at.space, first, width),
+                times => {
+                    let stride = (some.step * width) as i32;
+                    Blocks::strided(at.space, first, width, stride, times)
+                }
+            }
+        });
+        sets.collect()
     }
 
     /// The blocks of some of the sources, for all destinations.
     fn of(&self, some: &Range<u32>) -> Blocks {
+        let (at, width) = (self.at, self.width());
         Blocks::strided(
-            self.at.space,
-            self.at.first + (some.start - self.sources.start),
+            at.space,
+            at.first + (some.start - self.sources.start),
             some.end - some.start,
-            self.width() as i32,
-            self.destinations.len() as u32,
+            width as i32,
+            at.run.checked_div(width).unwrap_or(0),
         )
     }
 }
 
-/// Runs of `width` blocks each, the ones with these numbers: a region has one of them.
-fn runs(of: Blocks, width: u32, numbers: &Range<u32>) -> Blocks {
-    let count = numbers.end - numbers.start;
-    let first = of.first + numbers.start * width;
-    Blocks::strided(of.space, first, width, width as i32, count)
+/// What of a span is for the subtree that starts at `offset` of the group, and those after it.
+fn from(span: &Range<u32>, offset: u32) -> Range<u32> {
+    span.start + offset.min(span.end - span.start)..span.end
 }
 
-/// The blocks of these indices, as few sets as one pass finds.
-fn progressions(of: Blocks, indices: &[u32]) -> Vec<Blocks> {
-    let mut sets: Vec<Blocks> = Vec::new();
-    for index in indices.iter().map(|i| of.first + i) {
-        if let Some(set) = sets.last_mut() {
-            let step = i64::from(index) - i64::from(set.first);
-            if set.times == 1 || step == i64::from(set.stride) * i64::from(set.times) {
-                if set.times == 1 {
-                    set.stride = step as i32;
-                }
-                set.times += 1;
-                continue;
-            }
-        }
-        sets.push(Blocks::strided(of.space, index, 1, 1, 1));
+/// The destinations whose blocks a rank passes on, of each span.
+fn passed(ends: &Ends, group: u32, spans: &[Range<u32>]) -> Vec<Progression> {
+    let mut destinations = Vec::new();
+    for span in spans {
+        let there = from(span, ends.subtree.start - group);
+        let some = Progression {
+            first: there
+                .start
+                .saturating_add(ends.offset)
+                .saturating_add(ends.step),
+            step: ends.step,
+            times: ends.below(there.end - there.start).saturating_sub(1),
+        };
+        append(&mut destinations, some);
     }
-    sets
+    destinations
 }
 
 /// What a rank does at one level.
@@ -134,50 +131,115 @@ struct Level<'a> {
     all: &'a CompleteExchange,
     level: u32,
     rank: u32,
+    /// Those of the group.
+    spans: &'a [Range<u32>],
     before: &'a Held,
     after: &'a Held,
     /// Blocks of the clipped subtree that this rank passes on: those with whom they end, and where they lie meanwhile.
-    passes: (Vec<u32>, Held),
+    passes: Option<(Ends, Held)>,
 }
 
 impl Level<'_> {
-    /// How many destinations' blocks end with these ranks.
-    fn destinations(&self, ends: &[u32]) -> u32 {
-        let counts = ends
-            .iter()
-            .map(|end| self.all.held(*end, self.level + 1).len());
-        counts.sum::<usize>() as u32
+    /// The blocks that go to a subtree of the group: those that stay where they arrive, and then those that are passed on.
+    fn for_subtree(&self, subtree: &Range<u32>) -> Vec<Blocks> {
+        let groups = self.all.groups();
+        let own = groups.held(self.rank, self.level);
+        if own.len() as u32 == self.all.width(self.level) {
+            return self.before.part(self.for_digit(subtree));
+        }
+        let group = groups.held(self.rank, self.level + 1).start;
+        let ends = self.all.subtrees(self.rank, self.level);
+        let ends = ends.map(|other| self.all.ends(self.rank, self.level, &other));
+        let ends: Vec<Ends> = ends.collect();
+        let (mut stay, mut pass) = (Vec::new(), Vec::new());
+        let mut place = 0;
+        for span in self.spans {
+            for ends in &ends {
+                let there = from(span, ends.subtree.start - group);
+                let count = ends.below(there.end - there.start);
+                if ends.subtree == *subtree && count > 0 {
+                    // The input has the destinations in a row as well.
+                    let first = if self.before.is_input {
+                        there.start + ends.offset
+                    } else {
+                        place
+                    };
+                    let some = |first, times| Progression {
+                        first,
+                        step: 1,
+                        times,
+                    };
+                    append(&mut stay, some(first, 1));
+                    append(&mut pass, some(first + 1, count - 1));
+                }
+                place += count;
+            }
+        }
+        self.before.part(stay.into_iter().chain(pass))
     }
 
-    /// The blocks that go to a subtree of the group.
-    fn for_subtree(&self, subtree: &Range<u32>) -> Vec<Blocks> {
-        let count = |to: &Range<u32>| self.destinations(&self.all.ends(self.rank, self.level, to));
-        let lower = self.all.subtrees(self.rank, self.level);
-        let first = lower.take_while(|other| other != subtree);
-        let first = first.map(|other| count(&other)).sum();
-        self.before.part(first..first + count(subtree))
+    /// The places of the destinations whose digit is that of `subtree`, where this rank's own is full.
+    fn for_digit(&self, subtree: &Range<u32>) -> Vec<Progression> {
+        let groups = self.all.groups();
+        let own = groups.held(self.rank, self.level);
+        let group = groups.held(self.rank, self.level + 1);
+        let (offset, width) = (self.rank - own.start, own.end - own.start);
+        let (digit, radix) = ((subtree.start - group.start) / width, self.all.radix());
+        let mut places = Vec::new();
+        let mut place = 0;
+        for span in self.spans {
+            let len = span.end - span.start;
+            let count = len.saturating_sub(offset).div_ceil(width);
+            let start = if self.before.is_input {
+                span.start
+            } else {
+                place
+            };
+            let some = Progression {
+                first: start + digit,
+                step: radix,
+                times: count.saturating_sub(digit).div_ceil(radix),
+            };
+            append(&mut places, some);
+            place += count;
+        }
+        places
     }
 
     /// Where what comes from a subtree of the group goes.
     fn arriving(&self, subtree: &Range<u32>, clipped: bool) -> Vec<Blocks> {
-        let mut into = alloc::vec![self.after.of(subtree)];
-        if clipped {
-            into.extend(
-                self.passes
-                    .1
-                    .part(0..self.passes.1.destinations.len() as u32),
-            );
-        }
-        into
+        let passed = self.passes.iter().filter(|_| clipped);
+        let passed = passed.map(|(_, held)| held.of(&held.sources));
+        core::iter::once(self.after.of(subtree))
+            .chain(passed)
+            .collect()
     }
 
     /// The blocks of the clipped subtree that `peer` gets from here in a correction.
     fn for_peer(&self, peer: u32) -> Vec<Blocks> {
-        let mine = self.passes.0.iter().skip(1).copied();
-        let before: Vec<u32> = mine.take_while(|end| *end != peer).collect();
-        let first = self.destinations(&before);
-        let count = self.destinations(&self.all.passes(peer, self.level));
-        self.passes.1.part(first..first + count)
+        let theirs = self.all.passes(peer, self.level);
+        let (Some((mine, held)), Some(theirs)) = (&self.passes, theirs) else {
+            return Vec::new();
+        };
+        // Of the blocks for each span, those that stay here have no place in what is passed on.
+        let ahead = (theirs.offset - mine.offset) / mine.step - 1;
+        let step = theirs.step / mine.step;
+        let (mut stay, mut pass) = (Vec::new(), Vec::new());
+        let mut place = 0;
+        let group = self.all.groups().held(self.rank, self.level + 1).start;
+        for span in self.spans {
+            let here = from(span, mine.subtree.start - group);
+            let len = here.end - here.start;
+            let count = theirs.below(len);
+            let some = |first, times| Progression { first, step, times };
+            append(&mut stay, some(place + ahead, count.min(1)));
+            append(
+                &mut pass,
+                some(place + ahead + step, count.saturating_sub(1)),
+            );
+            place += mine.below(len).saturating_sub(1);
+        }
+        held.part(stay.into_iter().chain(pass))
     }
 
     fn step(&self, b: &mut Builder, step: Step) {
@@ -219,10 +281,9 @@ fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
     let all = CompleteExchange::new(p, b.shape().ports() + 1);
     let groups = all.groups();
-    let steps = groups.steps();
+    let (spans, steps) = (all.spans(rank), groups.steps());
     let mut before = Held {
         sources: rank..rank + 1,
-        destinations: all.held(rank, 0),
         at: b.input(),
         is_input: true,
     };
@@ -231,29 +292,32 @@ fn build(b: &mut Builder) {
         if own == group {
             continue;
         }
-        let destinations = all.held(rank, level + 1);
         let after = if level + 1 < groups.levels() {
-            Held::scratch(b, group, destinations)
+            let mut destinations = Vec::new();
+            for some in all.held(rank, level + 1, &spans) {
+                append(&mut destinations, some);
+            }
+            Held::scratch(b, group, &destinations)
         } else {
-            let (sources, at) = (group, b.output());
             Held {
-                sources,
-                destinations,
-                at,
+                sources: group,
+                at: b.output(),
                 is_input: false,
             }
         };
-        let ends = all.passes(rank, level);
-        let others = ends.iter().skip(1);
-        let passed: Vec<u32> = others.flat_map(|end| all.held(*end, level + 1)).collect();
-        let clipped = groups.clipped(rank, level).unwrap_or_default();
+        let passes = all.passes(rank, level).map(|ends| {
+            let clipped = groups.clipped(rank, level).unwrap_or_default();
+            let passed = passed(&ends, after.sources.start, spans.before(level + 1));
+            (ends, Held::scratch(b, clipped, &passed))
+        });
         let here = Level {
             all: &all,
             level,
             rank,
+            spans: spans.before(level + 1),
             before: &before,
             after: &after,
-            passes: (ends, Held::scratch(b, clipped, passed)),
+            passes,
         };
         b.copy(here.for_subtree(&own), after.of(&own));
         for step in steps.iter().filter(|step| step.level == level) {

@@ -167,7 +167,9 @@ pub(super) fn units(region: &Region) -> Result<(), Fault> {
     match region.units {
         Units::Slots => Ok(()),
         Units::Run { modulo, .. } => positive(&[("modulo", modulo)]),
-        Units::Pairs { ranks, width, .. } => positive(&[("ranks", ranks), ("width", width)]),
+        Units::Pairs { ranks, width, .. } | Units::PairsByDestination { ranks, width, .. } => {
+            positive(&[("ranks", ranks), ("width", width)])
+        }
         Units::Transit {
             ranks,
             weight,

@@ -294,9 +294,16 @@ fn parse_units(lexer: &mut Lexer<'_>) -> Result<Units, ParseError> {
             step: value("step")?,
             width: value("width")?,
         }),
+        "pairs-by-destination" => Ok(Units::PairsByDestination {
+            ranks: value("ranks")?,
+            first: value("first")?,
+            width: value("width")?,
+            onward: value("onward")?,
+            step: value("step")?,
+        }),
         _ => Err(lexer.unexpected(
             rule,
-            "what the blocks are for: run, transit, pairs or slots",
+            "what the blocks are for: run, transit, pairs, pairs-by-destination or slots",
         )),
     }
 }

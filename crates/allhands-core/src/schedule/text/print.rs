@@ -324,6 +324,16 @@ impl Display for Shown<'_> {
                 f,
                 "pairs ranks={ranks} first={first} source-step={source_step} onward={onward} step={step} width={width}"
             ),
+            Units::PairsByDestination {
+                ranks,
+                first,
+                width,
+                onward,
+                step,
+            } => write!(
+                f,
+                "pairs-by-destination ranks={ranks} first={first} width={width} onward={onward} step={step}"
+            ),
         }
     }
 }
