@@ -37,7 +37,7 @@ pub(super) fn fetched(place: &Place<'_>) -> Result<Python, Error> {
         };
         pip(&["install", "--no-deps"], &modules, "--target")?;
         pip(
-            &["download", "--no-deps", "--no-binary", ":all:"],
+            &["download", "--no-deps", "--no-binary", "mpi4py"],
             &archives,
             "--dest",
         )?;

@@ -14,7 +14,7 @@
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
 //! is run on real elements as well: what runs is what was proved. Where the schedules for one root are those for another with the
-//! [ranks turned](turned), one run stands for both.
+//! ranks turned, one run stands for both.
 
 pub mod bound;
 pub mod links;
@@ -55,7 +55,7 @@ pub struct Report {
 pub struct Proof {
     /// What was proved; or the first law that is broken, and where.
     pub report: Result<Report, Failure>,
-    /// The root whose proof this one [turns](turned): what was run for that root was not run again.
+    /// The root whose proof this one turns: what was run for that root was not run again.
     pub turned_from: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ pub fn verify(algorithm: &Algorithm, shape: &Shape) -> Result<Report, Failure> {
 }
 
 /// [`verify`] for shapes that differ in the root alone: of more than a few ranks, a root whose schedules are those of another with the
-/// [ranks turned](turned) is not run again, but its claims are compared with what was counted.
+/// ranks turned is not run again, but its claims are compared with what was counted.
 #[must_use]
 pub fn verify_roots(algorithm: &Algorithm, shapes: &[Shape]) -> Vec<Proof> {
     // The last root that was run, and what was counted.
