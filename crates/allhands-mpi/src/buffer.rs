@@ -4,6 +4,7 @@ use crate::abi::Handle;
 use crate::collective::Mistake;
 use crate::datatype::Datatype;
 use crate::library::Library;
+use crate::staging::Staging;
 use crate::takeover::{Here, Reason, Unserved};
 use crate::verify::Likeness;
 use std::borrow::Cow;
@@ -130,11 +131,16 @@ pub(crate) fn read(here: &Here<'_>, parts: &[Part]) -> Result<Cow<'static, [u8]>
 
 /// A copy of what the parts hold.
 pub(crate) fn packed(here: &Here<'_>, parts: &[Part]) -> Result<Vec<u8>, Unserved> {
+    packed_by(Packer::of(here), parts)
+}
+
+/// A copy of what the parts hold, made in this way.
+fn packed_by(packer: Packer<'_>, parts: &[Part]) -> Result<Vec<u8>, Unserved> {
     let mut bytes = vec![0; total(parts)];
     let mut rest = &mut bytes[..];
     for part in parts {
         let (own, further) = rest.split_at_mut(part.bytes());
-        pack(here, part, own)?;
+        pack(packer, part, own)?;
         rest = further;
     }
     Ok(bytes)
@@ -146,6 +152,8 @@ pub(crate) enum Landing {
     Direct(*mut u8, usize),
     /// Bytes that are unpacked when the call is over.
     Staged(Vec<u8>),
+    /// The same, where less may come than there is room for.
+    Roomy(Staging),
 }
 
 impl Landing {
@@ -156,6 +164,15 @@ impl Landing {
         match in_one_piece(parts) {
             Some(start) => Ok(Landing::Direct(start, total(parts))),
             None => Ok(Landing::Staged(vec![0; total(parts)])),
+        }
+    }
+
+    /// The same where blocks may be shorter than the parts.
+    pub(crate) fn roomy(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
+        here.look(parts, Likeness::Exact)?;
+        match in_one_piece(parts) {
+            Some(start) => Ok(Landing::Direct(start, total(parts))),
+            None => Ok(Landing::Roomy(Staging::of(total(parts)))),
         }
     }
 
@@ -178,6 +195,7 @@ impl Landing {
                 std::slice::from_raw_parts_mut(*start, *bytes)
             },
             Landing::Staged(bytes) => bytes,
+            Landing::Roomy(staging) => staging.bytes_mut(),
         }
     }
 
@@ -186,15 +204,23 @@ impl Landing {
         match self {
             Landing::Direct(_, bytes) => *bytes,
             Landing::Staged(bytes) => bytes.len(),
+            Landing::Roomy(staging) => staging.bytes().len(),
         }
     }
 
     /// Brings the bytes to where the parts are.
     #[inline]
-    pub(crate) fn deliver(self, here: &Here<'_>, parts: &[Part]) -> Result<(), Unserved> {
+    pub(crate) fn deliver(self, packer: Packer<'_>, parts: &[Part]) -> Result<(), Unserved> {
         match self {
             Landing::Direct(..) => Ok(()),
-            Landing::Staged(bytes) => place(Packer::of(here), parts, &bytes),
+            Landing::Staged(bytes) => place(packer, parts, &bytes),
+            Landing::Roomy(mut staging) => {
+                if staging.has_gaps() {
+                    // What has not come is in the parts already.
+                    staging.fill_gaps(&packed_by(packer, parts)?);
+                }
+                place(packer, parts, staging.bytes())
+            }
         }
     }
 }
@@ -232,7 +258,7 @@ pub(crate) fn place(packer: Packer<'_>, parts: &[Part], bytes: &[u8]) -> Result<
 const MOST_AT_ONCE: usize = 1 << 30;
 
 /// Packs the elements of a part.
-pub(crate) fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), Unserved> {
+pub(crate) fn pack(packer: Packer<'_>, part: &Part, into: &mut [u8]) -> Result<(), Unserved> {
     if let Some(start) = part.in_one_piece() {
         // SAFETY: the user's elements are there, in one piece, and the copy is ours.
         unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
@@ -250,7 +276,7 @@ pub(crate) fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), 
         let (count, bytes) = (count as c_int, bytes as c_int);
         // SAFETY: the user's elements are there, and there is room for their bytes.
         unsafe {
-            let pack = here.library.native.pack;
+            let pack = packer.library.native.pack;
             pack(
                 from,
                 count,
@@ -258,7 +284,7 @@ pub(crate) fn pack(here: &Here<'_>, part: &Part, into: &mut [u8]) -> Result<(), 
                 room,
                 bytes,
                 &raw mut position,
-                here.handle,
+                packer.comm,
             )
         }
     })

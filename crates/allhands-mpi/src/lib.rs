@@ -61,6 +61,8 @@ mod session;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod settings;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod staging;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod state;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod takeover;

@@ -8,8 +8,10 @@ use crate::library::Library;
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use crate::node::{Native, Node};
 use crate::settings::Settings;
+use crate::staging::left_alone;
 use crate::takeover::Reason;
 use allhands::bootstrap::Bootstrap;
+use allhands::interposition::Interposition;
 use allhands::transport::network::Places;
 use allhands::transport::node::Port;
 use allhands::{Communicator, Policy};
@@ -143,6 +145,7 @@ impl<'a> Meeting<'a> {
         let policy = policy.map_or_else(Policy::shared_memory, Policy::parse);
         let (port, traffic) = joined.ok_or(Reason::NoNetwork)?;
         let comm = Communicator::of_port(port, policy, world.crowded);
+        comm.set_left_alone(Some(left_alone));
         // Who names a policy wants that one's choice.
         if settings.policy.is_none() {
             comm.set_network_times(world.times);

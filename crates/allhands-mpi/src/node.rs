@@ -14,6 +14,7 @@ use crate::presence::ascertain;
 use crate::say::say;
 use crate::session::has_world;
 use crate::settings::Settings;
+use crate::staging::left_alone;
 use crate::thread::Inside;
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
@@ -306,6 +307,7 @@ fn open(place: &Whereabouts) -> Option<Segment> {
 /// Sets who chooses algorithms, and what is not to be neglected while a rank waits.
 fn prepare(comm: &Communicator, settings: &Settings) -> Option<()> {
     comm.set_while_waiting(Some(poll));
+    comm.set_left_alone(Some(left_alone));
     comm.agree().ok()?;
     if let Some(policy) = &settings.policy {
         comm.set_policy(Policy::parse(policy));

@@ -74,6 +74,13 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn what_is_gathered_or_scattered_may_be_shorter() {
+    for ranks in [1, 2, 3, 5] {
+        on_all(ranks, suite::what_is_gathered_or_scattered_may_be_shorter);
+    }
+}
+
+#[test]
 fn long_messages_come_again_and_again() {
     for ranks in [2, 3] {
         on_all(ranks, suite::long_messages_come_again_and_again);

@@ -84,7 +84,7 @@ impl<'a> Elements<'a> {
                 Ok(())
             }
             Shape::Together(_) | Shape::Packed => pack(
-                here,
+                Packer::of(here),
                 &Part::new(from, count as i64, self.datatype.clone())?,
                 into,
             ),

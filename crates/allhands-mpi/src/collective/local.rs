@@ -164,7 +164,7 @@ impl<'a> Local<'a> {
         self.call(one, other, count);
         // SAFETY: the caller's promise; the other slices are not used any more.
         let out = unsafe { std::slice::from_raw_parts_mut(out, packed) };
-        pack(self.here, &part(other)?, out)
+        pack(Packer::of(self.here), &part(other)?, out)
     }
 }
 

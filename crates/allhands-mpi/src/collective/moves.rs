@@ -125,7 +125,7 @@ pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int)
     };
     let parts = own.as_slice();
     let landing = match own {
-        Some(_) => Landing::of(here, parts)?,
+        Some(_) => Landing::roomy(here, parts)?,
         None => Landing::Staged(vec![0; input.len() / here.size]),
     };
     let bytes = landing.len();

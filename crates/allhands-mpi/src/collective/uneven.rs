@@ -91,7 +91,7 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
         let own = parts[here.rank].clone();
         parts[here.rank] = own.first_bytes(input.len())?;
     }
-    let (landing, counts) = (Landing::of(here, &parts)?, lengths(&parts));
+    let (landing, counts) = (Landing::roomy(here, &parts)?, lengths(&parts));
     let bytes = input.len();
     here.carry(input, (landing, &parts), |input, output| {
         operation::gather_v(input, output, &counts, root as usize)
@@ -119,7 +119,7 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
     };
     let parts = own.as_slice();
     let landing = match own {
-        Some(_) => Landing::of(here, parts)?,
+        Some(_) => Landing::roomy(here, parts)?,
         None => Landing::Staged(vec![0; counts[here.rank]]),
     };
     let bytes = landing.len();

@@ -1,7 +1,7 @@
 //! What is kept of a nonblocking call until it has ended: memory of ours, and where its contents go.
 
 use crate::abi::Handle;
-use crate::buffer::{Landing, Packer, Part, place};
+use crate::buffer::{Landing, Packer, Part};
 use crate::collective::{Elements, Words};
 use crate::library::Library;
 use crate::takeover::{Here, Reason, Unserved};
@@ -76,9 +76,9 @@ impl Kept {
             } => {
                 let comm = library.abi.as_ref().map_or(0, |abi| abi.comm_world);
                 let packer = Packer { library, comm };
-                let placed = match landing {
-                    Landing::Staged(bytes) if went_well => place(packer, &parts, &bytes),
-                    _ => Ok(()),
+                let placed = match went_well {
+                    true => landing.deliver(packer, &parts),
+                    false => Ok(()),
                 };
                 for mut copy in types {
                     // SAFETY: a copy of ours that nobody uses any more.
@@ -146,7 +146,7 @@ impl Here<'_> {
         self.run(describe(&input, landing.bytes()))?;
         let is_users = matches!((&input, &landing), (Cow::Borrowed(_), Landing::Direct(..)));
         match self.later {
-            None => landing.deliver(self, parts),
+            None => landing.deliver(Packer::of(self), parts),
             Some(_) if is_users => Ok(()),
             Some(later) => {
                 // Vectors are moved here, and what they hold stays where it is.
@@ -154,7 +154,7 @@ impl Here<'_> {
                     _input: input,
                     parts: match landing {
                         Landing::Direct(..) => Vec::new(),
-                        Landing::Staged(_) => parts.to_vec(),
+                        Landing::Staged(_) | Landing::Roomy(_) => parts.to_vec(),
                     },
                     landing,
                     types: Vec::new(),

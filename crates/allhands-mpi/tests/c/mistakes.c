@@ -203,6 +203,112 @@ static void more_room(void)
     }
 }
 
+/* What blocks look like whose room is longer than what some ranks send. */
+struct layout {
+    MPI_Datatype type;
+    /* Ints from element to element, elements of a block's room, and from block to block; how many an odd rank's block has. */
+    int step, room, apart, sent;
+};
+
+static int sent_of(const struct layout *l, int r)
+{
+    return r % 2 ? l->sent : l->room;
+}
+
+/* Whether a block has what was sent for rank r, and the rest of its room is left alone. */
+static int holds(const struct layout *l, const int *block, int r, int sent, int room)
+{
+    int right = 1;
+    for (int i = 0; i < room * l->step; i++)
+        right &= block[i] == (i % l->step || i / l->step >= sent ? -7 : r * 1000 + i / l->step);
+    return right;
+}
+
+/* Gathers where the root has more room than some ranks send, and scatters where they have. */
+static void of_one_with_room(const struct layout *l, int root, int waits)
+{
+    int ints = l->apart * l->step * size, blocks[64], all[64], sent[64], code;
+    int *big = malloc(sizeof(int) * ints), *small = malloc(sizeof(int) * l->room * l->step);
+    MPI_Request request;
+    for (int i = 0; i < ints; i++)
+        big[i] = -7;
+    for (int i = 0; i < l->room; i++)
+        small[i] = rank * 1000 + i;
+    for (int r = 0; r < size; r++)
+        blocks[r] = r * l->apart, all[r] = l->room, sent[r] = sent_of(l, r);
+    if (waits) {
+        code = MPI_Igatherv(small, sent[rank], MPI_INT, big, all, blocks, l->type, root, comm, &request);
+        code = code ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        code = MPI_Gatherv(small, sent[rank], MPI_INT, big, all, blocks, l->type, root, comm);
+    }
+    EXPECT(code == MPI_SUCCESS, "gatherv of %d: class %d", l->sent, class_of(code));
+    for (int r = 0; r < size; r++)
+        EXPECT(rank != root || holds(l, big + blocks[r] * l->step, r, sent[r], l->apart), "gatherv of %d, %d apart, from %d", l->sent, l->apart, r);
+    for (int i = 0; i < ints; i++)
+        big[i] = i / (l->apart * l->step) * 1000 + i % (l->apart * l->step) / l->step;
+    for (int i = 0; i < l->room * l->step; i++)
+        small[i] = -7;
+    /* The root's own data is all in the places that a receiver of this type reads. */
+    if (waits) {
+        code = MPI_Iscatterv(big, sent, blocks, l->type, small, l->room, l->type, root, comm, &request);
+        code = code ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        code = MPI_Scatterv(big, sent, blocks, l->type, small, l->room, l->type, root, comm);
+    }
+    EXPECT(code == MPI_SUCCESS, "scatterv of %d: class %d", l->sent, class_of(code));
+    EXPECT(holds(l, small, rank, sent[rank], l->room), "scatterv of %d to %d elements of %d ints", l->sent, l->room, l->step);
+    free(big);
+    free(small);
+}
+
+/* Scatters blocks of one length to ranks that have more room. That may be refused but between two ranks of a node: all blocks of
+   theirs come straight from the root. */
+static void scatter_with_room(const struct layout *l, int root, int waits)
+{
+    int may_fail = size > 2 || getenv("ALLHANDS_NODES"), n = l->sent, code;
+    int *big = malloc(sizeof(int) * n * size), *small = malloc(sizeof(int) * l->room * l->step);
+    MPI_Request request;
+    for (int i = 0; i < n * size; i++)
+        big[i] = i / n * 1000 + i % n;
+    for (int i = 0; i < l->room * l->step; i++)
+        small[i] = -7;
+    if (waits) {
+        code = MPI_Iscatter(big, n, MPI_INT, small, l->room, l->type, root, comm, &request);
+        code = code ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        code = MPI_Scatter(big, n, MPI_INT, small, l->room, l->type, root, comm);
+    }
+    EXPECT(code == MPI_SUCCESS || (may_fail && class_of(code) == MPI_ERR_TRUNCATE), "scatter of %d: class %d", n, class_of(code));
+    EXPECT(code != MPI_SUCCESS || holds(l, small, rank, n, l->room), "scatter of %d to %d elements of %d ints", n, l->room, l->step);
+    still_good("a scatter with more room");
+    free(big);
+    free(small);
+}
+
+/* More room than is sent, on one side alone. */
+static void more_room_elsewhere(void)
+{
+    MPI_Datatype spaced;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spaced);
+    MPI_Type_commit(&spaced);
+    int sent[] = {1, N, 5000, 5000, 300000}, room[] = {N, 5000, 5001, 300000, 450000};
+    for (int i = 0; i < 5; i++)
+        for (int way = 0; way < 16; way++) {
+            struct layout l = {MPI_INT, 1, room[i], room[i], sent[i]};
+            if (way & 1)
+                l.type = spaced, l.step = 2;
+            if (way & 2)
+                l.apart += 5;
+            of_one_with_room(&l, way & 4 ? size - 1 : 0, way & 8);
+            /* A request's error would be the world's. */
+            if (!(way & 2) && (size == 2 || !(way & 8)))
+                scatter_with_room(&l, way & 4 ? size - 1 : 0, way & 8);
+        }
+    MPI_Type_free(&spaced);
+    still_good("more room elsewhere");
+}
+
 /* The longest messages, in numbers, that may be longer than their room. Between nodes it is an MPI's receive that finds it: MPICH 4
    and Intel MPI hand that to the world's handler, which ends the program, and Open MPI 5 writes beyond the room where ranks share a
    machine, as they do if they pretend to be on several nodes. */
@@ -280,6 +386,7 @@ int main(void)
                 lengths(n);
         }
         more_room();
+        more_room_elsewhere();
         elsewhere();
         if (longest())
             ahead();

@@ -103,6 +103,7 @@ impl Bootstrap for Communicator {
         // The others take turns with these ranks still.
         let new = Communicator::new(port, policy, inner.crowded);
         new.set_while_waiting(inner.port.while_waiting());
+        new.set_left_alone(inner.port.left_alone);
         new.tell_waits_after(inner.port.told_after());
         new.set_nodes(inner.nodes.among(self.size as u32, members))?;
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;

@@ -1,11 +1,12 @@
 //! The inside of a communicator: which plan serves a call, and the calls that are under way.
 
+use super::agreed::agreed;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::policy::{self, Forecast, Policy};
 use crate::prepared::{Entry, Key, Place, PlanCache, Prepared, Running, Turn, named, unsuitable};
 use crate::transport::node::{Buffers, Port, Stamp};
-use crate::transport::{Combine, Signature, TransportError};
+use crate::transport::{Combine, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
@@ -240,10 +241,9 @@ impl Inner {
         let bytes = operation.element.bytes;
         let mut prepared = Prepared::new(algorithm, shape, rank, layout, bytes)?;
         self.port.localize(&mut prepared.plan)?;
-        let stamp = self
-            .port
-            .stamp(&signature(operation, call, layout, &prepared));
-        Ok((prepared, stamp))
+        let may_be_shorter = self.port.left_alone.is_some();
+        let signature = agreed(operation, (call, layout), &prepared, may_be_shorter);
+        Ok((prepared, self.port.stamp(&signature)))
     }
 
     /// Begins a call's flight.
@@ -471,28 +471,5 @@ pub(super) fn progress(port: &mut Port, active: &mut [Option<Active>], under_way
             Err(error) => active.end(Err(error.into())),
         }
         *under_way -= 1;
-    }
-}
-
-/// What all ranks must agree on.
-fn signature(
-    operation: &Operation<'_>,
-    call: &Call,
-    layout: &Layout,
-    prepared: &Prepared,
-) -> Signature {
-    let bytes = match layout {
-        Layout::Even(elements) | Layout::Regular(elements) => elements * operation.element.bytes,
-        // Ranks may lawfully know different counts.
-        Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
-    };
-    let barrier = call.collective == Collective::Barrier;
-    Signature {
-        collective: call.collective,
-        algorithm: prepared.name().into(),
-        root: call.root,
-        bytes: bytes as u64,
-        element: (!barrier).then(|| operation.element.signature()),
-        operator: operation.reduction.map(|r| r.signature),
     }
 }

@@ -23,6 +23,14 @@ pub trait Interposition: Sealed {
     /// The hook must not call this communicator, nor panic.
     fn set_while_waiting(&self, hook: Option<fn()>);
 
+    /// Lets what is scattered, or gathered with counts of its own, be shorter than the receiver has room for, where it comes
+    /// straight from its sender, and has `hook` told of memory, by address and length, that is then left as it is, perhaps more
+    /// than once; with none, which is so at first, it is an error. What has no length at all is never sent, and waited for.
+    /// All ranks say this before their first call. Communicators made of this one inherit it.
+    ///
+    /// The hook must not call this communicator, nor panic.
+    fn set_left_alone(&self, hook: Option<fn(*mut u8, usize)>);
+
     /// Whether a call can be begun without telling other ranks its counts; the same on every rank.
     ///
     /// # Errors
@@ -106,6 +114,10 @@ pub trait Interposition: Sealed {
 impl Interposition for Communicator {
     fn set_while_waiting(&self, hook: Option<fn()>) {
         self.inner.take().port.set_while_waiting(hook);
+    }
+
+    fn set_left_alone(&self, hook: Option<fn(*mut u8, usize)>) {
+        self.inner.take().port.left_alone = hook;
     }
 
     fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {

@@ -1,5 +1,6 @@
 //! The communicator: a rank's front door to collective calls.
 
+mod agreed;
 pub mod bootstrap;
 mod helm;
 mod inner;

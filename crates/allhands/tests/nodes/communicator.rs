@@ -24,6 +24,11 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn what_is_gathered_or_scattered_may_be_shorter() {
+    everywhere(suite::what_is_gathered_or_scattered_may_be_shorter);
+}
+
+#[test]
 fn a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody() {
     everywhere(suite::a_dropped_request_is_waited_for_and_a_leaked_one_harms_nobody);
 }

@@ -56,6 +56,12 @@ fn long_blocks_are_gathered() {
 }
 
 #[test]
+fn what_is_gathered_or_scattered_may_be_shorter() {
+    let body = suite::what_is_gathered_or_scattered_may_be_shorter;
+    on_all(this_test!(), &[1, 2, 3, 5], body);
+}
+
+#[test]
 fn long_messages_come_again_and_again() {
     let body = suite::long_messages_come_again_and_again;
     on_all(this_test!(), &[2, 3], body);

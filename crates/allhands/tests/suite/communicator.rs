@@ -3,6 +3,7 @@
 use allhands::interposition::Interposition;
 use allhands::operation;
 use allhands::{Communicator, Error, Max, Ordered, Sum};
+use std::sync::Mutex;
 
 pub fn several_requests_end_in_any_order(comm: &Communicator) -> Result<(), Error> {
     let make = |n: usize| {
@@ -403,5 +404,75 @@ pub fn mistakes_are_named_and_leave_the_communicator_usable(
     let mut buffer = [comm.rank()];
     comm.allreduce_in_place(&mut buffer, Sum)?;
     assert_eq!(buffer, [1]);
+    Ok(())
+}
+
+/// Memory that messages have left alone, of all ranks of this process.
+static LEFT_ALONE: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// Whether what is received ends where no more was sent, and all behind it is as before and was told of.
+fn is_short(block: &[u64], sent: usize, from: usize) -> bool {
+    let rest = &block[sent..];
+    let told = (rest.as_ptr().addr(), size_of_val(rest));
+    let is_told = rest.is_empty() || LEFT_ALONE.lock().unwrap().contains(&told);
+    let (mut came, mut left) = (block[..sent].iter(), rest.iter());
+    is_told && came.all(|x| *x == from as u64 + 1) && left.all(|x| *x == 77)
+}
+
+/// Where the receiver says that it may be, what is gathered or scattered is shorter than its room.
+pub fn what_is_gathered_or_scattered_may_be_shorter(comm: &Communicator) -> Result<(), Error> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    comm.set_left_alone(Some(|address, bytes| {
+        LEFT_ALONE.lock().unwrap().push((address.addr(), bytes));
+    }));
+    // Between nodes there is none.
+    let heir = comm.dup().ok();
+    let heir = heir.as_ref().unwrap_or(comm);
+    let pairs = [
+        (1, 3),
+        (6, 90),
+        (90, 700),
+        (5, 300_000),
+        (5000, 5001),
+        (200_000, 300_000),
+    ];
+    for (round, (sent, room)) in (0..).zip([pairs, pairs].concat()) {
+        let (root, comm) = (round % ranks, [comm, heir][round % 2]);
+        let is_root = rank == root;
+        // What is received has its own length where there is no other rank to send it.
+        let of = |other: usize| if other == root { sent } else { room };
+        // The root alone knows of others.
+        let known = 0..if is_root { ranks } else { 0 };
+        let counts: Vec<usize> = known.clone().map(of).collect();
+        let mut all = vec![77; counts.iter().sum()];
+        let mine = vec![rank as u64 + 1; sent];
+        comm.run(operation::gather_v(&mine, &mut all, &counts, root).algorithm("direct"))?;
+        let mut rest = &all[..];
+        for other in known.clone() {
+            let (block, behind) = rest.split_at(counts[other]);
+            assert!(is_short(block, sent, other), "{rank}: {sent} of {room}");
+            rest = behind;
+        }
+        let outgoing = vec![sent; known.len()];
+        let all = vec![rank as u64 + 1; sent * known.len()];
+        let request = comm.start((all, vec![77; of(rank)]), |(all, own)| {
+            operation::scatter_v(all, &outgoing, own, root).algorithm("direct")
+        })?;
+        let own = request.wait()?.1;
+        assert!(is_short(&own, sent, root), "{rank}: {sent} of {room}");
+        let (all, mut own) = (
+            vec![root as u64 + 1; sent * known.len()],
+            vec![77; of(rank)],
+        );
+        comm.run(operation::scatter(&all, &mut own, root).algorithm("direct"))?;
+        assert!(is_short(&own, sent, root), "{rank}: {sent} of {room}");
+        comm.barrier()?;
+    }
+    // What goes to and fro may not.
+    let (send, receive) = (vec![1; ranks], vec![2; ranks]);
+    let (input, mut output) = (vec![1u64; ranks], vec![0; 2 * ranks]);
+    let call = operation::all_to_all_v(&input, &send, &mut output, &receive);
+    let said = heir.run(call.algorithm("scattered"));
+    assert!(ranks == 1 || said.is_err(), "rank {rank}");
     Ok(())
 }

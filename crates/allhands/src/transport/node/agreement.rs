@@ -2,10 +2,43 @@
 
 use super::fault::Fault;
 use super::flight::Flight;
-use super::member::RECENT;
+use super::member::{RECENT, Stamp};
 use super::port::Port;
+use super::receive::Expected;
 use super::ring::Header;
+use super::runs::{Run, Sink};
 use crate::transport::TransportError;
+use allhands_core::call::Collective;
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
+
+/// Who is told of memory, by address and length, that no message has come to, as it was shorter than its room.
+pub(crate) type LeftAlone = fn(*mut u8, usize);
+
+/// Whether messages of a plan's calls may be shorter than their rooms on this rank: where it gathers or scatters, and
+/// receives blocks that it neither sends on nor copies, nobody else misses what has not come.
+pub(super) fn may_be_shorter(plan: &Plan, call: &Stamp) -> bool {
+    let is_output = |extent: &Extent| extent.space == Space::Output;
+    let is_apart = |op: &PlanOp| match op.kind {
+        OpKind::Recv { .. } => !op.moves(),
+        OpKind::Copy => !op.moves() && !plan.extents[op.source()].iter().any(is_output),
+        OpKind::Send { .. }
+        | OpKind::RecvReduce { .. }
+        | OpKind::Reduce
+        | OpKind::Put { .. }
+        | OpKind::PutReduce { .. }
+        | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Notify { .. }
+        | OpKind::Wait { .. }
+        | OpKind::Combine { .. }
+        | OpKind::Await { .. } => false,
+    };
+    // Otherwise all ranks have said how long they are.
+    let is_open = call.bytes() == 0;
+    is_open
+        && matches!(call.collective(), Collective::Gather | Collective::Scatter)
+        && plan.ops.iter().all(is_apart)
+}
 
 impl Port {
     #[inline]
@@ -61,23 +94,59 @@ impl Port {
         self.fabric.poison_from(call, self.rank, fault)
     }
 
+    /// Whether a message of `received` bytes is as long as it is to be, or may be shorter than what `sink` has room for.
     #[inline]
-    pub(super) fn fits(
+    pub(super) fn fits<I: Iterator<Item = Run>>(
         &self,
-        call: u64,
-        from: u32,
-        expected: usize,
+        expected: &Expected<'_>,
         received: usize,
+        sink: &impl Fn() -> Sink<I>,
     ) -> Result<(), TransportError> {
-        if expected == received {
+        if expected.bytes == received {
+            return Ok(());
+        }
+        self.has_room(expected, received, sink)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_room<I: Iterator<Item = Run>>(
+        &self,
+        expected: &Expected<'_>,
+        received: usize,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<(), TransportError> {
+        let (flight, room) = (expected.flight, expected.bytes);
+        if self.leaves_alone(flight, (room, received), sink()) {
             return Ok(());
         }
         let fault = Fault::Length {
             rank: self.rank,
-            other: from,
-            expected: expected as u64,
+            other: expected.from,
+            expected: room as u64,
             received: received as u64,
         };
-        Err(self.fabric.poison_from(call, self.rank, fault))
+        Err(self.fabric.poison_from(flight.call, self.rank, fault))
+    }
+
+    /// Whether a message may be shorter than its room, and is; then the memory in `sink` that nothing comes to is told of.
+    #[cold]
+    pub(super) fn leaves_alone<I: Iterator<Item = Run>>(
+        &self,
+        flight: &Flight,
+        (room, received): (usize, usize),
+        sink: Sink<I>,
+    ) -> bool {
+        let tell = self.left_alone.filter(|_| flight.may_be_shorter);
+        // Nothing is not sent.
+        let is_shorter = (1..room).contains(&received) && sink.copies();
+        let Some(tell) = tell.filter(|_| is_shorter) else {
+            return false;
+        };
+        let mut rest = sink.behind(received);
+        while let Some(run) = rest.room(usize::MAX) {
+            tell(run.address, run.bytes);
+        }
+        true
     }
 }

@@ -3,6 +3,7 @@
 mod slots;
 
 use self::slots::{Lane, Slot, slots, watches};
+use super::agreement::may_be_shorter;
 use super::arena::Block;
 use super::deferred::Deferred;
 use super::double::Double;
@@ -64,6 +65,8 @@ pub struct Flight {
     /// The copy that is made with a send.
     pub(super) double: Option<Double>,
     pub(super) many: Many,
+    /// Whether messages may be shorter than their rooms, as far as the plan goes.
+    pub(super) may_be_shorter: bool,
     pub(super) call: u64,
     /// The hash of this call and all before it.
     pub(super) chain: u64,
@@ -130,10 +133,7 @@ impl Flight {
         let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
         let shortcut = Shortcut::new((&fabric, rank), plan, window.as_ref(), exchanges);
-        let many = match fabric.is_crowded() {
-            true => Many::new(plan, fabric.ranks()),
-            false => Many::default(),
-        };
+        let many = fabric.is_crowded().then(|| Many::new(plan, fabric.ranks()));
         let distance = distance(&fabric, plan, &slots);
         let double = match fabric.is_crowded() {
             true => None,
@@ -143,7 +143,8 @@ impl Flight {
         Ok(Flight {
             rank,
             distance,
-            many,
+            many: many.unwrap_or_default(),
+            may_be_shorter: may_be_shorter(plan, call),
             fabric,
             shortcut,
             slots,

@@ -1,5 +1,6 @@
 //! The port: one rank's end of a fabric, with the messages that came before they were wanted.
 
+use super::agreement::LeftAlone;
 use super::arena::Block;
 use super::cluster::Cluster;
 use super::engine::NodeEngine;
@@ -51,6 +52,8 @@ pub struct Port {
     pub(super) patience: Patience,
     /// What is called now and then while this rank waits.
     while_waiting: Option<fn()>,
+    /// Who is told of memory that messages leave alone, if they may be shorter than their rooms.
+    pub(crate) left_alone: Option<LeftAlone>,
     /// When [`Port::look_out`] looked last.
     looked_out: Option<Instant>,
     /// After how long it says that it waits.
@@ -100,6 +103,7 @@ impl Port {
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
             while_waiting: None,
+            left_alone: None,
             looked_out: None,
             told_after: TOLD_AFTER,
             cluster: None,

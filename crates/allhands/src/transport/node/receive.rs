@@ -50,11 +50,11 @@ enum Holder {
 }
 
 /// The message that a receive waits for.
-struct Expected<'a> {
-    flight: &'a Flight,
-    from: u32,
+pub(super) struct Expected<'a> {
+    pub(super) flight: &'a Flight,
+    pub(super) from: u32,
     channel: u16,
-    bytes: usize,
+    pub(super) bytes: usize,
     /// Whether others are received with it, so that its sender is asked to copy it.
     is_one_of_several: bool,
 }
@@ -155,7 +155,7 @@ impl Port {
             }
             self.agree(expected.flight, from, &header)?;
             if header.kind != Kind::Rendezvous {
-                self.fits(header.call, from, expected.bytes, message.part.of)?;
+                self.fits(expected, message.part.of, sink)?;
                 if header.kind == Kind::Slab {
                     self.read_slab(ring, from, message.run, sink())?;
                 } else {
@@ -242,7 +242,7 @@ impl Port {
                         address: kept.address(),
                         bytes: kept.len(),
                     };
-                    self.fits(header.call, from, expected.bytes, part.of)?;
+                    self.fits(expected, part.of, sink)?;
                     // SAFETY: as for a payload in its cell.
                     unsafe { sink().behind(part.start).feed(payload, Distance::Near) };
                     (true, part.is_last())
@@ -389,7 +389,7 @@ impl Port {
         sink: &impl Fn() -> Sink<I>,
     ) -> Result<bool, TransportError> {
         let from = expected.from;
-        self.fits(expected.flight.call, from, expected.bytes, offer.bytes)?;
+        self.fits(expected, offer.bytes, sink)?;
         let fabric = Arc::clone(&self.fabric);
         // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
         let entry = unsafe { Entry::at(fabric.arena(), offer.entry) };

@@ -7,7 +7,7 @@ use super::cluster::{Cluster, State};
 use super::engine::NodeEngine;
 use super::far::Distance;
 use super::fault::Fault;
-use super::flight::Flight;
+use super::flight::{Flight, Runs};
 use super::port::Port;
 use super::runs::{self, Run, Sink};
 use crate::transport::network::{Ended, NetworkError, Ticket};
@@ -203,9 +203,9 @@ impl NetworkEngine<'_> {
         message.ticket = None;
         let stage = message.stage.take();
         if !matches!(post.kind(), OpKind::Send { .. }) {
-            self.fits(post, peer, ended)?;
+            let received = self.fits(post, peer, ended)?;
             if let Some(stage) = &stage {
-                self.unpack(post, stage);
+                self.unpack(post, stage, received);
             }
         }
         if let (Some(stage), Some(remote)) = (stage, &mut self.node.flight.remote) {
@@ -214,29 +214,41 @@ impl NetworkEngine<'_> {
         Ok(Status::Done)
     }
 
-    /// Gives what has landed on a stage to where it belongs.
-    fn unpack(&self, post: &Post<'_>, stage: &AlignedBytes) {
+    /// Where what is received goes.
+    fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Runs<'s>> {
         let flight = &*self.node.flight;
         let into = flight.runs(post.target());
-        let mut sink = match post.kind() {
+        match post.kind() {
             OpKind::RecvReduce { side, .. } => {
                 Sink::reduce(into, flight.runs(post.source()), flight.combine(), side)
             }
             _ => Sink::copy(into),
-        };
+        }
+    }
+
+    /// Gives the bytes that have landed on a stage to where they belong.
+    fn unpack(&self, post: &Post<'_>, stage: &AlignedBytes, bytes: usize) {
+        let mut sink = self.sink(post);
         let landed = Run {
             address: stage.address(),
-            bytes: post.bytes,
+            bytes,
         };
         // SAFETY: all of the message is on the stage, which starts on a cache line; the sink's memory is the call's own, and its
         // extents are whole elements.
         unsafe { sink.feed(landed, Distance::Near) };
     }
 
-    fn fits(&self, post: &Post<'_>, peer: u32, ended: Ended) -> Result<(), TransportError> {
+    /// The length of a message, if it is what it may be.
+    fn fits(&self, post: &Post<'_>, peer: u32, ended: Ended) -> Result<usize, TransportError> {
         let received = match ended {
-            Ended::Whole(bytes) if bytes == post.bytes => return Ok(()),
-            Ended::Whole(bytes) => bytes as u64,
+            Ended::Whole(bytes) if bytes == post.bytes => return Ok(bytes),
+            Ended::Whole(bytes) => {
+                let (port, flight) = (&*self.node.port, &*self.node.flight);
+                if port.leaves_alone(flight, (post.bytes, bytes), self.sink(post)) {
+                    return Ok(bytes);
+                }
+                bytes as u64
+            }
             Ended::TooLong => u64::MAX,
         };
         let rank = self.node.port.rank();

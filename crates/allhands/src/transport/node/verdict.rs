@@ -8,6 +8,19 @@ use crate::operator::OperatorSignature;
 use crate::transport::{Signature, TransportError};
 use allhands_core::call::Collective;
 
+impl Stamp {
+    /// The length that all ranks have said; 0 where they may know different ones.
+    pub(super) fn bytes(&self) -> u64 {
+        self.words[1]
+    }
+
+    /// The collective of the calls that it stands for.
+    pub(super) fn collective(&self) -> Collective {
+        let number = (self.words[0] >> 32) as usize;
+        Collective::ALL[number % Collective::ALL.len()]
+    }
+}
+
 impl Fabric {
     /// The signature in the form that calls of `rank` show to peers; once for a plan, by the rank itself.
     #[must_use]
@@ -42,9 +55,8 @@ impl Fabric {
             0 => (rank, (names >> 32) as u32),
             holder => (holder - 1, (names >> 32) as u16 as u32),
         };
-        let collective = (call >> 32) as usize % Collective::ALL.len();
         Signature {
-            collective: Collective::ALL[collective],
+            collective: stamp.collective(),
             algorithm: self.record(holder).text(name).into(),
             root: call as u32,
             bytes,
