@@ -124,6 +124,11 @@ impl Owned {
         let Unserved::Failed(error) = unserved else {
             return false;
         };
+        if let Error::CountsDiffer { .. } = error {
+            // What has begun is the telling of counts; the call itself was refused, and others have made it.
+            self.skip();
+            return false;
+        }
         let call = self.comm.begun().saturating_sub(1);
         if asked.is_in_place(abi) || !can_recover(error) || self.comm.stops_from() >= call {
             return false;

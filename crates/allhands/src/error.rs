@@ -55,6 +55,22 @@ pub enum Error {
         /// The two ranks.
         ranks: (usize, usize),
     },
+    /// Two ranks of an irregular call have said different lengths for a block.
+    #[error(
+        "{collective}: rank {from} sends {sent} elements to rank {to}, which has room for {room}"
+    )]
+    CountsDiffer {
+        /// The collective.
+        collective: Collective,
+        /// Who sends the block.
+        from: usize,
+        /// Who receives it.
+        to: usize,
+        /// Its elements, as the sender says.
+        sent: usize,
+        /// Its elements, as the receiver says.
+        room: usize,
+    },
     /// The root is not a rank of the communicator.
     #[error("{collective}: there is no rank {root} to be the root; the communicator has ranks 0 to {}", ranks - 1)]
     NoSuchRoot {
@@ -172,9 +188,11 @@ impl Error {
             | Error::Torus(_)
             | Error::SeveralNodes
             | Error::Arrival { .. } => true,
-            Error::NoRanks | Error::ProgressThread(_) | Error::Policy(_) | Error::Transport(_) => {
-                false
-            }
+            Error::CountsDiffer { .. }
+            | Error::NoRanks
+            | Error::ProgressThread(_)
+            | Error::Policy(_)
+            | Error::Transport(_) => false,
             #[cfg(target_os = "linux")]
             Error::Launch(_) => false,
         }

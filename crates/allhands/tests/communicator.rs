@@ -40,6 +40,42 @@ fn several_requests_end_in_any_order() {
     }
 }
 
+/// Where blocks go through third ranks, each rank's plan is made by the counts that all have told, not by those of its own buffers.
+#[test]
+fn counts_that_differ_are_an_error_before_any_block_moves() {
+    type Body = fn(&Communicator) -> Result<(), Error>;
+    let gather: Body = |comm| {
+        let (input, mut output) = ([7u32], [0; 1001]);
+        let (counts, output): (&[usize], _) = match comm.rank() {
+            0 => (&[1, 1000], &mut output[..]),
+            _ => (&[], &mut output[..0]),
+        };
+        comm.run(operation::gather_v(&input, output, counts, 0).algorithm("binomial"))
+    };
+    let scatter: Body = |comm| {
+        let (input, mut output) = ([7u32; 1001], [0; 1]);
+        let (counts, input): (&[usize], _) = match comm.rank() {
+            0 => (&[1, 1000], &input[..]),
+            _ => (&[], &input[..0]),
+        };
+        comm.run(operation::scatter_v(input, counts, &mut output, 0).algorithm("binomial"))
+    };
+    let alltoall: Body = |comm| {
+        let (input, mut output) = ([7u32; 1001], [0; 2]);
+        let send: [usize; 2] = if comm.rank() == 0 { [1, 1000] } else { [1, 1] };
+        let input = &input[..send[0] + send[1]];
+        comm.run(operation::all_to_all_v(input, &send, &mut output, &[1, 1]).algorithm("bruck"))
+    };
+    for body in [gather, scatter, alltoall] {
+        let ended = in_time(|| threads::run(2, |comm| body(&comm))).expect("no rank panics");
+        let said: Vec<String> = ended.iter().map(|end| format!("{end:?}")).collect();
+        // Rank 1 finds it, and tells rank 0, unless that has sent all and left.
+        assert!(said[1].contains("elements to rank"), "{said:?}");
+        let is_told = said[0].contains("did not make this call");
+        assert!(is_told || said[0] == "Ok(())", "{said:?}");
+    }
+}
+
 #[test]
 fn a_progress_thread_ends_calls_that_nobody_waits_for() {
     for ranks in [1, 2, 5] {

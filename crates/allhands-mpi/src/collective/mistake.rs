@@ -97,7 +97,7 @@ fn is_of_length(error: &Error) -> bool {
         }
     }
     match error {
-        Error::Length { .. } => true,
+        Error::Length { .. } | Error::CountsDiffer { .. } => true,
         Error::Transport(error) => is(error),
         _ => false,
     }

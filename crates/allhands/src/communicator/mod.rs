@@ -16,7 +16,7 @@ use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
 use crate::transport::network::Places;
 use crate::transport::node::{Block, Port};
-use allhands_core::call::Call;
+use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
 use helm::Helm;
@@ -243,7 +243,9 @@ impl Communicator {
         let exchanged =
             operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
         let layout = if exchanged {
-            self.exchange_counts(&call, layout)?
+            let told = self.exchange_counts(&call, layout.clone())?;
+            self.compare_counts(&call, &layout, &told)?;
+            told
         } else {
             layout
         };
@@ -271,6 +273,39 @@ impl Communicator {
                 Layout::Blocks(counts)
             }
             known => known,
+        })
+    }
+
+    /// Complains, and tells the others, if the counts that ranks have told are not those by which this rank has made its buffers.
+    fn compare_counts(&self, call: &Call, own: &Layout, told: &Layout) -> Result<(), Error> {
+        let (rank, root) = (self.rank, call.root as usize);
+        let differs = match (own, told) {
+            (Layout::Own { elements, .. }, Layout::Blocks(counts)) if counts[rank] != *elements => {
+                let is_sent = call.collective == Collective::Gather;
+                let (from, to) = if is_sent { (rank, root) } else { (root, rank) };
+                let (sent, room) = match is_sent {
+                    true => (*elements, counts[rank]),
+                    false => (counts[rank], *elements),
+                };
+                Some((from, to, sent, room))
+            }
+            (Layout::Exchange { receive, .. }, Layout::Pairs(counts)) => {
+                let sent = |from: usize| counts[from * self.size + rank];
+                let wrong = (0..self.size).find(|from| sent(*from) != receive[*from]);
+                wrong.map(|from| (from, rank, sent(from), receive[from]))
+            }
+            _ => None,
+        };
+        let Some((from, to, sent, room)) = differs else {
+            return Ok(());
+        };
+        self.refuse();
+        Err(Error::CountsDiffer {
+            collective: call.collective,
+            from,
+            to,
+            sent,
+            room,
         })
     }
 
