@@ -243,7 +243,7 @@ impl Communicator {
         let exchanged =
             operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
         let layout = if exchanged {
-            let told = self.exchange_counts(&call, layout.clone())?;
+            let told = self.exchange_counts(&call, &layout)?;
             self.compare_counts(&call, &layout, &told)?;
             told
         } else {
@@ -257,22 +257,22 @@ impl Communicator {
     }
 
     /// Tells every rank all counts of an irregular call.
-    fn exchange_counts(&self, call: &Call, layout: Layout) -> Result<Layout, Error> {
+    fn exchange_counts(&self, call: &Call, layout: &Layout) -> Result<Layout, Error> {
         Ok(match layout {
             Layout::Exchange { send, .. } => {
                 let mut counts = vec![0; self.size * self.size];
-                self.run(operation::allgather(&send, &mut counts))?;
+                self.run(operation::allgather(send, &mut counts))?;
                 Layout::Pairs(counts)
             }
             Layout::Blocks(_) | Layout::Own { .. } if call.collective.rooted() => {
                 let mut counts = match layout {
-                    Layout::Blocks(counts) if self.rank == call.root as usize => counts,
+                    Layout::Blocks(counts) if self.rank == call.root as usize => counts.clone(),
                     _ => vec![0; self.size],
                 };
                 self.run(operation::broadcast(&mut counts, call.root as usize))?;
                 Layout::Blocks(counts)
             }
-            known => known,
+            known => known.clone(),
         })
     }
 

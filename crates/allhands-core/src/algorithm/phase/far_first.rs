@@ -47,7 +47,7 @@ pub fn allgather(b: &mut Builder, most: u32) {
 /// Reduce-scatter of `input` into `output`, the allgather backwards: who got a block sends back what it has combined for it.
 pub fn reduce_scatter(b: &mut Builder, most: u32) {
     let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
-    let sums = if p > 2 { b.vector() } else { input };
+    let partial = if p > 2 { b.vector() } else { input };
     if p == 1 {
         b.copy(input, output);
     }
@@ -70,39 +70,34 @@ pub fn reduce_scatter(b: &mut Builder, most: u32) {
             outgoing = blocks_of(input, rank, farther);
         } else {
             if combined.count > 0 {
-                outgoing = blocks_of(sums, rank, combined);
+                outgoing = blocks_of(partial, rank, combined);
             }
             if alone > 0 {
                 outgoing.push(input.at((rank + p - last) % p));
             }
         }
         b.send(peers.from, outgoing);
-        let whole = |vector: Blocks| blocks_of(vector, rank, step);
-        let (own, into) = match step.first {
-            // The block for this rank is the first of them.
-            0 => {
-                let rest = Step {
-                    first: step.stride,
-                    count: step.count - 1,
-                    ..step
-                };
-                let with = |block: Blocks, vector: Blocks| {
-                    let mut all = Vec::from([block]);
-                    if rest.count > 0 {
-                        all.extend(blocks_of(vector, rank, rest));
-                    }
-                    all
-                };
-                let own = if is_first {
-                    with(input.at(rank), input)
-                } else {
-                    with(output, sums)
-                };
-                (own, with(output, sums))
+        // What is combined for this rank itself, the first block if it is among them, is in the output from the beginning.
+        let mine = || {
+            if step.first > 0 {
+                return blocks_of(partial, rank, step);
             }
-            _ => (whole(if is_first { input } else { sums }), whole(sums)),
+            let rest = Step {
+                first: step.stride,
+                count: step.count - 1,
+                ..step
+            };
+            let mut blocks = Vec::from([output]);
+            if rest.count > 0 {
+                blocks.extend(blocks_of(partial, rank, rest));
+            }
+            blocks
         };
-        b.recv_reduce(peers.to, Side::Left, own, into);
+        let own = match is_first {
+            true => blocks_of(input, rank, step),
+            false => mine(),
+        };
+        b.recv_reduce(peers.to, Side::Left, own, mine());
         b.step();
     }
 }
