@@ -23,7 +23,7 @@ use std::process::ExitCode;
 /// cell: Ali, Midkiff, Pai 2010 print no numbers, but models: for each line of their tables 1 to 5, the model's prediction, with
 /// parameters that their microbenchmarks measure on the simulated machine, and the time of the simulated algorithm, in µs.
 ///
-/// bluegene takes many minutes, nearly all of them for its table 2; --table and --figure run a part.
+/// bluegene takes a quarter of an hour on two cores, nearly all of it for its table 2; --table and --figure run a part.
 ///
 /// Keys of --json: table, row, column, paper, ours, ratio, standing, extrapolated.
 ///
