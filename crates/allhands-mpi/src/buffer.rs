@@ -58,9 +58,9 @@ impl Part {
         Ok(Some(copy))
     }
 
-    /// Whether there are elements, and they begin at an address.
+    /// Whether there are elements, and they begin at an address. (`MPI_BOTTOM` is none: types say where its elements are.)
     pub(crate) fn begins_at(&self, start: *const u8) -> bool {
-        self.bytes() > 0 && start == self.start.cast_const()
+        self.bytes() > 0 && !start.is_null() && start == self.start.cast_const()
     }
 
     /// Whether it is the same memory as another part.

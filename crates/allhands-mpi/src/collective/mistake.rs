@@ -151,7 +151,8 @@ impl Here<'_> {
         let is_same = send.start == receive.start
             && send.count == receive.count
             && send.datatype == receive.datatype
-            && send.count > 0;
+            && send.count > 0
+            && !send.start.is_null();
         match is_same {
             true => self.mind_aliases(),
             false => Ok(()),

@@ -187,7 +187,7 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
     // That buffers are there, and their bytes are a number, is checked where parts are made.
     let bytes = Part::new(from, inputs as i64, datatype.clone())?.bytes();
     let output = Part::new(receive.start, outputs as i64, datatype.clone())?;
-    if !in_place && from == receive.start && inputs > 0 && outputs > 0 {
+    if !in_place && output.begins_at(from) && inputs > 0 {
         here.mind_aliases()?;
     }
     let elements = Elements::of(&datatype);

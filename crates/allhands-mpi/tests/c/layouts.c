@@ -106,6 +106,37 @@ static void absolute(MPI_Comm comm, int rank, int size)
     }
 }
 
+/* Blocks that are anywhere, as their types say, go from MPI_BOTTOM to MPI_BOTTOM: that is not from a buffer to itself. */
+static void from_bottom_to_bottom(MPI_Comm comm, int rank, int size, int waits)
+{
+    int *from = malloc(sizeof(int) * size), *to = malloc(sizeof(int) * size), counts[64], places[64], one = 1;
+    MPI_Datatype out[64], back[64];
+    MPI_Request request;
+    for (int r = 0; r < size; r++) {
+        MPI_Aint address;
+        from[r] = 100 * rank + r, to[r] = -1, counts[r] = 1, places[r] = 0;
+        MPI_Get_address(&from[r], &address);
+        MPI_Type_create_hindexed(1, &one, &address, MPI_INT, &out[r]);
+        MPI_Get_address(&to[r], &address);
+        MPI_Type_create_hindexed(1, &one, &address, MPI_INT, &back[r]);
+        MPI_Type_commit(&out[r]);
+        MPI_Type_commit(&back[r]);
+    }
+    if (waits) {
+        MPI_Ialltoallw(MPI_BOTTOM, counts, places, out, MPI_BOTTOM, counts, places, back, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Alltoallw(MPI_BOTTOM, counts, places, out, MPI_BOTTOM, counts, places, back, comm);
+    }
+    for (int r = 0; r < size; r++) {
+        EXPECT(to[r] == 100 * r + rank, "from bottom to bottom: %d of %d", to[r], r);
+        MPI_Type_free(&out[r]);
+        MPI_Type_free(&back[r]);
+    }
+    free(from);
+    free(to);
+}
+
 static MPI_Datatype array(int order)
 {
     int sizes[] = {6, 7, 8}, parts[] = {3, 4, 5}, starts[] = {2, 1, 3};
@@ -209,6 +240,8 @@ static void layouts(MPI_Comm comm, int rank, int size)
     try(comm, rank, size, "elements before their address", resized(indexed(4, 2, MPI_INT), -100, 300));
     try(comm, rank, size, "elements that go back", resized(indexed(4, 2, MPI_INT), 0, -80));
     absolute(comm, rank, size);
+    for (int waits = 0; waits < 2; waits++)
+        from_bottom_to_bottom(comm, rank, size, waits);
 }
 
 /* What a type of `blocks` ints at a distance brings from the root, and where. */

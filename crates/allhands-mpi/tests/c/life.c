@@ -115,6 +115,32 @@ static void large_counts(MPI_Comm comm, int rank, int size)
     }
 }
 
+/* Persistent calls with large counts, which only MPIs with such calls can do with lists: there is no other name then. */
+static void large_persistent(MPI_Comm comm, int rank, int size)
+{
+    typedef int reduction(const void *, void *, int64_t, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request *);
+    reduction *allreduce = (reduction *)dlsym(RTLD_DEFAULT, "MPI_Allreduce_init_c");
+    int has_persistent = dlsym(RTLD_DEFAULT, "PMPI_Allreduce_init") != NULL, has_large = dlsym(RTLD_DEFAULT, "PMPI_Alltoallv_init_c") != NULL;
+    EXPECT(has_large || !dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init_c"), "MPI_Alltoallv_init_c is there");
+    EXPECT(has_large || !dlsym(RTLD_DEFAULT, "MPI_Neighbor_alltoallw_c"), "MPI_Neighbor_alltoallw_c is there");
+    if (!allreduce || !has_persistent)
+        return;
+    int sum = -1;
+    MPI_Request request;
+    int code = allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    EXPECT(code == MPI_SUCCESS, "MPI_Allreduce_init_c: %d", code);
+    if (code != MPI_SUCCESS)
+        return;
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    EXPECT(sum == size * (size - 1) / 2, "MPI_Allreduce_init_c: %d", sum);
+    if (!has_large) {
+        code = allreduce(MPI_IN_PLACE, &sum, (int64_t)1 << 31, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+        EXPECT(code != MPI_SUCCESS, "a count that does not fit is accepted");
+    }
+}
+
 /* Lists of the root alone: elsewhere they may be anything, also what does not fit into an int. */
 static void lists_of_the_root(void)
 {
@@ -156,6 +182,7 @@ int main(void)
     no_communicator();
     on_communicators(beside);
     on_communicators(large_counts);
+    on_communicators(large_persistent);
     lists_of_the_root();
     MPI_Comm copy;
     int rank, size;
