@@ -1,5 +1,8 @@
 //! The calls that are taken over, and the reasons for which one may pass through, with their names.
 
+use allhands::interposition::Refused;
+use allhands_core::call::Collective;
+
 /// Declares the calls and the reasons with their names.
 macro_rules! named {
     ($(#[$doc:meta])* $kind:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
@@ -65,6 +68,47 @@ impl Call {
     /// The blocking call that does the same.
     pub(crate) fn blocking(self) -> Call {
         Call::ALL[self as usize % Call::BLOCKING]
+    }
+
+    /// The collective that it is.
+    pub(crate) fn collective(self) -> Collective {
+        match self {
+            Call::Barrier | Call::Ibarrier => Collective::Barrier,
+            Call::Bcast | Call::Ibcast => Collective::Broadcast,
+            Call::Gather | Call::Gatherv | Call::Igather | Call::Igatherv => Collective::Gather,
+            Call::Scatter | Call::Scatterv | Call::Iscatter | Call::Iscatterv => {
+                Collective::Scatter
+            }
+            Call::Allgather | Call::Allgatherv | Call::Iallgather | Call::Iallgatherv => {
+                Collective::Allgather
+            }
+            Call::Alltoall
+            | Call::Alltoallv
+            | Call::Alltoallw
+            | Call::Ialltoall
+            | Call::Ialltoallv
+            | Call::Ialltoallw => Collective::Alltoall,
+            Call::Reduce | Call::Ireduce => Collective::Reduce,
+            Call::Allreduce | Call::Iallreduce => Collective::Allreduce,
+            Call::ReduceScatter
+            | Call::ReduceScatterBlock
+            | Call::IreduceScatter
+            | Call::IreduceScatterBlock => Collective::ReduceScatter,
+            Call::Scan | Call::Iscan => Collective::Scan,
+            Call::Exscan | Call::Iexscan => Collective::Exscan,
+        }
+    }
+
+    /// What is noted where it is refused.
+    pub(crate) fn refused(self) -> Refused {
+        let irregular = matches!(
+            self.blocking(),
+            Call::Gatherv | Call::Scatterv | Call::Alltoallv | Call::Alltoallw
+        );
+        Refused {
+            collective: self.collective(),
+            irregular,
+        }
     }
 
     /// The variable of the environment that speaks of this call.

@@ -62,7 +62,7 @@ fn mistake(name: &str, value: &str, ranks: usize) -> Option<String> {
             fixed(name, value, &Collective::ALL, ranks, &Policy::NAMES)
         }
         (_, Some(call)) if switch(value).is_none() => {
-            fixed(name, value, &[collective(*call)], ranks, &["on", "off"])
+            fixed(name, value, &[call.collective()], ranks, &["on", "off"])
         }
         _ => None,
     }
@@ -101,33 +101,6 @@ fn fixed(
                 .err()
                 .map_or_else(String::new, |e| e.to_string())
         )),
-    }
-}
-
-/// The collective that a call of MPI is.
-fn collective(call: Call) -> Collective {
-    match call {
-        Call::Barrier | Call::Ibarrier => Collective::Barrier,
-        Call::Bcast | Call::Ibcast => Collective::Broadcast,
-        Call::Gather | Call::Gatherv | Call::Igather | Call::Igatherv => Collective::Gather,
-        Call::Scatter | Call::Scatterv | Call::Iscatter | Call::Iscatterv => Collective::Scatter,
-        Call::Allgather | Call::Allgatherv | Call::Iallgather | Call::Iallgatherv => {
-            Collective::Allgather
-        }
-        Call::Alltoall
-        | Call::Alltoallv
-        | Call::Alltoallw
-        | Call::Ialltoall
-        | Call::Ialltoallv
-        | Call::Ialltoallw => Collective::Alltoall,
-        Call::Reduce | Call::Ireduce => Collective::Reduce,
-        Call::Allreduce | Call::Iallreduce => Collective::Allreduce,
-        Call::ReduceScatter
-        | Call::ReduceScatterBlock
-        | Call::IreduceScatter
-        | Call::IreduceScatterBlock => Collective::ReduceScatter,
-        Call::Scan | Call::Iscan => Collective::Scan,
-        Call::Exscan | Call::Iexscan => Collective::Exscan,
     }
 }
 
@@ -218,7 +191,7 @@ mod tests {
             assert_eq!(said("ALLHANDS_POLICY", policy), None);
         }
         for call in Call::ALL {
-            for known in algorithm::of(collective(call)) {
+            for known in algorithm::of(call.collective()) {
                 assert_eq!(said(&call.variable(), known.name), None);
             }
         }

@@ -6,15 +6,16 @@
 //! then all make the same call. A call that was under way when an earlier one turned out to have failed is made again.
 
 use crate::abi::{Abi, Handle};
+use crate::collective::Mistake;
 use crate::library::Library;
 use crate::meeting::Meeting;
 use crate::node;
 use crate::nonblocking::Later;
 use crate::repeat::{Asked, Repeats};
 use crate::state::{Owned, Shared, State};
-use crate::takeover::{Here, Reason, Unserved};
+use crate::takeover::{Call, Here, Reason, Unserved};
 use allhands::Error;
-use allhands::interposition::Interposition;
+use allhands::interposition::{Interposition, Refused};
 use allhands::transport::TransportError;
 
 /// What is known of a communicator's failures.
@@ -26,6 +27,8 @@ pub(crate) struct Course {
     lost: u64,
     /// Calls that fail yet, as other ranks are ahead by so many.
     behind: u64,
+    /// Whether the call that stops the present one, which this rank refused, is counted.
+    is_refusal_counted: bool,
     /// What was wrong.
     cause: Option<Error>,
     /// Why all ranks leave their calls to the MPI, if they could not come together again.
@@ -71,42 +74,81 @@ impl Owned {
         self.course.lost = self.course.lost.saturating_sub(1);
     }
 
-    /// Says that a call is not made, as something is wrong with it on this rank: the others are not to wait for it.
-    pub(crate) fn refuse(&mut self) {
-        if self.comm.stopped().is_none() {
-            self.comm.refuse();
+    /// Notes that a call is not made, as something is wrong with it on this rank. Where calls cannot be made anyway it is one of
+    /// these.
+    fn note(&mut self, call: Call) -> Noted {
+        // The call that stops it may be one that this rank has refused before: then this is the next one.
+        match self.comm.stopped().is_some() && self.uncounted_refusal().is_none() {
+            true => {
+                self.skip();
+                Noted::Skipped
+            }
+            false => {
+                self.comm.note_refusal(call.refused(), self.line.len());
+                Noted::Refused
+            }
         }
-        self.skip();
+    }
+
+    /// Takes a note back.
+    fn forget(&mut self, noted: Noted) {
+        match noted {
+            Noted::Skipped => self.unskip(),
+            Noted::Refused => self.comm.forget_refusal(self.line.len()),
+        }
     }
 
     /// Sees to it that the others hear of a call that was not served, if it had not begun when `begun` had.
     #[cold]
-    pub(crate) fn failed(&mut self, begun: u64, unserved: &Unserved) {
+    pub(crate) fn failed(&mut self, call: Call, begun: u64, unserved: &Unserved) {
+        if self.comm.begun() != begun {
+            return;
+        }
         match unserved {
             // The native MPI has yet to say whether it is wrong; and a result that differs has come to an end.
             Unserved::Pass(_) | Unserved::Differs(..) => {}
+            // Natively this rank takes part, and is the only one to hear of it: so all make this call.
+            Unserved::Wrong(Mistake::TooLong { .. }) => {
+                if self.comm.stopped().is_none() {
+                    self.comm.refuse(call.collective());
+                }
+                self.skip();
+            }
             Unserved::Native(_)
             | Unserved::LongElement(_)
             | Unserved::Wrong(_)
-            | Unserved::Failed(_) => {
-                if self.comm.begun() == begun {
-                    self.refuse();
-                }
-            }
+            | Unserved::Failed(_) => _ = self.note(call),
+        }
+    }
+
+    /// If the call that stops the communicator is one that this rank has refused, and that is not counted: what it has refused
+    /// after that.
+    fn uncounted_refusal(&self) -> Option<Vec<Refused>> {
+        match self.course.is_refusal_counted {
+            true => None,
+            false => self.comm.stopped_by_refusal(),
         }
     }
 
     /// Makes the next blocking call possible, or says why it fails.
     #[cold]
     pub(crate) fn find_course(&mut self, meeting: &Meeting<'_>) -> Result<(), Unserved> {
-        let has_met = self.course.behind > 0 || self.course.given_up.is_some();
-        if !has_met && let Some(error) = self.comm.stopped() {
+        while self.course.behind == 0
+            && self.course.given_up.is_none()
+            && let Some(error) = self.comm.stopped()
+        {
             // The call that some rank failed in fails on all that have not made it, at once: who failed may not be in
             // another one, and wait for something else that these ranks do then.
-            let is_past = self.comm.begun() + self.course.lost > self.comm.stops_from();
-            if is_past && can_recover(&error) {
-                let made = self.comm.begun() + self.course.lost;
-                self.meet_again(meeting, error, made);
+            let (begun, stops) = (self.comm.begun(), self.comm.stops_from());
+            let refused = self.uncounted_refusal();
+            let made = begun + self.course.lost + u64::from(refused.is_some());
+            if made <= stops || !can_recover(&error) {
+                break;
+            }
+            self.meet_again(meeting, error, made);
+            if begun == stops {
+                // Others may be in the next one that this rank has refused, and have stopped already.
+                self.note_again(refused);
             }
         }
         self.may_begin()
@@ -125,16 +167,36 @@ impl Owned {
             return false;
         };
         if let Error::CountsDiffer { .. } = error {
-            // What has begun is the telling of counts; the call itself was refused, and others have made it.
+            // What has begun is the telling of counts; the call itself was not made here, and others make it.
             self.skip();
             return false;
         }
-        let call = self.comm.begun().saturating_sub(1);
-        if asked.is_in_place(abi) || !can_recover(error) || self.comm.stops_from() >= call {
+        let (call, stops) = (self.comm.begun().saturating_sub(1), self.comm.stops_from());
+        // The others were in a call before this one, which this rank has refused.
+        let refused = self.uncounted_refusal();
+        if !can_recover(error) || (refused.is_none() && stops >= call) {
             return false;
         }
-        self.meet_again(meeting, error.clone(), call + self.course.lost);
+        if asked.is_in_place(abi) {
+            if refused.is_some() {
+                self.skip();
+                self.course.is_refusal_counted = true;
+            }
+            return false;
+        }
+        let made = call + self.course.lost + u64::from(refused.is_some());
+        self.meet_again(meeting, error.clone(), made);
+        if call == stops {
+            self.note_again(refused);
+        }
         true
+    }
+
+    /// Notes again what this rank has refused after the call that all have left behind.
+    fn note_again(&mut self, refused: Option<Vec<Refused>>) {
+        for refused in refused.into_iter().flatten() {
+            self.comm.note_refusal(refused, 0);
+        }
     }
 
     /// Whether a call that cannot wait for other ranks may begin; otherwise why it fails, which it then has.
@@ -180,6 +242,7 @@ impl Owned {
         self.course = Course {
             earlier: position,
             lost: 0,
+            is_refusal_counted: false,
             behind: furthest.unwrap_or(position) - position,
             cause: Some(cause),
             given_up: None,
@@ -194,18 +257,35 @@ impl Owned {
     }
 }
 
-/// Tells the other ranks of a communicator that the native MPI has refused a call of this one, which they may be making.
+/// How it is noted that a call is not made.
+#[derive(Clone, Copy)]
+pub(crate) enum Noted {
+    /// It is one of those that cannot be made.
+    Skipped,
+    /// The others may be making it.
+    Refused,
+}
+
+/// Notes that the native MPI refuses a call of this rank, which the others may be making.
 #[cold]
-pub(crate) fn refused(library: &Library, comm: usize) {
-    let Some(abi) = &library.abi else { return };
-    let Some(state) = library.states.met(abi.handle(comm)) else {
-        return;
+pub(crate) fn note(library: &Library, call: Call, comm: usize) -> Option<Noted> {
+    with_owned(library, comm, |owned| owned.note(call))
+}
+
+/// Takes that back.
+#[cold]
+pub(crate) fn forget(library: &Library, comm: usize, noted: Noted) {
+    with_owned(library, comm, |owned| owned.forget(noted));
+}
+
+fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -> R) -> Option<R> {
+    let abi = library.abi.as_ref()?;
+    let state = library.states.met(abi.handle(comm))?;
+    let State::Shared(shared) = &*state else {
+        return None;
     };
-    if let State::Shared(shared) = &*state
-        && let Some(mut owned) = shared.owned.take()
-    {
-        owned.refuse();
-    }
+    let mut owned = shared.owned.take()?;
+    Some(then(&mut owned))
 }
 
 /// What is wrong on this rank with a call that fails anyway, as it has on another: then it is that which the user is to hear.

@@ -7,7 +7,7 @@ use crate::collective::class_of;
 use crate::library::{Library, NO_MPI};
 use crate::meeting::Meeting;
 use crate::nonblocking::Later;
-use crate::recovery::{own_mistake, refused};
+use crate::recovery::{forget, note, own_mistake};
 use crate::repeat::{Asked, Lesson};
 use crate::report::{Begun, Served};
 use crate::say::say;
@@ -303,10 +303,15 @@ impl Next {
     ) -> c_int {
         match self {
             Next::Passes(reason) => {
+                // Before the error handler is called, which may not return.
+                let is_wrong = reason == Reason::Arguments;
+                let noted = is_wrong.then(|| note(library, call, comm)).flatten();
                 let passed = native.map_or(Passed::NOWHERE, |native| native(library));
-                let may_be_wrong = matches!(reason, Reason::Arguments | Reason::NoKernel);
-                if passed.code != 0 && may_be_wrong && !passed.came_again {
-                    refused(library, comm);
+                let was_made = passed.code == 0 || passed.came_again;
+                if let Some(noted) = noted.filter(|_| was_made) {
+                    forget(library, comm, noted);
+                } else if reason == Reason::NoKernel && !was_made {
+                    note(library, call, comm);
                 }
                 // Who counts nothing need not look.
                 if begin.is_noticed() && !passed.came_again {
@@ -390,7 +395,7 @@ fn try_to(
             // It was stopped before it could begin.
             Err(Unserved::Failed(_)) if owned.comm.stopped().is_some() => {}
             Err(unserved) => {
-                owned.failed(begun, &unserved);
+                owned.failed(asked.call(), begun, &unserved);
                 return Err(unserved);
             }
         }

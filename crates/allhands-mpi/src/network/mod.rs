@@ -234,12 +234,12 @@ unsafe impl Network for MpiNetwork {
         is_over
     }
 
-    /// Of all that may be said only what has stopped the communicator is worth a message to each rank.
+    /// Of all that may be said only what others may have to wait for is worth a message to each rank.
     fn tell(&mut self, to: u32, notice: &Notice) {
         let Some(rank) = self.traffic.ranks.get(to as usize).copied() else {
             return;
         };
-        if !notice.stops() {
+        if !notice.must_come() {
             return;
         }
         let spare = self.requests.spare(Notice::BYTES);

@@ -151,5 +151,5 @@ fn begin(
         let served = report.served(call, (bytes, false), algorithm, false);
         Ok((served, kept, end))
     });
-    started.inspect_err(|unserved| owned.failed(begun, unserved))
+    started.inspect_err(|unserved| owned.failed(call, begun, unserved))
 }

@@ -160,6 +160,40 @@ static void of_one_rank(void)
     }
 }
 
+/* Calls that one rank alone makes, and wrongly: they count as none, and all go on with those that all make, also of that kind. */
+static void alone(void)
+{
+    for (int who = 0; who < size; who++)
+        for (int first = 0; first < 3; first++) {
+            int word = rank == 0 ? 99 : 0, sum = -1, code;
+            if (rank == who) {
+                EXPECT(class_of(MPI_Bcast(to, -1, MPI_INT, 0, comm)) == MPI_ERR_COUNT, "alone: rank %d", who);
+                EXPECT(class_of(MPI_Allreduce(from, to, N, MPI_INT, MPI_OP_NULL, comm)) == MPI_ERR_OP, "alone: rank %d", who);
+            }
+            if (first == 0) {
+                code = MPI_Bcast(&word, 1, MPI_INT, 0, comm);
+                EXPECT(code == MPI_SUCCESS && word == 99, "alone, %d: class %d, word %d", who, class_of(code), word);
+            } else if (first == 1) {
+                code = MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+                EXPECT(code == MPI_SUCCESS && sum == size * (size - 1) / 2, "alone, %d: class %d, sum %d", who, class_of(code), sum);
+            }
+            still_good("a wrong call of one rank");
+        }
+}
+
+/* Calls that several ranks make wrongly, and the others rightly: they fail on all, and those after them are as ever. */
+static void of_several_ranks(void)
+{
+    for (int who = 0; who < size; who++) {
+        int is_wrong = rank != who;
+        int code = MPI_Bcast(to, is_wrong ? -1 : N, MPI_INT, 0, comm);
+        EXPECT(!is_wrong || class_of(code) == MPI_ERR_COUNT, "several: class %d", class_of(code));
+        code = MPI_Allreduce(from, to, N, MPI_INT, is_wrong ? MPI_OP_NULL : MPI_SUM, comm);
+        EXPECT(!is_wrong || class_of(code) == MPI_ERR_OP, "several: class %d", class_of(code));
+        still_good("wrong calls of several ranks");
+    }
+}
+
 /* Lengths that do not match, of messages that are short and of ones that are long. */
 static void lengths(int n)
 {
@@ -380,6 +414,8 @@ int main(void)
         at_no_address();
         types();
         of_one_rank();
+        alone();
+        of_several_ranks();
         for (int i = 0; i < 3; i++) {
             int n = i == 0 ? N : i == 1 ? 5000 : 300000;
             if (n <= longest())

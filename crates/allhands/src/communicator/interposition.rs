@@ -7,12 +7,14 @@
 pub use super::inner::End;
 pub use super::outset::Outset;
 pub use super::repeat::Repeat;
+pub use crate::transport::node::Refused;
 
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
 use crate::prepared::Prepared;
 use crate::transport::node::Buffers;
+use allhands_core::call::Collective;
 use std::sync::Arc;
 
 /// How another library's calls are served by a communicator.
@@ -104,8 +106,20 @@ pub trait Interposition: Sealed {
     #[must_use]
     fn stops_from(&self) -> u64;
 
-    /// Says that this rank does not make its next call: the others cannot complete it, and hear why.
-    fn refuse(&self);
+    /// Says that this rank does not make its next call, of this collective: the others cannot complete it, and hear why.
+    fn refuse(&self, collective: Collective);
+
+    /// Notes that this rank has not made a call, as something was wrong with it here. The others may be making it, as the call that
+    /// this rank begins next, after `ahead` that it has yet to begin; then they fail once this rank makes another one, or none
+    /// within two seconds. If they do not make it, nothing comes of it.
+    fn note_refusal(&self, refused: Refused, ahead: usize);
+
+    /// Takes the last note back: the call was made after all.
+    fn forget_refusal(&self, ahead: usize);
+
+    /// If the call that stops the communicator is one that this rank has noted as refused: those that it has refused after that.
+    #[must_use]
+    fn stopped_by_refusal(&self) -> Option<Vec<Refused>>;
 
     /// Has the ranks of other nodes know what stopped the communicator, unless they do.
     fn spread(&self);
@@ -206,8 +220,23 @@ impl Interposition for Communicator {
     }
 
     #[cold]
-    fn refuse(&self) {
-        self.inner.take().port.refuse();
+    fn refuse(&self, collective: Collective) {
+        self.inner.take().port.refuse(collective);
+    }
+
+    #[cold]
+    fn note_refusal(&self, refused: Refused, ahead: usize) {
+        self.inner.take().port.note_refusal(refused, ahead);
+    }
+
+    #[cold]
+    fn forget_refusal(&self, ahead: usize) {
+        self.inner.take().port.forget_refusal(ahead);
+    }
+
+    #[cold]
+    fn stopped_by_refusal(&self) -> Option<Vec<Refused>> {
+        self.inner.take().port.stopped_by_refusal()
     }
 
     #[cold]

@@ -299,7 +299,7 @@ impl Communicator {
         let Some((from, to, sent, room)) = differs else {
             return Ok(());
         };
-        self.refuse();
+        self.refuse(call.collective);
         Err(Error::CountsDiffer {
             collective: call.collective,
             from,

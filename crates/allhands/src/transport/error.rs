@@ -1,6 +1,7 @@
 //! What can go wrong between ranks.
 
 use super::Signature;
+use allhands_core::call::Collective;
 
 /// An error of a call in progress; the communicator is of no further use after it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,10 +148,12 @@ pub enum TransportError {
         sharing: u32,
     },
     /// A rank did not make a call that the others make, as something was wrong with it on that rank.
-    #[error("rank {rank} did not make this call: something was wrong with it there")]
+    #[error("rank {rank} did not make this {collective}: something was wrong with it there")]
     CallRefused {
         /// The rank.
         rank: u32,
+        /// What the others call.
+        collective: Collective,
     },
     /// A rank dropped a call that was under way.
     #[error("rank {rank} dropped a call before it was complete")]

@@ -38,11 +38,17 @@ impl Notice {
     /// How one begins that says what stopped the communicator.
     pub(in crate::transport) const STOPS: u8 = 1;
 
-    /// Whether it says what stopped the communicator, without which others may wait for ever. The rest makes errors come sooner,
-    /// or better explained.
+    /// How one begins that says which calls a rank has refused.
+    pub(in crate::transport) const REFUSES: u8 = 4;
+
+    /// How one begins that says which call a rank has come to.
+    pub(in crate::transport) const COMES: u8 = 5;
+
+    /// Whether it says something without which others may wait for ever: what stopped the communicator, or that it may have to
+    /// be stopped. The rest makes errors come sooner, or better explained.
     #[must_use]
-    pub fn stops(&self) -> bool {
-        self.0[0] == Notice::STOPS
+    pub fn must_come(&self) -> bool {
+        matches!(self.0[0], Notice::STOPS | Notice::REFUSES | Notice::COMES)
     }
 }
 
@@ -110,7 +116,7 @@ pub unsafe trait Network: Send {
     fn cancel(&mut self, ticket: Ticket) -> bool;
 
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
-    /// are dear may give those alone that [stop](Notice::stops) the communicator.
+    /// are dear may give those alone that [must come](Notice::must_come).
     fn tell(&mut self, to: u32, notice: &Notice);
 
     /// The next word that has come, and whose it is.

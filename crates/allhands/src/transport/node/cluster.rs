@@ -8,6 +8,7 @@ use super::member::Stamp;
 use super::notice::{MISSING, Word};
 use super::overdue::Overdue;
 use super::port::Port;
+use super::refusal::Told;
 use super::wait::Patience;
 use crate::transport::TransportError;
 use crate::transport::network::{Network, Places};
@@ -50,6 +51,8 @@ pub(super) struct State {
     waiting: Vec<(u32, u64, [u64; MISSING])>,
     /// Ranks that make no further call, by their numbers in plans, with how many they have made.
     left: Vec<(u32, u64, bool)>,
+    /// What ranks have refused.
+    pub(super) refusals: Told,
 }
 
 impl Cluster {
@@ -91,6 +94,7 @@ impl Cluster {
             under_way: Vec::new(),
             waiting: Vec::new(),
             left: Vec::new(),
+            refusals: Told::default(),
         };
         Ok(Cluster {
             rank,
@@ -137,12 +141,12 @@ impl Cluster {
     }
 
     /// The ranks of other nodes, as the communicator calls them.
-    fn others(&self) -> &[u32] {
+    pub(super) fn others(&self) -> &[u32] {
         let own = self.places.members(self.places.node(self.rank));
         &self.names[own.len()..]
     }
 
-    fn tell_all(&self, state: &mut State, word: &Word) {
+    pub(super) fn tell_all(&self, state: &mut State, word: &Word) {
         let notice = word.notice();
         for other in self.others() {
             state.network.tell(*other, &notice);
@@ -333,8 +337,13 @@ impl Port {
                 Some(Word::Waits(call, stamp, name, missing)) => {
                     state.waiting.retain(|(rank, ..)| *rank != teller);
                     state.waiting.push((teller, call, missing));
-                    self.heard_call(teller, (call, stamp), &name);
+                    // With a call that it has refused it may differ.
+                    if !state.refusals.comes(teller, call, stamp) {
+                        self.heard_call(teller, (call, stamp), &name);
+                    }
                 }
+                Some(Word::Refuses(call, refusals)) => state.refusals.note(teller, call, refusals),
+                Some(Word::Comes(call, stamp)) => _ = state.refusals.comes(teller, call, stamp),
                 None => {}
             }
         }

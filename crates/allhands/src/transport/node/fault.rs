@@ -1,6 +1,7 @@
 //! The fault: what stopped a communicator, in words that fit in memory which all its ranks share.
 
 use super::member::Stamp;
+use allhands_core::call::Collective;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -55,9 +56,10 @@ pub(crate) enum Fault {
     Network {
         rank: u32,
     },
-    /// Rank `rank` did not make a call, as something was wrong with it on that rank alone.
+    /// Rank `rank` did not make a call of this collective, as something was wrong with it on that rank alone.
     Refused {
         rank: u32,
+        collective: Collective,
     },
 }
 
@@ -109,7 +111,10 @@ impl Fault {
                 wanted[1],
             ]),
             Fault::Network { rank } => put(&[9, pair(rank, 0)]),
-            Fault::Refused { rank } => put(&[10, pair(rank, 0)]),
+            Fault::Refused { rank, collective } => {
+                let number = Collective::ALL.iter().position(|c| *c == collective);
+                put(&[10, pair(rank, number.unwrap_or_default() as u32)]);
+            }
         }
         words
     }
@@ -128,7 +133,7 @@ impl Fault {
             | Fault::Dropped { rank }
             | Fault::Window { rank, .. }
             | Fault::Network { rank }
-            | Fault::Refused { rank } => *rank = number(*rank),
+            | Fault::Refused { rank, .. } => *rank = number(*rank),
         }
         self
     }
@@ -141,7 +146,7 @@ impl Fault {
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
             | Fault::Network { rank }
-            | Fault::Refused { rank } => rank,
+            | Fault::Refused { rank, .. } => rank,
             Fault::Mismatch { .. }
             | Fault::Length { .. }
             | Fault::Unreachable { .. }
@@ -184,7 +189,10 @@ impl Fault {
                 wanted: [words[5], words[6]],
             },
             9 => Fault::Network { rank },
-            10 => Fault::Refused { rank },
+            10 => Fault::Refused {
+                rank,
+                collective: *Collective::ALL.get(other as usize)?,
+            },
             _ => return None,
         })
     }
@@ -312,7 +320,10 @@ mod tests {
                 wanted: [5, 6],
             },
             Fault::Network { rank: 5 },
-            Fault::Refused { rank: 6 },
+            Fault::Refused {
+                rank: 6,
+                collective: Collective::Scan,
+            },
         ];
         for fault in faults {
             // SAFETY: zeros are an empty board: it is atomics alone.

@@ -55,6 +55,8 @@ pub(crate) struct Member {
     pub(crate) bell: Bell,
     presence: AtomicU32,
     taken: AtomicU32,
+    /// What the rank has refused since its last call, as [`Refusals`](super::refusal) has it.
+    refusals: AtomicU64,
     calls: Calls,
     /// The names that its stamps number.
     names: Names,
@@ -101,6 +103,16 @@ impl Member {
             .fetch_max(1 + u32::from(panicked), Ordering::Release);
     }
 
+    /// Says what the rank, which is the caller, has refused.
+    pub(super) fn refuse(&self, refusals: u64) {
+        self.refusals.store(refusals, Ordering::Release);
+    }
+
+    /// What the rank has refused.
+    pub(super) fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::Acquire)
+    }
+
     /// How many calls the rank has entered.
     pub(crate) fn entered(&self) -> u64 {
         self.calls.entered.load(Ordering::Acquire)
@@ -141,6 +153,12 @@ impl Record<'_> {
         }
         entry.call.store(call + 1, Ordering::Release);
         self.member.calls.entered.store(call + 1, Ordering::Release);
+    }
+
+    /// Says that the rank, which is the caller, has not entered call `call` after all, the last one.
+    pub(super) fn withdraw(self, call: u64) {
+        self.member.calls.entered.store(call, Ordering::Release);
+        self.place(call).call.store(0, Ordering::Release);
     }
 
     /// The hash of call `call` and all before it, if the rank, which is the caller, entered it not long ago.

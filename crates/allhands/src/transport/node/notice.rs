@@ -8,6 +8,8 @@ use crate::transport::network::Notice;
 const NAME_BYTES: usize = 56;
 
 const STOPS: u32 = Notice::STOPS as u32;
+const REFUSES: u32 = Notice::REFUSES as u32;
+const COMES: u32 = Notice::COMES as u32;
 
 /// Words of bits for the ranks of a node that have not come to a call.
 pub(super) const MISSING: usize = WORDS - 6;
@@ -22,6 +24,11 @@ pub(super) enum Word {
     /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
     /// not come to it.
     Waits(u64, Stamp, String, [u64; MISSING]),
+    /// What the teller has refused since its last call, as [`Refusals`](super::refusal) has it, and the number of its next one: it
+    /// wants to know what others make as that.
+    Refuses(u64, u64),
+    /// The teller has come to a call, with this stamp. Its algorithm has no name here.
+    Comes(u64, Stamp),
 }
 
 impl Word {
@@ -41,6 +48,13 @@ impl Word {
                 words.extend(stamp.words);
                 words.extend(missing);
                 names[0] = name;
+            }
+            Word::Refuses(call, refusals) => {
+                words.extend([u64::from(REFUSES), *call, *refusals]);
+            }
+            Word::Comes(call, stamp) => {
+                words.extend([u64::from(COMES), *call, stamp.hash]);
+                words.extend(stamp.words);
             }
         }
         let (numbers, texts) = notice.0.split_at_mut(Notice::BYTES - 2 * (NAME_BYTES + 1));
@@ -68,6 +82,10 @@ impl Word {
             String::from_utf8_lossy(&bytes[1..=length]).into_owned()
         };
         let [kind, rest @ ..] = words;
+        let stamp = || Stamp {
+            hash: rest[1],
+            words: [rest[2], rest[3], rest[4], rest[5]],
+        };
         match kind as u32 {
             STOPS => {
                 let fault = Fault::from_words(rest.last_chunk()?)?;
@@ -79,13 +97,11 @@ impl Word {
                 panicked: rest[1] != 0,
             }),
             3 => {
-                let stamp = Stamp {
-                    hash: rest[1],
-                    words: [rest[2], rest[3], rest[4], rest[5]],
-                };
                 let missing = std::array::from_fn(|at| rest[6 + at]);
-                Some(Word::Waits(rest[0], stamp, name(0), missing))
+                Some(Word::Waits(rest[0], stamp(), name(0), missing))
             }
+            REFUSES => Some(Word::Refuses(rest[0], rest[1])),
+            COMES => Some(Word::Comes(rest[0], stamp())),
             _ => None,
         }
     }
@@ -115,10 +131,12 @@ mod tests {
                 panicked: true,
             },
             Word::Waits(7, stamp(8), String::new(), [u64::MAX - 3; MISSING]),
+            Word::Refuses(9, u64::MAX - 1),
+            Word::Comes(10, stamp(11)),
         ];
         for word in words {
-            let stops = matches!(word, Word::Stopped(..));
-            assert_eq!(word.notice().stops(), stops);
+            let must = !matches!(word, Word::Left { .. } | Word::Waits(..));
+            assert_eq!(word.notice().must_come(), must);
             assert_eq!(Word::from_notice(&word.notice()), Some(word));
         }
         let long = Word::Waits(7, stamp(8), "y".repeat(100), [0; MISSING]);

@@ -12,6 +12,7 @@ use super::many::Begun;
 use super::member::Stamp;
 use super::overdue::{Overdue, TOLD_AFTER};
 use super::receive::Unexpected;
+use super::refusal::Refusals;
 use super::ring::{Consumer, EAGER_BYTES, Header, Kind, Producer, SLAB_BYTES, Shown};
 use super::slabs::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
 use super::wait::Patience;
@@ -47,6 +48,10 @@ pub struct Port {
     /// The one that was begun last, until it is there.
     pub(super) asked: Option<Begun>,
     next_call: u64,
+    /// What this rank has refused since its last call.
+    pub(super) refusals: Refusals,
+    /// Since when this rank waits in a call, of this number, that another one has refused.
+    pub(super) refused_since: Option<(u64, Instant)>,
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     chain: u64,
     pub(super) patience: Patience,
@@ -100,6 +105,8 @@ impl Port {
             asked: None,
             begun: Vec::with_capacity(ranks as usize - 1),
             next_call: 0,
+            refusals: Refusals::default(),
+            refused_since: None,
             chain: 0,
             patience: Patience::new(fabric.is_crowded()),
             while_waiting: None,
@@ -183,11 +190,14 @@ impl Port {
         if let Some(error) = self.fabric.stopped(self.rank, call) {
             return Err(error);
         }
+        let chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if self.refusals != Refusals::default() {
+            self.look_for_refused(call, (stamp, chain))?;
+        }
         self.next_call += 1;
-        self.chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let me = self.fabric.record(self.rank);
-        me.enter(call, stamp, self.chain);
-        flight.depart(call, self.chain, buffers, combine);
+        self.chain = chain;
+        self.fabric.record(self.rank).enter(call, stamp, chain);
+        flight.depart(call, chain, buffers, combine);
         Ok(())
     }
 
@@ -339,16 +349,6 @@ impl Port {
         self.fabric.head().fault.stops_from()
     }
 
-    /// Says that this rank does not make its next call, as something is wrong with it here alone: the others cannot make it,
-    /// nor any later one.
-    #[cold]
-    pub(crate) fn refuse(&self) {
-        let rank = self.rank;
-        self.fabric
-            .poison_from(self.next_call, rank, Fault::Refused { rank });
-        self.spread();
-    }
-
     /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
     ///
     /// # Errors
@@ -375,7 +375,10 @@ impl Port {
                 self.fabric.mourn(self.rank, Some(call))
             }
             Some((first, fault)) => Err(self.fabric.poison_from(first.min(call), self.rank, fault)),
-            None => self.fabric.mourn(self.rank, Some(call)),
+            None => {
+                self.look_for_refusal(call)?;
+                self.fabric.mourn(self.rank, Some(call))
+            }
         }
     }
 

@@ -158,7 +158,10 @@ impl Fabric {
                 rank: name(rank),
                 why: "its network failed".to_string(),
             },
-            Fault::Refused { rank } => TransportError::CallRefused { rank: name(rank) },
+            Fault::Refused { rank, collective } => TransportError::CallRefused {
+                rank: name(rank),
+                collective,
+            },
         }
     }
 
@@ -170,6 +173,7 @@ impl Fabric {
 
     /// The same from call `call` on: those before it can be completed.
     pub(crate) fn poison_from(&self, call: u64, rank: u32, fault: Fault) -> TransportError {
+        let fault = self.or_refused(call, fault);
         self.head().fault.post(rank, fault);
         self.vigil.blame(fault.culprit(rank));
         self.stop_from(call);
