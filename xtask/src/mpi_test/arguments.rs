@@ -49,7 +49,10 @@ impl Arguments {
             match *word {
                 "--no-mpi4py" => arguments.mpi4py = false,
                 "--programs" => arguments.programs = true,
-                "--only" => arguments.only = value()?.split(',').map(str::to_string).collect(),
+                "--only" => {
+                    let words = value()?.split(',').filter(|word| !word.is_empty());
+                    arguments.only = words.map(str::to_string).collect();
+                }
                 "--repeat" => {
                     let rounds = value()?;
                     let rounds = rounds.parse().map_err(|_| unknown(rounds))?;

@@ -147,7 +147,7 @@ pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served
 
 /// `MPI_Alltoallv` and `MPI_Alltoallw`; in place the blocks that come replace those that go.
 pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served {
-    let incoming = receive.blocks(here, Side::Receive)?;
+    let mut incoming = receive.blocks(here, Side::Receive)?;
     let (input, outgoing) = if here.abi.is_in_place(send.start) {
         (Cow::Owned(packed(here, &incoming)?), lengths(&incoming))
     } else {
@@ -158,7 +158,13 @@ pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served 
         }
         (read(here, &blocks)?, lengths(&blocks))
     };
-    let (landing, bytes) = (Landing::of(here, &incoming)?, input.len());
+    // Of others only they know what they send.
+    if incoming[here.rank].bytes() > outgoing[here.rank] {
+        incoming[here.rank] = incoming[here.rank]
+            .clone()
+            .first_bytes(outgoing[here.rank])?;
+    }
+    let (landing, bytes) = (Landing::roomy(here, &incoming)?, input.len());
     here.carry(input, (landing, &incoming), |input, output| {
         operation::all_to_all_v(input, &outgoing, output, &lengths(&incoming))
     })?;
