@@ -12,6 +12,8 @@ static int in_c(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm
     return MPI_Bcast(data, count, datatype, root, comm);
 }
 
+#ifdef OPEN_MPI
+/* Handles of Fortran are no affair of the standard ABI's header, and elsewhere the name comes by that of C. */
 static int in_fortran(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     typedef void call(void *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *);
@@ -20,26 +22,21 @@ static int in_fortran(void *data, int count, MPI_Datatype datatype, int root, MP
     broadcast(data, &number, &type, &rank, &handle, &code);
     return code;
 }
-
-/* Whether a call by the name of Fortran does not come by the other one, and whether the MPI has it. */
-static inline int has_own_fortran(int *is_in_mpi)
-{
-#ifdef OPEN_MPI
-    *is_in_mpi = dlopen("libmpi_mpifh.so.40", RTLD_NOW | RTLD_GLOBAL) != NULL;
-    return dlsym(RTLD_DEFAULT, "mpi_bcast_") != NULL;
-#else
-    *is_in_mpi = 0;
-    return 0;
 #endif
-}
 
-/* One after the other; the second of all that are wrong in the eyes of the native MPI only where that has it, too. */
+/* One after the other; that of Fortran where it does not come by the other, and for what is wrong in the eyes of the native MPI only where
+   that has it, too. */
 static inline int broadcasts(broadcast_call **calls, int of_mpi)
 {
-    int is_in_mpi, has = has_own_fortran(&is_in_mpi);
     calls[0] = in_c;
+#ifdef OPEN_MPI
+    int is_in_mpi = dlopen("libmpi_mpifh.so.40", RTLD_NOW | RTLD_GLOBAL) != NULL;
     calls[1] = in_fortran;
-    return has && (is_in_mpi || !of_mpi) ? 2 : 1;
+    return dlsym(RTLD_DEFAULT, "mpi_bcast_") && (is_in_mpi || !of_mpi) ? 2 : 1;
+#else
+    (void)of_mpi;
+    return 1;
+#endif
 }
 
 #endif
