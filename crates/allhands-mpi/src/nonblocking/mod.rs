@@ -2,8 +2,8 @@
 //!
 //! The request is a generalized one, so every way to wait for it, test it or free it is the MPI's own. Calls go further in a hook
 //! that the MPI calls wherever it makes progress: only where there is such a hook are they taken over, as a program may wait in
-//! a call that knows nothing of ours. To begin one never waits for another rank; so a communicator's ranks have to have agreed on
-//! one of ours before, in a blocking call.
+//! a call that knows nothing of ours. To begin one never waits for another rank (but for a second at most, after a call that was wrong on this rank alone); so a
+//! communicator's ranks have to have agreed on one of ours before, in a blocking call.
 
 mod hook;
 mod kept;
