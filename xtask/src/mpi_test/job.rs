@@ -58,6 +58,8 @@ impl Job<'_> {
                     .envs(library.map(|library| ("LD_PRELOAD", library)))
                     .envs(libraries.map(|folder| ("LD_LIBRARY_PATH", folder)))
                     .env("ALLHANDS_REPORT", &report)
+                    // What `allhands tune` has measured here would have other algorithms serve than the tests know.
+                    .env("XDG_CACHE_HOME", folder.join("cache"))
                     .stdin(Stdio::null())
                     .stdout(out)
                     .stderr(errors);
