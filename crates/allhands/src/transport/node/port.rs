@@ -48,7 +48,7 @@ pub struct Port {
     /// The one that was begun last, until it is there.
     pub(super) asked: Option<Begun>,
     next_call: u64,
-    /// What this rank has refused since its last call.
+    /// What this rank has refused before its next call, or before one that it made not long ago.
     pub(super) refusals: Refusals,
     /// Since when this rank waits in a call, of this number, that another one has refused.
     pub(super) refused_since: Option<(u64, Instant)>,

@@ -266,8 +266,11 @@ impl Port {
         }
         let since = Instant::now();
         let mut ended = Ok(false);
-        while matches!(ended, Ok(false)) && since.elapsed() < ASKS_FOR {
+        while since.elapsed() < ASKS_FOR {
             ended = self.have_come(cluster.as_deref(), call, stamp);
+            if !matches!(ended, Ok(false)) {
+                break;
+            }
             std::thread::sleep(LOOKS_EVERY);
             self.while_waiting().inspect(|hook| hook());
         }
