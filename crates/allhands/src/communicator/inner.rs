@@ -356,10 +356,19 @@ impl Inner {
             .is_none_or(|a| a.result.is_some())
     }
 
+    /// The number of the oldest active call, or of the next one if none is active.
+    pub(super) fn oldest_call(&self) -> u64 {
+        let calls = self.active.iter().flatten();
+        let active = calls.filter(|a| a.result.is_none());
+        active
+            .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
+            .min()
+            .unwrap_or(self.port.begun())
+    }
+
     /// Looks now and then whether an active call can end at all: who only ever tests it is to hear, too.
     pub(super) fn look_out(&mut self, number: usize) {
-        let oldest = oldest_call(&self.active);
-        if let Err(error) = self.port.look_out(oldest) {
+        if let Err(error) = self.port.look_out(self.oldest_call()) {
             self.fail(number, error);
         }
     }
@@ -444,15 +453,6 @@ unsafe fn run_entry(
     }
     entry.give_back(running);
     Some(Ok(()))
-}
-
-/// The number of the oldest active call.
-pub(super) fn oldest_call(active: &[Option<Active>]) -> u64 {
-    let calls = active.iter().flatten().filter(|a| a.result.is_none());
-    calls
-        .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
-        .min()
-        .unwrap_or(u64::MAX)
 }
 
 /// Takes every active call as far as it goes.

@@ -3,7 +3,7 @@
 //! It is for who takes calls further in turns with something else, such as another library's progress, and must not be held up.
 
 use super::Operation;
-use super::inner::{Active, Arrival, Checked, End, Inner, Ready, oldest_call};
+use super::inner::{Active, Arrival, Checked, End, Inner, Ready};
 use crate::error::Error;
 use allhands_core::progress::Status;
 use std::sync::Arc;
@@ -116,8 +116,7 @@ impl Inner {
     }
 
     pub(super) fn look_out_for_all(&mut self) {
-        let oldest = oldest_call(&self.active);
-        if let Err(error) = self.port.look_out(oldest) {
+        if let Err(error) = self.port.look_out(self.oldest_call()) {
             (0..self.active.len()).for_each(|number| self.fail(number, error.clone()));
             self.let_go();
         }
@@ -131,6 +130,7 @@ mod tests {
     use crate::interposition::Interposition;
     use crate::{Sum, operation, threads};
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     /// Begins a call as soon as that can be; gives how often it could not.
     ///
@@ -174,7 +174,7 @@ mod tests {
             let ends: Vec<Arc<End>> = (0..CALLS).map(|_| Arc::default()).collect();
             // A rank that is late: the others find their windows taken, and do not wait.
             if comm.rank() == 2 {
-                std::thread::sleep(std::time::Duration::from_millis(30));
+                std::thread::sleep(Duration::from_millis(30));
             }
             for ((input, output), end) in inputs.iter().zip(&mut outputs).zip(&ends) {
                 let operation = operation::allreduce(input, output, &Sum);
@@ -203,7 +203,7 @@ mod tests {
             let (mut seen, mut now) = (0, 0);
             // The late rank comes when the other one begins no more.
             while comm.rank() == 1 && (now == 0 || now != seen) {
-                std::thread::sleep(std::time::Duration::from_millis(30));
+                std::thread::sleep(Duration::from_millis(30));
                 (seen, now) = (now, begun.load(Ordering::Relaxed));
             }
             let mut refused = 0;
@@ -221,6 +221,20 @@ mod tests {
             assert!(outputs.iter().all(|sums| sums.iter().all(|sum| *sum == 2)));
         })
         .unwrap();
+    }
+
+    #[test]
+    fn who_has_no_call_under_way_may_look_out() {
+        let ended = threads::run(2, |comm| {
+            for n in 1..4 {
+                comm.look_out();
+                assert_eq!(comm.allreduce_value(n, Sum).unwrap(), 2 * n);
+                // The next look is at everything again.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            comm.look_out();
+        });
+        ended.unwrap();
     }
 
     #[test]
