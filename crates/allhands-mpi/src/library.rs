@@ -60,7 +60,7 @@ impl Library {
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
         // Now, as this is mostly in MPI_Init, before the MPI has threads of its own, after which it takes long.
-        allhands::transport::node::register_barrier();
+        allhands::transport::register_barrier();
         let native = Native::of(|name| object.symbol(name))?;
         let next = Native::of(|name| object.next(name))?;
         object.mark_as_inside();

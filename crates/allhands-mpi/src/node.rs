@@ -19,7 +19,7 @@ use crate::thread::Inside;
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
 use allhands::launch::{Launcher, Place, Roll, Segment};
-use allhands::transport::node::{Fabric, Port};
+use allhands::transport::{Fabric, Port};
 use allhands::{Communicator, Policy};
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;

@@ -2,8 +2,8 @@
 
 use allhands::element::TypeSignature;
 use allhands::operator::{Operator, Sum};
-use allhands::transport::node::{Buffers, Flight, Port, spawn};
 use allhands::transport::{AlignedBytes, Combine, Signature};
+use allhands::transport::{Buffers, Flight, Port, spawn};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::Cursor;

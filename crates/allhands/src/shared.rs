@@ -3,7 +3,7 @@
 use crate::communicator::Communicator;
 use crate::element::Element;
 use crate::error::Error;
-use crate::transport::node::Block;
+use crate::transport::shm::memory::arena::Block;
 use bytemuck::Zeroable;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

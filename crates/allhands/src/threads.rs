@@ -3,8 +3,11 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::policy;
-use crate::transport::network::{Places, Threads};
-use crate::transport::node::{Fabric, Port, spawn, spawn_on};
+use crate::transport::endpoint::state::Port;
+use crate::transport::net::{Places, Threads};
+use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::spawn::spawn;
+use crate::transport::shm::spawn::spawn_on;
 use std::sync::Arc;
 
 /// Runs `rank_main` on `ranks` threads, each with its communicator, and gives what they return, by rank.
@@ -44,7 +47,7 @@ pub fn run<R: Send>(
 ///
 /// ```
 /// use allhands::threads;
-/// use allhands::transport::network::{Places, Threads};
+/// use allhands::transport::net::{Places, Threads};
 /// use allhands::Sum;
 ///
 /// let places = Places::new(&[0, 0, 1])?;

@@ -5,7 +5,9 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::launch::{self, Place, Roll};
 use crate::policy;
-use crate::transport::node::{Fabric, Membership, Port};
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::failure::liveness::Membership;
+use crate::transport::shm::segment::shared_segment::Fabric;
 use allhands_core::machine::Nodes;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,7 +3,7 @@
 
 use allhands::interposition::{Interposition, Refused};
 use allhands::transport::TransportError;
-use allhands::transport::network::{Places, Threads};
+use allhands::transport::net::{Places, Threads};
 use allhands::{Communicator, Error, Sum, operation, threads};
 use allhands_core::call::Collective;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A rank that is late: one of those that wait for it says so, and for whom, among threads and on nodes.
 #![cfg(all(target_os = "linux", not(loom)))]
 
-use allhands::transport::network::{Places, Threads};
+use allhands::transport::net::{Places, Threads};
 use allhands::{Communicator, Error, threads};
 use std::process::Command;
 use std::time::Duration;

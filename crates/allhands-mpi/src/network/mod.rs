@@ -18,7 +18,7 @@ pub(crate) use world::{Claim, World, lot};
 use crate::abi::Abi;
 use crate::library::Library;
 use crate::native::Native;
-use allhands::transport::network::{Ended, Network, NetworkError, Notice, Ticket};
+use allhands::transport::net::{Ended, Network, NetworkError, Notice, Ticket};
 use requests::Requests;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::{Failure, failure};
 use crate::abi::{Abi, Family, Handle};
 use crate::native::Native;
 use crate::say;
-use allhands::transport::network::Ended;
+use allhands::transport::net::Ended;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 

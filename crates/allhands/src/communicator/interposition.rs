@@ -7,13 +7,13 @@
 pub use super::inner::End;
 pub use super::outset::Outset;
 pub use super::repeat::Repeat;
-pub use crate::transport::node::Refused;
+pub use crate::transport::endpoint::refusal::Refused;
 
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
 use crate::prepared::Prepared;
-use crate::transport::node::Buffers;
+use crate::transport::endpoint::request::Buffers;
 use allhands_core::call::Collective;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! Every rank simulates the same calls with the same times, in whole picoseconds, so all ranks take the same one.
 
 use super::nodes::serves;
-use crate::transport::network::Places;
+use crate::transport::net::Places;
 use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Requirement, Values};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};

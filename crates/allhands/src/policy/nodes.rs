@@ -2,7 +2,7 @@
 
 use super::{Forecast, Policy, choose};
 use crate::error::Error;
-use crate::transport::network::Places;
+use crate::transport::net::Places;
 use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};

@@ -2,7 +2,7 @@
 
 use super::{Entry, Key, Prepared, Running};
 use crate::operation::Operation;
-use crate::transport::node::Stamp;
+use crate::transport::shm::failure::member::Stamp;
 use allhands_core::call::Collective;
 use allhands_core::schedule::Layout;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What can go wrong between ranks.
 
-use super::Signature;
+use crate::transport::Signature;
 use allhands_core::call::Collective;
 
 /// An error of a call in progress; the communicator is of no further use after it.

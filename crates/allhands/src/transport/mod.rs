@@ -1,15 +1,25 @@
 //! Transports: what moves the bytes of a call between ranks.
 
 mod combine;
+pub(crate) mod endpoint;
 mod error;
-mod memory;
-pub mod network;
-pub mod node;
+pub mod net;
+pub(crate) mod shm;
 mod signature;
 pub(crate) mod waits;
 
 pub use combine::{Combine, CombineFn};
+pub use endpoint::engine::NodeEngine;
+pub use endpoint::refusal::Refused;
+pub use endpoint::request::{Buffers, Flight};
+pub use endpoint::state::Port;
 pub use error::TransportError;
-pub use memory::AlignedBytes;
+pub use shm::failure::member::Stamp;
+pub use shm::memory::aligned::AlignedBytes;
+pub use shm::queue::ring::EAGER_BYTES;
+pub use shm::segment::shared_segment::Fabric;
+pub use shm::spawn::spawn;
+#[cfg(not(loom))]
+pub use shm::sync::register_barrier;
 pub use signature::Signature;
 pub use waits::Waits;

@@ -4,10 +4,10 @@ use crate::harness::{Request, allreduce, data, prepare, reduced};
 use crate::world::{network, places};
 use allhands::bootstrap::Bootstrap;
 use allhands::transport::TransportError;
-use allhands::transport::network::{
+use allhands::transport::net::{
     Ended, Network, NetworkError, Notice, Threads, ThreadsNetwork, Ticket,
 };
-use allhands::transport::node::{Fabric, Port};
+use allhands::transport::{Fabric, Port};
 use allhands::{Communicator, Policy, Sum};
 use std::sync::Mutex;
 

@@ -1,6 +1,6 @@
 //! Worlds: on which nodes ranks are, and the network between them.
 
-use allhands::transport::network::{Disorder, Places, Threads};
+use allhands::transport::net::{Disorder, Places, Threads};
 use allhands::{Communicator, threads};
 use std::fmt::Display;
 

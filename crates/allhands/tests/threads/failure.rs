@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use crate::stopwatch::Stopwatch;
 use allhands::transport::TransportError;
-use allhands::transport::node::{Fabric, Port};
+use allhands::transport::{Fabric, Port};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -214,7 +214,7 @@ fn ranks_are_checked() {
 
 #[test]
 fn a_rank_that_never_opens_its_port_has_left() {
-    let results = allhands::transport::node::spawn(2, |rank, fabric| {
+    let results = allhands::transport::spawn(2, |rank, fabric| {
         (rank == 0).then(|| {
             let mut port = Port::new(fabric, rank).unwrap();
             let prepared = prepare(allreduce(2), "recursive-doubling", rank, 1);

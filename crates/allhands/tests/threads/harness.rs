@@ -2,7 +2,7 @@
 
 use allhands::element::TypeSignature;
 use allhands::operator::OperatorSignature;
-use allhands::transport::node::{Buffers, Fabric, Flight, Port, Stamp};
+use allhands::transport::{Buffers, Fabric, Flight, Port, Stamp};
 use allhands::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
@@ -177,7 +177,7 @@ pub fn try_run<R: Send>(
     ranks: u32,
     main: impl Fn(&mut Port) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
-    allhands::transport::node::spawn(ranks, |rank, fabric: Arc<Fabric>| {
+    allhands::transport::spawn(ranks, |rank, fabric: Arc<Fabric>| {
         main(&mut Port::new(fabric, rank).expect("one port a rank"))
     })
 }

@@ -7,7 +7,7 @@ mod schedules;
 #[path = "../suite/stopwatch.rs"]
 mod stopwatch;
 
-use allhands::transport::node::EAGER_BYTES;
+use allhands::transport::EAGER_BYTES;
 use allhands_core::call::Call;
 use harness::{Request, allreduce, broadcast, data, prepare, reduced, run, wait_for};
 

@@ -1,0 +1,357 @@
+//! Together: how a receiver reads a long message, alone or with its sender's help.
+
+use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::protocol::copy_protocol::{Manner, Manners, Timed};
+use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
+use crate::transport::shm::queue::ring::Ring;
+use crate::transport::shm::rendezvous::descriptor::Claim;
+use crate::transport::shm::rendezvous::sender_assisted::{self, Help, Target};
+use crate::transport::{AlignedBytes, TransportError};
+use std::sync::Arc;
+
+/// Pieces of a message that is combined which are read at once, where the sender does not help.
+const LANDED: usize = 2;
+
+/// Gives a sender that is about to stage `piece` the time to begin: that takes it a third of what the system takes to bring
+/// the piece here.
+fn let_begin(help: &Help, piece: u64) {
+    /// About a microsecond.
+    const LOOKS: u32 = 64;
+    let mut looks = 0..LOOKS;
+    while looks.next().is_some() && !help.is_taken(piece) {
+        std::hint::spin_loop();
+    }
+}
+
+impl Port {
+    /// Reads a long message that was claimed.
+    pub(crate) fn read<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        sender: u32,
+        entry: &Entry,
+        claim: &Claim<'_>,
+        mut sink: Sink<I>,
+    ) -> Reached {
+        let timed = self.begin_timed(sender, entry, !sink.copies());
+        let manner = timed.map_or(Manner::Lines, |timed| timed.manner);
+        let reached = self.read_in(manner, (flight, sender), (entry, claim), &mut sink);
+        if let (Some(timed), Reached::All) = (timed, &reached) {
+            if timed.counts() {
+                // Some manners make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
+                flight.finish_deferred();
+            }
+            self.manners_of(sender).end(timed);
+        }
+        reached
+    }
+
+    /// Finds out in which manner a message is wanted, and tells its sender; none where it is always the same.
+    fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
+        if self.fabric.is_crowded() || !self.fabric.arena().is_shared() {
+            return None;
+        }
+        let message = (entry.bytes() as usize, combined);
+        let manners = self.manners_of(sender);
+        let timed = manners.begin(message, entry.is_staged(), entry.manner())?;
+        entry.set_manner(timed.manner);
+        Some(timed)
+    }
+
+    /// What is known of the long messages that `sender` sends.
+    fn manners_of(&mut self, sender: u32) -> &mut Manners {
+        self.manners[sender as usize].get_or_insert_default()
+    }
+
+    /// Reads a message in a manner, as far as its sender lets one choose.
+    fn read_in<I: Iterator<Item = Run>>(
+        &mut self,
+        manner: Manner,
+        (flight, sender): (&Flight, u32),
+        (entry, claim): (&Entry, &Claim<'_>),
+        sink: &mut Sink<I>,
+    ) -> Reached {
+        let fabric = Arc::clone(&self.fabric);
+        let is_staged = entry.is_staged();
+        if !is_staged && let Some(reached) = self.read_together(flight, sender, entry, sink) {
+            return reached;
+        }
+        let from_stage = match manner {
+            Manner::Strings => Distance::Near,
+            Manner::Lines | Manner::Direct => Distance::Back,
+        };
+        for found in entry.found(fabric.arena()) {
+            let reached = match found {
+                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
+                // message is; the sink's memory is the call's own.
+                Found::Here(run) if !is_staged => unsafe {
+                    sink.feed(run, fabric.distance());
+                    Reached::All
+                },
+                Found::Here(run) => self.read_staged(sender, claim, (run, from_stage), sink),
+                Found::There(run) => {
+                    cross_memory_attach::read(entry.process(), run, sink, &mut self.landing)
+                }
+            };
+            if !matches!(reached, Reached::All) {
+                return reached;
+            }
+        }
+        Reached::All
+    }
+
+    /// Reads a message together with its sender; none where that does not pay or has failed.
+    fn read_together<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        sender: u32,
+        entry: &Entry,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let bytes = entry.bytes() as usize;
+        let least = match self.fabric.is_crowded() {
+            // Others may want the core that the sender would use for what the receiver does as well.
+            true if !sink.copies() => return None,
+            true => sender_assisted::CROWDED_LEAST,
+            false => sender_assisted::LEAST,
+        };
+        if bytes < least || !self.fabric.may_help() {
+            return None;
+        }
+        let from = entry.single(self.fabric.arena())?;
+        match from {
+            // While an own copy goes on, or others want the core, the few stages would soon be full.
+            Found::There(from)
+                if !sink.copies() || !(flight.has_deferred() || self.fabric.is_crowded()) =>
+            {
+                self.take_from_stages(sender, entry, from, sink)
+            }
+            _ => self.copy_together(flight, sender, entry, from, sink.single(bytes)?),
+        }
+    }
+
+    /// Copies `from` to `into`, some pieces here and some at the sender.
+    fn copy_together(
+        &self,
+        flight: &Flight,
+        sender: u32,
+        entry: &Entry,
+        from: Found,
+        into: Run,
+    ) -> Option<Reached> {
+        let (help, piece_bytes) = (&entry.help, sender_assisted::piece_bytes(into.bytes));
+        let pieces = into.bytes.div_ceil(piece_bytes) as u64;
+        let target = Target::Memory {
+            place: send_descriptors::tell(self.fabric.arena(), into),
+            process: std::process::id(),
+        };
+        help.open(piece_bytes, target);
+        flight.finish_deferred();
+        let (mut own, mut reached) = (0, Reached::All);
+        let distance = self.fabric.distance();
+        while reached == Reached::All
+            && let Some(piece) = help.take(pieces)
+        {
+            let start = piece as usize * piece_bytes;
+            let here = into.piece(start, piece_bytes);
+            reached = match from.piece(start, piece_bytes) {
+                // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
+                // piece of it is ours alone.
+                Found::Here(run) => unsafe {
+                    distance.copy(run.address, here.address, here.bytes);
+                    Reached::All
+                },
+                // SAFETY: as above.
+                Found::There(run) => unsafe {
+                    cross_memory_attach::fetch(entry.process(), run, here)
+                },
+            };
+            own += 1;
+        }
+        let (theirs, mut look) = (help.close() - own, 0);
+        loop {
+            let (copied, well) = help.copied();
+            if copied == theirs {
+                return (well || reached != Reached::All).then_some(reached);
+            }
+            if let Some(gone) = self.wait_for_sender(sender, &mut look) {
+                return Some(gone);
+            }
+        }
+    }
+
+    /// Takes what is in `from`, in pieces that the sender has staged and pieces that are read here.
+    fn take_from_stages<I: Iterator<Item = Run>>(
+        &mut self,
+        sender: u32,
+        entry: &Entry,
+        from: Run,
+        sink: &mut Sink<I>,
+    ) -> Option<Reached> {
+        let (help, grain) = (&entry.help, sink.grain());
+        let piece_bytes = (sender_assisted::STAGED_PIECE / grain).max(1) * grain;
+        let fabric = Arc::clone(&self.fabric);
+        entry.staged(fabric.arena(), 0, 0)?;
+        if self.landing.len() < LANDED * piece_bytes {
+            self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
+        }
+        // Once the sender has staged something it would be too late to find out that this process may not read for itself.
+        let allowed = self.land(entry, from.piece(0, grain)).1;
+        if allowed != Reached::All {
+            return Some(allowed);
+        }
+        help.open(piece_bytes, Target::Stages);
+        let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
+        // A stage on this core is this core's already.
+        let theirs = match fabric.is_crowded() {
+            true => Distance::Near,
+            false => Distance::Back,
+        };
+        while done < from.bytes && reached == Reached::All {
+            let piece = (done / piece_bytes) as u64;
+            // A sender that has not come may have other things to do: fewer calls then.
+            let most = if staged > 0 { 1 } else { LANDED };
+            let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
+            let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
+            if done == 0 || staged > 0 {
+                let_begin(help, piece);
+            }
+            if help.take_these(piece, count as u64) {
+                (here, reached) = self.land(entry, from.piece(done, count * piece_bytes));
+                if reached == Reached::Forbidden {
+                    reached = Reached::Failed(1);
+                }
+            } else {
+                while reached == Reached::All && help.copied().0 == staged {
+                    reached = self
+                        .wait_for_sender(sender, &mut look)
+                        .unwrap_or(Reached::All);
+                }
+                let at = Help::stage(staged, piece_bytes);
+                here = entry.staged(fabric.arena(), at, here.bytes)?;
+                (staged, distance) = (staged + 1, theirs);
+            }
+            if reached == Reached::All {
+                // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
+                // reads it; whole elements, aligned, as all pieces and stages begin at whole elements; the sink's memory is
+                // the call's own.
+                unsafe { sink.feed(here, distance) };
+                help.combined(staged);
+                done += here.bytes;
+            }
+        }
+        help.close();
+        Some(reached)
+    }
+
+    /// Reads a part of a sender's memory to where pieces land, which is long enough for it; gives where it is then.
+    fn land(&self, entry: &Entry, there: Run) -> (Run, Reached) {
+        let here = Run {
+            address: self.landing.address(),
+            bytes: there.bytes,
+        };
+        debug_assert!(here.bytes <= self.landing.len(), "pieces have room");
+        // SAFETY: `landing` is ours and is long enough.
+        let reached = unsafe { cross_memory_attach::fetch(entry.process(), there, here) };
+        (here, reached)
+    }
+
+    /// Lets time pass in which a sender copies, perhaps to our memory; says so if it has ended and never will.
+    fn wait_for_sender(&self, sender: u32, look: &mut u32) -> Option<Reached> {
+        self.patience.pause(*look);
+        *look += 1;
+        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_dead(sender);
+        gone.then_some(Reached::Failed(cross_memory_attach::NO_SUCH_PROCESS))
+    }
+
+    /// Reads a message while its sender stages it.
+    fn read_staged<I: Iterator<Item = Run>>(
+        &self,
+        sender: u32,
+        claim: &Claim<'_>,
+        staged: (Run, Distance),
+        sink: &mut Sink<I>,
+    ) -> Reached {
+        // SAFETY: what is filled is readable until the claim is dropped; an aligned stage, which nobody else reads; the sink's
+        // memory is the call's.
+        unsafe { self.read_as_it_comes(sender, staged, sink, || claim.filled() as usize) }
+    }
+
+    /// Reads the message in a slab, which is next in the ring from `sender`, while it comes.
+    pub(crate) fn read_slab<I: Iterator<Item = Run>>(
+        &self,
+        ring: &Ring,
+        sender: u32,
+        run: Run,
+        mut sink: Sink<I>,
+    ) -> Result<(), TransportError> {
+        let side = &self.received[sender as usize];
+        let distance = match self.sent[sender as usize].keeps_slab() {
+            true => self.fabric.distance(),
+            false => Distance::Back,
+        };
+        // SAFETY: the side of this ring.
+        let filled = || unsafe { ring.filled(side) };
+        // SAFETY: what is filled is readable until the message is released; slabs are aligned, and ours alone; the sink's
+        // memory is the call's.
+        match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
+            Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until all of the message in a slab is there, which is next in the ring from `sender`.
+    pub(crate) fn await_slab(
+        &self,
+        ring: &Ring,
+        sender: u32,
+        bytes: usize,
+    ) -> Result<(), TransportError> {
+        let (side, mut look) = (&self.received[sender as usize], 0);
+        // SAFETY: the side of this ring.
+        while unsafe { ring.filled(side) } < bytes {
+            if let Some(Reached::Failed(errno)) = self.wait_for_sender(sender, &mut look) {
+                return Err(self.unreachable(sender, errno));
+            }
+        }
+        Ok(())
+    }
+
+    /// Feeds `run` to the sink as far as it is `filled`, until all of it is; afterwards its bytes are of no use, if the sender
+    /// is the next to write there.
+    ///
+    /// # Safety
+    /// So many bytes of the run, which is aligned for elements, as `filled` says are readable, and writable if it goes back,
+    /// by nobody else; the rest is as for [`Sink::feed`].
+    #[inline]
+    unsafe fn read_as_it_comes<I: Iterator<Item = Run>>(
+        &self,
+        sender: u32,
+        (run, distance): (Run, Distance),
+        sink: &mut Sink<I>,
+        filled: impl Fn() -> usize,
+    ) -> Reached {
+        let (mut done, mut look) = (0, 0);
+        while done < run.bytes {
+            let filled = filled();
+            let whole = if filled < run.bytes {
+                filled - filled % sink.grain()
+            } else {
+                filled
+            };
+            if whole > done {
+                let piece = run.piece(done, whole - done);
+                // SAFETY: filled, and whole elements; nobody reads it again.
+                unsafe { sink.feed(piece, distance) };
+                done = whole;
+            } else if let Some(gone) = self.wait_for_sender(sender, &mut look) {
+                return gone;
+            }
+        }
+        Reached::All
+    }
+}

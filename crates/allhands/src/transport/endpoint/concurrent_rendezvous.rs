@@ -1,0 +1,456 @@
+//! Many: long messages of several senders that one step receives, copied by all their senders at the same time.
+//!
+//! ```text
+//! receiver      claims what has come, opens all of it ─▶ takes pieces of what has most left ─▶ waits for the senders' pieces
+//! sender a                     copies pieces of its own message ─▶ finds none
+//! sender b                     copies pieces of its own message ─▶ finds none
+//! ```
+//!
+//! Where ranks share cores, a receiver that takes one message after the other keeps all senders but one waiting, and the
+//! other cores with them. A sender on another core writes to where its message goes, as the system's way there is half as
+//! long for who has the bytes in its cache as for who has not; one on the receiver's core passes pieces by way of its stage,
+//! which is twice as fast while both copies find them in that core's cache. From there they go past the caches, where the
+//! messages of all ranks are more than these hold.
+
+use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::protocol::send_descriptors::{self, CROWDED_STAGE_MOST, Entry, Found};
+use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Invitation, Room, Wanted};
+use crate::transport::shm::rendezvous::sender_assisted::{self, Help, STAGED_PIECE, Target};
+use crate::transport::shm::segment::shared_segment::Fabric;
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The shortest message that is received so, in bytes: shorter ones are staged.
+pub(crate) const LEAST: usize = CROWDED_STAGE_MOST + 1;
+
+/// Looks in vain after which a receiver copies what a sender on its own core might have.
+const PATIENT_LOOKS: u32 = 8;
+
+/// Looks in vain after which a receiver copies what senders on other cores might have, while others have the same core.
+const SHORT_LOOKS: u32 = 4;
+
+/// Where a receive stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It has not begun, or is over.
+    Idle,
+    Awaited,
+    Received,
+}
+
+/// A receive of a step with several.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) ticket: u32,
+    pub(crate) from: u32,
+    pub(crate) channel: u16,
+    pub(crate) into: Extent,
+    /// Whether it is the only one of its plan from this sender on this channel.
+    is_alone: bool,
+    state: Cell<State>,
+    is_invited: Cell<bool>,
+}
+
+impl Incoming {
+    /// Whether its message is waited for.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.state.get() == State::Awaited
+    }
+
+    /// Notes that its message is here, or on its way.
+    pub(crate) fn received(&self) {
+        self.state.set(State::Received);
+    }
+
+    /// Which message it is, in a call with this number and hash.
+    fn wanted(&self, (call, signature): (u64, u64)) -> Wanted {
+        Wanted {
+            call,
+            signature,
+            channel: self.channel,
+            bytes: self.into.bytes,
+        }
+    }
+
+    /// What its sender has answered, if it was invited.
+    pub(crate) fn answer(&self, fabric: &Fabric, rank: u32) -> Answer {
+        let invitation = fabric.invitation(self.from, rank);
+        let invited = invitation.filter(|_| self.is_invited.get());
+        let answer = invited.map_or(Answer::None, Invitation::look);
+        if answer == Answer::Declined {
+            // Its sender has said that nobody can be written to: it is not invited again.
+            self.is_invited.set(false);
+        }
+        answer
+    }
+
+    /// Invites its sender, who has not announced it, to write it to `into`.
+    pub(crate) fn invite(&self, fabric: &Fabric, rank: u32, call: (u64, u64), into: Run) {
+        if !self.is_alone || self.is_invited.get() || !fabric.may_help() {
+            return;
+        }
+        if let Some(invitation) = fabric.invitation(self.from, rank) {
+            let room = Room {
+                place: send_descriptors::tell(fabric.arena(), into),
+                process: std::process::id(),
+            };
+            invitation.open(self.wanted(call), room);
+            self.is_invited.set(true);
+        }
+    }
+
+    /// Takes an invitation back; waits for a sender who has accepted it.
+    pub(crate) fn shut(&self, fabric: &Fabric, rank: u32) {
+        let invitation = fabric.invitation(self.from, rank);
+        if let Some(invitation) = invitation.filter(|_| self.is_invited.take()) {
+            let mut answer = invitation.shut();
+            while answer == Answer::Coming && !fabric.vigil().is_dead(self.from) {
+                std::thread::yield_now();
+                answer = invitation.look();
+            }
+        }
+    }
+}
+
+/// The receives of a plan's steps that receive several long messages and send nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Many {
+    /// In the order of their tickets.
+    incoming: Box<[Incoming]>,
+    /// Those of each step.
+    steps: Box<[Range<usize>]>,
+}
+
+impl Many {
+    /// Those of a plan among `ranks` ranks that share cores.
+    pub(crate) fn new(plan: &Plan, ranks: u32) -> Many {
+        let (mut incoming, mut steps) = (Vec::new(), Vec::new());
+        for item in plan.items.iter().filter(|item| item.repeat.is_none()) {
+            let start = incoming.len();
+            incoming.extend(receives(plan, item, ranks));
+            if incoming.len() < start + 2 {
+                incoming.truncate(start);
+            } else {
+                steps.push(start..incoming.len());
+            }
+        }
+        Many {
+            incoming: incoming.into(),
+            steps: steps.into(),
+        }
+    }
+
+    fn find(&self, ticket: u32) -> Option<usize> {
+        // Most plans have none.
+        if self.incoming.is_empty() {
+            return None;
+        }
+        self.incoming
+            .binary_search_by_key(&ticket, |one| one.ticket)
+            .ok()
+    }
+
+    /// Whether `ticket` is one of several receives.
+    #[inline]
+    pub(crate) fn has(&self, ticket: u32) -> bool {
+        self.find(ticket).is_some()
+    }
+
+    /// Notes that `ticket` has begun, if it is one of several; whether it is.
+    #[inline]
+    pub(crate) fn begin(&self, ticket: u32) -> bool {
+        let at = self.find(ticket);
+        if let Some(at) = at {
+            self.incoming[at].state.set(State::Awaited);
+        }
+        at.is_some()
+    }
+
+    /// The receives of the step of `ticket`, by their places.
+    pub(crate) fn step(&self, ticket: u32) -> Range<usize> {
+        let at = self.find(ticket).unwrap_or(0);
+        let step = self.steps.iter().find(|step| step.contains(&at));
+        step.cloned().unwrap_or_default()
+    }
+
+    /// The receive at a place.
+    pub(crate) fn at(&self, place: usize) -> &Incoming {
+        &self.incoming[place]
+    }
+
+    /// Ends `ticket` if its message is received; whether it is.
+    pub(crate) fn end(&self, ticket: u32) -> bool {
+        let one = self.find(ticket).map(|at| &self.incoming[at]);
+        let received = one.filter(|one| one.state.get() == State::Received);
+        received.inspect(|one| one.state.set(State::Idle)).is_some()
+    }
+
+    /// Forgets a call that cannot complete: afterwards no sender writes to its memory.
+    pub(crate) fn reset(&self, fabric: &Fabric, rank: u32) {
+        for one in &self.incoming {
+            one.shut(fabric, rank);
+            one.state.set(State::Idle);
+        }
+    }
+}
+
+/// The long messages that a step receives as they come; none if it sends, too.
+fn receives<'p>(
+    plan: &'p Plan,
+    item: &PlanItem,
+    ranks: u32,
+) -> impl Iterator<Item = Incoming> + use<'p> {
+    let tickets = item.start..item.end;
+    let ops = &plan.ops[item.start as usize..item.end as usize];
+    let sends = ops.iter().any(|op| matches!(op.kind, OpKind::Send { .. }));
+    let all = tickets.zip(ops).filter(move |_| !sends);
+    all.filter_map(move |(ticket, op)| {
+        let (OpKind::Recv { from, channel, .. }, [into]) = (op.kind, &plan.extents[op.target()])
+        else {
+            return None;
+        };
+        let fits = from < ranks && !op.moves() && op.bytes() >= LEAST;
+        fits.then_some(Incoming {
+            ticket,
+            from,
+            channel,
+            into: *into,
+            is_alone: plan
+                .ops
+                .iter()
+                .filter(|op| comes(op, from, channel))
+                .count()
+                == 1,
+            state: Cell::new(State::Idle),
+            is_invited: Cell::new(false),
+        })
+    })
+}
+
+/// Whether an operation receives from this rank on this channel.
+fn comes(op: &PlanOp, sender: u32, of: u16) -> bool {
+    match op.kind {
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            (from, channel) == (sender, of)
+        }
+        _ => false,
+    }
+}
+
+/// A message that its receiver has claimed, and that its sender was asked to copy; ends when dropped, also by a panic.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    fabric: Arc<Fabric>,
+    pub(crate) sender: u32,
+    /// The offset of its entry.
+    entry: u64,
+    from: Found,
+    into: Run,
+    piece_bytes: usize,
+    pieces: u64,
+    /// Whether the sender copies to its stages, in whose order pieces then are taken.
+    by_stages: bool,
+    /// Pieces that were copied here from the sender's memory.
+    own: u64,
+    /// Pieces that were copied here from the sender's stages.
+    staged: u64,
+}
+
+// SAFETY: the addresses are of memory of the call, which its maker keeps valid for the flight, from whatever thread, and of the
+// sender's, which is claimed.
+unsafe impl Send for Begun {}
+
+impl Begun {
+    /// Asks `sender`, whose message in the entry at this offset was just claimed, to copy it; none where that does not pay or
+    /// may not be. If there is one, it keeps the claim.
+    pub(crate) fn new<I: Iterator<Item = Run>>(
+        fabric: &Arc<Fabric>,
+        sender: u32,
+        entry_at: u64,
+        sink: &mut Sink<I>,
+    ) -> Option<Begun> {
+        let arena = fabric.arena();
+        // SAFETY: claimed, so the sender's outbox lives.
+        let entry = unsafe { Entry::at(arena, entry_at) };
+        let bytes = entry.bytes() as usize;
+        if bytes < LEAST || entry.is_staged() || !fabric.may_help() {
+            return None;
+        }
+        let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
+        let mut by_stages = false;
+        if let Found::There(run) = from {
+            // Once the sender has copied something it would be too late to find out that this process may not read for itself.
+            // SAFETY: the sink's memory is the call's own.
+            let allowed =
+                unsafe { cross_memory_attach::fetch(entry.process(), run.piece(0, 1), into) };
+            if allowed != Reached::All {
+                return None;
+            }
+            by_stages =
+                entry.core() == send_descriptors::core() && entry.staged(arena, 0, 0).is_some();
+        }
+        let (piece_bytes, target) = if by_stages {
+            (STAGED_PIECE, Target::Stages)
+        } else {
+            let place = send_descriptors::tell(arena, into);
+            let process = std::process::id();
+            (
+                sender_assisted::piece_bytes(bytes),
+                Target::Memory { place, process },
+            )
+        };
+        entry.help.open_to_all(piece_bytes, target);
+        fabric.ring(sender);
+        Some(Begun {
+            fabric: Arc::clone(fabric),
+            sender,
+            entry: entry_at,
+            from,
+            into,
+            piece_bytes,
+            pieces: bytes.div_ceil(piece_bytes) as u64,
+            by_stages,
+            own: 0,
+            staged: 0,
+        })
+    }
+
+    fn entry(&self) -> &Entry {
+        // SAFETY: claimed, so the sender's outbox lives.
+        unsafe { Entry::at(self.fabric.arena(), self.entry) }
+    }
+
+    /// Pieces that nobody has taken.
+    fn left(&self) -> u64 {
+        self.entry().help.left(self.pieces)
+    }
+
+    /// How it ended, if all of it is copied.
+    fn outcome(&self) -> Option<Reached> {
+        let (copied, well) = self.entry().help.copied();
+        let here = match self.by_stages {
+            true => self.own + self.staged,
+            false => self.own + copied,
+        };
+        if here < self.pieces {
+            return None;
+        }
+        Some(match self.from {
+            // SAFETY: claimed, so readable until the claim ends; nobody else writes to the call's memory any more.
+            Found::There(run) if !well => unsafe {
+                cross_memory_attach::fetch(self.entry().process(), run, self.into)
+            },
+            _ => Reached::All,
+        })
+    }
+
+    /// Copies a piece that was taken from the sender's memory.
+    fn copy(&mut self, piece: u64) -> Reached {
+        let start = piece as usize * self.piece_bytes;
+        let here = self.into.piece(start, self.piece_bytes);
+        self.own += 1;
+        match self.from.piece(start, self.piece_bytes) {
+            // SAFETY: claimed, so readable until the claim ends; this piece of the call's memory is ours alone.
+            Found::Here(run) => unsafe {
+                self.fabric
+                    .distance()
+                    .copy(run.address, here.address, here.bytes);
+                Reached::All
+            },
+            // SAFETY: as above.
+            Found::There(run) => unsafe {
+                cross_memory_attach::fetch(self.entry().process(), run, here)
+            },
+        }
+    }
+
+    /// Copies a piece that nobody has taken, if there is one.
+    fn copy_next(&mut self) -> Option<Reached> {
+        let piece = match self.by_stages {
+            false => self.entry().help.take(self.pieces)?,
+            true => {
+                let next = self.own + self.staged;
+                let taken = next < self.pieces && self.entry().help.take_these(next, 1);
+                taken.then_some(next)?
+            }
+        };
+        Some(self.copy(piece))
+    }
+
+    /// Copies what the sender has staged; whether there was something.
+    fn copy_staged(&mut self) -> bool {
+        let (before, distance) = (self.staged, self.fabric.distance_of(self.into.bytes));
+        while self.by_stages && self.entry().help.copied().0 > self.staged {
+            // Pieces are taken in order, and we take one only when the sender has none: what it has follows all that is here.
+            let start = (self.own + self.staged) as usize * self.piece_bytes;
+            let here = self.into.piece(start, self.piece_bytes);
+            let at = Help::stage(self.staged, self.piece_bytes);
+            if let Some(staged) = self.entry().staged(self.fabric.arena(), at, here.bytes) {
+                // SAFETY: filled by the sender, who leaves it until it is told that it is used; this piece of the call's
+                // memory is ours alone.
+                unsafe { distance.copy(staged.address, here.address, here.bytes) };
+            }
+            self.staged += 1;
+            self.entry().help.combined(self.staged);
+        }
+        self.staged > before
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let theirs = self.entry().help.close().saturating_sub(self.own);
+        let is_gone = || self.fabric.vigil().is_dead(self.sender);
+        // What goes to stages goes to memory of the sender's.
+        while !self.by_stages && self.entry().help.copied().0 < theirs && !is_gone() {
+            std::thread::yield_now();
+        }
+        self.entry().descriptor.end();
+        self.fabric.ring(self.sender);
+    }
+}
+
+/// Copies some of what was begun, after `look` looks in vain; whether there was something to copy, or how it failed and with
+/// whom.
+pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Reached)> {
+    let staged = begun
+        .iter_mut()
+        .filter_map(|one| one.copy_staged().then_some(()));
+    if staged.count() > 0 {
+        return Ok(true);
+    }
+    // Who shares this core comes to it when this rank gives way.
+    let least = match begun.iter().any(|one| one.by_stages) {
+        true => SHORT_LOOKS,
+        false => 0,
+    };
+    if look < least {
+        return Ok(false);
+    }
+    let may = |one: &&mut Begun| !one.by_stages || look > PATIENT_LOOKS;
+    let open = begun.iter_mut().filter(may).max_by_key(|one| one.left());
+    let Some((sender, reached)) = open.and_then(|one| Some((one.sender, one.copy_next()?))) else {
+        return Ok(false);
+    };
+    match reached {
+        Reached::All => Ok(true),
+        failed => Err((sender, failed)),
+    }
+}
+
+/// Ends what is copied.
+pub(crate) fn end_some(begun: &mut Vec<Begun>) -> Result<(), (u32, Reached)> {
+    let mut failed = Ok(());
+    begun.retain(|one| match one.outcome() {
+        None => true,
+        Some(Reached::All) => false,
+        Some(reached) => {
+            failed = Err((one.sender, reached));
+            false
+        }
+    });
+    failed
+}

@@ -1,0 +1,425 @@
+//! The engine: what each operation of a plan does among ranks that share memory.
+
+mod at_once;
+mod in_parcels;
+mod several;
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
+use crate::transport::shm::protocol::copy_protocol::Manner;
+use crate::transport::shm::protocol::send_descriptors::{
+    CROWDED_STAGE_MOST, Entry, Found, LONG_STAGE_MOST, STAGE_MOST,
+};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES};
+use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
+use allhands_core::progress::{Engine, Post, Status};
+use allhands_core::schedule::{OpKind, Side};
+
+/// The most bytes that go by way of a slab although the receiver can read them where they are.
+pub(crate) const REACHABLE_SLAB_MOST: usize = 4 << 10;
+
+/// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
+pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
+
+/// Drives one flight through one port; made anew for each look at the call, at no cost.
+#[derive(Debug)]
+pub struct NodeEngine<'a> {
+    pub(crate) port: &'a mut Port,
+    pub(crate) flight: &'a mut Flight,
+}
+
+impl Engine for NodeEngine<'_> {
+    type Error = TransportError;
+
+    #[inline]
+    fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match post.kind() {
+            OpKind::Send { to, channel, .. } => Ok(match self.flight.queue(post.ticket) {
+                true => self.send(post, to, channel),
+                false => Status::Pending,
+            }),
+            OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
+                self.flight.queue(post.ticket);
+                if self.flight.many.begin(post.ticket) {
+                    // All of the step are to have begun.
+                    return Ok(Status::Pending);
+                }
+                self.poll(post)
+            }
+            OpKind::Copy if self.defers(post) => Ok(Status::Pending),
+            OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
+            OpKind::Copy => {
+                self.copy(post);
+                Ok(Status::Done)
+            }
+            OpKind::Reduce
+            | OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
+            | OpKind::Get { .. }
+            | OpKind::GetReduce { .. } => {
+                self.combine_or_reach(post);
+                Ok(Status::Done)
+            }
+            OpKind::Notify { to, flag } => {
+                self.flight.notify(to, flag);
+                // Any rank may wait for it.
+                self.port.fabric().ring_all();
+                Ok(Status::Done)
+            }
+            OpKind::Wait { .. } | OpKind::Combine { .. } | OpKind::Await { .. } => self.poll(post),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match post.kind() {
+            OpKind::Send { to, .. } if self.flight.is_posted(post.ticket) => {
+                Ok(self.posted(post, to))
+            }
+            OpKind::Send { to, channel, .. } => Ok(match self.flight.may_go(post.ticket) {
+                true => self.send(post, to, channel),
+                false => Status::Pending,
+            }),
+            OpKind::Recv { .. } if self.flight.many.has(post.ticket) => {
+                self.receive_several(post.ticket)
+            }
+            OpKind::Recv { from, channel, .. } => self.receive(post, from, channel, None),
+            OpKind::RecvReduce {
+                from,
+                channel,
+                side,
+                ..
+            } => self.receive(post, from, channel, Some(side)),
+            OpKind::Wait { at, flag, count } => {
+                Ok(status(self.flight.take(post.ticket, at, flag, count)))
+            }
+            // No algorithm that needs it is admitted here.
+            OpKind::Combine { fabric, .. } => Err(TransportError::NoFabric {
+                fabric: fabric.name(),
+            }),
+            OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
+            OpKind::Copy => Ok(status(self.flight.advance_deferred(post.ticket))),
+            // These are done when they start; the interpreter answers for an await itself.
+            OpKind::Reduce
+            | OpKind::Put { .. }
+            | OpKind::PutReduce { .. }
+            | OpKind::Get { .. }
+            | OpKind::GetReduce { .. }
+            | OpKind::Notify { .. }
+            | OpKind::Await { .. } => Ok(Status::Done),
+        }
+    }
+}
+
+impl<'a> NodeEngine<'a> {
+    #[inline]
+    pub(crate) fn new(port: &'a mut Port, flight: &'a mut Flight) -> NodeEngine<'a> {
+        debug_assert_eq!(
+            port.rank(),
+            flight.rank,
+            "a flight goes through its own port"
+        );
+        NodeEngine { port, flight }
+    }
+
+    /// Takes a send whose turn it is as far as it goes.
+    #[inline]
+    fn send(&mut self, post: &Post<'_>, to: u32, channel: u16) -> Status {
+        let ticket = post.ticket;
+        let header = Header {
+            call: self.flight.call,
+            signature: self.flight.chain,
+            bytes: 0,
+            channel,
+            from: self.flight.rank as u16,
+            kind: Kind::Eager,
+        };
+        if post.bytes <= EAGER_BYTES {
+            if post.bytes > EXCHANGED_EAGER_MOST
+                && self.exchanges_apart(ticket)
+                && let Some(status) = self.send_slab(post, to, header)
+            {
+                return status;
+            }
+            return self.send_eager(post, to, header);
+        }
+        if post.bytes <= SLAB_BYTES
+            && let Some(status) = self.send_slab(post, to, header)
+        {
+            return status;
+        }
+        if let Some(status) = self.send_parcel(post, to, header) {
+            return status;
+        }
+        if self.write_invited(post, to, &header) {
+            self.flight.went(ticket);
+            return Status::Done;
+        }
+        self.send_long(post, to, header)
+    }
+
+    /// Whether an operation sends to a rank on another core that sends to this one at the same time.
+    fn exchanges_apart(&self, ticket: u32) -> bool {
+        self.flight.exchanges(ticket) && !self.port.fabric().is_crowded()
+    }
+
+    #[inline]
+    fn send_eager(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+        let bytes = post.bytes as u16;
+        let header = Header { bytes, ..header };
+        let flight = &*self.flight;
+        let sent = self.port.send(to, header, |payload| {
+            let payload = Run {
+                address: payload,
+                bytes: post.bytes,
+            };
+            // SAFETY: the call's own memory, to a cell that is ours and has room for `post.bytes`.
+            unsafe {
+                match post.source() {
+                    [extent] => {
+                        let (from, line) = (flight.run(extent), FIRST_LINE);
+                        if from.bytes > line {
+                            iovec::copy_run(
+                                from.piece(line, usize::MAX),
+                                payload.piece(line, usize::MAX),
+                            );
+                        }
+                        iovec::copy_run(from.piece(0, line), payload.piece(0, line));
+                    }
+                    extents => iovec::copy(flight.runs(extents), std::iter::once(payload)),
+                }
+            };
+        });
+        if sent {
+            self.flight.went(post.ticket);
+        }
+        status(sent)
+    }
+
+    /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
+    fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
+        let fabric = self.port.fabric();
+        if post.bytes > REACHABLE_SLAB_MOST && self.is_reachable(post) {
+            return None;
+        }
+        let header = Header {
+            bytes: post.bytes as u16,
+            kind: Kind::Slab,
+            ..header
+        };
+        let flight = &*self.flight;
+        let exchanges = flight.exchanges(post.ticket);
+        let (shown, pieces) = Pieces::of_slab(post.bytes, fabric.is_crowded(), exchanges);
+        let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
+            let slab = Run {
+                address: slab,
+                bytes: post.bytes,
+            };
+            let from = flight.runs(post.source());
+            // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
+            unsafe { iovec::copy_in_pieces(from, slab, pieces, filled) };
+        })?;
+        if sent {
+            self.flight.went(post.ticket);
+        }
+        Some(status(sent))
+    }
+
+    /// Announces a long message, and stages it if its receiver had better not read it where it is.
+    fn send_long(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+        let outbox = self.flight.outbox();
+        let (ticket, entry) = (post.ticket, self.flight.outbox().entry(post.ticket));
+        if !entry.descriptor.is_free() {
+            // The message of the last call, or iteration, is staged and not yet read.
+            return Status::Pending;
+        }
+        let staged = self.is_staged(post, entry);
+        let header = Header {
+            bytes: size_of::<Offer>() as u16,
+            kind: Kind::Rendezvous,
+            ..header
+        };
+        let offer = Offer {
+            entry: outbox.entry_offset(ticket),
+            bytes: post.bytes,
+        };
+        let flight = &*self.flight;
+        let sent = self.port.send(to, header, |payload| {
+            if staged {
+                outbox.describe_staged(ticket, post.bytes);
+                entry.descriptor.post(0);
+            } else {
+                // The call's memory stays as it is until the operation is done, which it is only when the message is
+                // read, or the flight is stopped, which takes it back. The ring's release passes all of this on.
+                outbox.describe(ticket, flight.runs(post.source()));
+                entry.descriptor.post(post.bytes as u64);
+            }
+            // SAFETY: a cell's payload has room for an offer and is aligned for it.
+            unsafe { payload.cast::<Offer>().write(offer) };
+        });
+        if !sent {
+            return Status::Pending;
+        }
+        if staged {
+            let crowded = self.port.fabric().is_crowded();
+            let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
+            // SAFETY: the call's own memory, of the length that was just described.
+            unsafe { outbox.fill(ticket, flight.runs(post.source()), pieces) };
+            self.port.fabric().ring(to);
+        } else {
+            self.flight.set_posted(ticket);
+        }
+        self.flight.went(ticket);
+        // A staged message needs the call's memory no more.
+        status(staged)
+    }
+
+    /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
+    fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
+        let fabric = self.port.fabric();
+        let most = if fabric.is_crowded() {
+            CROWDED_STAGE_MOST
+        } else {
+            STAGE_MOST
+        };
+        let is_wanted = || {
+            let manner = entry.manner();
+            matches!(manner, Some(Manner::Lines | Manner::Strings))
+                && post.bytes <= LONG_STAGE_MOST
+                // What else there is to copy would wait meanwhile, which the receiver, who has tried, does not see.
+                && self.flight.sends_alone(post.ticket)
+                && self.flight.outbox().may_stage_long()
+        };
+        if post.bytes > most && fabric.may_reach() && (fabric.is_crowded() || !is_wanted()) {
+            return false;
+        }
+        !self.is_reachable(post)
+    }
+
+    /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.
+    fn is_reachable(&self, post: &Post<'_>) -> bool {
+        let arena = self.port.fabric().arena();
+        let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
+        !arena.is_shared() || self.flight.runs(post.source()).all(inside)
+    }
+
+    /// What has become of a message that its receiver reads from the call's memory.
+    fn posted(&mut self, post: &Post<'_>, to: u32) -> Status {
+        let ticket = post.ticket;
+        if self.flight.is_read(ticket) {
+            return Status::Done;
+        }
+        let outbox = self.flight.outbox();
+        let entry = outbox.entry(ticket);
+        let descriptor = &entry.descriptor;
+        let is_to_all = entry.help.is_to_all();
+        if (self.flight.is_idle(ticket) || is_to_all)
+            && let Some(piece) = entry.help.take_to_help(post.bytes)
+        {
+            self.help(post, entry, piece);
+            while is_to_all && let Some(piece) = entry.help.take_to_help(post.bytes) {
+                self.help(post, entry, piece);
+            }
+        } else if descriptor.is_refused() {
+            self.port.fabric().forbid_reaching();
+            outbox.describe_staged(ticket, post.bytes);
+            descriptor.post(0);
+            let crowded = self.port.fabric().is_crowded();
+            // SAFETY: the call's own memory, of the length that was just described.
+            unsafe {
+                outbox.fill(
+                    ticket,
+                    self.flight.runs(post.source()),
+                    Pieces::of_stage(post.bytes, crowded, entry.manner()),
+                )
+            };
+            self.port.fabric().ring(to);
+        }
+        Status::Pending
+    }
+
+    /// Copies a piece of a message to where its receiver, who asked for it, wants it.
+    #[cold]
+    fn help(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
+        let Piece { start, bytes, .. } = piece;
+        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let whole = runs
+            .next()
+            .expect("a receiver asks for a message with a run");
+        let (from, fabric) = (whole.piece(start, bytes), self.port.fabric());
+        let arena = fabric.arena();
+        let (into, process) = match piece.target {
+            Target::Memory { place, process } => (
+                Found::at(arena, place, post.bytes).piece(start, bytes),
+                process,
+            ),
+            Target::Stages => {
+                let stage = entry.staged(arena, piece.stage, from.bytes);
+                (
+                    Found::Here(stage.expect("a receiver asks only where there is one")),
+                    0,
+                )
+            }
+        };
+        let reached = match into {
+            // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is
+            // ours until we say that it is copied, and as long.
+            Found::Here(run) => unsafe {
+                iovec::copy_run(from, run);
+                Reached::All
+            },
+            // SAFETY: as above.
+            Found::There(run) => unsafe { cross_memory_attach::store(process, from, run) },
+        };
+        if reached != Reached::All {
+            fabric.forbid_helping();
+        }
+        entry.help.done(reached == Reached::All);
+    }
+
+    /// Receives the message that is next on its lane, if it is there.
+    #[inline]
+    fn receive(
+        &mut self,
+        post: &Post<'_>,
+        from: u32,
+        channel: u16,
+        side: Option<Side>,
+    ) -> Result<Status, TransportError> {
+        if !self.flight.may_go(post.ticket) {
+            return Ok(Status::Pending);
+        }
+        let flight = &*self.flight;
+        let sink = || {
+            let into = flight.runs(post.target());
+            match side {
+                None => Sink::copy(into),
+                Some(side) => {
+                    Sink::reduce(into, flight.runs(post.source()), flight.combine(), side)
+                }
+            }
+        };
+        let received = self.port.receive(flight, from, channel, post.bytes, sink)?;
+        if received {
+            self.flight.went(post.ticket);
+        }
+        Ok(status(received))
+    }
+}
+
+/// The payload of a cell that announces a long message.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Offer {
+    /// Where its entry lies in the arena.
+    pub(crate) entry: u64,
+    pub(crate) bytes: usize,
+}
+
+#[inline]
+fn status(done: bool) -> Status {
+    if done { Status::Done } else { Status::Pending }
+}

@@ -1,0 +1,138 @@
+//! What is done at once: copies, reductions, and puts and gets, which need no peer to take part.
+
+use super::NodeEngine;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::shm::protocol::deferred_copy::{self, Deferred};
+use allhands_core::progress::Post;
+use allhands_core::schedule::{Extent, OpKind, Space};
+
+/// The most bytes in a window whose lines are claimed before they are written.
+const CLAIM_MOST: usize = 32 << 10;
+
+/// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
+const PASS_ON_MOST: usize = 1 << 10;
+
+/// The fewest bytes of a window that are worth being taken over: in short blocks those of other ranks share the lines.
+const TAKE_OVER_LEAST: usize = 1 << 10;
+
+/// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
+#[inline]
+fn of_the_last(run: Run, last: bool, distance: Distance) -> Distance {
+    match last && run.bytes >= TAKE_OVER_LEAST {
+        true => Distance::Back,
+        false => distance,
+    }
+}
+
+impl NodeEngine<'_> {
+    /// Copies own memory.
+    #[inline]
+    pub(super) fn copy(&self, post: &Post<'_>) {
+        let flight = &*self.flight;
+        self.claim_lines(post);
+        let distance = match flight.distance {
+            Distance::Beyond => Distance::Beyond,
+            Distance::Near | Distance::Far | Distance::Back => Distance::Near,
+        };
+        // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
+        unsafe {
+            iovec::fetch(
+                flight.runs(post.source()),
+                flight.runs(post.target()),
+                distance,
+            );
+        };
+        self.pass_on(post);
+    }
+
+    /// Does a reduction, a put or a get.
+    #[inline]
+    pub(super) fn combine_or_reach(&self, post: &Post<'_>) {
+        let (flight, distance) = (&*self.flight, self.port.fabric().distance());
+        let (source, into) = (flight.runs(post.source()), flight.runs(post.target()));
+        match post.kind() {
+            OpKind::Reduce => {
+                let right = flight.runs(post.other());
+                // SAFETY: as for a copy, and extents are whole elements.
+                unsafe { iovec::reduce(&flight.combine(), source, right, into) };
+            }
+            OpKind::Put { to, .. } => {
+                let target = post.target().iter().map(|e| flight.window_run(to, e));
+                // SAFETY: the peer's window is memory of the arena that this flight keeps; the
+                // schedule's flags grant these bytes to us now.
+                unsafe { iovec::copy(source, target) };
+            }
+            OpKind::PutReduce { to, side, .. } => {
+                let target = post.target().iter().map(|e| flight.window_run(to, e));
+                let mut sink = Sink::reduce(target.clone(), target, flight.combine(), side);
+                for run in source {
+                    // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
+                    unsafe { sink.feed(run, Distance::Near) };
+                }
+            }
+            OpKind::Get { from, last, .. } => {
+                let mut sink = Sink::copy(into);
+                for extent in post.other() {
+                    let run = flight.window_run(from, extent);
+                    // SAFETY: as for a put; and nobody else reads what is got as the last.
+                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
+                }
+            }
+            OpKind::GetReduce {
+                from, side, last, ..
+            } => {
+                let mut sink = Sink::reduce(into, source, flight.combine(), side);
+                for extent in post.other() {
+                    let run = flight.window_run(from, extent);
+                    // SAFETY: as for a put-reduce; and nobody else reads what is got as the last.
+                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Claims the lines of the own window that are about to be written.
+    #[inline]
+    fn claim_lines(&self, post: &Post<'_>) {
+        if post.bytes > CLAIM_MOST {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            iovec::claim_lines(run.address, run.bytes);
+        }
+    }
+
+    /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
+    #[inline]
+    pub(super) fn defers(&self, post: &Post<'_>) -> bool {
+        let flight = &*self.flight;
+        let ([from], [into]) = (post.source(), post.target()) else {
+            return false;
+        };
+        let defers = post.bytes >= deferred_copy::LEAST
+            && flight.may_defer(post.ticket)
+            && self.port.fabric().may_help();
+        if defers {
+            let (from, into) = (flight.run(from), flight.run(into));
+            flight.defer(Deferred::new(post.ticket, from, into));
+        }
+        defers
+    }
+
+    /// Passes on what was copied to the own window, where peers will read it.
+    #[inline]
+    fn pass_on(&self, post: &Post<'_>) {
+        if post.bytes > PASS_ON_MOST || self.port.fabric().is_crowded() {
+            return;
+        }
+        let windows = |extent: &&Extent| extent.space == Space::Window;
+        for extent in post.target().iter().filter(windows) {
+            let run = self.flight.run(extent);
+            iovec::pass_on(run.address, run.bytes);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Parcels as the engine fills them: long messages between ranks that send to one another at the same time.
+
+use super::NodeEngine;
+use crate::transport::shm::memory::copy::{self, Distance};
+use crate::transport::shm::memory::iovec::{self, Run};
+use crate::transport::shm::protocol::copy_and_send::Double;
+use crate::transport::shm::queue::buffers::Part;
+use crate::transport::shm::queue::ring::Header;
+use allhands_core::progress::{Post, Status};
+
+/// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
+/// leaves the caches had better be read where it is, unless it goes past them.
+const CROWDED_PARCEL_MOST: usize = 128 << 10;
+
+impl NodeEngine<'_> {
+    /// Gives a long message away in a parcel, or in one after another, where the receiver sends one at the same time; `None`
+    /// where it had better be read where it is.
+    pub(super) fn send_parcel(
+        &mut self,
+        post: &Post<'_>,
+        to: u32,
+        header: Header,
+    ) -> Option<Status> {
+        let most = self.flight.most_in_parcel;
+        let is_short = post.bytes <= CROWDED_PARCEL_MOST
+            || !self.port.fabric().is_crowded()
+            || self.flight.distance == Distance::Beyond;
+        let in_parcels = most > 0 && is_short;
+        if !in_parcels || !self.flight.exchanges(post.ticket) || self.is_reachable(post) {
+            return None;
+        }
+        let copy = self.doubled(post.ticket);
+        loop {
+            let start = *self.flight.gone(post.ticket);
+            let bytes = most.min(post.bytes - start);
+            let part = Part {
+                start,
+                bytes,
+                of: post.bytes,
+            };
+            let flight = &*self.flight;
+            let fill = |parcel: *mut u8| {
+                let parcel = Run {
+                    address: parcel,
+                    bytes,
+                };
+                let from = flight.runs(post.source());
+                // SAFETY: the call's own memory, to a parcel that is ours and has room for `bytes`, and to where the copy of
+                // the same goes, which has as many as the message.
+                unsafe {
+                    match (copy, post.source()) {
+                        (Some(copy), [source]) => {
+                            let address = |run: Run| run.piece(start, bytes).address;
+                            let (from, past) = (address(flight.run(source)), address(copy));
+                            copy::copy_twice(from, parcel.address, past, bytes);
+                        }
+                        _ => iovec::copy_part(from, start, parcel),
+                    }
+                };
+            };
+            match self.port.send_parcel(to, header, part, fill) {
+                None if start == 0 => {
+                    self.make_double(post, copy);
+                    return None;
+                }
+                // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
+                None => {
+                    // What is wrong with these is found by who receives them.
+                    let _ = self.port.make_way(self.flight, to);
+                    return Some(Status::Pending);
+                }
+                Some(false) => return Some(Status::Pending),
+                Some(true) if start + bytes < post.bytes => {
+                    *self.flight.gone(post.ticket) = start + bytes;
+                }
+                Some(true) => {
+                    *self.flight.gone(post.ticket) = 0;
+                    if copy.is_some() {
+                        self.flight.double.iter().for_each(Double::make);
+                    }
+                    self.flight.went(post.ticket);
+                    return Some(Status::Done);
+                }
+            }
+        }
+    }
+
+    /// Where a send copies its message, too, if it does.
+    fn doubled(&self, ticket: u32) -> Option<Run> {
+        let double = self.flight.double.as_ref()?;
+        let taken = double.is_taken_by(ticket);
+        taken.then(|| self.flight.run(&double.into))
+    }
+
+    /// Copies all of a message that goes in no parcels to where its send would have copied it.
+    fn make_double(&self, post: &Post<'_>, copy: Option<Run>) {
+        let Some(into) = copy else { return };
+        // SAFETY: own memory that the call may use; no operation that touches it has to come before this one.
+        unsafe {
+            iovec::fetch(
+                self.flight.runs(post.source()),
+                std::iter::once(into),
+                Distance::Beyond,
+            );
+        };
+        self.flight.double.iter().for_each(Double::make);
+    }
+
+    /// Whether a copy that is made with a send is made by now; `None` where it shall be made on its own.
+    #[inline]
+    pub(super) fn is_made(&self, ticket: u32) -> Option<bool> {
+        self.flight.double.as_ref()?.is_made(ticket)
+    }
+}

@@ -1,0 +1,161 @@
+//! Several: how a step receives long messages of several senders at the same time.
+
+use super::NodeEngine;
+use crate::transport::TransportError;
+use crate::transport::endpoint::concurrent_rendezvous::{self, Begun};
+use crate::transport::shm::memory::cross_memory_attach::{self, NO_SUCH_PROCESS, Reached};
+use crate::transport::shm::memory::iovec::Sink;
+use crate::transport::shm::protocol::send_descriptors::Found;
+use crate::transport::shm::queue::ring::Header;
+use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Wanted};
+use allhands_core::progress::{Post, Status};
+use std::ops::Range;
+
+/// Looks in vain between which all senders live, or are taken for alive.
+const LOOKS: u32 = 1024;
+
+impl NodeEngine<'_> {
+    /// Receives what has come of the step of `ticket`; whether that has its message.
+    pub(super) fn receive_several(&mut self, ticket: u32) -> Result<Status, TransportError> {
+        if !self.flight.many.end(ticket) {
+            let step = self.flight.many.step(ticket);
+            // The port's own memory, so that nothing is allocated; ours now, so that a panic ends what was begun.
+            let mut begun = std::mem::take(&mut self.port.begun);
+            let copied = self.copy_several(step, &mut begun);
+            begun.clear();
+            self.port.begun = begun;
+            copied?;
+            if !self.flight.many.end(ticket) {
+                return Ok(Status::Pending);
+            }
+        }
+        Ok(Status::Done)
+    }
+
+    /// Copies what comes until nothing is there.
+    fn copy_several(
+        &mut self,
+        step: Range<usize>,
+        begun: &mut Vec<Begun>,
+    ) -> Result<(), TransportError> {
+        let mut look = 0;
+        loop {
+            self.begin_several(step.clone(), begun)?;
+            if begun.is_empty() {
+                return Ok(());
+            }
+            let copied = match self.flight.advance_any_deferred() {
+                true => Ok(true),
+                false => concurrent_rendezvous::copy_some(begun, look),
+            };
+            match copied.and_then(|copied| concurrent_rendezvous::end_some(begun).map(|()| copied))
+            {
+                Ok(true) => look = 0,
+                Ok(false) => {
+                    self.port.patience.pause(look);
+                    look += 1;
+                }
+                Err(failed) => return Err(self.failed(begun, failed)),
+            }
+            if look % LOOKS == LOOKS - 1
+                && let Some(sender) = self.find_dead(begun)
+            {
+                let gone = Reached::Failed(NO_SUCH_PROCESS);
+                return Err(self.failed(begun, (sender, gone)));
+            }
+        }
+    }
+
+    /// Claims what has come and asks its senders to copy it.
+    fn begin_several(
+        &mut self,
+        step: Range<usize>,
+        begun: &mut Vec<Begun>,
+    ) -> Result<(), TransportError> {
+        for place in step {
+            let flight = &*self.flight;
+            let one = flight.many.at(place);
+            if !one.is_awaited() || !flight.may_go(one.ticket) {
+                continue;
+            }
+            let into = [one.into];
+            let sink = || Sink::copy(flight.runs(&into));
+            let which = (one.from, one.channel, one.into.bytes);
+            let received = match one.answer(self.port.fabric(), flight.rank) {
+                Answer::Coming => continue,
+                Answer::Here => true,
+                Answer::None | Answer::Declined => {
+                    self.port.receive_or_begin(flight, which, sink, begun)?
+                }
+            };
+            if received {
+                // Who has announced a message looks for no invitation any more.
+                one.shut(self.port.fabric(), flight.rank);
+                one.received();
+                let ticket = one.ticket;
+                self.flight.went(ticket);
+            } else {
+                let call = (flight.call, flight.chain);
+                one.invite(self.port.fabric(), flight.rank, call, flight.run(&one.into));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
+    pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
+        let fabric = self.port.fabric();
+        if post.bytes < concurrent_rendezvous::LEAST || !fabric.is_crowded() {
+            return false;
+        }
+        let wanted = Wanted {
+            call: header.call,
+            signature: header.signature,
+            channel: header.channel,
+            bytes: post.bytes,
+        };
+        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let (Some(from), None) = (runs.next(), runs.next()) else {
+            return false;
+        };
+        let invitation = fabric.invitation(self.flight.rank, to);
+        let Some((invitation, room)) = invitation.and_then(|i| Some((i, i.accept(wanted)?))) else {
+            return false;
+        };
+        let written = match Found::at(fabric.arena(), room.place, from.bytes) {
+            // SAFETY: the message is the call's own memory, and where it goes is ours until we answer, and as long.
+            Found::Here(into) => unsafe {
+                std::ptr::copy(from.address, into.address, from.bytes);
+                true
+            },
+            // SAFETY: as above.
+            Found::There(into) => unsafe {
+                cross_memory_attach::store(room.process, from, into) == Reached::All
+            },
+        };
+        if !written {
+            fabric.forbid_helping();
+        }
+        invitation.answer(written);
+        fabric.ring(to);
+        written
+    }
+
+    fn find_dead(&self, begun: &[Begun]) -> Option<u32> {
+        let vigil = self.port.fabric().vigil();
+        let mut senders = begun.iter().map(|one| one.sender);
+        senders.find(|sender| vigil.is_dead(*sender))
+    }
+
+    /// Why a message could not be copied; first everything else ends.
+    #[cold]
+    fn failed(&self, begun: &mut Vec<Begun>, (sender, reached): (u32, Reached)) -> TransportError {
+        begun.clear();
+        let errno = match reached {
+            Reached::Failed(errno) => errno,
+            // A permission that is withdrawn in between.
+            Reached::All | Reached::Forbidden => 1,
+        };
+        self.port.unreachable(sender, errno)
+    }
+}

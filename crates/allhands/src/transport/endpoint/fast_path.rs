@@ -1,0 +1,393 @@
+//! The shortcut: how a call of a few short messages goes step by step, without the interpreter.
+//!
+//! What an operation of a plan means is found out once, when the flight is made: whose ring, which memory, how many bytes. A call
+//! then goes through a list. Whatever is not as in most calls (a full ring, a message that is not the expected one, a peer that
+//! lets one wait) is left to the interpreter, which goes on from the step that was reached; so errors, sleep and the order of
+//! messages are known there alone. Where ranks share cores it knows windows and flags, too: who has its turn on a core then
+//! finds, as a rule, that all is there.
+
+mod moves;
+
+use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
+use crate::transport::shm::queue::ring::{FIRST_LINE, Header, Kind};
+use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::window::WindowSet;
+use allhands_core::progress::{Cursor, Status};
+use allhands_core::schedule::{OpKind, Plan, PlanOp, Side};
+use moves::{Move, Place, Way};
+use std::ops::Range;
+
+/// Looks for what a step waits for before the interpreter takes over, when every rank has a core.
+const LOOKS: u32 = 512;
+
+/// Where ranks share cores, who waits looks once: it could keep the one it waits for from a core. But who gets so many bytes
+/// that one other rank writes looks again while these may be on their way: to give way costs more than that.
+const WRITTEN_LEAST: usize = 2 << 10;
+/// The bytes that are written during a look.
+const WRITTEN_MEANWHILE: usize = 128;
+
+/// The most operations of a plan; those of a step are bits of a word.
+const MOST: usize = 32;
+
+/// A plan's operations, as one flight makes them.
+#[derive(Debug)]
+pub(crate) struct Shortcut {
+    steps: Box<[Range<u32>]>,
+    moves: Box<[Move]>,
+    /// Looks for what a step waits for before the interpreter takes over.
+    looks: u32,
+}
+
+/// What has become of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    Done,
+    NotYet,
+    /// The interpreter must look.
+    Odd,
+}
+
+impl Shortcut {
+    /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one; `exchanges` says which operations send
+    /// to a rank that sends to this one at the same time.
+    pub(crate) fn new(
+        (fabric, rank): (&Fabric, u32),
+        plan: &Plan,
+        window: Option<&WindowSet>,
+        exchanges: impl Fn(usize) -> bool,
+    ) -> Option<Shortcut> {
+        if window.is_some() && !fabric.is_crowded() {
+            return None;
+        }
+        let steps = plan.items.iter().map(|item| item.start..item.end);
+        let is_plain = plan.strands.len() == 1 && plan.repeats.is_empty();
+        if !is_plain || plan.ops.len() > MOST || plan.items.is_empty() {
+            return None;
+        }
+        let steps: Box<[Range<u32>]> = steps.collect();
+        if !steps.iter().all(|step| is_one_a_lane(plan, step)) {
+            return None;
+        }
+        let moves = (0..).zip(&plan.ops);
+        let moves = moves.map(|(ticket, op)| {
+            let one_sided = window.and_then(|w| Move::one_sided(w, plan, (ticket, op)));
+            let exchanges = exchanges(ticket as usize);
+            one_sided.or_else(|| Move::new((fabric, rank), plan, (op, exchanges)))
+        });
+        let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
+        let looks = match fabric.is_crowded() {
+            true => crowded_looks(&moves),
+            false => LOOKS,
+        };
+        Some(Shortcut {
+            steps,
+            moves,
+            looks,
+        })
+    }
+}
+
+/// Looks of a rank that shares its core.
+fn crowded_looks(moves: &[Move]) -> u32 {
+    let is_long =
+        |next: &&Move| matches!(next.way, Way::Get(_)) && usize::from(next.bytes) >= WRITTEN_LEAST;
+    let waits_for_more = |next: &Move| matches!(next.way, Way::Wait { count, .. } if count > 1);
+    match moves.iter().find(is_long) {
+        Some(get) if !moves.iter().any(waits_for_more) => {
+            u32::from(get.bytes) / WRITTEN_MEANWHILE as u32
+        }
+        _ => 0,
+    }
+}
+
+/// Whether no two messages of a step go the same way on one channel: they would have to keep their order.
+fn is_one_a_lane(plan: &Plan, step: &Range<u32>) -> bool {
+    let ops = &plan.ops[step.start as usize..step.end as usize];
+    let lane = |op: &PlanOp| match op.kind {
+        OpKind::Send { to, channel, .. } => Some((true, to, channel)),
+        OpKind::Recv { from, channel, .. } | OpKind::RecvReduce { from, channel, .. } => {
+            Some((false, from, channel))
+        }
+        _ => None,
+    };
+    let mut lanes: Vec<_> = ops.iter().filter_map(lane).collect();
+    let all = lanes.len();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes.len() == all
+}
+
+impl Port {
+    /// Takes a call that has begun, and gone nowhere yet, along its shortcut, if its plan has one; otherwise, and where that
+    /// leads no further, the cursor is put where the interpreter goes on.
+    #[inline]
+    pub(crate) fn hurry(
+        &mut self,
+        flight: &mut Flight,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Status {
+        let Some(shortcut) = &flight.shortcut else {
+            cursor.reset(plan);
+            return Status::Pending;
+        };
+        let looks = shortcut.looks;
+        for (item, step) in shortcut.steps.iter().enumerate() {
+            let moves = &shortcut.moves[step.start as usize..step.end as usize];
+            let left = self.take_step(flight, moves, looks);
+            if left != 0 {
+                self.hand_over(flight, (item as u32, left), plan, cursor);
+                return Status::Pending;
+            }
+        }
+        flight.arrive();
+        Status::Done
+    }
+
+    /// Makes the operations of a step; gives those that are not done, as bits.
+    #[inline]
+    fn take_step(&mut self, flight: &Flight, moves: &[Move], looks: u32) -> u32 {
+        let (mut left, mut is_odd) = (0, false);
+        for (at, next) in moves.iter().enumerate() {
+            let gone = self.go(flight, next);
+            left |= u32::from(gone != Gone::Done) << at;
+            is_odd |= gone == Gone::Odd;
+        }
+        if left == 0 {
+            return 0;
+        }
+        for _ in 0..looks {
+            if is_odd {
+                return left;
+            }
+            std::hint::spin_loop();
+            for (at, next) in moves.iter().enumerate() {
+                if left & (1 << at) == 0 {
+                    continue;
+                }
+                let gone = self.go(flight, next);
+                left ^= u32::from(gone == Gone::Done) << at;
+                is_odd |= gone == Gone::Odd;
+            }
+            if left == 0 {
+                return 0;
+            }
+        }
+        left
+    }
+
+    /// Has the interpreter go on from a step, of which some operations are under way.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        flight: &mut Flight,
+        (item, left): (u32, u32),
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) {
+        let step = plan.items[item as usize];
+        let under_way = (step.start..step.end).filter(|op| left & (1 << (op - step.start)) != 0);
+        // Waits have no turns.
+        let is_message = |op: &u32| !matches!(plan.ops[*op as usize].kind, OpKind::Wait { .. });
+        under_way.clone().filter(is_message).for_each(|op| {
+            flight.queue(op);
+        });
+        cursor.resume(plan, item, under_way);
+    }
+
+    /// Makes an operation, if it can be made now.
+    #[inline]
+    fn go(&mut self, flight: &Flight, next: &Move) -> Gone {
+        let bytes = usize::from(next.bytes);
+        let at = |place: Place| flight.address(place.space, place.offset);
+        match next.way {
+            Way::Send if next.goes_in_slab() => {
+                self.send_slab_at_once(flight, next, at(next.source))
+            }
+            Way::Send => self.send_at_once(flight, next, at(next.source)),
+            Way::Receive => {
+                let take = |payload| {
+                    // SAFETY: a payload of this length is readable until its release; the target is the call's own memory, as
+                    // long, and apart from it.
+                    unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
+                };
+                let sink = || Sink::copy(next.run(flight, next.target));
+                self.receive_at_once(flight, next, take, sink)
+            }
+            Way::Combine(side) => self.combine_at_once(flight, next, side),
+            Way::Copy => {
+                // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
+                unsafe { Distance::Near.copy(at(next.source), at(next.target), bytes) };
+                Gone::Done
+            }
+            Way::Reduce => {
+                let (left, right) = (at(next.source), at(next.other));
+                // SAFETY: as above, and extents of plans that reduce are whole elements.
+                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                Gone::Done
+            }
+            Way::Notify { flag } => {
+                flight.notify(next.peer, flag);
+                // Any rank may wait for it.
+                self.fabric.ring_all();
+                Gone::Done
+            }
+            Way::Wait {
+                flag,
+                count,
+                ticket,
+            } => match flight.take(ticket, next.peer, flag, count) {
+                true => Gone::Done,
+                false => Gone::NotYet,
+            },
+            // SAFETY: the peer's window is memory of the arena that the flight keeps, in which so many bytes lie from there on;
+            // the schedule's flags grant them to us now. The target is the call's own memory, as long, and apart from them.
+            Way::Get(from) => unsafe {
+                Distance::Far.copy(from, at(next.target), bytes);
+                Gone::Done
+            },
+            Way::GetReduce(from, side) => {
+                let own = at(next.source).cast_const();
+                let (left, right) = match side {
+                    Side::Left => (from, own),
+                    Side::Right => (own, from),
+                };
+                // SAFETY: as above; windows are aligned for elements, and extents of plans that reduce are whole elements.
+                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                Gone::Done
+            }
+        }
+    }
+
+    /// Receives what stands on `side` of what is there.
+    #[inline]
+    fn combine_at_once(&mut self, flight: &Flight, next: &Move, side: Side) -> Gone {
+        let at = |place: Place| flight.address(place.space, place.offset);
+        let take = |payload| {
+            let own = at(next.source).cast_const();
+            let (left, right) = match side {
+                Side::Left => (payload, own),
+                Side::Right => (own, payload),
+            };
+            let bytes = usize::from(next.bytes);
+            // SAFETY: a payload of this length is readable until its release; payloads and the extents of plans that reduce are
+            // whole elements, aligned for them.
+            unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+        };
+        let run = |place| next.run(flight, place);
+        let sink = || Sink::reduce(run(next.target), run(next.source), flight.combine(), side);
+        self.receive_at_once(flight, next, take, sink)
+    }
+
+    #[inline]
+    fn send_at_once(&mut self, flight: &Flight, next: &Move, from: *const u8) -> Gone {
+        let header = self.header(flight, next);
+        let bytes = usize::from(next.bytes);
+        // SAFETY: a ring of the fabric, which the flight keeps; a rank has one port, used by one thread at a time, so it is the
+        // one producer, and the side is what earlier pushes left. The payload has room for so many bytes, which are the call's
+        // own memory, apart from it; they are written in two parts, the first line last.
+        let sent = unsafe {
+            let side = &mut self.sent[next.peer as usize];
+            (*next.ring).push(side, header, |payload| {
+                if bytes > FIRST_LINE {
+                    let rest = bytes - FIRST_LINE;
+                    std::ptr::copy(from.add(FIRST_LINE), payload.add(FIRST_LINE), rest);
+                }
+                Distance::Far.copy(from, payload, bytes.min(FIRST_LINE));
+            })
+        };
+        if !sent {
+            return Gone::NotYet;
+        }
+        self.fabric.ring(next.peer);
+        Gone::Done
+    }
+
+    /// As [`Port::send_at_once`], of a message that had better go in a slab.
+    fn send_slab_at_once(&mut self, flight: &Flight, next: &Move, from: *mut u8) -> Gone {
+        let header = Header {
+            kind: Kind::Slab,
+            ..self.header(flight, next)
+        };
+        let bytes = usize::from(next.bytes);
+        let crowded = self.fabric.is_crowded();
+        let (shown, pieces) = Pieces::of_slab(bytes, crowded, next.exchanges);
+        let sent = self.send_slab(next.peer, (header, shown), |slab, filled| {
+            let run = |address| Run { address, bytes };
+            let from = std::iter::once(run(from));
+            // SAFETY: the call's own memory, to a slab that is ours and has room for so many bytes; each piece is written once.
+            unsafe { iovec::copy_in_pieces(from, run(slab), pieces, filled) };
+        });
+        match sent {
+            Some(true) => Gone::Done,
+            Some(false) => Gone::NotYet,
+            // It goes another way.
+            None => Gone::Odd,
+        }
+    }
+
+    fn header(&self, flight: &Flight, next: &Move) -> Header {
+        Header {
+            call: flight.call,
+            signature: flight.chain,
+            bytes: next.bytes,
+            channel: next.channel,
+            from: self.rank as u16,
+            kind: Kind::Eager,
+        }
+    }
+
+    /// Gives a message that is there to `take`, if it is in a cell, or to `sink`.
+    #[inline]
+    fn receive_at_once<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        next: &Move,
+        take: impl FnOnce(*const u8),
+        sink: impl FnOnce() -> Sink<I>,
+    ) -> Gone {
+        let from = next.peer as usize;
+        let expected = |header: &Header| {
+            header.call == flight.call
+                && header.signature == flight.chain
+                && header.bytes == next.bytes
+                && header.channel == next.channel
+        };
+        // SAFETY: a ring of the fabric, which the flight keeps, of which this rank is the one consumer; its side is what
+        // earlier releases left. The payload is used only until the release.
+        let ring = unsafe { &*next.ring };
+        if !self.unexpected[from].is_empty() {
+            return Gone::Odd;
+        }
+        // SAFETY: as above.
+        let front =
+            unsafe { ring.front(&self.received[from], |header, payload| (header, payload)) };
+        let (header, payload) = match front {
+            None => return Gone::NotYet,
+            Some((header, payload)) if expected(&header) => (header, payload),
+            Some(_) => return Gone::Odd,
+        };
+        match header.kind {
+            Kind::Eager => {
+                take(payload);
+                // SAFETY: shown just now. A sender that found the ring full is woken when it can see free cells.
+                if unsafe { ring.release(&mut self.received[from], Kind::Eager) } {
+                    self.fabric.ring(next.peer);
+                }
+                Gone::Done
+            }
+            Kind::Slab => match self.take_slab(ring, next.peer, (&header, payload), sink()) {
+                Ok(()) => Gone::Done,
+                // The interpreter finds the same.
+                Err(_) => Gone::Odd,
+            },
+            Kind::Parcel | Kind::Rendezvous => Gone::Odd,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,210 @@
+//! The moves of a shortcut: what an operation of a plan means to one rank, found out when the flight is made.
+
+use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MOST};
+use crate::transport::endpoint::request::Flight;
+use crate::transport::shm::memory::iovec::Run;
+use crate::transport::shm::queue::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
+use crate::transport::shm::segment::shared_segment::{Carrier, Fabric};
+use crate::transport::shm::segment::window::WindowSet;
+use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
+use std::iter::Once;
+use std::ops::Range;
+
+/// The most bytes of an operation in a plan with windows: of longer ones the interpreter's part in the time is small.
+const WINDOW_BYTES_MOST: usize = 8 << 10;
+
+/// An operation.
+#[derive(Debug)]
+pub(super) struct Move {
+    pub(super) way: Way,
+    /// For a message: of which ring.
+    pub(super) ring: *const Ring,
+    pub(super) peer: u32,
+    pub(super) channel: u16,
+    pub(super) bytes: u16,
+    /// Whether it sends to a rank on another core that sends to this one at the same time.
+    pub(super) exchanges: bool,
+    pub(super) source: Place,
+    pub(super) target: Place,
+    pub(super) other: Place,
+}
+
+/// What it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Send,
+    Receive,
+    /// What comes stands on this side of what is there.
+    Combine(Side),
+    Copy,
+    Reduce,
+    /// Raises a flag of the peer.
+    Notify {
+        flag: u16,
+    },
+    /// Waits until a flag of the peer has been raised so often.
+    Wait {
+        flag: u16,
+        count: u32,
+        ticket: u32,
+    },
+    /// Copies from here in the peer's window.
+    Get(*const u8),
+    /// Combines what is here in the peer's window, which stands on this side.
+    GetReduce(*const u8, Side),
+}
+
+/// Bytes of an own space.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) space: usize,
+    pub(super) offset: usize,
+}
+
+impl Move {
+    /// The memory of one of its places in a call.
+    #[inline]
+    pub(super) fn run(&self, flight: &Flight, place: Place) -> Once<Run> {
+        std::iter::once(Run {
+            address: flight.address(place.space, place.offset),
+            bytes: usize::from(self.bytes),
+        })
+    }
+
+    /// Whether its message goes in a slab rather than in a cell.
+    #[inline]
+    pub(super) fn goes_in_slab(&self) -> bool {
+        let bytes = usize::from(self.bytes);
+        bytes > EAGER_BYTES || (self.exchanges && bytes > EXCHANGED_EAGER_MOST)
+    }
+
+    /// What an operation of a plan is, which sends and receives at once from one peer if it `exchanges`; none if it is not
+    /// short, or of another kind.
+    pub(super) fn new(
+        (fabric, rank): (&Fabric, u32),
+        plan: &Plan,
+        (op, exchanges): (&PlanOp, bool),
+    ) -> Option<Move> {
+        let (way, message) = match op.kind {
+            OpKind::Send { to, channel, .. } => (Way::Send, Some((to, channel))),
+            OpKind::Recv { from, channel, .. } => (Way::Receive, Some((from, channel))),
+            OpKind::RecvReduce {
+                from,
+                channel,
+                side,
+                ..
+            } => (Way::Combine(side), Some((from, channel))),
+            OpKind::Copy => (Way::Copy, None),
+            OpKind::Reduce => (Way::Reduce, None),
+            _ => return None,
+        };
+        let most = match message {
+            None if plan.flags > 0 => WINDOW_BYTES_MOST,
+            _ if fabric.is_crowded() => EAGER_BYTES,
+            // What the receiver reaches anyway it reads where it is.
+            _ if !fabric.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
+            _ => SLAB_BYTES,
+        };
+        if op.moves() || op.bytes() > most {
+            return None;
+        }
+        let ring = match message {
+            None => std::ptr::null(),
+            Some((peer, _)) if peer >= fabric.ranks() => return None,
+            Some((peer, _)) => {
+                let (from, to) = if way == Way::Send {
+                    (rank, peer)
+                } else {
+                    (peer, rank)
+                };
+                let Carrier::Ring(ring) = fabric.link(from, to) else {
+                    return None;
+                };
+                std::ptr::from_ref(ring)
+            }
+        };
+        let place = |list: Range<usize>| Place::of(plan, &plan.extents[list], op.bytes());
+        let (peer, channel) = message.unwrap_or_default();
+        Some(Move {
+            way,
+            ring,
+            peer,
+            channel,
+            bytes: op.bytes() as u16,
+            exchanges: exchanges && !fabric.is_crowded(),
+            source: place(op.source())?,
+            target: place(op.target())?,
+            other: place(op.other())?,
+        })
+    }
+
+    /// What an operation on flags, or with a peer's window, is; none if it is not short, or of another kind.
+    pub(super) fn one_sided(
+        window: &WindowSet,
+        plan: &Plan,
+        (ticket, op): (u32, &PlanOp),
+    ) -> Option<Move> {
+        if op.moves() || op.bytes() > WINDOW_BYTES_MOST {
+            return None;
+        }
+        let place = |list: Range<usize>| Place::of(plan, &plan.extents[list], op.bytes());
+        // The window's extent stands in the place of the other operand.
+        let there = |from: u32| match plan.extents[op.other()] {
+            [extent] if extent.space == Space::Window => {
+                let place = place(op.other())?;
+                Some(window.base(from).wrapping_add(place.offset).cast_const())
+            }
+            _ => None,
+        };
+        let (way, peer) = match op.kind {
+            OpKind::Notify { to, flag } => (Way::Notify { flag }, to),
+            OpKind::Wait { at, flag, count } => {
+                let way = Way::Wait {
+                    flag,
+                    count,
+                    ticket,
+                };
+                (way, at)
+            }
+            OpKind::Get { from, .. } => (Way::Get(there(from)?), from),
+            OpKind::GetReduce { from, side, .. } => (Way::GetReduce(there(from)?, side), from),
+            _ => return None,
+        };
+        Some(Move {
+            way,
+            ring: std::ptr::null(),
+            peer,
+            channel: 0,
+            bytes: op.bytes() as u16,
+            exchanges: false,
+            source: place(op.source())?,
+            target: place(op.target())?,
+            other: Place::default(),
+        })
+    }
+}
+
+/// Whether an operation's source is memory of the arena.
+fn reaches(plan: &Plan, op: &PlanOp) -> bool {
+    let of_user = |extent: &Extent| matches!(extent.space, Space::Input | Space::Output);
+    !plan.extents[op.source()].iter().all(of_user)
+}
+
+impl Place {
+    /// Where a list of extents lies that is one run of `bytes` bytes, or nothing at all.
+    fn of(plan: &Plan, extents: &[Extent], bytes: usize) -> Option<Place> {
+        match extents {
+            [] => Some(Place::default()),
+            [extent] => {
+                let space = extent.space.index();
+                let end = extent.offset.checked_add(extent.bytes)?;
+                let is_inside = end <= plan.space_bytes[space] && extent.bytes == bytes;
+                is_inside.then_some(Place {
+                    space,
+                    offset: extent.offset,
+                })
+            }
+            _ => None,
+        }
+    }
+}

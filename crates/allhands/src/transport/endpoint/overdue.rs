@@ -1,0 +1,105 @@
+//! Overdue: how a rank that has waited for long in a call says so, and for whom it waits.
+//!
+//! Nobody counts for it: the rank that has waited long already looks, between two sleeps, who has not come to its call.
+
+use crate::transport::Waits;
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::segment::shared_segment::Fabric;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a rank waits before it says so on the standard error, unless it is told otherwise.
+pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(10);
+/// How long it waits before it says so where its launcher can read it, and how often it says so anew.
+const NOTED_EVERY: Duration = Duration::from_millis(100);
+
+/// One wait.
+#[derive(Default)]
+pub(crate) struct Overdue {
+    since: Option<Instant>,
+    /// When there is something to do next.
+    next: Duration,
+    /// Where the launcher reads of it.
+    noted: Option<(Arc<Fabric>, u32)>,
+}
+
+impl Overdue {
+    /// Says what is due of a wait in call `call`.
+    pub(crate) fn look(&mut self, port: &Port, call: u64) {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        if waited < self.next.max(NOTED_EVERY) {
+            return;
+        }
+        self.next = waited + NOTED_EVERY;
+        let Some(stamp) = port.fabric.record(port.rank).entry(call) else {
+            return;
+        };
+        let collective = port.fabric.signature(port.rank, &stamp).collective;
+        let here = port.missing_here(call);
+        if port.fabric.vigil().is_watching() {
+            let wait = |missing: &[u32]| Waits::new(collective, waited, missing);
+            port.fabric.vigil().note_wait(port.rank, &here, &wait);
+            let noted = || (Arc::clone(&port.fabric), port.rank);
+            self.noted.get_or_insert_with(noted);
+        }
+        if waited < port.told_after || !port.is_first_to_tell(call, waited) {
+            return;
+        }
+        let mut missing: Vec<u32> = here.iter().map(|rank| port.fabric.name(*rank)).collect();
+        missing.extend(port.missing_elsewhere(call));
+        missing.sort_unstable();
+        port.tell_wait(&Waits::new(collective, waited, &missing));
+    }
+}
+
+impl Drop for Overdue {
+    fn drop(&mut self) {
+        if let Some((fabric, rank)) = &self.noted {
+            fabric.vigil().forget_wait(*rank);
+        }
+    }
+}
+
+impl Port {
+    /// After how long this rank says on the standard error that it waits.
+    pub(crate) fn tell_waits_after(&mut self, after: Duration) {
+        self.told_after = after;
+    }
+
+    /// What [`Port::tell_waits_after`] was told last.
+    pub(crate) fn told_after(&self) -> Duration {
+        self.told_after
+    }
+
+    /// The ranks of this node that have not come to call `call`.
+    pub(crate) fn missing_here(&self, call: u64) -> Vec<u32> {
+        let has_come = |rank: u32| self.fabric.member(rank).entered() > call;
+        (0..self.ranks()).filter(|rank| !has_come(*rank)).collect()
+    }
+
+    /// Whether it falls to this rank to say that it has waited: to one rank, and again only when the time has doubled, so that
+    /// programs whose ranks wait for long again and again are not told again and again.
+    fn is_first_to_tell(&self, call: u64, waited: Duration) -> bool {
+        let (told, waited_ms) = (&self.fabric.head().told_ms, waited.as_millis() as u64);
+        let last = told.load(Ordering::Relaxed);
+        !self.has_heard_of_lower(call)
+            && waited_ms >= 2 * last
+            && told
+                .compare_exchange(last, waited_ms, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn tell_wait(&self, waits: &Waits) {
+        let told = waits.tell(&[self.global_rank()]);
+        // Ranks of another communicator than that of all have other numbers.
+        let among = match self.fabric.origin {
+            Some(_) => format!(" (in a communicator of {} ranks)", self.global_ranks()),
+            None => String::new(),
+        };
+        let line = format!("allhands: {told}{among}\n");
+        // There is nobody to tell that nobody listens.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+}

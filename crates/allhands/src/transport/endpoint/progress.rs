@@ -1,0 +1,225 @@
+//! Progress: how a rank begins a call, takes it further, waits for its end, or stops it.
+
+use crate::transport::endpoint::engine::NodeEngine;
+use crate::transport::endpoint::overdue::Overdue;
+use crate::transport::endpoint::refusal::Refusals;
+use crate::transport::endpoint::request::{Buffers, Flight};
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::member::Stamp;
+use crate::transport::shm::wait::backoff::Patience;
+use crate::transport::{Combine, TransportError};
+use allhands_core::progress::{Cursor, Status, advance};
+use allhands_core::schedule::Plan;
+use std::time::Instant;
+
+impl Port {
+    /// Begins a call: gives it the next sequence number and shows peers its signature.
+    ///
+    /// All ranks begin their calls in the same order. The flight may then be taken further by
+    /// [`Port::test`] and completed by [`Port::wait`].
+    ///
+    /// # Errors
+    /// The error that stopped the communicator, if there was one; the call has then not begun.
+    ///
+    /// # Panics
+    /// If the flight is under way already, or is of another rank.
+    ///
+    /// # Safety
+    /// Until the flight is no longer under way, or is dropped:
+    /// - the buffers have the lengths that the flight's plan says (`space_bytes`), aligned for the element;
+    ///   nobody but this call writes the input or touches the output, except that input and output
+    ///   may share memory as the plan was lowered for;
+    /// - the flight is driven with this plan and a cursor that was at its start, and with nothing else,
+    ///   and plan and cursor come from [`Plan::lower`] of a verified schedule for this rank;
+    /// - `combine` is given if the plan reduces, is for its element, and may be used.
+    #[inline]
+    pub unsafe fn begin(
+        &mut self,
+        flight: &mut Flight,
+        stamp: &Stamp,
+        buffers: Buffers,
+        combine: Option<Combine>,
+    ) -> Result<(), TransportError> {
+        assert!(!flight.is_under_way(), "a flight is one call at a time");
+        assert_eq!(flight.rank, self.rank, "a flight goes through its own port");
+        let call = self.next_call;
+        if let Some(error) = self.fabric.stopped(self.rank, call) {
+            return Err(error);
+        }
+        let chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if self.refusals != Refusals::default() {
+            self.look_for_refused(call, (stamp, chain))?;
+        }
+        self.next_call += 1;
+        self.chain = chain;
+        self.fabric.record(self.rank).enter(call, stamp, chain);
+        flight.depart(call, chain, buffers, combine);
+        Ok(())
+    }
+
+    /// Takes a call as far as it goes without waiting.
+    ///
+    /// # Errors
+    /// Whatever stopped the call; no peer touches its buffers any more, and the communicator is of
+    /// no further use.
+    #[inline]
+    pub fn test(
+        &mut self,
+        flight: &mut Flight,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Result<Status, TransportError> {
+        if !flight.is_under_way() {
+            return Ok(Status::Done);
+        }
+        let status = match flight.remote {
+            None => advance(plan, cursor, &mut NodeEngine::new(self, flight)),
+            Some(_) => self.advance_remote(flight, plan, cursor),
+        };
+        match status {
+            Ok(Status::Done) => flight.arrive(),
+            Ok(Status::Pending) => {}
+            Err(_) => {
+                self.fabric.stop_from(flight.call());
+                self.spread();
+                flight.stop();
+            }
+        }
+        status
+    }
+
+    /// Completes a call, waiting for peers.
+    ///
+    /// Other flights do not move meanwhile; a rank with several under way waits with [`Port::wait_until`].
+    ///
+    /// # Errors
+    /// As [`Port::test`].
+    #[inline]
+    pub fn wait(
+        &mut self,
+        flight: &mut Flight,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Result<(), TransportError> {
+        let call = flight.call();
+        let result = self.wait_until(call, |port| port.test(flight, plan, cursor));
+        if result.is_err() {
+            self.fabric.stop_from(call);
+            // Before messages are ended, which may take until their receivers know.
+            self.spread();
+            flight.stop();
+        }
+        result
+    }
+
+    /// Calls `step` until it says done: first in a spin, then yielding, then asleep between looks.
+    ///
+    /// `call` is the call that is waited for. `step` takes every flight under way further, since
+    /// a peer may need another one first; it returns what the caller waits for.
+    ///
+    /// # Errors
+    /// Those of `step`, and whatever stops the communicator or shows that it cannot go on. The caller then
+    /// stops ([`Port::stop`]) or drops the flights that it drove.
+    pub fn wait_until(
+        &mut self,
+        call: u64,
+        mut step: impl FnMut(&mut Port) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        // The shortest calls are complete at the first look.
+        if step(self)? == Status::Done {
+            return Ok(());
+        }
+        self.wait_long(call, &mut step)
+    }
+
+    fn wait_long(
+        &mut self,
+        call: u64,
+        step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        if let Some(cluster) = self.cluster.clone() {
+            let ended = self.wait_at_network(&cluster, call, step);
+            return ended.inspect_err(|_| self.spread());
+        }
+        let (mut last_check, hook) = (None, self.while_waiting);
+        let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
+        let mut overdue = Overdue::default();
+        loop {
+            let start = Instant::now();
+            for look in 0..self.patience.looks() {
+                if step(self)? == Status::Done {
+                    return Ok(());
+                }
+                self.patience.pause(look);
+                if self.patience.is_hook_due(look) {
+                    hook.inspect(|hook| hook());
+                }
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
+                }
+            }
+            self.fabric.announce_sleep(self.rank);
+            let status = step(self);
+            if matches!(status, Ok(Status::Pending)) {
+                // Until the first check is due a sleep is short, so that mistakes show early.
+                self.fabric.member(self.rank).bell.sleep(nap);
+                let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
+                nap = (2 * nap).min(longest);
+            }
+            self.fabric.rise(self.rank);
+            if status? == Status::Done {
+                return Ok(());
+            }
+            if self.patience.is_check_due(&mut last_check) {
+                self.check(call)?;
+                overdue.look(self, call);
+            }
+        }
+    }
+
+    /// Ends a call that cannot complete: afterwards no peer touches its buffers. The communicator is of
+    /// no further use, unless it already was not.
+    pub fn stop(&mut self, flight: &mut Flight) {
+        if flight.is_under_way() {
+            let rank = self.rank;
+            let fault = Fault::Dropped { rank };
+            self.fabric.poison_from(flight.call(), rank, fault);
+            self.spread();
+            flight.stop();
+        }
+    }
+
+    /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
+    ///
+    /// # Errors
+    /// Whatever stops the communicator. The caller then stops the flights that it drove.
+    pub fn look_out(&mut self, call: u64) -> Result<(), TransportError> {
+        match self.patience.is_check_due(&mut self.looked_out) {
+            true => self.check(call).inspect_err(|_| self.spread()),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks whether the calls waited for can complete at all.
+    #[cold]
+    pub(crate) fn check(&mut self, call: u64) -> Result<(), TransportError> {
+        if let Some(cluster) = &self.cluster {
+            self.hear(cluster, call)?;
+        }
+        if let Some(error) = self.fabric.stopped(self.rank, call) {
+            return Err(error);
+        }
+        match self.fabric.trouble(self.rank, call) {
+            // A rank that leaves when another has died: the reason is what counts.
+            Some((_, Fault::Left { .. })) if self.fabric.vigil().is_any_dead() => {
+                self.fabric.mourn(self.rank, Some(call))
+            }
+            Some((first, fault)) => Err(self.fabric.poison_from(first.min(call), self.rank, fault)),
+            None => {
+                self.look_for_refusal(call)?;
+                self.fabric.mourn(self.rank, Some(call))
+            }
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Receiving: how a port finds the message that is expected, puts others aside, and reads long ones where they are.
+
+use crate::transport::endpoint::concurrent_rendezvous::Begun;
+use crate::transport::endpoint::engine::Offer;
+use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::liveness::Vigil;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::cross_memory_attach::Reached;
+use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::protocol::send_descriptors::Entry;
+use crate::transport::shm::queue::buffers::{Parcel, Part};
+use crate::transport::shm::queue::inbox::Inbox;
+use crate::transport::shm::queue::ring::{Header, Kind, Ring};
+use crate::transport::shm::rendezvous::descriptor::Asked;
+use crate::transport::shm::segment::shared_segment::Carrier;
+use crate::transport::{AlignedBytes, TransportError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A message taken out of its queue.
+#[derive(Debug)]
+pub(crate) struct Unexpected {
+    header: Header,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Eager(AlignedBytes, Part),
+    Rendezvous(Offer),
+}
+
+/// A message at the front of a ring.
+struct Message {
+    run: Run,
+    part: Part,
+    holder: Holder,
+}
+
+/// What a message is in.
+#[derive(Clone, Copy)]
+enum Holder {
+    Cell,
+    /// The slab of this code.
+    Slab(u64),
+    /// The parcel at this offset of the arena.
+    Parcel(u64),
+}
+
+/// The message that a receive waits for.
+pub(crate) struct Expected<'a> {
+    pub(crate) flight: &'a Flight,
+    pub(crate) from: u32,
+    channel: u16,
+    pub(crate) bytes: usize,
+    /// Whether others are received with it, so that its sender is asked to copy it.
+    is_one_of_several: bool,
+}
+
+impl Expected<'_> {
+    #[inline]
+    fn is(&self, header: &Header) -> bool {
+        header.call == self.flight.call && header.channel == self.channel
+    }
+}
+
+impl Port {
+    /// Gives the next message from `from` on `channel` for the flight's call to `sink`; `false` if it is not
+    /// there yet. Messages for others are put aside.
+    #[inline]
+    pub(crate) fn receive<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        from: u32,
+        channel: u16,
+        bytes: usize,
+        sink: impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let expected = Expected {
+            flight,
+            from,
+            channel,
+            bytes,
+            is_one_of_several: false,
+        };
+        self.receive_expected(&expected, sink)
+    }
+
+    /// As [`Port::receive`], of a message that others are received with: a long one is not here yet, but among those that
+    /// are `begun`.
+    pub(crate) fn receive_or_begin<I: Iterator<Item = Run>>(
+        &mut self,
+        flight: &Flight,
+        (from, channel, bytes): (u32, u16, usize),
+        sink: impl Fn() -> Sink<I>,
+        begun: &mut Vec<Begun>,
+    ) -> Result<bool, TransportError> {
+        let expected = Expected {
+            flight,
+            from,
+            channel,
+            bytes,
+            is_one_of_several: true,
+        };
+        let received = self.receive_expected(&expected, sink)?;
+        begun.extend(self.asked.take());
+        Ok(received)
+    }
+
+    #[inline]
+    fn receive_expected<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        sink: impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
+        if !self.unexpected[from as usize].is_empty()
+            && let Some(received) = self.receive_put_aside(expected, &sink)?
+        {
+            return Ok(received);
+        }
+        let fabric = Arc::as_ptr(&self.fabric);
+        // SAFETY: `self` holds the fabric for longer than this function runs.
+        match unsafe { &*fabric }.link(from, self.rank) {
+            Carrier::Ring(ring) => self.receive_from_ring(expected, ring, &sink),
+            Carrier::Inbox(inbox) => {
+                self.empty_inbox(inbox)?;
+                Ok(self.receive_put_aside(expected, &sink)?.unwrap_or(false))
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_from_ring<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        ring: &Ring,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
+        loop {
+            let side = &self.received[from as usize];
+            // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; its
+            // side is what earlier releases left. The payload is used only until the release.
+            let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
+            let Some((header, payload)) = front else {
+                return Ok(false);
+            };
+            let message = self.find(ring, from, &header, payload);
+            if !expected.is(&header) {
+                self.take_aside(ring, from, (header, message))?;
+                continue;
+            }
+            self.agree(expected.flight, from, &header)?;
+            if header.kind != Kind::Rendezvous {
+                self.fits(expected, message.part.of, sink)?;
+                if header.kind == Kind::Slab {
+                    self.read_slab(ring, from, message.run, sink())?;
+                } else {
+                    // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
+                    // call's own, and its extents are whole elements.
+                    unsafe {
+                        sink()
+                            .behind(message.part.start)
+                            .feed(message.run, expected.flight.distance);
+                    };
+                }
+                self.release(ring, from, &header, message.holder);
+                if !message.part.is_last() {
+                    continue;
+                }
+                return Ok(true);
+            }
+            // SAFETY: the payload of this kind is an offer, which its sender wrote.
+            let offer = unsafe { payload.cast::<Offer>().read() };
+            self.release(ring, from, &header, Holder::Cell);
+            let received = self.claim(expected, offer, sink)?;
+            if !received {
+                let content = Content::Rendezvous(offer);
+                self.unexpected[from as usize].push_front(Unexpected { header, content });
+            }
+            return Ok(received);
+        }
+    }
+
+    /// Puts the message aside that a ring shows.
+    fn take_aside(
+        &mut self,
+        ring: &Ring,
+        from: u32,
+        (header, message): (Header, Message),
+    ) -> Result<(), TransportError> {
+        if header.kind == Kind::Slab {
+            self.await_slab(ring, from, message.run.bytes)?;
+        }
+        self.put_aside(header, (message.run, message.part))?;
+        self.release(ring, from, &header, message.holder);
+        Ok(())
+    }
+
+    /// Puts aside what `from` has sent for other calls than the flight's: it may be ahead there, with all the parcels that
+    /// this call waits for.
+    #[cold]
+    pub(crate) fn make_way(&mut self, flight: &Flight, from: u32) -> Result<(), TransportError> {
+        let fabric = Arc::clone(&self.fabric);
+        let Carrier::Ring(ring) = fabric.link(from, self.rank) else {
+            return Ok(());
+        };
+        loop {
+            let side = &self.received[from as usize];
+            // SAFETY: as in `receive_from_ring`.
+            let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
+            match front {
+                Some((header, payload)) if header.call != flight.call => {
+                    let message = self.find(ring, from, &header, payload);
+                    self.take_aside(ring, from, (header, message))?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Gives the expected message to `sink` if it was put aside; `Some(false)` if it is there and cannot be read yet.
+    fn receive_put_aside<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<Option<bool>, TransportError> {
+        let from = expected.from;
+        loop {
+            let queue = &self.unexpected[from as usize];
+            let Some(at) = queue.iter().position(|m| expected.is(&m.header)) else {
+                return Ok(None);
+            };
+            let Unexpected { header, content } = &queue[at];
+            self.agree(expected.flight, from, header)?;
+            let (received, is_last) = match content {
+                Content::Eager(kept, part) => {
+                    let payload = Run {
+                        address: kept.address(),
+                        bytes: kept.len(),
+                    };
+                    self.fits(expected, part.of, sink)?;
+                    // SAFETY: as for a payload in its cell.
+                    unsafe { sink().behind(part.start).feed(payload, Distance::Near) };
+                    (true, part.is_last())
+                }
+                Content::Rendezvous(offer) => {
+                    let offer = *offer;
+                    (self.claim(expected, offer, sink)?, true)
+                }
+            };
+            if received {
+                self.unexpected[from as usize].remove(at);
+            }
+            if is_last {
+                return Ok(Some(received));
+            }
+        }
+    }
+
+    /// Puts everything aside that has come to our inbox.
+    fn empty_inbox(&mut self, inbox: &Inbox) -> Result<(), TransportError> {
+        loop {
+            // SAFETY: as for a ring.
+            let front = unsafe { inbox.front(self.taken, |header, payload| (header, payload)) };
+            let Some((header, payload)) = front else {
+                return Ok(());
+            };
+            let message = Run {
+                address: payload.cast_mut(),
+                bytes: header.bytes as usize,
+            };
+            self.put_aside(header, (message, Part::whole(message.bytes)))?;
+            // SAFETY: shown just now.
+            unsafe { inbox.release(&mut self.taken) };
+        }
+    }
+
+    fn put_aside(
+        &mut self,
+        header: Header,
+        (message, part): (Run, Part),
+    ) -> Result<(), TransportError> {
+        let from = u32::from(header.from);
+        let mine = self.fabric.record(self.rank).chain(header.call);
+        if mine.is_some_and(|mine| mine != header.signature) {
+            return Err(self.differs(from, header.call));
+        }
+        let content = match header.kind {
+            Kind::Eager | Kind::Slab | Kind::Parcel => {
+                let kept = AlignedBytes::zeroed(message.bytes);
+                let from = message.address.cast_const();
+                // SAFETY: the message has this many bytes, and `kept` is new and as long.
+                unsafe { from.copy_to_nonoverlapping(kept.address(), kept.len()) };
+                Content::Eager(kept, part)
+            }
+            Kind::Rendezvous => {
+                // SAFETY: the payload of this kind is an offer, which its sender wrote.
+                Content::Rendezvous(unsafe { message.address.cast::<Offer>().read() })
+            }
+        };
+        self.unexpected[from as usize].push_back(Unexpected { header, content });
+        Ok(())
+    }
+
+    /// Where a message lies that the ring from `from` shows.
+    #[inline]
+    fn find(&self, ring: &Ring, from: u32, header: &Header, payload: *const u8) -> Message {
+        let at = |address: *const u8, bytes, holder| Message {
+            run: Run {
+                address: address.cast_mut(),
+                bytes,
+            },
+            part: Part::whole(bytes),
+            holder,
+        };
+        let bytes = header.bytes as usize;
+        match header.kind {
+            Kind::Eager | Kind::Rendezvous => at(payload, bytes, Holder::Cell),
+            Kind::Slab => {
+                let Carrier::Ring(back) = self.fabric.link(self.rank, from) else {
+                    unreachable!("two ranks have rings both ways, or none");
+                };
+                // SAFETY: the payload was just shown, of this kind; its slab is used only until the release.
+                let (code, slab) = unsafe { ring.read_slab(back, payload, |at| at) };
+                at(slab, bytes, Holder::Slab(code))
+            }
+            Kind::Parcel => {
+                // SAFETY: the payload of this kind is this, which its sender wrote.
+                let parcel = unsafe { payload.cast::<Parcel>().read() };
+                let address = self.fabric.arena().at(parcel.offset);
+                let holder = Holder::Parcel(parcel.offset);
+                Message {
+                    part: parcel.part,
+                    ..at(address, parcel.part.bytes, holder)
+                }
+            }
+        }
+    }
+
+    /// Gives the message in a slab, which is next in the ring from `from`, to `sink`, as it comes.
+    ///
+    /// # Errors
+    /// Whatever stops the communicator, as its sender does not write on; the message is still there then.
+    pub(crate) fn take_slab<I: Iterator<Item = Run>>(
+        &mut self,
+        ring: &Ring,
+        from: u32,
+        (header, payload): (&Header, *const u8),
+        sink: Sink<I>,
+    ) -> Result<(), TransportError> {
+        let message = self.find(ring, from, header, payload);
+        self.read_slab(ring, from, message.run, sink)?;
+        self.release(ring, from, header, message.holder);
+        Ok(())
+    }
+
+    #[inline]
+    fn release(&mut self, ring: &Ring, from: u32, header: &Header, holder: Holder) {
+        let (side, kind) = (&mut self.sent[from as usize], header.kind);
+        match holder {
+            Holder::Cell => {}
+            // SAFETY: read, by the one consumer of the ring.
+            Holder::Slab(code) => unsafe { ring.release_slab(side, code) },
+            Holder::Parcel(offset) => {
+                let Carrier::Ring(own) = self.fabric.link(self.rank, from) else {
+                    unreachable!("two ranks have rings both ways, or none");
+                };
+                let (ours, theirs) = (&own.parcels_back, &ring.parcels_back);
+                side.parcels.keep_or_hand_back(offset, ours, theirs);
+            }
+        }
+        let side = &mut self.received[from as usize];
+        // SAFETY: as in `receive`, which was shown the message. A sender that found the ring full is woken when it can see
+        // free cells.
+        if unsafe { ring.release(side, kind) } {
+            self.fabric.ring(from);
+        }
+    }
+
+    /// Reads a long message from where its sender has it, and tells the sender; `false` if it must be staged first.
+    fn claim<I: Iterator<Item = Run>>(
+        &mut self,
+        expected: &Expected<'_>,
+        offer: Offer,
+        sink: &impl Fn() -> Sink<I>,
+    ) -> Result<bool, TransportError> {
+        let from = expected.from;
+        self.fits(expected, offer.bytes, sink)?;
+        let fabric = Arc::clone(&self.fabric);
+        // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
+        let entry = unsafe { Entry::at(fabric.arena(), offer.entry) };
+        let claim = match entry.descriptor.claim() {
+            Asked::Granted(claim) => claim,
+            Asked::NotYet => return Ok(false),
+            Asked::Revoked => {
+                let (call, fault) = (expected.flight.call, Fault::Dropped { rank: from });
+                return Err(self.fabric.poison_from(call, self.rank, fault));
+            }
+        };
+        if expected.is_one_of_several {
+            self.asked = Begun::new(&fabric, from, offer.entry, &mut sink());
+            if self.asked.is_some() {
+                claim.keep();
+                return Ok(true);
+            }
+        }
+        match self.read(expected.flight, from, entry, &claim, sink()) {
+            Reached::All => drop(claim),
+            Reached::Forbidden => {
+                claim.refuse();
+                self.fabric.ring(from);
+                return Ok(false);
+            }
+            Reached::Failed(errno) => {
+                drop(claim);
+                return Err(self.unreachable(from, errno));
+            }
+        }
+        self.fabric.ring(from);
+        Ok(true)
+    }
+
+    /// Why a message of `other` could not be read.
+    #[cold]
+    pub(crate) fn unreachable(&self, other: u32, errno: u32) -> TransportError {
+        let (rank, start) = (self.rank, Instant::now());
+        // A process that is ending has no memory any more, before anybody can see that it has ended.
+        while self.fabric.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
+            if let Some(error) = self.fabric.error(rank) {
+                return error;
+            }
+            if let Err(error) = self.fabric.mourn(rank, None) {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fault = Fault::Unreachable { rank, other, errno };
+        self.fabric.poison(rank, fault)
+    }
+}

@@ -1,0 +1,319 @@
+//! Remote: what a flight keeps for its messages to other nodes, and the engine of plans that have some.
+//!
+//! A message of one run goes from the call's memory, or to it, as it is. One of several runs is packed on a stage first, or
+//! lands there and is unpacked, and what is combined lands there, too.
+
+use crate::transport::endpoint::cluster::{Cluster, State};
+use crate::transport::endpoint::engine::NodeEngine;
+use crate::transport::endpoint::request::{Flight, Runs};
+use crate::transport::endpoint::state::Port;
+use crate::transport::net::{Ended, NetworkError, Ticket};
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::{AlignedBytes, TransportError};
+use allhands_core::progress::{Cursor, Engine, Post, Status, advance};
+use allhands_core::schedule::{OpKind, Plan};
+use std::sync::{Arc, MutexGuard};
+
+/// An operation that exchanges a message with another node.
+#[derive(Debug, Default)]
+struct Message {
+    /// While it is under way.
+    ticket: Option<Ticket>,
+    /// Where it is packed, or lands, unless that is the call's own memory.
+    stage: Option<AlignedBytes>,
+}
+
+/// What a flight keeps for its messages to other nodes.
+pub(crate) struct Remote {
+    cluster: Arc<Cluster>,
+    /// The call under way.
+    call: Option<u64>,
+    /// By the operation's number.
+    messages: Box<[Message]>,
+    /// Stages that nothing is on.
+    stages: Vec<AlignedBytes>,
+}
+
+impl Remote {
+    /// For the messages of a plan that this port knows; none if it exchanges none with other nodes.
+    pub(crate) fn new(port: &Port, plan: &Plan) -> Option<Remote> {
+        let cluster = port.cluster.as_ref()?;
+        let here = port.ranks();
+        let mut peers = plan.kinds().filter_map(|kind| kind.peer());
+        peers.any(|peer| peer >= here).then(|| Remote {
+            cluster: Arc::clone(cluster),
+            call: None,
+            messages: plan.kinds().map(|_| Message::default()).collect(),
+            stages: Vec::new(),
+        })
+    }
+
+    /// Says that call `call` is about to begin, if it has not begun; whether it had.
+    fn depart(&mut self, call: u64) -> Result<bool, TransportError> {
+        let has_begun = self.call == Some(call);
+        if !has_begun {
+            self.cluster.begin(call)?;
+            self.call = Some(call);
+        }
+        Ok(has_begun)
+    }
+
+    /// Says that the call has ended, with all its messages.
+    fn arrive(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.cluster.end(call);
+        }
+    }
+
+    /// Ends every message: afterwards the network touches no memory of the call.
+    pub(crate) fn stop(&mut self) {
+        let mut state = self.cluster.state();
+        for message in &mut self.messages {
+            let Some(ticket) = message.ticket.take() else {
+                continue;
+            };
+            while !state.network.cancel(ticket) {
+                if let Some(stage) = message.stage.take() {
+                    // Memory that is nobody's any more may be touched for ever.
+                    std::mem::forget(stage);
+                    break;
+                }
+                // What stands in the way of this message stopped the communicator.
+                let _ = state.look();
+                std::thread::yield_now();
+            }
+        }
+        drop(state);
+        self.arrive();
+    }
+
+    /// A stage for `bytes` bytes.
+    fn stage(&mut self, bytes: usize) -> AlignedBytes {
+        let fits = |stage: &AlignedBytes| stage.len() >= bytes;
+        match self.stages.iter().position(fits) {
+            Some(at) => self.stages.swap_remove(at),
+            None => AlignedBytes::zeroed(bytes),
+        }
+    }
+}
+
+/// Drives one flight that exchanges messages with other nodes; made anew for each look at the call.
+struct NetworkEngine<'a> {
+    node: NodeEngine<'a>,
+    cluster: &'a Cluster,
+    state: MutexGuard<'a, State>,
+    /// The ranks of this node have numbers below.
+    here: u32,
+}
+
+impl Engine for NetworkEngine<'_> {
+    type Error = TransportError;
+
+    fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match self.remote_peer(post) {
+            Some(peer) => self.begin(post, peer),
+            None => self.node.start(post),
+        }
+    }
+
+    fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match self.remote_peer(post) {
+            Some(peer) => self.look(post, peer),
+            None => self.node.poll(post),
+        }
+    }
+}
+
+impl NetworkEngine<'_> {
+    /// The peer of an operation, if it is on another node.
+    fn remote_peer(&self, post: &Post<'_>) -> Option<u32> {
+        post.kind().peer().filter(|peer| *peer >= self.here)
+    }
+
+    fn message(&mut self, post: &Post<'_>) -> &mut Message {
+        let remote = self.node.flight.remote.as_mut();
+        let remote = remote.expect("a flight of this engine has remote messages");
+        &mut remote.messages[post.ticket as usize]
+    }
+
+    fn stage(&mut self, bytes: usize) -> AlignedBytes {
+        let remote = self.node.flight.remote.as_mut();
+        let remote = remote.expect("a flight of this engine has remote messages");
+        remote.stage(bytes)
+    }
+
+    /// Begins a message.
+    fn begin(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
+        let (kind, name) = (post.kind(), self.cluster.name(peer));
+        let tag = self.cluster.tag(self.node.flight.call, kind.channel());
+        let sends = matches!(kind, OpKind::Send { .. });
+        let own = match (kind, post.source(), post.target()) {
+            (OpKind::Send { .. }, [extent], _) | (OpKind::Recv { .. }, _, [extent]) => {
+                Some(self.node.flight.run(extent))
+            }
+            _ => None,
+        };
+        let mut stage = None;
+        let run = own.unwrap_or_else(|| {
+            let made = stage.insert(self.stage(post.bytes));
+            Run {
+                address: made.address(),
+                bytes: post.bytes,
+            }
+        });
+        let network = &mut self.state.network;
+        let begun = if sends {
+            if stage.is_some() {
+                let from = self.node.flight.runs(post.source());
+                // SAFETY: the call's own memory, to a stage that is ours and as long.
+                unsafe { iovec::copy(from, std::iter::once(run)) };
+            }
+            // SAFETY: the call's own memory, which stays as it is until the operation is done or the flight is stopped, or a
+            // stage, which the message keeps as long: both only when the network has said that the message has ended or is over.
+            unsafe { network.send(name, tag, run.address, run.bytes) }
+        } else {
+            // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations.
+            unsafe { network.receive(name, tag, run.address, run.bytes) }
+        };
+        let ticket = match begun {
+            Ok(ticket) => Some(ticket),
+            Err(error) => return Err(self.failed(error)),
+        };
+        *self.message(post) = Message { ticket, stage };
+        // Short messages are away at once.
+        match sends {
+            true => self.look(post, peer),
+            false => Ok(Status::Pending),
+        }
+    }
+
+    /// Ends a message, if it has ended.
+    fn look(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
+        let Some(ticket) = self.message(post).ticket else {
+            return Ok(Status::Done);
+        };
+        let ended = match self.state.network.test(ticket) {
+            Ok(None) => return Ok(Status::Pending),
+            Ok(Some(ended)) => ended,
+            Err(error) => return Err(self.failed(error)),
+        };
+        let message = self.message(post);
+        message.ticket = None;
+        let stage = message.stage.take();
+        if !matches!(post.kind(), OpKind::Send { .. }) {
+            let received = self.fits(post, peer, ended)?;
+            if let Some(stage) = &stage {
+                self.unpack(post, stage, received);
+            }
+        }
+        if let (Some(stage), Some(remote)) = (stage, &mut self.node.flight.remote) {
+            remote.stages.push(stage);
+        }
+        Ok(Status::Done)
+    }
+
+    /// Where what is received goes.
+    fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Runs<'s>> {
+        let flight = &*self.node.flight;
+        let into = flight.runs(post.target());
+        match post.kind() {
+            OpKind::RecvReduce { side, .. } => {
+                Sink::reduce(into, flight.runs(post.source()), flight.combine(), side)
+            }
+            _ => Sink::copy(into),
+        }
+    }
+
+    /// Gives the bytes that have landed on a stage to where they belong.
+    fn unpack(&self, post: &Post<'_>, stage: &AlignedBytes, bytes: usize) {
+        let mut sink = self.sink(post);
+        let landed = Run {
+            address: stage.address(),
+            bytes,
+        };
+        // SAFETY: all of the message is on the stage, which starts on a cache line; the sink's memory is the call's own, and its
+        // extents are whole elements.
+        unsafe { sink.feed(landed, Distance::Near) };
+    }
+
+    /// The length of a message, if it is what it may be.
+    fn fits(&self, post: &Post<'_>, peer: u32, ended: Ended) -> Result<usize, TransportError> {
+        let received = match ended {
+            Ended::Whole(bytes) if bytes == post.bytes => return Ok(bytes),
+            Ended::Whole(bytes) => {
+                let (port, flight) = (&*self.node.port, &*self.node.flight);
+                if port.leaves_alone(flight, (post.bytes, bytes), self.sink(post)) {
+                    return Ok(bytes);
+                }
+                bytes as u64
+            }
+            Ended::TooLong => u64::MAX,
+        };
+        let rank = self.node.port.rank();
+        let fault = Fault::Length {
+            rank,
+            other: peer,
+            expected: post.bytes as u64,
+            received,
+        };
+        let call = self.node.flight.call;
+        Err(self.node.port.fabric().poison_from(call, rank, fault))
+    }
+
+    #[cold]
+    fn failed(&self, error: NetworkError) -> TransportError {
+        self.node.port.network_failed(error.0)
+    }
+}
+
+impl Port {
+    /// As [`Port::test`], of a flight that exchanges messages with other nodes.
+    #[cold]
+    pub(crate) fn advance_remote(
+        &mut self,
+        flight: &mut Flight,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Result<Status, TransportError> {
+        let call = flight.call;
+        let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut flight.remote) else {
+            return Ok(Status::Pending);
+        };
+        let has_begun = match remote.depart(call) {
+            Ok(has_begun) => has_begun,
+            Err(error) => {
+                let rank = self.rank();
+                let fault = Fault::Dropped { rank };
+                self.fabric().poison_from(call, rank, fault);
+                return Err(error);
+            }
+        };
+        let mut state = cluster.state();
+        // First of all others are to get what they wait for.
+        if has_begun && let Err(error) = state.look() {
+            return Err(self.network_failed(error.0));
+        }
+        let mut engine = NetworkEngine {
+            here: self.ranks(),
+            node: NodeEngine::new(self, flight),
+            cluster: &cluster,
+            state,
+        };
+        let status = advance(plan, cursor, &mut engine);
+        drop(engine);
+        if let (Ok(Status::Done), Some(remote)) = (&status, &mut flight.remote) {
+            remote.arrive();
+        }
+        status
+    }
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}

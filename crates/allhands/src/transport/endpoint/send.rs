@@ -1,0 +1,103 @@
+//! Sending: how an endpoint puts a message in the queue to another rank, or in a buffer that goes with it.
+
+use crate::transport::endpoint::state::Port;
+use crate::transport::shm::queue::buffers::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES, Shown};
+use crate::transport::shm::segment::shared_segment::Carrier;
+use std::sync::Arc;
+
+impl Port {
+    /// Appends a message to the queue to `to` and wakes it; `false` if the queue is full.
+    ///
+    /// `fill` writes `header.bytes` bytes, at most [`EAGER_BYTES`].
+    #[inline]
+    pub(crate) fn send(&mut self, to: u32, header: Header, fill: impl FnOnce(*mut u8)) -> bool {
+        assert!(
+            header.bytes as usize <= EAGER_BYTES,
+            "a payload fits its cell"
+        );
+        let sent = match self.fabric.link(self.rank, to) {
+            // SAFETY: a rank has one port, used by one thread at a time (`&mut self`), so it is the one producer; the
+            // side is what earlier pushes left. `fill` writes the payload.
+            Carrier::Ring(ring) => unsafe { ring.push(&mut self.sent[to as usize], header, fill) },
+            // SAFETY: `fill` writes the payload.
+            Carrier::Inbox(inbox) => unsafe { inbox.push(header, fill) },
+        };
+        if sent {
+            self.fabric.ring(to);
+        }
+        sent
+    }
+
+    /// As [`Port::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
+    /// ring to carry it, or no slab now.
+    #[inline]
+    pub(crate) fn send_slab(
+        &mut self,
+        to: u32,
+        (header, shown): (Header, Shown),
+        fill: impl FnOnce(*mut u8, &dyn Fn(usize)),
+    ) -> Option<bool> {
+        let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+            return None;
+        };
+        // Two ranks have rings both ways, or none.
+        let Carrier::Ring(back) = self.fabric.link(to, self.rank) else {
+            return None;
+        };
+        assert!(
+            header.bytes as usize <= SLAB_BYTES,
+            "a payload fits its slab"
+        );
+        let side = &mut self.sent[to as usize];
+        // SAFETY: as in `send`.
+        let sent = unsafe { ring.push_slab(back, side, (header, shown), fill) };
+        if sent? {
+            self.fabric.ring(to);
+        }
+        sent
+    }
+}
+
+impl Port {
+    /// As [`Port::send`], of a part of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
+    /// is no parcel now.
+    pub(crate) fn send_parcel(
+        &mut self,
+        to: u32,
+        header: Header,
+        part: Part,
+        fill: impl FnOnce(*mut u8),
+    ) -> Option<bool> {
+        let fabric = Arc::clone(&self.fabric);
+        let Carrier::Ring(ring) = fabric.link(self.rank, to) else {
+            return None;
+        };
+        assert!(part.bytes <= PARCEL_BYTES, "a part fits its parcel");
+        let side = &mut self.sent[to as usize];
+        let offset = match side.parcels.take(&ring.parcels_back) {
+            Some(offset) => offset,
+            None if self.parcels_made < PARCELS_IN_ALL && side.parcels.may_make() => {
+                let made = fabric.arena().allocate(PARCEL_BYTES).ok()?;
+                side.parcels.make();
+                self.parcels_made += 1;
+                made.keep().0
+            }
+            None => return None,
+        };
+        let header = Header {
+            kind: Kind::Parcel,
+            bytes: size_of::<Parcel>() as u16,
+            ..header
+        };
+        let sent = self.send(to, header, |payload| {
+            fill(fabric.arena().at(offset));
+            // SAFETY: a cell's payload has room for this and is aligned for it.
+            unsafe { payload.cast::<Parcel>().write(Parcel { offset, part }) };
+        });
+        if !sent {
+            self.sent[to as usize].parcels.keep(offset);
+        }
+        Some(sent)
+    }
+}

@@ -1,0 +1,192 @@
+//! The port: one rank's end of a fabric, with the messages that came before they were wanted.
+
+use crate::transport::endpoint::agreement::LeftAlone;
+use crate::transport::endpoint::cluster::Cluster;
+use crate::transport::endpoint::concurrent_rendezvous::Begun;
+use crate::transport::endpoint::overdue::TOLD_AFTER;
+use crate::transport::endpoint::receive::Unexpected;
+use crate::transport::endpoint::refusal::Refusals;
+use crate::transport::shm::failure::member::Stamp;
+use crate::transport::shm::memory::arena::Block;
+use crate::transport::shm::protocol::copy_protocol::Manners;
+use crate::transport::shm::queue::buffers::PARCEL_BYTES;
+use crate::transport::shm::queue::ring::{Consumer, Producer};
+use crate::transport::shm::segment::shared_segment::{Carrier, Fabric};
+use crate::transport::shm::wait::backoff::Patience;
+use crate::transport::{AlignedBytes, Signature, TransportError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// One rank's end of a [`Fabric`]; one thread at a time uses it.
+///
+/// Dropping it says that the rank makes no further call.
+pub struct Port {
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) rank: u32,
+    /// For each peer, our side of the ring to it.
+    pub(crate) sent: Box<[Producer]>,
+    /// For each peer, our side of the ring from it.
+    pub(crate) received: Box<[Consumer]>,
+    /// Parcels that this rank has made.
+    pub(crate) parcels_made: usize,
+    /// For each peer, how the messages that it stages are copied; made with the first of these.
+    pub(crate) manners: Box<[Option<Box<Manners>>]>,
+    /// The position in our inbox.
+    pub(crate) taken: u64,
+    /// For each peer, messages that came before they were wanted.
+    pub(crate) unexpected: Box<[VecDeque<Unexpected>]>,
+    /// Where messages of other processes land before they are combined.
+    pub(crate) landing: AlignedBytes,
+    /// Room for messages of several senders that are copied at the same time.
+    pub(crate) begun: Vec<Begun>,
+    /// The one that was begun last, until it is there.
+    pub(crate) asked: Option<Begun>,
+    pub(crate) next_call: u64,
+    /// What this rank has refused before its next call, or before one that it made not long ago.
+    pub(crate) refusals: Refusals,
+    /// Since when this rank waits in a call, of this number, that another one has refused.
+    pub(crate) refused_since: Option<(u64, Instant)>,
+    /// The hash of all calls that were begun: who called differently once is found out by the next message.
+    pub(crate) chain: u64,
+    pub(crate) patience: Patience,
+    /// What is called now and then while this rank waits.
+    pub(crate) while_waiting: Option<fn()>,
+    /// Who is told of memory that messages leave alone, if they may be shorter than their rooms.
+    pub(crate) left_alone: Option<LeftAlone>,
+    /// When [`Port::look_out`] looked last.
+    pub(crate) looked_out: Option<Instant>,
+    /// After how long it says that it waits.
+    pub(crate) told_after: Duration,
+    /// The way to other nodes, if there are some.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Port")
+            .field("rank", &self.rank)
+            .field("next_call", &self.next_call)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Port {
+    /// The port of rank `rank`, of which there is one in the life of a fabric.
+    ///
+    /// # Errors
+    /// [`TransportError::NoSuchRank`] or [`TransportError::RankTaken`].
+    pub fn new(fabric: Arc<Fabric>, rank: u32) -> Result<Port, TransportError> {
+        let ranks = fabric.ranks();
+        if rank >= ranks {
+            return Err(TransportError::NoSuchRank { rank, ranks });
+        }
+        if !fabric.member(rank).take() {
+            return Err(TransportError::RankTaken { rank });
+        }
+        Ok(Port {
+            rank,
+            sent: (0..ranks)
+                .map(|to| Producer::new(!fabric.is_crowded(), fabric.early(rank, to)))
+                .collect(),
+            received: (0..ranks)
+                .map(|from| Consumer::new(fabric.early(from, rank)))
+                .collect(),
+            parcels_made: 0,
+            manners: vec![None; ranks as usize].into(),
+            taken: 0,
+            unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
+            landing: AlignedBytes::zeroed(0),
+            asked: None,
+            begun: Vec::with_capacity(ranks as usize - 1),
+            next_call: 0,
+            refusals: Refusals::default(),
+            refused_since: None,
+            chain: 0,
+            patience: Patience::new(fabric.is_crowded()),
+            while_waiting: None,
+            left_alone: None,
+            looked_out: None,
+            told_after: TOLD_AFTER,
+            cluster: None,
+            fabric,
+        })
+    }
+
+    /// The rank.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.fabric.ranks()
+    }
+
+    /// What is called now and then while this rank waits.
+    pub(crate) fn while_waiting(&self) -> Option<fn()> {
+        self.while_waiting
+    }
+
+    /// Has `hook` called now and then while this rank waits; its sleeps are then short.
+    pub(crate) fn set_while_waiting(&mut self, hook: Option<fn()>) {
+        self.while_waiting = hook;
+    }
+
+    /// The sequence number of the call that is begun next.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.next_call
+    }
+
+    /// The fabric.
+    #[must_use]
+    pub fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
+    /// The signature in the form that calls show to peers: once for a plan.
+    #[must_use]
+    pub fn stamp(&self, signature: &Signature) -> Stamp {
+        self.fabric.stamp(self.rank, signature)
+    }
+
+    /// How many calls this rank has begun.
+    pub(crate) fn begun(&self) -> u64 {
+        self.next_call
+    }
+
+    /// What keeps this rank from beginning another call.
+    #[inline]
+    pub(crate) fn stopped(&self) -> Option<TransportError> {
+        self.fabric.stopped(self.rank, self.next_call)
+    }
+
+    /// The first call that cannot be made.
+    pub(crate) fn stops_from(&self) -> u64 {
+        self.fabric.head().fault.stops_from()
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let arena = self.fabric.arena();
+        for (to, side) in (0..).zip(&mut self.sent) {
+            // Who has made none has none, and leaves the memory of long messages alone.
+            if side.parcels.has_made_none() {
+                continue;
+            }
+            let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+                continue;
+            };
+            while let Some(offset) = side.parcels.take(&ring.parcels_back) {
+                // SAFETY: a parcel, handed out with this size; we have it, so nobody else gives it back.
+                drop(unsafe { Block::adopt(Arc::clone(arena), offset, PARCEL_BYTES as u64) });
+            }
+        }
+        let panicked = std::thread::panicking();
+        self.tell_leave(panicked);
+        self.fabric.leave(self.rank, panicked);
+    }
+}

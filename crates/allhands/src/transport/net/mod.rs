@@ -1,0 +1,125 @@
+//! The network: what carries messages between ranks that share no memory.
+//!
+//! An MPI's point-to-point calls, or libfabric's, fit behind it; [`Threads`] is one among threads, with which everything
+//! that uses a network is tested.
+
+pub(crate) mod notice;
+mod places;
+mod threads;
+
+pub use places::{Places, PlacesError};
+pub use threads::{Disorder, Threads, ThreadsNetwork};
+
+/// A message under way: the number that a network gave it, which it gives to no other before this one has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u64);
+
+/// How a message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All of it is away, or here: so many bytes, no more than there was room for.
+    Whole(usize),
+    /// What came was longer than there was room for, by how much the network does not say.
+    TooLong,
+}
+
+/// Why a network cannot go on, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NetworkError(pub String);
+
+/// A word from one rank to another besides messages: small, seldom, and only about what has gone wrong or might have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice(pub [u8; Notice::BYTES]);
+
+impl Notice {
+    /// The length in bytes.
+    pub const BYTES: usize = 256;
+
+    /// How one begins that says what stopped the communicator.
+    pub(in crate::transport) const STOPS: u8 = 1;
+
+    /// How one begins that says which calls a rank has refused.
+    pub(in crate::transport) const REFUSES: u8 = 4;
+
+    /// How one begins that says which call a rank has come to.
+    pub(in crate::transport) const COMES: u8 = 5;
+
+    /// Whether it says something without which others may wait for ever: what stopped the communicator, or that it may have to
+    /// be stopped. The rest makes errors come sooner, or better explained.
+    #[must_use]
+    pub fn must_come(&self) -> bool {
+        matches!(self.0[0], Notice::STOPS | Notice::REFUSES | Notice::COMES)
+    }
+}
+
+/// One rank's way to the ranks of other nodes: two-sided messages, none of which waits.
+///
+/// Ranks are numbered as in the communicator. Messages from one rank to another with the same tag do not overtake one
+/// another: the n-th that is received is the n-th that was sent. What a program of its own sends through the same medium never
+/// meets these messages.
+///
+/// # Safety
+/// The network touches the memory of a message only between the call that begins it and the moment that
+/// [`test`](Network::test) says that it has ended, or [`cancel`](Network::cancel) that it is over; and it reads that of a send,
+/// and writes that of a receive only within the length given.
+pub unsafe trait Network: Send {
+    /// How many tags there are, from 0; at least 256. MPI guarantees 32768.
+    fn tags(&self) -> u32;
+
+    /// Begins to send `bytes` bytes to rank `to`, with a tag below [`tags`](Network::tags).
+    ///
+    /// # Errors
+    /// What keeps it from being sent; it has then not begun.
+    ///
+    /// # Safety
+    /// The memory is readable, and nobody writes it, until the message has ended or is over.
+    unsafe fn send(
+        &mut self,
+        to: u32,
+        tag: u32,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError>;
+
+    /// Begins to receive a message of at most `bytes` bytes from rank `from`.
+    ///
+    /// # Errors
+    /// What keeps it from being received; it has then not begun.
+    ///
+    /// # Safety
+    /// The memory is writable, and nobody else touches it, until the message has ended or is over.
+    unsafe fn receive(
+        &mut self,
+        from: u32,
+        tag: u32,
+        into: *mut u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError>;
+
+    /// How a message ended, if it has; the ticket is then of no further use. It need find out no more than
+    /// [`progress`](Network::progress) has.
+    ///
+    /// # Errors
+    /// What keeps the message from ending; the ticket is still to be cancelled.
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError>;
+
+    /// Takes everything that is under way further, also what others have begun with this rank; called again and again by whoever
+    /// waits. It may give way to other threads where there is nothing to do, but not sleep.
+    ///
+    /// # Errors
+    /// What keeps the network from working at all.
+    fn progress(&mut self) -> Result<(), NetworkError>;
+
+    /// Ends a message that is not wanted any more; whether it is over. If not, the network may touch its memory still, and
+    /// is asked again after some [`progress`](Network::progress); one that could never say yes ends the process instead,
+    /// as a call may not return while its memory is in use.
+    fn cancel(&mut self, ticket: Ticket) -> bool;
+
+    /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
+    /// are dear may give those alone that [must come](Notice::must_come).
+    fn tell(&mut self, to: u32, notice: &Notice);
+
+    /// The next word that has come, and whose it is.
+    fn hear(&mut self) -> Option<(u32, Notice)>;
+}

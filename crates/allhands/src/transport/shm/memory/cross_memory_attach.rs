@@ -1,0 +1,366 @@
+//! Reach: reading and writing the memory of another process with the system's help.
+
+use crate::transport::AlignedBytes;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::shm::memory::page_aliasing;
+use std::cell::RefCell;
+
+/// What the system says of a process that has ended.
+pub(crate) const NO_SUCH_PROCESS: u32 = 3;
+
+/// How a read ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// Everything was read.
+    All,
+    /// Nothing was read: this process may not read that one's memory.
+    Forbidden,
+    /// The system's number of what went wrong.
+    Failed(u32),
+}
+
+/// The fewest bytes that are copied by way of memory aside, and how many at a time, whole pages.
+const ASIDE_LEAST: usize = 8 << 10;
+const ASIDE_BYTES: usize = 64 << 10;
+
+/// Bytes that are read at once where they are combined: they stay in the first levels of cache.
+const LANDING_BYTES: usize = 64 << 10;
+
+/// Reads `run`, which is memory of process `process`, into `sink`; by way of `landing`, if it is combined there.
+pub(crate) fn read<I: Iterator<Item = Run>>(
+    process: u32,
+    run: Run,
+    sink: &mut Sink<I>,
+    landing: &mut AlignedBytes,
+) -> Reached {
+    if sink.copies() {
+        return read_into(process, run, sink);
+    }
+    let grain = sink.grain();
+    let chunk = (LANDING_BYTES / grain).max(1) * grain;
+    if landing.len() < chunk {
+        *landing = AlignedBytes::zeroed(chunk);
+    }
+    let mut done = 0;
+    while done < run.bytes {
+        let bytes = chunk.min(run.bytes - done);
+        let here = Run {
+            address: landing.address(),
+            bytes,
+        };
+        let there = Run {
+            address: run.address.wrapping_add(done),
+            bytes,
+        };
+        // SAFETY: `landing` is ours and has this many bytes.
+        match unsafe { fetch(process, there, here) } {
+            Reached::All => {}
+            // A permission that is withdrawn in between is a failure: something has been combined already.
+            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+            failed => return failed,
+        }
+        // SAFETY: just filled; a whole number of elements, aligned; the sink's memory is the call's own.
+        unsafe { sink.feed(here, Distance::Near) };
+        done += bytes;
+    }
+    Reached::All
+}
+
+/// Reads `run` straight into the memory of a sink that does not combine.
+fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>) -> Reached {
+    /// Runs that are filled by one call.
+    const MOST: usize = 64;
+    let mut done = 0;
+    while done < run.bytes {
+        let mut rooms = [Run {
+            address: std::ptr::null_mut(),
+            bytes: 0,
+        }; MOST];
+        let (mut count, mut bytes) = (0, 0);
+        while count < MOST
+            && let Some(room) = sink.room(run.bytes - done - bytes)
+        {
+            rooms[count] = room;
+            bytes += room.bytes;
+            count += 1;
+        }
+        if count == 0 {
+            return Reached::All;
+        }
+        let there = Run {
+            address: run.address.wrapping_add(done),
+            bytes,
+        };
+        let reached = match rooms[..count] {
+            // SAFETY: the sink's memory is the call's own, writable until it is complete.
+            [room] => unsafe { fetch(process, there, room) },
+            // SAFETY: as above.
+            ref rooms => unsafe { system_copy(process, rooms, there, Way::Read) },
+        };
+        match reached {
+            Reached::All => done += bytes,
+            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+            failed => return failed,
+        }
+    }
+    Reached::All
+}
+
+/// Copies a run of another process's memory to one of ours that is as long.
+///
+/// # Safety
+/// Ours is writable and nobody else touches it.
+pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
+    if moves_slowly(there, here) {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_aside(process, here, there, Way::Read) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { system_copy(process, &[here], there, Way::Read) }
+}
+
+/// Copies a run of our memory to one of another process that is as long.
+///
+/// # Safety
+/// Ours is readable; the other process has asked for it, and leaves that memory alone until it is told.
+pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Reached {
+    if moves_slowly(here, there) {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_aside(process, here, there, Way::Write) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { system_copy(process, &[here], there, Way::Write) }
+}
+
+/// Whether the system would take much longer for a copy than for one to another place.
+fn moves_slowly(from: Run, into: Run) -> bool {
+    from.bytes >= ASIDE_LEAST
+        && page_aliasing::is_alias(from.address, into.address)
+        && page_aliasing::are_slow()
+}
+
+/// Copies between a run of ours and one of another process by way of memory whose place in its page is that of the other's run:
+/// the system copies that far, and the processor the rest.
+///
+/// # Safety
+/// As for [`fetch`] or [`store`].
+unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Reached {
+    thread_local! {
+        static ASIDE: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
+    }
+    // SAFETY: the caller's promise.
+    let copy = |memory: &mut AlignedBytes| unsafe { copy_by(memory, process, here, there, way) };
+    let reached = ASIDE.try_with(|memory| copy(&mut memory.borrow_mut()));
+    // A thread that is ending may have given it back already.
+    reached.unwrap_or_else(|_| copy(&mut AlignedBytes::zeroed(0)))
+}
+
+/// The same, with this memory.
+///
+/// # Safety
+/// As for [`fetch`] or [`store`].
+unsafe fn copy_by(
+    memory: &mut AlignedBytes,
+    process: u32,
+    here: Run,
+    there: Run,
+    way: Way,
+) -> Reached {
+    if memory.is_empty() {
+        *memory = AlignedBytes::zeroed(ASIDE_BYTES + page_aliasing::PAGE_BYTES);
+    }
+    let same = there.address.addr().wrapping_sub(memory.address().addr());
+    let aside = memory
+        .address()
+        .wrapping_add(same % page_aliasing::PAGE_BYTES);
+    let mut done = 0;
+    while done < here.bytes {
+        // Whole pages, so that the next piece has the same place.
+        let (here, there) = (
+            here.piece(done, ASIDE_BYTES),
+            there.piece(done, ASIDE_BYTES),
+        );
+        let aside = Run {
+            address: aside,
+            bytes: here.bytes,
+        };
+        // SAFETY: the caller's promise; what is aside is this thread's own and as long.
+        let reached = unsafe {
+            if let Way::Write = way {
+                iovec::copy_run(here, aside);
+            }
+            let reached = system_copy(process, &[aside], there, way);
+            if let (Way::Read, Reached::All) = (way, reached) {
+                iovec::copy_run(aside, here);
+            }
+            reached
+        };
+        match reached {
+            Reached::All => done += here.bytes,
+            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+            failed => return failed,
+        }
+    }
+    Reached::All
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// Copies between `rooms`, which are ours, and `there`, which is as long as they are together.
+///
+/// # Safety
+/// The rooms are readable, and writable if they are to be filled, and nobody else touches them; so is what is there. (What
+/// is not accessible there is an error, not a fault.)
+#[cfg(target_os = "linux")]
+unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Reached {
+    use std::ffi::c_void;
+    let slice = |run: &Run| libc::iovec {
+        iov_base: run.address.cast::<c_void>(),
+        iov_len: run.bytes,
+    };
+    let nothing = libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    };
+    let mut local = [nothing; 64];
+    for (slot, run) in local.iter_mut().zip(rooms) {
+        *slot = slice(run);
+    }
+    let remote = [slice(&there)];
+    let (process, count) = (process as i32, rooms.len() as u64);
+    // SAFETY: the lists are as long as said; the local ones are accessible, as the caller promises.
+    let copied = unsafe {
+        match way {
+            Way::Read => {
+                libc::process_vm_readv(process, local.as_ptr(), count, remote.as_ptr(), 1, 0)
+            }
+            Way::Write => {
+                libc::process_vm_writev(process, local.as_ptr(), count, remote.as_ptr(), 1, 0)
+            }
+        }
+    };
+    if copied == there.bytes as isize {
+        return Reached::All;
+    }
+    if copied >= 0 {
+        // The part that was copied ends where the other's memory does.
+        return Reached::Failed(libc::EFAULT as u32);
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Reached::Forbidden,
+        other => Reached::Failed(other.unwrap_or(0) as u32),
+    }
+}
+
+/// Elsewhere there is no such help.
+#[cfg(not(target_os = "linux"))]
+unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Reached {
+    Reached::Forbidden
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    /// Copies within this process, to `behind` bytes behind the source's place in its page, both ways; checks what came and
+    /// that nothing else did.
+    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Run, Run, Way) -> Reached) {
+        let from: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
+        for way in [Way::Read, Way::Write] {
+            let mut into = vec![0u8; bytes + 3 * page_aliasing::PAGE_BYTES];
+            let first = into.as_ptr().addr();
+            let start =
+                (from.as_ptr().addr().wrapping_sub(first)) % page_aliasing::PAGE_BYTES + behind;
+            let source = Run {
+                address: from.as_ptr().cast_mut(),
+                bytes,
+            };
+            let target = Run {
+                address: into[start..].as_mut_ptr(),
+                bytes,
+            };
+            // SAFETY: both vectors are long enough and this test's own; the source is only read.
+            assert_eq!(unsafe { copy(source, target, way) }, Reached::All);
+            assert_eq!(into[start..start + bytes], from);
+            let mut rest = into[..start].iter().chain(&into[start + bytes..]);
+            assert!(rest.all(|byte| *byte == 0), "{behind} {bytes}");
+        }
+    }
+
+    /// As the caller of `copies` has it: from one run to another of this process.
+    unsafe fn as_it_is(from: Run, into: Run, way: Way) -> Reached {
+        let process = std::process::id();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Read => fetch(process, from, into),
+                Way::Write => store(process, from, into),
+            }
+        }
+    }
+
+    unsafe fn aside(from: Run, into: Run, way: Way) -> Reached {
+        let (here, there) = match way {
+            Way::Read => (into, from),
+            Way::Write => (from, into),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { copy_aside(std::process::id(), here, there, way) }
+    }
+
+    #[test]
+    fn what_is_copied_comes_whole_wherever_it_goes() {
+        for behind in [0, 1, 16, 31, 32] {
+            for bytes in [1, ASIDE_LEAST, ASIDE_BYTES, ASIDE_BYTES + 1, 200_001] {
+                copies(behind, bytes, as_it_is);
+                copies(behind, bytes, aside);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_ending_copies_as_before() {
+        struct Late(std::cell::Cell<Option<std::sync::mpsc::Sender<()>>>);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                copies(32, ASIDE_BYTES + 1, aside);
+                self.0.take().unwrap().send(()).unwrap();
+            }
+        }
+        thread_local! {
+            static LATE: Late = const { Late(std::cell::Cell::new(None)) };
+        }
+        let (done, has_been_done) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(|| {
+            // What is there first goes last.
+            LATE.with(|late| late.0.set(Some(done)));
+            copies(32, ASIDE_BYTES + 1, aside);
+        });
+        thread.join().unwrap();
+        has_been_done.recv().unwrap();
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let mut into = vec![0u8; ASIDE_LEAST];
+        let here = Run {
+            address: into.as_mut_ptr(),
+            bytes: into.len(),
+        };
+        let there = Run {
+            address: std::ptr::without_provenance_mut(1 << 12),
+            bytes: into.len(),
+        };
+        for way in [Way::Read, Way::Write] {
+            // SAFETY: ours is this test's own; what is not there is not touched.
+            let reached = unsafe { copy_aside(std::process::id(), here, there, way) };
+            assert!(matches!(reached, Reached::Failed(_)), "{reached:?}");
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The outbox: a call's own memory for its long messages, where their receivers can reach it.
+//!
+//! A long message is announced by the offset of its descriptor. Behind the descriptor stand the runs of the message: places
+//! in the arena, which every rank maps, or addresses of the sender's own memory, which threads read as they are and other
+//! processes with the system's help. Behind the runs is room to stage a message that receivers cannot, or
+//! had better not, read where it is.
+
+use crate::transport::TransportError;
+use crate::transport::shm::memory::arena::{Arena, Block};
+use crate::transport::shm::memory::iovec::{self, Pieces, Run};
+use crate::transport::shm::protocol::copy_protocol::Manner;
+use crate::transport::shm::queue::ring::EAGER_BYTES;
+use crate::transport::shm::rendezvous::descriptor::Descriptor;
+use crate::transport::shm::rendezvous::sender_assisted::Help;
+use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The longest message that is staged although the system could read it from the sender's memory: staging costs a second
+/// copy, at the same time as the first and three times as fast as the system, which has to find every page; but what is staged
+/// has to fit into a core's own cache.
+pub(crate) const STAGE_MOST: usize = 1 << 20;
+
+/// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
+pub(crate) const CROWDED_STAGE_MOST: usize = 128 << 10;
+
+/// The longest message that is staged where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
+pub(crate) const LONG_STAGE_MOST: usize = 4 << 20;
+
+/// The most bytes of stages for messages longer than [`STAGE_MOST`] that a rank uses at a time: they are kept as long as the
+/// plans are.
+const LONG_STAGES_MOST: usize = 64 << 20;
+
+/// Marks an address of the sender's own memory; others are offsets in the arena.
+const OWN: u64 = 1 << 63;
+
+/// What stands before the runs of a message.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Entry {
+    pub(crate) descriptor: Descriptor,
+    bytes: AtomicU64,
+    runs: AtomicU64,
+    /// The sender's process.
+    process: AtomicU64,
+    /// The core on which the sender was.
+    core: AtomicU64,
+    /// The offset of its stage in the arena; 0: it has none.
+    stage: AtomicU64,
+    /// Whether the message is on the stage, or on its way there: 1, or 0.
+    staged: AtomicU64,
+    /// The [`Manner`] that the receiver of the last message wanted.
+    manner: AtomicU64,
+    pub(crate) help: Help,
+}
+
+#[derive(Debug)]
+#[repr(C)]
+struct Place {
+    address: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A run of memory of another rank, as one finds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found {
+    /// Memory that the receiver has, too.
+    Here(Run),
+    /// Memory of another process.
+    There(Run),
+}
+
+impl Found {
+    /// What another rank has [told](tell) of.
+    pub(crate) fn at(arena: &Arena, place: u64, bytes: usize) -> Found {
+        let run = |address| Run { address, bytes };
+        let address = (place & !OWN) as usize;
+        match place & OWN {
+            0 => Found::Here(run(arena.at(place))),
+            _ if arena.is_shared() => Found::There(run(std::ptr::without_provenance_mut(address))),
+            // Threads of one process have the same addresses.
+            _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(address))),
+        }
+    }
+
+    /// The part of `bytes` bytes from `offset` on, or as many as there are.
+    pub(crate) fn piece(self, offset: usize, bytes: usize) -> Found {
+        match self {
+            Found::Here(run) => Found::Here(run.piece(offset, bytes)),
+            Found::There(run) => Found::There(run.piece(offset, bytes)),
+        }
+    }
+}
+
+/// Where memory lies, in words that another rank of the arena understands.
+pub(crate) fn tell(arena: &Arena, run: Run) -> u64 {
+    match arena.offset_of(run.address, run.bytes) {
+        Some(offset) => offset,
+        None => run.address.expose_provenance() as u64 | OWN,
+    }
+}
+
+/// The core on which this thread is, as the system numbers it; it may be another any time.
+#[cfg(target_os = "linux")]
+pub(crate) fn core() -> u32 {
+    // SAFETY: it only tells.
+    unsafe { libc::sched_getcpu() as u32 }
+}
+
+/// Elsewhere nobody asks: a stage is used of another process's message alone, which cannot be read there.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn core() -> u32 {
+    0
+}
+
+impl Entry {
+    /// The entry at an offset of the arena.
+    ///
+    /// # Safety
+    /// A sender has announced the offset, or owns it, and its outbox lives.
+    pub(crate) unsafe fn at(arena: &Arena, offset: u64) -> &Entry {
+        // SAFETY: the caller's promise; it is atomics alone.
+        unsafe { &*arena.at(offset).cast::<Entry>() }
+    }
+
+    fn place(&self, index: u64) -> *const Place {
+        let first = std::ptr::from_ref(self).wrapping_add(1).cast::<Place>();
+        first.wrapping_add(index as usize)
+    }
+
+    /// The sender's process, as the system numbers it.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed) as u32
+    }
+
+    /// The core on which the sender was, as the system numbers it.
+    pub(crate) fn core(&self) -> u32 {
+        self.core.load(Ordering::Relaxed) as u32
+    }
+
+    /// The message's length in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The manner that the receiver of the last message wanted, if it said so.
+    pub(crate) fn manner(&self) -> Option<Manner> {
+        Manner::of_word(self.manner.load(Ordering::Relaxed))
+    }
+
+    /// Says which manner its receiver wants, to one who has claimed the message and says so before the end of the claim.
+    pub(crate) fn set_manner(&self, manner: Manner) {
+        let word = Manner::word(Some(manner));
+        if self.manner.load(Ordering::Relaxed) != word {
+            self.manner.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the message comes by way of the stage.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.staged.load(Ordering::Relaxed) == 1
+    }
+
+    /// The memory of its stage, of which `bytes` bytes from `offset` on are used; none if it has no stage.
+    pub(crate) fn staged(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Run> {
+        let stage = self.stage.load(Ordering::Relaxed);
+        (stage > 0).then(|| Run {
+            address: arena.at(stage + offset as u64),
+            bytes,
+        })
+    }
+
+    /// The message's run, if there is one alone, to one who has claimed it.
+    pub(crate) fn single(&self, arena: &Arena) -> Option<Found> {
+        let alone = self.runs.load(Ordering::Relaxed) == 1;
+        alone.then(|| self.found(arena).next()).flatten()
+    }
+
+    /// The message's runs, to one who has claimed it.
+    pub(crate) fn found<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Found> + 'a {
+        (0..self.runs.load(Ordering::Relaxed)).map(move |index| {
+            // SAFETY: the sender has written this many places behind the entry, which are atomics.
+            let place = unsafe { &*self.place(index) };
+            let address = place.address.load(Ordering::Relaxed);
+            let bytes = place.bytes.load(Ordering::Relaxed) as usize;
+            Found::at(arena, address, bytes)
+        })
+    }
+
+    /// Says where the message lies, before it is posted.
+    ///
+    /// # Safety
+    /// The entry's outbox has room for so many runs.
+    unsafe fn write(&self, arena: &Arena, runs: impl Iterator<Item = Run>) {
+        let (mut count, mut total) = (0, 0);
+        for run in runs.filter(|r| r.bytes > 0) {
+            // SAFETY: the caller promises the room; places are atomics.
+            let place = unsafe { &*self.place(count) };
+            place.address.store(tell(arena, run), Ordering::Relaxed);
+            place.bytes.store(run.bytes as u64, Ordering::Relaxed);
+            count += 1;
+            total += run.bytes as u64;
+        }
+        self.runs.store(count, Ordering::Relaxed);
+        self.bytes.store(total, Ordering::Relaxed);
+        self.process
+            .store(u64::from(std::process::id()), Ordering::Relaxed);
+        self.core.store(u64::from(core()), Ordering::Relaxed);
+    }
+}
+
+/// Where an operation's message has its entry and its stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Offset in the outbox of the entry plus one; 0: the operation sends no long message.
+    entry: usize,
+    runs: usize,
+    stage: usize,
+    stage_bytes: usize,
+}
+
+/// A call's memory for long messages.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    arena: Arc<Arena>,
+    block: Option<Block>,
+    slots: Box<[Slot]>,
+    /// Bytes of stages for the longest messages that this rank may use here, once it has asked; 0: none.
+    long_stages: AtomicUsize,
+}
+
+impl Outbox {
+    /// The outbox of a plan among `ranks` ranks of the arena; no memory at all if the plan sends them nothing long.
+    pub(crate) fn new(
+        arena: &Arc<Arena>,
+        plan: &Plan,
+        ranks: u32,
+    ) -> Result<Outbox, TransportError> {
+        let mut bytes = 0;
+        let mut take = |size: usize| {
+            let at = bytes;
+            bytes += size.next_multiple_of(64);
+            at
+        };
+        let mut slots = vec![Slot::default(); plan.ops.len()].into_boxed_slice();
+        for (slot, op) in slots.iter_mut().zip(&plan.ops) {
+            let longest = longest(plan, op);
+            // What goes to other nodes goes another way.
+            if !matches!(op.kind, OpKind::Send { to, .. } if to < ranks) || longest <= EAGER_BYTES {
+                continue;
+            }
+            slot.runs = op.source().len();
+            slot.entry = take(size_of::<Entry>() + slot.runs.max(1) * size_of::<Place>()) + 1;
+        }
+        // Stages come last: their pages cost nothing until a message is staged.
+        for (slot, op) in slots.iter_mut().zip(&plan.ops) {
+            if slot.entry > 0 && arena.is_shared() {
+                slot.stage_bytes = longest(plan, op);
+                slot.stage = take(slot.stage_bytes);
+            }
+        }
+        let block = (bytes > 0).then(|| arena.allocate(bytes)).transpose()?;
+        Ok(Outbox {
+            arena: Arc::clone(arena),
+            block,
+            slots,
+            long_stages: AtomicUsize::new(0),
+        })
+    }
+
+    fn offset(&self) -> u64 {
+        self.block.as_ref().map_or(0, Block::offset)
+    }
+
+    /// The offset in the arena of the entry of operation `ticket`, which sends a long message.
+    pub(crate) fn entry_offset(&self, ticket: u32) -> u64 {
+        let slot = &self.slots[ticket as usize];
+        assert!(slot.entry > 0, "the operation has room for a long message");
+        self.offset() + slot.entry as u64 - 1
+    }
+
+    /// The entry of operation `ticket`.
+    pub(crate) fn entry(&self, ticket: u32) -> &Entry {
+        // SAFETY: ours, and the block lives as long as `self`.
+        unsafe { Entry::at(&self.arena, self.entry_offset(ticket)) }
+    }
+
+    /// Writes into the entry of `ticket` that its message lies in `runs`; the caller posts it.
+    pub(crate) fn describe(&self, ticket: u32, runs: impl Iterator<Item = Run> + Clone) {
+        let most = self.slots[ticket as usize].runs.max(1);
+        assert!(
+            runs.clone().count() <= most,
+            "as many runs as the plan says"
+        );
+        let slot = &self.slots[ticket as usize];
+        let stage = match slot.stage_bytes {
+            0 => 0,
+            _ => self.offset() + slot.stage as u64,
+        };
+        let entry = self.entry(ticket);
+        entry.stage.store(stage, Ordering::Relaxed);
+        entry.staged.store(0, Ordering::Relaxed);
+        // SAFETY: just checked.
+        unsafe { entry.write(&self.arena, runs) };
+    }
+
+    /// Writes into the entry of `ticket` that its message of `bytes` bytes is on the stage; the caller posts it and then
+    /// fills the stage.
+    pub(crate) fn describe_staged(&self, ticket: u32, bytes: usize) {
+        let slot = &self.slots[ticket as usize];
+        assert!(bytes <= slot.stage_bytes, "a stage for the longest message");
+        let stage = Run {
+            address: self.arena.at(self.offset() + slot.stage as u64),
+            bytes,
+        };
+        let entry = self.entry(ticket);
+        entry.staged.store(1, Ordering::Relaxed);
+        // SAFETY: room for one run at least.
+        unsafe { entry.write(&self.arena, std::iter::once(stage)) };
+    }
+
+    /// Copies the message in `runs` to the stage of `ticket`, saying after each piece how much is there.
+    ///
+    /// # Safety
+    /// The runs are readable, and [`Outbox::describe_staged`] was called with their length.
+    pub(crate) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>, pieces: Pieces) {
+        let (slot, entry) = (&self.slots[ticket as usize], self.entry(ticket));
+        let stage = Run {
+            address: self.arena.at(self.offset() + slot.stage as u64),
+            bytes: entry.bytes() as usize,
+        };
+        let filled = |bytes: usize| entry.descriptor.fill(bytes as u64);
+        // SAFETY: readable, as promised; the stage is as long as the message, and no receiver reads what is not yet filled.
+        unsafe { iovec::copy_in_pieces(runs, stage, pieces, filled) };
+    }
+
+    /// Whether messages longer than [`STAGE_MOST`] may be staged here: such stages are few.
+    pub(crate) fn may_stage_long(&self) -> bool {
+        if self.long_stages.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        let long = |slot: &&Slot| slot.stage_bytes > STAGE_MOST;
+        let bytes: usize = self.slots.iter().filter(long).map(|s| s.stage_bytes).sum();
+        let in_use = self.arena.long_stages();
+        if in_use.fetch_add(bytes, Ordering::Relaxed) + bytes > LONG_STAGES_MOST {
+            in_use.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.long_stages.store(bytes, Ordering::Relaxed);
+        bytes > 0
+    }
+
+    /// The entries of all operations that send long messages.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let long = |ticket: &u32| self.slots[*ticket as usize].entry > 0;
+        let tickets = (0..self.slots.len() as u32).filter(long);
+        tickets.map(|ticket| self.entry(ticket))
+    }
+
+    /// Whether no receiver has, or will look for, any of its messages.
+    pub(crate) fn is_free(&self) -> bool {
+        self.entries().all(|entry| entry.descriptor.is_free())
+    }
+
+    /// Leaves the memory as it is, for receivers that may still find it.
+    pub(crate) fn abandon(mut self) {
+        if let Some(block) = self.block.take() {
+            let kept = block.keep();
+            debug_assert!(kept.1 > 0, "a block has a length");
+        }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        let bytes = *self.long_stages.get_mut();
+        self.arena.long_stages().fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The length in bytes of the longest message of an operation, whose extents may move.
+fn longest(plan: &Plan, op: &PlanOp) -> usize {
+    match op.moves() {
+        true => plan.moving[op.source()]
+            .iter()
+            .map(Moving::most_bytes)
+            .sum(),
+        false => op.bytes(),
+    }
+}

@@ -1,0 +1,187 @@
+//! The bell: how a rank sleeps until a peer has something for it, without ever missing it.
+//!
+//! A sleeper says that it will sleep, looks once more, then sleeps; a peer publishes, then looks whether the sleeper
+//! said so. Between the two steps of each stands a sequentially consistent fence, so at least one of the two sees the
+//! other: of two such fences one comes first, and what its thread wrote before it is seen by what the other thread reads
+//! after its own. Peers publish all the time, and a rank sleeps only when it has looked in vain for long: so the sleeper issues both
+//! fences, its own and that of every running peer ([`barrier_for_all`]), and a peer only loads. A fence of its own would have
+//! it wait until all that it has published is in its place, in lines that other cores may have.
+
+use crate::transport::shm::sync::{AtomicU32, Futex, Ordering, fence};
+#[cfg(not(loom))]
+use crate::transport::shm::sync::{barrier_for_all, register_barrier};
+use std::time::Duration;
+
+/// Wakes one sleeper, its owner.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Bell {
+    asleep: Futex,
+}
+
+/// How many owners of bells sleep or are about to: what a peer looks at first.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct Dormitory {
+    sleepers: AtomicU32,
+}
+
+/// Who issues the fence between publishing and looking for sleepers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fencing {
+    /// Each side its own.
+    Both,
+    /// The sleeper for both sides.
+    Sleeper,
+}
+
+impl Fencing {
+    /// The cheaper way, if the system has it: peers that fence while sleeping is rare pay for nothing.
+    pub(crate) fn new() -> Fencing {
+        #[cfg(not(loom))]
+        if register_barrier() {
+            return Fencing::Sleeper;
+        }
+        Fencing::Both
+    }
+
+    /// Between publishing and looking for sleepers.
+    #[inline(always)]
+    fn published(self) {
+        match self {
+            Fencing::Both => fence(Ordering::SeqCst),
+            Fencing::Sleeper => {
+                std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst)
+            }
+        }
+    }
+
+    /// Between the announcement of a sleep and the last look.
+    fn announced(self) {
+        fence(Ordering::SeqCst);
+        #[cfg(not(loom))]
+        if self == Fencing::Sleeper {
+            barrier_for_all();
+        }
+    }
+}
+
+impl Dormitory {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Dormitory {
+        Dormitory {
+            sleepers: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether anybody may have to be woken; call it after publishing what is waited for.
+    #[inline(always)]
+    pub(crate) fn is_anybody_asleep(&self, fencing: Fencing) -> bool {
+        fencing.published();
+        self.sleepers.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl Bell {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Bell {
+        Bell {
+            asleep: Futex::new(0),
+        }
+    }
+
+    /// Says that the owner is about to sleep; it must look for work once more before it does.
+    pub(crate) fn announce(&self, dormitory: &Dormitory, fencing: Fencing) {
+        dormitory.sleepers.fetch_add(1, Ordering::Relaxed);
+        self.asleep.store(1, Ordering::Relaxed);
+        fencing.announced();
+    }
+
+    /// Takes the announcement back, or ends the sleep.
+    pub(crate) fn rise(&self, dormitory: &Dormitory) {
+        self.asleep.store(0, Ordering::Relaxed);
+        dormitory.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Sleeps until the bell has rung since the announcement, at most for `limit`.
+    pub(crate) fn sleep(&self, limit: Duration) {
+        self.asleep.sleep(1, limit);
+    }
+
+    /// Wakes the owner if it sleeps or is about to.
+    #[cold]
+    pub(crate) fn ring(&self) {
+        // One of several ringers makes the system call; who finds the owner awake leaves it so.
+        if self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.clear() {
+            self.asleep.wake();
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::sync::Arc;
+
+    struct Shared {
+        bell: Bell,
+        dormitory: Dormitory,
+        flags: [AtomicU32; 2],
+    }
+
+    fn shared() -> Arc<Shared> {
+        Arc::new(Shared {
+            bell: Bell::new(),
+            dormitory: Dormitory::new(),
+            flags: [AtomicU32::new(0), AtomicU32::new(0)],
+        })
+    }
+
+    impl Shared {
+        /// The model's sleep has no time limit, so a missed wake-up is a deadlock that it reports.
+        fn sleep_until(&self, flag: usize) {
+            let ready = || self.flags[flag].load(Ordering::Acquire) == 1;
+            while !ready() {
+                self.bell.announce(&self.dormitory, Fencing::Both);
+                if !ready() {
+                    self.bell.sleep(Duration::from_secs(1));
+                }
+                self.bell.rise(&self.dormitory);
+            }
+        }
+
+        fn publish(&self, flag: usize) {
+            self.flags[flag].store(1, Ordering::Release);
+            if self.dormitory.is_anybody_asleep(Fencing::Both) {
+                self.bell.ring();
+            }
+        }
+    }
+
+    #[test]
+    fn no_ring_is_missed() {
+        loom::model(|| {
+            let shared = shared();
+            let theirs = Arc::clone(&shared);
+            let ringer = loom::thread::spawn(move || theirs.publish(0));
+            shared.sleep_until(0);
+            ringer.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn no_ring_of_two_is_missed() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = shared();
+            let ringers = [0, 1].map(|flag| {
+                let theirs = Arc::clone(&shared);
+                loom::thread::spawn(move || theirs.publish(flag))
+            });
+            shared.sleep_until(0);
+            shared.sleep_until(1);
+            ringers.into_iter().for_each(|r| r.join().unwrap());
+        });
+    }
+}
