@@ -28,10 +28,11 @@ pub use claims::Claims;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 pub use plans::Plans;
 pub use registration::{Algorithm, InPlace};
-pub(crate) use registration::{any_order, block_per_rank, keeps_order, uncut};
+pub(crate) use registration::{any_order, block_per_rank, keeps_order};
 pub use requirement::{Requirement, Unsuitable};
 
 use crate::call::Collective;
+use registration::BASE;
 
 /// Every algorithm, by collective and in the order in which tables list them.
 pub fn all() -> impl Iterator<Item = &'static Algorithm> {

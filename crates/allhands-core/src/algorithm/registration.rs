@@ -48,6 +48,29 @@ pub struct Algorithm {
     pub claims: fn(&Shape) -> Claims,
 }
 
+/// What an algorithm is unless its registration, or its collective's base, says otherwise: it asks for nothing, has no parameters, and
+/// keeps rank order on vectors that it does not cut. Name, source, build and claims are each one's own: a registration that leaves
+/// out one of these does nothing, for nothing, which no law and no count agrees with.
+pub(super) const BASE: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "",
+    citation: "",
+    summary: "",
+    requires: &[],
+    keys: &[],
+    settings: &[""],
+    in_place: InPlace::Natural,
+    ordered: keeps_order,
+    parts: uncut,
+    build: |_| {},
+    claims: |_| Claims {
+        ports: 0,
+        steps: 0,
+        volume: 0,
+        work: 0,
+    },
+};
+
 impl fmt::Debug for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.collective, self.name)
@@ -243,7 +266,7 @@ impl Algorithm {
 }
 
 /// A whole vector in one part: for algorithms that do not cut it.
-pub(crate) fn uncut(_: &Shape) -> u32 {
+fn uncut(_: &Shape) -> u32 {
     1
 }
 
@@ -260,4 +283,24 @@ pub(crate) fn keeps_order(_: &Shape) -> bool {
 /// For algorithms that combine in another order than that of the ranks.
 pub(crate) fn any_order(_: &Shape) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::algorithm;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_a_base_cannot_know_every_registration_says() {
+        let mut names = BTreeSet::new();
+        for algorithm in algorithm::all() {
+            let said = [algorithm.name, algorithm.citation, algorithm.summary];
+            assert!(said.iter().all(|text| !text.is_empty()), "{algorithm:?}");
+            assert!(
+                names.insert((algorithm.collective, algorithm.name)),
+                "{algorithm:?} is there twice"
+            );
+            assert_eq!(algorithm.settings.first(), Some(&""), "{algorithm:?}");
+        }
+    }
 }
