@@ -11,19 +11,17 @@
 //!
 //! Source: T 4.1.2, figure 2; Q 5.1.2, figure 5.
 
+use super::BASE;
 use crate::algorithm::phase::bruck;
 use crate::algorithm::phase::tree::wrapped;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "bruck",
     citation: "T 4.1.2; Q 5.1.2",
     summary: "each rank gets what the rank 2^k ahead has, ⌈lg p⌉ steps for any p",
-    requires: &[],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &[
         "",
@@ -33,11 +31,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "radix=4",
         "ports=2,radix=5",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,26 +9,20 @@
 //!
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, among_all};
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "circulant",
     citation: "Träff 2024",
     summary: "skips double: ⌈lg p⌉ steps and p − 1 blocks for any p",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

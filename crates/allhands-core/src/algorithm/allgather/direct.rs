@@ -9,26 +9,22 @@
 //!
 //! Source: Q 5.1.2, cost as equation 2.
 
+use super::BASE;
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::exchange::{Peers, direct_distances, direct_rounds, shifted};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "direct",
     citation: "Q 5.1.2",
     summary: "each rank sends its block to every other, k at a time",
-    requires: &[],
     keys: &[Key::PORTS, Key::WINDOW],
     settings: &["", "ports=2", "ports=3", "ports=4", "window=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

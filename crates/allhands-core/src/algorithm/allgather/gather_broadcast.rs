@@ -8,9 +8,9 @@
 //!
 //! Source: Q 3.1 (elan_gather and broadcast).
 
+use super::BASE;
 use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
@@ -18,18 +18,12 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "gather-broadcast",
     citation: "Q 3.1",
     summary: "binomial gather to rank 0, binomial broadcast of everything",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

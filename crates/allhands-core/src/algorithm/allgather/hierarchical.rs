@@ -9,25 +9,23 @@
 //!
 //! Source: Q 5.2.1.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "hierarchical",
     citation: "Q 5.2.1",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &["", "intra=tree,inter=ring", "leaders=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders.

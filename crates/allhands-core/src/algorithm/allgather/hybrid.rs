@@ -10,9 +10,9 @@
 //!
 //! Source: C 5.3, table 3, figure 6.
 
+use super::BASE;
 use crate::algorithm::phase::hybrid::{self, Hybrid};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape};
@@ -21,11 +21,9 @@ use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "hybrid",
     citation: "C 5.3",
     summary: "hybrid-x-y: binomial gather in groups, recursive doubling among leaders, binomial broadcast",
-    requires: &[],
     keys: &[Key {
         name: "x",
         values: Values::Range { min: 1, max: 32 },
@@ -33,11 +31,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "the round in which recursive doubling starts; at most lg p' + 1",
     }],
     settings: &["", "x=1", "x=3", "x=5"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// The blocks of positions and of the ranks that folded onto them.

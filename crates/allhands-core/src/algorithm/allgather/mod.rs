@@ -17,7 +17,15 @@ pub mod smp_gather_broadcast;
 pub mod sparbit;
 pub mod standard_exchange;
 
-use super::Algorithm;
+use super::{Algorithm, block_per_rank};
+use crate::call::Collective;
+
+/// What an allgather is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    parts: block_per_rank,
+    ..super::BASE
+};
 
 /// Every allgather.
 pub const ALL: &[&Algorithm] = &[

@@ -9,25 +9,19 @@
 //!
 //! Source: Chen, Zhang, Zhang and Yuan 2005, Performance evaluation of allgather algorithms on terascale Linux cluster.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims};
 use crate::schedule::{Builder, Shape};
 use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "neighbor-exchange",
     citation: "Chen and others 2005",
     summary: "neighbours in pairs pass on two blocks at a time: p/2 steps",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// The blocks of the ranks `ranks` of the even number that exchange; the last of these has that of a rank beyond them, too.

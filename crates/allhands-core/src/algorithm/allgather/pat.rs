@@ -10,26 +10,22 @@
 //!
 //! Source: Jeaugey 2025, PAT: a new algorithm for all-gather and reduce-scatter operations at scale.
 
+use super::BASE;
 use crate::algorithm::phase::far_first;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::far_first::steps;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "pat",
     citation: "Jeaugey 2025",
     summary: "parallel aggregated trees, the farthest ranks first: few blocks in a message",
-    requires: &[],
     keys: &[Key::AGGREGATION],
     settings: &["", "aggregation=1"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

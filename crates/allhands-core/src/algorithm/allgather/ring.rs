@@ -9,25 +9,19 @@
 //!
 //! Source: T 4.1.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, among_all};
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "ring",
     citation: "T 4.1",
     summary: "each rank passes on to the next what came last",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

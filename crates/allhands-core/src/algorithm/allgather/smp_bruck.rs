@@ -10,26 +10,23 @@
 //!
 //! Source: Q 5.2.2; Q 5.1.2, figure 5.
 
+use super::BASE;
 use crate::algorithm::phase::smp::{self, Passage, Steps};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::digits::{self, Gathered, gathered};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "smp-bruck",
     citation: "Q 5.2.2",
     summary: "gather in node windows, Bruck's steps among the leaders' windows, copy out",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=2,radix=5"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// Bruck's steps with `radix`: as many messages at once as there are digits; those of the last step share what is missing.

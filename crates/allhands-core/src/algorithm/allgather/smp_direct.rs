@@ -10,26 +10,23 @@
 //!
 //! Source: Q 5.2.2, figure 8.
 
+use super::BASE;
 use crate::algorithm::phase::smp::{self, Passage, Steps};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::exchange::{direct_distances, direct_rounds};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "smp-direct",
     citation: "Q 5.2.2",
     summary: "gather in node windows, each leader to every other's window, copy out",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[Key::PORTS],
     settings: &["", "ports=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// One block of a node in each passage, `ports` at a time.

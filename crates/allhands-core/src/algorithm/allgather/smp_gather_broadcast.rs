@@ -10,15 +10,14 @@
 //!
 //! Source: Q 5.2.1, figure 7.
 
+use super::BASE;
 use crate::algorithm::phase::smp_gather::{self, INTER, INTRA, Leaders};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::schedule::{BROADCAST_PORT, Builder, Shape};
 use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "smp-gather-broadcast",
     citation: "Q 5.2.1",
     summary: "gather in node windows, the leaders to rank 0, hardware broadcast of everything",
@@ -30,11 +29,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "inter=binomial,ports=2",
         "intra=messages,inter=binomial",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,26 +10,20 @@
 //!
 //! Source: Loch and Koslovski 2021, Sparbit: a new logarithmic-cost and data locality-aware MPI allgather algorithm.
 
+use super::BASE;
 use crate::algorithm::phase::far_first;
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "sparbit",
     citation: "Loch and Koslovski 2021",
     summary: "as Bruck's, the farthest ranks first: no shift, and most bytes to the nearest",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build: |b: &mut Builder| far_first::allgather(b, b.ranks()),
     claims,
+    ..BASE
 };
 
 fn claims(shape: &Shape) -> Claims {

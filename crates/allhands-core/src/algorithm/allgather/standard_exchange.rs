@@ -9,25 +9,21 @@
 //!
 //! Source: Q 5.1.2, figure 4, equations 3 and 4.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, among_all, multiplying_claims};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allgather,
     name: "standard-exchange",
     citation: "Q 5.1.2",
     summary: "groups of ports + 1 exchange all they have; recursive multiplying",
-    requires: &[],
     keys: &[Key::PORTS],
     settings: &["", "ports=2", "ports=3", "ports=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

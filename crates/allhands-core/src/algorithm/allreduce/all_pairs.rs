@@ -9,25 +9,22 @@
 //!
 //! Source: Cowan and others: MSCCLang: Microsoft collective communication language, 2023.
 
+use super::BASE;
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, block_per_rank};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "all-pairs",
     citation: "Cowan and others 2023",
     summary: "each part straight to the rank that combines it, and from there straight to all",
-    requires: &[],
     keys: &[Key::WINDOW],
     settings: &["", "window=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,26 +10,21 @@
 //!
 //! Source: T 5.2, figure 13.
 
+use super::BASE;
 use crate::algorithm::phase::binary_blocks;
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "binary-blocks",
     citation: "T 5.2",
     summary: "blocks of powers of two reduce on their own, then hand segments to their neighbours",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,25 +10,21 @@
 //!
 //! Source: the exchange of T 4.1.2 and Q 5.1.2; the combination is that of a direct exchange.
 
+use super::BASE;
 use crate::algorithm::phase::bruck;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "bruck",
     citation: "T 4.1.2; Q 5.1.2",
     summary: "all gather all vectors in ⌈lg p⌉ steps for any p, and combine them in rank order",
-    requires: &[],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=3", "ports=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,27 +8,23 @@
 //!
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::phase::halving;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, any_order, block_per_rank};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "circulant",
     citation: "Träff 2024",
     summary: "circulant reduce-scatter, then circulant allgather",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

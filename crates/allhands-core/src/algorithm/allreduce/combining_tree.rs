@@ -16,14 +16,13 @@
 //!
 //! Source: B 4, 5.2.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, any_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values, any_order};
 use crate::machine::Fabric;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "combining-tree",
     citation: "B 4",
     summary: "all vectors combined in the machine's tree",
@@ -35,11 +34,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "through the tree: 1 for fixed point, 2 for floating point",
     }],
     settings: &["", "passes=2"],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,26 +8,20 @@
 //!
 //! Source: folklore; the one-step bound of C 5.5.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "direct",
     citation: "direct exchange",
     summary: "all send all their vectors, all combine them in rank order",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,26 +10,24 @@
 //!
 //! Source: Sanders, Speck, Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::double_tree::{Tree, depth, place};
 use crate::schedule::{Builder, Shape, Side};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "double-tree",
     citation: "Sanders, Speck, Träff 2009",
     summary: "half of the segments up and down each of two binary trees that share no inner rank",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1", "segments=13"],
-    in_place: InPlace::Natural,
     ordered: |shape| shape.ranks() % 2 == 1 || shape.ranks() == 2,
     parts: |shape| 2 * shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

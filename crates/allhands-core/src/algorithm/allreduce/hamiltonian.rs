@@ -9,27 +9,26 @@
 //!
 //! Source: B 3.1.
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "hamiltonian",
     citation: "B 3.1",
     summary: "sums go along a path through all nodes of the torus, results come back along it",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,14 +9,14 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "hierarchical",
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
@@ -28,11 +28,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "inter=ring",
         "leaders=2",
     ],
-    in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
     parts: |shape| nodes::parts(shape, PHASES),
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders.

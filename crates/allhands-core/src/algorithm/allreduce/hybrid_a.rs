@@ -9,12 +9,12 @@
 //!
 //! Source: C 5.5.
 
+use super::BASE;
 use crate::algorithm::phase::doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::hybrid::{self, Hybrid};
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, any_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Builder, Shape};
@@ -22,11 +22,9 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "hybrid-a",
     citation: "C 5.5",
     summary: "binomial reduce in groups, recursive doubling among leaders, binomial broadcast",
-    requires: &[],
     keys: &[Key {
         name: "x",
         values: Values::Range { min: 1, max: 32 },
@@ -34,11 +32,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "the round in which recursive doubling starts; at most lg p' + 1",
     }],
     settings: &["", "x=1", "x=3", "x=5"],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,11 +9,11 @@
 //!
 //! Source: C 5.5.
 
+use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::halving::{self, Distance, Halves};
 use crate::algorithm::phase::hybrid::{self, Hybrid};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
 use crate::pattern::math::previous_power;
@@ -22,11 +22,9 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "hybrid-b",
     citation: "C 5.5",
     summary: "Rabenseifner's reduce-scatter, then the hybrid allgather",
-    requires: &[],
     keys: &[Key {
         name: "x",
         values: Values::Range { min: 1, max: 32 },
@@ -34,11 +32,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "the round in which recursive doubling starts; at most lg p' + 1",
     }],
     settings: &["", "x=1", "x=3", "x=5"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,16 +10,15 @@
 //!
 //! Source: B 3.2, figures 3 and 4.
 
+use super::BASE;
 use crate::algorithm::phase::lines::{self, Turn};
 use crate::algorithm::phase::{prefix, torus};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "line-broadcast",
     citation: "B 3.2",
     summary: "on each line of the torus all send to all and combine, one dimension after the other",
@@ -39,11 +38,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "group=2",
         "prefix=barrier",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -24,6 +24,13 @@ pub mod swing;
 pub mod torus_trees;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What an allreduce is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    ..super::BASE
+};
 
 /// Every allreduce.
 pub const ALL: &[&Algorithm] = &[

@@ -10,9 +10,9 @@
 //!
 //! Source: Sack and Gropp: Collective algorithms for multiported torus networks, 2015.
 
+use super::BASE;
 use crate::algorithm::phase::torus::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
 use crate::machine::{Direction, Torus};
 use crate::pattern::exchange::{ring_allgather, ring_reduce_scatter};
 use crate::pattern::math::{add_mod, sub_mod};
@@ -21,18 +21,15 @@ use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "multi-dimensional-ring",
     citation: "Sack and Gropp 2015",
     summary: "ring reduce-scatters along one dimension of the torus after the other, ring allgathers back",
     requires: &[Requirement::Torus],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams(shape) * shape.ranks(),
     build,
     claims,
+    ..BASE
 };
 
 fn streams(shape: &Shape) -> u32 {

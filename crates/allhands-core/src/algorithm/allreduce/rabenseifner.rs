@@ -10,21 +10,19 @@
 //!
 //! Source: T 4.5, 5.1, figure 12; C 5.5, table 5 (Rabenseifner).
 
+use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::halving::{self, Distance, Halves};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "rabenseifner",
     citation: "T 4.5, 5.1; C table 5",
     summary: "recursive halving reduce-scatter, recursive doubling allgather",
-    requires: &[],
     keys: &[
         Key {
             name: "distance",
@@ -45,11 +43,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "fold=whole",
         "distance=halving,fold=whole",
     ],
-    in_place: InPlace::Natural,
     ordered: |shape| Distance::of(shape) == Distance::Doubling,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

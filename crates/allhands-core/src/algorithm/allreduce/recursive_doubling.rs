@@ -10,20 +10,18 @@
 //!
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.5; Ali, Midkiff, Pai 2009, C 4 and table 5.
 
+use super::BASE;
 use crate::algorithm::phase::doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::{self, fold::unfold};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "recursive-doubling",
     citation: "T 4.5; C 4",
     summary: "pairs at distance 1, 2, 4, … exchange and combine whole vectors",
-    requires: &[],
     keys: &[Key {
         name: "fold",
         values: Values::Names(&["neighbour", "high"]),
@@ -31,11 +29,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "where ranks beyond a power of two fold: into neighbours (keeps order) or high onto low",
     }],
     settings: &["", "fold=high"],
-    in_place: InPlace::Natural,
     ordered: |shape| shape.get("fold") == 0,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

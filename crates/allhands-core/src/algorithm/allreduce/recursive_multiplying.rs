@@ -10,30 +10,26 @@
 //!
 //! Source: Ruefenacht, Bull and Booth 2017, Generalisation of recursive doubling for AllReduce; Q 5.1.2 for the corrections.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::multiplying_costs;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::multiplying::Multiplying;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "recursive-multiplying",
     citation: "Ruefenacht and others 2017",
     summary: "groups of ports + 1 exchange whole vectors and combine them",
-    requires: &[],
     keys: &[Key {
         default: 3,
         ..Key::PORTS
     }],
     settings: &["", "ports=1", "ports=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 /// A sum of neighbouring ranks: the first of them, and where it is.

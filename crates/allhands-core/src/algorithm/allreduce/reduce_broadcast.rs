@@ -9,9 +9,9 @@
 //!
 //! Source: T 4.5, 5.
 
+use super::BASE;
 use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
@@ -19,18 +19,12 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "reduce-broadcast",
     citation: "T 4.5 (old)",
     summary: "binomial reduce to rank 0, binomial broadcast from it",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

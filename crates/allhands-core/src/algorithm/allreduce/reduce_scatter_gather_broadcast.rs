@@ -9,11 +9,11 @@
 //!
 //! Source: C 5.5, table 5.
 
+use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::halving::{self, Distance, Halves};
 use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::{floor_log2, previous_power};
@@ -22,18 +22,14 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "reduce-scatter-gather-broadcast",
     citation: "C table 5",
     summary: "Rabenseifner's reduce-scatter, binomial gather, binomial broadcast",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -10,26 +10,24 @@
 //!
 //! Source: T 5.3; Patarasuk and Yuan 2009 for neighbours alone.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, among_all};
 use crate::algorithm::phase::ring;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, any_order, block_per_rank};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "ring",
     citation: "T 5.3; Patarasuk and Yuan 2009",
     summary: "pairwise or ring reduce-scatter, then a ring allgather",
-    requires: &[],
     keys: &[Key::REDUCE_SCATTER],
     settings: &["", "reduce-scatter=ring"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

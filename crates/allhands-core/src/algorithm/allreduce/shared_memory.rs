@@ -13,15 +13,14 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::{two_chains, window};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values, keeps_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "each fills its own window and raises a counter; all combine all, or each a part",
@@ -43,11 +42,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "work=two-chains",
         "work=two-chains,segments=3",
     ],
-    in_place: InPlace::Natural,
     ordered: |shape| shape.get("work") != TWO_CHAINS && keeps_order(shape),
     parts,
     build,
     claims,
+    ..BASE
 };
 
 /// `work=parts`.

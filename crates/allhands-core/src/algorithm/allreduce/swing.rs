@@ -10,9 +10,9 @@
 //!
 //! Source: De Sensi, Bonato, Saam, Hoefler: Swing: short-cutting rings for higher bandwidth allreduce, 2024.
 
+use super::BASE;
 use crate::algorithm::phase::torus::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
 use crate::machine::Torus;
 use crate::pattern::swing::{half, partner};
 use crate::schedule::{Builder, Shape, Side};
@@ -20,18 +20,15 @@ use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "swing",
     citation: "De Sensi and others 2024",
     summary: "halving and doubling with near partners on the torus, on both sides in turn",
     requires: &[Requirement::Torus, Requirement::PowerOfTwo],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams(shape) * shape.ranks(),
     build,
     claims,
+    ..BASE
 };
 
 /// One for each dimension, and one mirrored.

@@ -10,28 +10,27 @@
 //!
 //! Source: B 3.1, figure 2(a).
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Allreduce,
     name: "torus-trees",
     citation: "B 3.1",
     summary: "sums go up a spanning tree of the torus, results come down it at the same time",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
     build,
     claims,
+    ..BASE
 };
 
 fn places(shape: &Shape, rank: u32) -> Vec<Place> {

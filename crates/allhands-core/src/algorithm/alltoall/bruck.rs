@@ -11,8 +11,8 @@
 //!
 //! Source: T 4.3, figure 7; Q 5.1.3, figure 6, equation 5.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
 use crate::pattern::digits::{Move, blocks_with_digit, moves, steps};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Blocks, Builder, Shape, Space, Units};
@@ -20,7 +20,6 @@ use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "bruck",
     citation: "T 4.3; Q 5.1.3",
     summary: "blocks travel by the digits of the distance they have to go, ⌈lg p⌉ steps for any p",
@@ -35,10 +34,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "ports=2,radix=5",
     ],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// Where blocks lie between their moves.

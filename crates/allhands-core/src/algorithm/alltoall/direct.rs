@@ -9,26 +9,23 @@
 //!
 //! Source: Q 5.1.3, cost as equation 2.
 
+use super::BASE;
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key};
 use crate::pattern::exchange::{Peers, direct_distances, direct_rounds, shifted};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "direct",
     citation: "Q 5.1.3",
     summary: "each rank sends each block itself, k at a time",
-    requires: &[],
     keys: &[Key::PORTS, Key::WINDOW],
     settings: &["", "ports=2", "ports=3", "ports=4", "window=4"],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,8 +8,9 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Data, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec;
@@ -17,7 +18,6 @@ use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "hierarchical",
     citation: "Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
@@ -28,11 +28,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ],
     keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &["", "intra=tree,inter=bruck", "leaders=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders.

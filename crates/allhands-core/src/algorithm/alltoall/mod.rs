@@ -10,7 +10,15 @@ pub mod scattered;
 pub mod shared_memory;
 pub mod standard_exchange;
 
-use super::Algorithm;
+use super::{Algorithm, block_per_rank};
+use crate::call::Collective;
+
+/// What an alltoall is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Alltoall,
+    parts: block_per_rank,
+    ..super::BASE
+};
 
 /// Every alltoall.
 pub const ALL: &[&Algorithm] = &[

@@ -9,25 +9,20 @@
 //!
 //! Source: Q 3.1, of Quadrics' library.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "permission-to-send",
     citation: "Q 3.1",
     summary: "to rank + k, when the rank that has sent there before says that it is done",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

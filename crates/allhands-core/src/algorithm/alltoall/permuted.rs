@@ -11,27 +11,24 @@
 //!
 //! Source: B 3.1.
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
 use crate::pattern::math::{add_mod, sub_mod};
 use crate::pattern::permutation::permutation;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "permuted",
     citation: "B 3.1",
     summary: "everything is posted at once, in a random order that all ranks share",
-    requires: &[],
     keys: &[SEED, prefix::PREFIX],
     settings: &["", "seed=7", "prefix=barrier"],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 const SEED: Key = Key {

@@ -8,25 +8,20 @@
 //!
 //! Source: T 4.3.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "scattered",
     citation: "T 4.3",
     summary: "everything is posted at once, to rank + 1, rank + 2, …",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

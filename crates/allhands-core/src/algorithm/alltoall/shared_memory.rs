@@ -6,25 +6,20 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::window;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "each fills its own window and raises one counter; each gets its blocks",
     requires: &[Requirement::Window, Requirement::AllCounts],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -15,8 +15,8 @@
 //!
 //! Source: Q 5.1.3, equation 5.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
 use crate::pattern::complete_exchange::{CompleteExchange, Ends};
 use crate::pattern::multiplying::{Phase, Step, Transfer};
 use crate::pattern::progression::{Progression, append};
@@ -26,7 +26,6 @@ use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Alltoall,
     name: "standard-exchange",
     citation: "Q 5.1.3",
     summary: "groups of ports + 1 exchange all blocks for one another's digit; corrections where p is no power",
@@ -34,10 +33,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     keys: &[Key::PORTS],
     settings: &["", "ports=2", "ports=3", "ports=4"],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// Blocks that a rank holds: those of all `sources`, one destination after the other.

@@ -9,8 +9,8 @@
 //!
 //! Source: T 4.1.2 (Hensgen, Finkel, Manber 1988); C 5.1 calls it Bruck's.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::digits::{moves, steps};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};
@@ -18,18 +18,14 @@ use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "dissemination",
     citation: "T 4.1.2; C 5.1",
     summary: "in step k each rank tells the rank 2^k after it",
-    requires: &[],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=3", "ports=4", "radix=3"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

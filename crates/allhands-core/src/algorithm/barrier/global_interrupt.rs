@@ -8,25 +8,20 @@
 //!
 //! Source: B 4.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::machine::Fabric;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "global-interrupt",
     citation: "B 4",
     summary: "a wire of each rank, and one that says that all are raised",
     requires: &[Requirement::Fabric(Fabric::Interrupt)],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

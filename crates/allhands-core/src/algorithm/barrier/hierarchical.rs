@@ -10,8 +10,9 @@
 //!
 //! Source: C 6.1, 6.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Division, INTRA, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
@@ -19,18 +20,15 @@ use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "hierarchical",
     citation: "C 6.1",
     summary: "every node, the leaders, and these let their nodes go",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[INTRA, nodes::inter(INTER)],
     settings: &["", "intra=tree,inter=recursive-doubling"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders.

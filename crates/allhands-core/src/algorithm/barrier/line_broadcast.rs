@@ -9,25 +9,22 @@
 //!
 //! Source: B 3.2, figures 3 and 4.
 
+use super::BASE;
 use crate::algorithm::phase::{lines, torus};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "line-broadcast",
     citation: "B 3.2",
     summary: "on each line of the torus all tell all, one dimension after the other",
     requires: &[Requirement::Torus],
     keys: &[lines::GROUP, torus::DEPOSIT],
     settings: &["", "deposit=off", "group=2", "group=3,deposit=off"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

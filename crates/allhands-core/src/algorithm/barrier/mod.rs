@@ -12,6 +12,13 @@ pub mod recursive_doubling;
 pub mod shared_memory;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What a barrier is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    ..super::BASE
+};
 
 /// Every barrier.
 pub const ALL: &[&Algorithm] = &[

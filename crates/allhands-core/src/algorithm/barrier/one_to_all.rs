@@ -8,24 +8,18 @@
 //!
 //! Source: C 5.1, table 1.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "one-to-all",
     citation: "C 5.1, table 1",
     summary: "all tell rank 0, rank 0 tells all",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,26 +8,20 @@
 //!
 //! Source: C 4, 5.1, table 1.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "recursive-doubling",
     citation: "C 5.1, table 1",
     summary: "pairs at distance 1, 2, 4, … tell one another",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

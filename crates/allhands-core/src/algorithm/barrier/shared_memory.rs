@@ -13,13 +13,12 @@
 //!
 //! Source: Q 4.2.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Barrier,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "one counter in the window of rank 0",
@@ -31,11 +30,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "who lets the others go: the last to come, or rank 0",
     }],
     settings: &["", "release=root"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 /// `release=root`.

@@ -14,19 +14,17 @@
 //!
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2; Ali, Midkiff, Pai 2010, C 4, 5.2, table 2.
 
+use super::BASE;
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::math::{ceil_log2, floor_log2};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "binomial",
     citation: "T 4.2; C 5.2",
     summary: "binomial tree: the ranks that have the vector double in every step",
-    requires: &[],
     keys: &[Key {
         name: "order",
         values: Values::Names(&["ordered", "simple"]),
@@ -34,11 +32,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "children served one at a time, longest path first, or all at once",
     }],
     settings: &["", "order=simple"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {
@@ -66,7 +62,7 @@ fn claims(shape: &Shape) -> Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Call;
+    use crate::call::{Call, Collective};
     use crate::schedule::OpKind;
     use alloc::vec::Vec;
 

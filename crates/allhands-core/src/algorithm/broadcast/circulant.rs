@@ -11,27 +11,24 @@
 //! Source: Träff: Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast, reduction
 //! and all-reduction, 2024.
 
+use super::BASE;
 use crate::algorithm::phase::circulant::{Direction, Phases, rounds};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::circulant::{BlockMessage, BroadcastSchedule};
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "circulant",
     citation: "Träff 2024",
     summary: "n segments over a circulant graph in n - 1 + ceil(lg p) rounds",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1", "segments=2", "segments=5", "segments=31"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

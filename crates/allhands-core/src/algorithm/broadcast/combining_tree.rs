@@ -8,26 +8,23 @@
 //!
 //! Source: B 4.
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::machine::Fabric;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "combining-tree",
     citation: "B 4",
     summary: "up the machine's tree and down to all",
     requires: &[Requirement::Fabric(Fabric::Tree)],
     keys: &[prefix::PREFIX],
     settings: &["", "prefix=agreement"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

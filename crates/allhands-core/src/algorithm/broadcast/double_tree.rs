@@ -9,26 +9,23 @@
 //!
 //! Source: Sanders, Speck, Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::double_tree::{Tree, depth, place};
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "double-tree",
     citation: "Sanders, Speck, Träff 2009",
     summary: "half of the segments down each of two binary trees that share no inner rank",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1", "segments=13"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| 2 * shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,14 +8,14 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, keeps_order};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "hierarchical",
     citation: "C 6.1; Q 4.2",
     summary: "the root to the leaders, each leader to its node",
@@ -27,11 +27,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "inter=pipelined-chain",
         "leaders=2",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| nodes::parts(shape, PHASES),
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.

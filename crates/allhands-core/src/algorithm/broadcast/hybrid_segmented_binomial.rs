@@ -12,26 +12,21 @@
 //!
 //! Source: Ali, Midkiff, Pai 2010, C 5.2, table 2.
 
+use super::BASE;
 use crate::algorithm::phase::segmented::{self, Halves};
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "hybrid-segmented-binomial",
     citation: "C 5.2, table 2",
     summary: "the vector once to the other half of the ranks, then a segmented broadcast in each",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |_| 2,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

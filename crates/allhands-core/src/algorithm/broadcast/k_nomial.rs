@@ -8,19 +8,17 @@
 //!
 //! Source: the binomial tree of T 4.2 with the radix of Q 5.1.1.
 
+use super::BASE;
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::Shape;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "k-nomial",
     citation: "k-nomial tree (Q 5.1.1 for k ports)",
     summary: "k-nomial tree: the ranks that have the vector multiply by the radix",
-    requires: &[],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &[
         "",
@@ -30,11 +28,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "radix=4",
         "ports=2,radix=5",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build: |b| tree::broadcast(b, tree::down),
     claims,
+    ..BASE
 };
 
 fn claims(shape: &Shape) -> Claims {

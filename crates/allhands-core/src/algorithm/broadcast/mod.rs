@@ -16,6 +16,13 @@ pub mod shared_memory;
 pub mod torus_trees;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What a broadcast is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    ..super::BASE
+};
 
 /// Every broadcast.
 pub const ALL: &[&Algorithm] = &[

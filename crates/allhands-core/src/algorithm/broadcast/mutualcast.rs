@@ -9,26 +9,23 @@
 //!
 //! Source: Li, Chou, Zhang: Mutualcast: an efficient mechanism for one-to-many content distribution, 2005.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::exchange::shifted;
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "mutualcast",
     citation: "Li, Chou, Zhang 2005",
     summary: "the root sends each rank another part, which that rank passes on to all others",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| shape.get("segments") * receivers(shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 /// How many ranks receive; one, if the root is alone.

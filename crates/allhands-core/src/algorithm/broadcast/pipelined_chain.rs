@@ -9,25 +9,22 @@
 //!
 //! Source: folklore; it is in C 4 as the chain of dependent transfers.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "pipelined-chain",
     citation: "pipelined chain",
     summary: "segments run along the chain of ranks",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1", "segments=31"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,10 +9,10 @@
 //!
 //! Source: T 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::exchange::{self, Circle};
 use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values, block_per_rank};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape};
@@ -20,11 +20,9 @@ use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "scatter-allgather",
     citation: "T 4.2",
     summary: "binomial scatter of the vector's parts, then an allgather (Van de Geijn)",
-    requires: &[],
     keys: &[Key {
         name: "allgather",
         values: Values::Names(&["recursive-doubling", "ring"]),
@@ -32,11 +30,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "how the parts are gathered",
     }],
     settings: &["", "allgather=ring"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

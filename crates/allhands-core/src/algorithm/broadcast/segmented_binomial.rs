@@ -11,27 +11,22 @@
 //!
 //! Source: Ali, Midkiff, Pai 2010, C 5.2, figure 5, table 2.
 
+use super::BASE;
 use crate::algorithm::phase::segmented::{self, Halves};
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::{absolute, floor_log2, relative};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "segmented-binomial",
     citation: "C 5.2, table 2",
     summary: "a half of the vector down each half of the tree, then an exchange of halves",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |_| 2,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,14 +9,13 @@
 //!
 //! Source: Q 4.2 (shm_bcast).
 
+use super::BASE;
 use crate::algorithm::phase::window::{self, Turns};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "the root fills its window and raises one flag; all others get",
@@ -27,11 +26,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         ..Key::SEGMENTS
     }],
     settings: &["", "segments=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: segments,
     build,
     claims,
+    ..BASE
 };
 
 fn segments(shape: &Shape) -> u32 {

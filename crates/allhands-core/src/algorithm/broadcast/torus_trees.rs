@@ -12,17 +12,16 @@
 //!
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Broadcast,
     name: "torus-trees",
     citation: "B 3.1",
     summary: "parts of the vector along spanning trees of the torus that share no link",
@@ -35,11 +34,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "segments=5,deposit=off",
         "prefix=agreement-barrier",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
     build,
     claims,
+    ..BASE
 };
 
 fn places(shape: &Shape, rank: u32) -> Vec<Place> {

@@ -10,24 +10,19 @@
 //!
 //! Source: Träff 2025, Exclusive scan by 123-doubling.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace};
 use crate::schedule::{Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Exscan,
     name: "123-doubling",
     citation: "Träff 2025",
     summary: "to ranks 1, 2, 3, 6, 12, … further on: the fewest rounds",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 /// The skips after the first: 2, and 3, 6, … as long as rank p − 1 lacks anything.

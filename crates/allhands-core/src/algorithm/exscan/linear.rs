@@ -9,27 +9,25 @@
 //!
 //! Source: the definition of the scan (MPI 1994); T 1 names scan.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key};
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Exscan,
     name: "linear",
     citation: "linear chain",
     summary: "each rank gets what the ranks before it have and passes it on with its own",
-    requires: &[],
     keys: &[Key {
         default: 1,
         ..Key::SEGMENTS
     }],
     settings: &["", "segments=4", "segments=31"],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
     parts: |shape| shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

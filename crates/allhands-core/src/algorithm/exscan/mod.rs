@@ -5,6 +5,13 @@ pub mod linear;
 pub mod recursive_doubling;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What an exscan is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Exscan,
+    ..super::BASE
+};
 
 /// Every exscan.
 pub const ALL: &[&Algorithm] = &[

@@ -6,7 +6,15 @@ pub mod hierarchical;
 pub mod shared_memory;
 pub mod smp_gather;
 
-use super::Algorithm;
+use super::{Algorithm, block_per_rank};
+use crate::call::Collective;
+
+/// What a gather is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Gather,
+    parts: block_per_rank,
+    ..super::BASE
+};
 
 /// Every gather.
 pub const ALL: &[&Algorithm] = &[

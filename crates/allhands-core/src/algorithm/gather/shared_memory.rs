@@ -10,25 +10,20 @@
 //!
 //! Source: Q 4.2, 5.2.1, figure 7.
 
+use super::BASE;
 use crate::algorithm::phase::window::{self, Turns};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Gather,
     name: "shared-memory",
     citation: "Q 4.2, figure 7",
     summary: "all ranks put their blocks into the root's window at once",
     requires: &[Requirement::Window, Requirement::AllCounts],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {
@@ -67,7 +62,7 @@ fn claims(shape: &Shape) -> Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Call;
+    use crate::call::{Call, Collective};
     use crate::verify::verify_consecutive;
 
     #[test]

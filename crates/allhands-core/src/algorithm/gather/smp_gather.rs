@@ -8,16 +8,15 @@
 //!
 //! Source: Q 3.1, 5.2.1 (phases 1 and 2), figure 7.
 
+use super::BASE;
 use crate::algorithm::phase::smp_gather::{self, INTER, Leaders};
 use crate::algorithm::phase::tree::wrapped;
-use crate::algorithm::{Algorithm, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Key, Requirement};
 use crate::schedule::{Blocks, Builder, Units};
 use alloc::vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Gather,
     name: "smp-gather",
     citation: "Q 3.1, 5.2.1",
     summary: "gather in node windows, and from the windows to the root",
@@ -28,11 +27,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ],
     keys: &[INTER, Key::PORTS],
     settings: &["", "inter=binomial", "inter=binomial,ports=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims: smp_gather::claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {
@@ -58,7 +55,7 @@ fn build(b: &mut Builder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Call;
+    use crate::call::{Call, Collective};
     use crate::machine::Nodes;
     use crate::verify::verify_consecutive;
 

@@ -10,28 +10,23 @@
 //!
 //! Source: T 5.2, figure 13.
 
+use super::BASE;
 use crate::algorithm::phase::binary_blocks::{self, segment};
 use crate::algorithm::phase::halving::{self, Distance, Halves};
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::binary_blocks::{Block, block_of, next_smaller};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "binary-blocks",
     citation: "T 5.2",
     summary: "blocks of powers of two reduce on their own, then hand segments to their neighbours",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 /// Who stands at a position of the gather: the ranks of the largest block, but a root outside of it at position 0.

@@ -9,22 +9,16 @@
 //!
 //! Source: T 4.5; C 5.4, table 4.
 
+use super::BASE;
+use crate::algorithm::Algorithm;
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, InPlace, keeps_order, uncut};
-use crate::call::Collective;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "binomial",
     citation: "T 4.5; C table 4",
     summary: "binomial tree; for operators that do not commute, to rank 0 and then to the root",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build: tree::reduce,
     claims: tree::reduce_claims,
+    ..BASE
 };

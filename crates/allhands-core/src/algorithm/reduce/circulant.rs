@@ -12,27 +12,25 @@
 //! Source: Träff: Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast, reduction
 //! and all-reduction, 2024.
 
+use super::BASE;
 use crate::algorithm::phase::circulant::{Direction, Phases, rounds};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, any_order};
 use crate::pattern::circulant::{BlockMessage, BroadcastSchedule};
 use crate::pattern::math::{absolute, relative};
 use crate::schedule::{Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "circulant",
     citation: "Träff 2024",
     summary: "the circulant broadcast backwards: n segments in n - 1 + ceil(lg p) rounds",
-    requires: &[],
     keys: &[Key::SEGMENTS],
     settings: &["", "segments=1", "segments=2", "segments=5", "segments=31"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| shape.get("segments"),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

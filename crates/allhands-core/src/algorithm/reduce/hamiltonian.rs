@@ -11,27 +11,26 @@
 //!
 //! Source: B 3.1, figure 2(b).
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "hamiltonian",
     citation: "B 3.1",
     summary: "sums go along a path through all nodes of the torus, or both ways round a cycle",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, torus::paths(shape, shape.call.root, 0, true).0.len()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

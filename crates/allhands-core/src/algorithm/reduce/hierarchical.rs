@@ -8,25 +8,25 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "hierarchical",
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders to the root",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &["", "intra=tree,inter=rabenseifner", "leaders=2"],
-    in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
     parts: |shape| nodes::parts(shape, PHASES),
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.

@@ -9,22 +9,18 @@
 //!
 //! Source: C 5.4, table 4; Q 5.1.1.
 
+use super::BASE;
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, InPlace, Key, keeps_order, uncut};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Key};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "k-nomial",
     citation: "C table 4 with the radix of Q 5.1.1",
     summary: "k-nomial tree: a parent combines several children a step",
-    requires: &[],
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=3", "ports=4", "radix=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: uncut,
     build: tree::reduce,
     claims: tree::reduce_claims,
+    ..BASE
 };

@@ -12,6 +12,13 @@ pub mod shared_memory;
 pub mod torus_trees;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What a reduce is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    ..super::BASE
+};
 
 /// Every reduce.
 pub const ALL: &[&Algorithm] = &[

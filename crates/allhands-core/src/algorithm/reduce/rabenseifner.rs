@@ -9,21 +9,19 @@
 //!
 //! Source: T 4.5, 5.1; C 5.4, table 4 (reduce-scatter and gather).
 
+use super::BASE;
 use crate::algorithm::phase::fold::fold;
 use crate::algorithm::phase::halving::{self, Distance, Halves};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper, Role};
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "rabenseifner",
     citation: "T 4.5, 5.1; C table 4",
     summary: "recursive halving reduce-scatter, then a gather to the root",
-    requires: &[],
     keys: &[
         Key {
             name: "distance",
@@ -44,11 +42,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "fold=whole",
         "distance=halving,fold=whole",
     ],
-    in_place: InPlace::Natural,
     ordered: |shape| Distance::of(shape) == Distance::Doubling,
     parts: |shape| previous_power(2, shape.ranks()),
     build,
     claims,
+    ..BASE
 };
 
 fn folding(shape: &Shape) -> Folding {

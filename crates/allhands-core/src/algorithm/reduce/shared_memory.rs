@@ -11,15 +11,14 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::window::{self, Turns};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Values, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "each fills its own window and raises a counter; the root combines, or each a part",
@@ -34,11 +33,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
         chain::SEGMENTS,
     ],
     settings: &["", "work=parts", "work=chain", "work=chain,segments=9"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
     parts,
     build,
     claims,
+    ..BASE
 };
 
 /// `work=parts`.

@@ -10,27 +10,26 @@
 //!
 //! Source: B 3.1, figure 2(a).
 
+use super::BASE;
 use crate::algorithm::phase::prefix;
 use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, any_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Reduce,
     name: "torus-trees",
     citation: "B 3.1",
     summary: "parts of the vector up spanning trees of the torus that share no link",
     requires: &[Requirement::Torus, Requirement::DisjointStreams],
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
-    in_place: InPlace::Natural,
     ordered: any_order,
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,26 +9,21 @@
 //!
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
+use super::BASE;
 use crate::algorithm::phase::halving;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "circulant",
     citation: "Träff 2024",
     summary: "skips p/2, p/4, … rounded up: ⌈lg p⌉ steps, minimal volume and work, any p",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

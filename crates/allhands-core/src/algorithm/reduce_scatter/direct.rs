@@ -9,25 +9,21 @@
 //!
 //! Source: folklore; Cowan and others: MSCCLang: Microsoft collective communication language, 2023, as half of AllPairs.
 
+use super::BASE;
 use crate::algorithm::phase::direct;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "direct",
     citation: "Cowan and others 2023",
     summary: "everyone sends each block straight to its rank, which combines all in rank order",
-    requires: &[],
     keys: &[Key::WINDOW],
     settings: &["", "window=4"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,25 +8,24 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "hierarchical",
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
     keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &["", "intra=tree,inter=recursive-doubling", "leaders=2"],
-    in_place: InPlace::Natural,
     ordered: |shape| nodes::keep_order(shape, PHASES),
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders.

@@ -11,7 +11,15 @@ pub mod reduce_scatterv;
 pub mod ring;
 pub mod shared_memory;
 
-use super::Algorithm;
+use super::{Algorithm, block_per_rank};
+use crate::call::Collective;
+
+/// What a reduce-scatter is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    parts: block_per_rank,
+    ..super::BASE
+};
 
 /// Every reduce-scatter.
 pub const ALL: &[&Algorithm] = &[

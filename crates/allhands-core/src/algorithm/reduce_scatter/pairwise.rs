@@ -14,26 +14,23 @@
 //!
 //! Source: T 4.4, 5.3.
 
+use super::BASE;
 use crate::algorithm::phase::halving;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape, Side, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "pairwise",
     citation: "T 4.4, 5.3",
     summary: "in step i the block of rank + i goes there",
-    requires: &[],
     keys: &[ORDER],
     settings: &["", "order=ranks"],
-    in_place: InPlace::Natural,
     ordered,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 const ORDER: Key = Key {

@@ -10,26 +10,23 @@
 //!
 //! Source: Jeaugey 2025, PAT: a new algorithm for all-gather and reduce-scatter operations at scale.
 
+use super::BASE;
 use crate::algorithm::phase::far_first;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, any_order};
 use crate::pattern::far_first::steps;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "pat",
     citation: "Jeaugey 2025",
     summary: "parallel aggregated trees, the nearest ranks first: few blocks in a message",
-    requires: &[],
     keys: &[Key::AGGREGATION],
     settings: &["", "aggregation=1", "aggregation=65536"],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

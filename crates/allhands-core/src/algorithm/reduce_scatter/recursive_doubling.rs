@@ -11,9 +11,9 @@
 //!
 //! Source: T 4.4.
 
+use super::BASE;
 use crate::algorithm::phase::{fold::fold, view};
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape, Side};
@@ -23,11 +23,9 @@ use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "recursive-doubling",
     citation: "T 4.4",
     summary: "pairs at distance 1, 2, 4, … exchange all but what their groups need; keeps rank order",
-    requires: &[],
     keys: &[Key {
         name: "send",
         values: Values::Names(&["all", "needed"]),
@@ -35,11 +33,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "all that the own group does not need (T 4.4), or only what the receiver has a use for",
     }],
     settings: &["", "send=needed"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// Who meets whom, and what the messages are.
@@ -191,7 +187,7 @@ fn claims(shape: &Shape) -> Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Call;
+    use crate::call::{Call, Collective};
 
     #[test]
     fn powers_of_two_cost_what_the_paper_says_or_less() {

@@ -9,11 +9,11 @@
 //!
 //! Source: T 4.4, figure 9.
 
+use super::BASE;
 use crate::algorithm::phase::fold::fold;
 use crate::algorithm::phase::halving::{self, Distance, Halves, Meeting, meetings};
 use crate::algorithm::phase::view;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape};
@@ -22,18 +22,13 @@ use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "recursive-halving",
     citation: "T 4.4",
     summary: "pairs at distance p/2, p/4, … halve the vector and combine",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// The blocks of the ranks that consecutive positions stand for.

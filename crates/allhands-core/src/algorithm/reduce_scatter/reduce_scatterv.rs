@@ -8,27 +8,21 @@
 //!
 //! Source: T 4.4.
 
+use super::BASE;
 use crate::algorithm::phase::tree::{self, Group};
-use crate::algorithm::{Algorithm, Claims, InPlace, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "reduce-scatterv",
     citation: "T 4.4 (old)",
     summary: "binomial reduce to rank 0, which then sends each rank its block",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

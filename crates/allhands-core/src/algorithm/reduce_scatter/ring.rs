@@ -8,25 +8,20 @@
 //!
 //! Source: Patarasuk and Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations.
 
+use super::BASE;
 use crate::algorithm::phase::ring;
-use crate::algorithm::{Algorithm, Claims, InPlace, any_order, block_per_rank};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::schedule::{Builder, Shape, Units};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "ring",
     citation: "Patarasuk and Yuan 2009",
     summary: "each block goes once round the ring of ranks: neighbours only",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
-    in_place: InPlace::Natural,
     ordered: any_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -9,17 +9,14 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::chain::{self, Readers};
 use crate::algorithm::phase::window;
-use crate::algorithm::{
-    Algorithm, Claims, InPlace, Key, Requirement, Values, block_per_rank, keeps_order,
-};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::ReduceScatter,
     name: "shared-memory",
     citation: "Q 4.2",
     summary: "each fills its own window and raises one counter; each combines its block",
@@ -31,11 +28,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         about: "what a rank combines: its block of all vectors, or its own vector with a sum that comes by",
     }],
     settings: &["", "work=chain"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// `work=chain`.

@@ -4,6 +4,13 @@ pub mod linear;
 pub mod recursive_doubling;
 
 use super::Algorithm;
+use crate::call::Collective;
+
+/// What a scan is unless its registration says otherwise.
+const BASE: Algorithm = Algorithm {
+    collective: Collective::Scan,
+    ..super::BASE
+};
 
 /// Every scan.
 pub const ALL: &[&Algorithm] = &[&recursive_doubling::ALGORITHM, &linear::ALGORITHM];

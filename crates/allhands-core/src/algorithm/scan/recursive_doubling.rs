@@ -8,25 +8,20 @@
 //!
 //! Source: Hillis and Steele 1986; T 1 names scan.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, keeps_order, uncut};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, InPlace};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Scan,
     name: "recursive-doubling",
     citation: "distance doubling",
     summary: "rank i gets from i − 2^k the reduction of the 2^k ranks up to there",
-    requires: &[],
-    keys: &[],
-    settings: &[""],
     in_place: InPlace::Staged,
-    ordered: keeps_order,
-    parts: uncut,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

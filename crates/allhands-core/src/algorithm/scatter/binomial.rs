@@ -10,15 +10,14 @@
 //!
 //! Source: Q 5.1.1 (equation 1), mirrored; T 4.2 (the scatter of the long broadcast).
 
+use super::BASE;
 use crate::algorithm::phase::tree;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, block_per_rank, keeps_order};
-use crate::call::Collective;
+use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Scatter,
     name: "binomial",
     citation: "T 1; Q 5.1.1",
     summary: "(k+1)-nomial tree: a parent sends each child the blocks of its subtree",
@@ -32,11 +31,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "radix=4",
         "ports=2,radix=5",
     ],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

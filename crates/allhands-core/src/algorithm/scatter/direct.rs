@@ -8,25 +8,21 @@
 //!
 //! Source: Q 5.1.1 (equation 2), mirrored.
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, block_per_rank, keeps_order};
-use crate::call::Collective;
+use super::BASE;
+use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::exchange::{direct_distances, direct_rounds, shifted};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Scatter,
     name: "direct",
     citation: "Q 5.1.1 (2)",
     summary: "the root sends each block itself, k at a time",
-    requires: &[],
     keys: &[Key::PORTS],
     settings: &["", "ports=2", "ports=3", "ports=4", "ports=16"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 fn build(b: &mut Builder) {

@@ -8,14 +8,14 @@
 //!
 //! Source: Q 4.2.
 
+use super::BASE;
 use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement, block_per_rank, keeps_order};
+use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
-    collective: Collective::Scatter,
     name: "hierarchical",
     citation: "Q 4.2",
     summary: "the root to the leaders, each leader to its node",
@@ -26,11 +26,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ],
     keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
     settings: &["", "intra=tree,inter=direct", "leaders=2"],
-    in_place: InPlace::Natural,
-    ordered: keeps_order,
-    parts: block_per_rank,
     build,
     claims,
+    ..BASE
 };
 
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.
