@@ -1,7 +1,7 @@
 //! Fortran: what its handles and special addresses are in C, where the MPI's Fortran does not come through the C names.
 
 use super::Handle;
-use crate::native::Object;
+use crate::native::functions::Object;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A function that makes a handle of a Fortran one.

@@ -11,7 +11,7 @@ pub(crate) use fortran::Fortran;
 pub(crate) use operators::Operator;
 pub(crate) use types::{Class, Coding, Named, Number};
 
-use crate::native::{Native, Object};
+use crate::native::functions::{Native, Object};
 use std::ffi::{CStr, c_int};
 use table::Table;
 

@@ -3,7 +3,7 @@
 use super::table::Table;
 use super::types::Class;
 use super::{Family, Handle};
-use crate::native::Object;
+use crate::native::functions::Object;
 use std::ffi::CString;
 
 /// A predefined operator with which can be reduced.

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::{Family, Handle};
-use crate::native::Object;
+use crate::native::functions::Object;
 use std::ffi::CString;
 
 /// The classes by which the standard says which operators combine a type (MPI 5.0, 6.9.2).

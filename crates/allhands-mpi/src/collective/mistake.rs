@@ -5,8 +5,8 @@
 use super::Given;
 use crate::abi::{Abi, Family};
 use crate::datatype::Datatype;
+use crate::dispatch::takeover::{Call, Here, Unserved};
 use crate::network::failure;
-use crate::takeover::{Call, Here, Unserved};
 use allhands::Error;
 use allhands::transport::{Signature, TransportError};
 use std::ffi::c_int;

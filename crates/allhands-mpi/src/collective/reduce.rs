@@ -5,11 +5,11 @@ use super::local::Local;
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Number, Operator as Named};
-use crate::buffer::{Numbers, Part};
+use crate::buffer::part::{Numbers, Part};
+use crate::collective::kept::Kept;
+use crate::collective::verify::Likeness;
 use crate::datatype::Datatype;
-use crate::nonblocking::Kept;
-use crate::takeover::{Here, Reason, Unserved};
-use crate::verify::Likeness;
+use crate::dispatch::takeover::{Here, Reason, Unserved};
 use allhands::element::Element;
 use allhands::operator::Operator;
 use allhands::{

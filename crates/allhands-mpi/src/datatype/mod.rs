@@ -7,12 +7,12 @@ mod recipe;
 mod trial;
 
 use crate::abi::{Abi, Handle, Named};
-use crate::attribute::copy;
-use crate::library::Library;
-use crate::quiet::Quiet;
-use crate::takeover::{Here, Reason, Unserved};
-use crate::thread::Thread;
-use crate::verify::Likeness;
+use crate::collective::verify::Likeness;
+use crate::context::attribute::copy;
+use crate::context::library::Library;
+use crate::context::quiet::Quiet;
+use crate::dispatch::communicator::thread::Thread;
+use crate::dispatch::takeover::{Here, Reason, Unserved};
 use decode::{Decoded, Envelope, Extents, decode};
 pub(crate) use map::TypeMap;
 use recipe::{Made, Recipes};

@@ -9,14 +9,14 @@ use super::profiling::ARE_SERVED;
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
-use crate::buffer::Numbers;
+use crate::buffer::part::Numbers;
 use crate::collective::{self, Types};
-use crate::library::{Library, NO_MPI};
-use crate::native::Next;
-use crate::node;
-use crate::nonblocking::{self, Place};
-use crate::repeat::Asked;
-use crate::takeover::{Call, Passed, take};
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::agreement::node;
+use crate::dispatch::call_cache::Asked;
+use crate::dispatch::nonblocking::{self, Place};
+use crate::dispatch::takeover::{Call, Passed, take};
+use crate::native::functions::Next;
 use std::ffi::{CStr, c_int, c_void};
 
 /// An argument that is a number: a count, a rank, or a handle.

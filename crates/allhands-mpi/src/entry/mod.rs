@@ -10,10 +10,10 @@ pub(crate) use profiling::twins;
 pub(crate) use through::Through;
 
 use crate::abi::Handle;
-use crate::buffer::Numbers;
+use crate::buffer::part::Numbers;
 use crate::collective::{Given, Lists, Types};
-use crate::library::{Library, NO_MPI};
-use crate::node;
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::agreement::node;
 use std::ffi::{c_int, c_void};
 
 type In = *const u8;

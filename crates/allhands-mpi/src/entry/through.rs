@@ -1,9 +1,9 @@
 //! The entry points of what always passes through, persistent and neighbourhood collectives, which are only counted.
 
-use crate::library::{Library, NO_MPI};
-use crate::native::Next;
-use crate::takeover::Reason;
-use crate::thread::is_inside;
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::communicator::thread::is_inside;
+use crate::dispatch::takeover::Reason;
+use crate::native::functions::Next;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A word for each argument: a number, a handle or an address goes on as it came, of which the callee takes what it needs.

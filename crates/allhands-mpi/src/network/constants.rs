@@ -1,7 +1,7 @@
 //! The constants of messages: what requests and statuses look like in the MPI that the process has loaded.
 
 use crate::abi::{Abi, Family, Handle};
-use crate::native::Object;
+use crate::native::functions::Object;
 use std::ffi::c_int;
 
 /// `MPI_UNDEFINED`, in every ABI.

@@ -5,8 +5,8 @@
 
 use super::world::{Claim, World};
 use crate::abi::{Abi, Handle};
-use crate::native::Native;
-use crate::node;
+use crate::dispatch::agreement::node;
+use crate::native::functions::Native;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -6,9 +6,9 @@ use super::measure::Pair;
 use super::medium::Medium;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
-use crate::library::Library;
-use crate::native::Object;
-use crate::node::Native;
+use crate::context::library::Library;
+use crate::dispatch::agreement::node::Native;
+use crate::native::functions::Object;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +93,11 @@ impl World {
     }
 
     /// What has come, as it can be looked at.
-    pub(super) fn medium<'a>(&self, native: &'a crate::native::Native, abi: &'a Abi) -> Medium<'a> {
+    pub(super) fn medium<'a>(
+        &self,
+        native: &'a crate::native::functions::Native,
+        abi: &'a Abi,
+    ) -> Medium<'a> {
         Medium {
             native,
             abi,

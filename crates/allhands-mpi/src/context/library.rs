@@ -1,0 +1,156 @@
+//! The library's own state: the MPI that it found, what it was told, and what its ranks have agreed on.
+
+use crate::abi::{Abi, Handle};
+use crate::collective::acceptance::Acceptance;
+use crate::context::session::is_any_open;
+use crate::context::settings::Settings;
+use crate::datatype::Datatypes;
+use crate::dispatch::agreement::node::Node;
+use crate::dispatch::communicator::state::States;
+use crate::dispatch::nonblocking::{Hook, UnderWay};
+use crate::native::functions::{Native, Object};
+use crate::report::counts::Report;
+use std::ffi::c_int;
+use std::sync::atomic::AtomicBool;
+use std::sync::{OnceLock, RwLock};
+
+/// An error for calls where no MPI is loaded at all; classes differ, but zero is success in each.
+pub(crate) const NO_MPI: c_int = 16;
+
+/// Everything that this library knows.
+pub(crate) struct Library {
+    pub(crate) native: Native,
+    /// What calls of the program go on to that are not served here: the functions of tools behind this library, or the MPI's own.
+    pub(crate) next: Native,
+    /// `None`: an MPI that we do not know; then all calls pass through.
+    pub(crate) abi: Option<Abi>,
+    /// The ranks on this node, once they have been brought together.
+    pub(crate) node: RwLock<Option<Node>>,
+    pub(crate) settings: OnceLock<Settings>,
+    pub(crate) states: States,
+    pub(crate) datatypes: Datatypes,
+    pub(crate) acceptance: Acceptance,
+    pub(crate) report: Report,
+    /// Whether the MPI tells us when it ends.
+    pub(crate) is_end_told: AtomicBool,
+    /// How the MPI calls us where it makes progress, if it does.
+    pub(crate) hook: Option<Hook>,
+    /// Nonblocking calls.
+    pub(crate) under_way: UnderWay,
+}
+
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
+impl Library {
+    /// The one of this process; `None` while no MPI is loaded.
+    #[inline]
+    pub(crate) fn get() -> Option<&'static Library> {
+        match LIBRARY.get() {
+            Some(library) => Some(library),
+            None => Library::find(),
+        }
+    }
+
+    /// The one of this process, if it has been found before.
+    pub(crate) fn known() -> Option<&'static Library> {
+        LIBRARY.get()
+    }
+
+    #[cold]
+    fn find() -> Option<&'static Library> {
+        let object = Object::find()?;
+        // Now, as this is mostly in MPI_Init, before the MPI has threads of its own, after which it takes long.
+        allhands::transport::node::register_barrier();
+        let native = Native::of(|name| object.symbol(name))?;
+        let next = Native::of(|name| object.next(name))?;
+        object.mark_as_inside();
+        let abi = Abi::of(&object, &native);
+        let hook = abi
+            .as_ref()
+            .and_then(|abi| Hook::of(abi.family, &object, &native));
+        Some(LIBRARY.get_or_init(|| Library {
+            native,
+            next,
+            abi,
+            hook,
+            under_way: UnderWay::default(),
+            node: RwLock::new(None),
+            settings: OnceLock::new(),
+            states: States::default(),
+            datatypes: Datatypes::default(),
+            acceptance: Acceptance::default(),
+            report: Report::default(),
+            is_end_told: AtomicBool::new(false),
+        }))
+    }
+
+    /// What was told; until ranks have agreed, nothing was.
+    pub(crate) fn settings(&self) -> &Settings {
+        static NOTHING: Settings = Settings::NOTHING;
+        self.settings.get().unwrap_or(&NOTHING)
+    }
+
+    /// Whether several threads may call at the same time.
+    pub(crate) fn may_threads_meet(&self) -> bool {
+        /// One thread, the first one, and one at a time: MPI's numbers, and those of its standard ABI.
+        const IN_TURNS: [c_int; 5] = [0, 1, 2, 1024, 2048];
+        let mut level = c_int::MAX;
+        // SAFETY: a number to write to.
+        let error = unsafe { (self.native.query_thread)(&raw mut level) };
+        // A session has a level of its own.
+        let meet = error != 0 || !IN_TURNS.contains(&level) || is_any_open();
+        if meet {
+            self.report.count_exactly();
+        }
+        meet
+    }
+
+    /// Forgets all communicators and types.
+    pub(crate) fn forget_all(&self) {
+        self.under_way.forget(self);
+        self.states.forget_all(self);
+        self.datatypes.forget_all(self);
+    }
+
+    /// The number of ranks of a communicator; `None` if the MPI says that it is none.
+    pub(crate) fn size(&self, comm: Handle) -> Option<usize> {
+        self.number(self.native.comm_size, comm)
+    }
+
+    /// This process's rank in a communicator.
+    pub(crate) fn rank(&self, comm: Handle) -> Option<usize> {
+        self.number(self.native.comm_rank, comm)
+    }
+
+    /// Whether a communicator is between two groups.
+    pub(crate) fn is_inter(&self, comm: Handle) -> Option<bool> {
+        self.number(self.native.comm_test_inter, comm)
+            .map(|n| n != 0)
+    }
+
+    /// Whether an error on a communicator ends the program.
+    pub(crate) fn is_fatal(&self, abi: &Abi, comm: Handle) -> bool {
+        let mut handler = 0;
+        // SAFETY: asks about a communicator that a caller of MPI handed in, with room for a handle, which is given back.
+        let error = unsafe {
+            let error = (self.native.comm_get_errhandler)(comm, &raw mut handler);
+            if error == 0 {
+                let mut given_back = handler;
+                (self.native.errhandler_free)(&raw mut given_back);
+            }
+            error
+        };
+        error == 0 && abi.errors_are_fatal.contains(&abi.handle(handler))
+    }
+
+    fn number(
+        &self,
+        ask: unsafe extern "C-unwind" fn(Handle, *mut c_int) -> c_int,
+        comm: Handle,
+    ) -> Option<usize> {
+        let mut number = 0;
+        // SAFETY: asks about a communicator that a caller of MPI handed in, with a number to write to.
+        let error = unsafe { ask(comm, &raw mut number) };
+        usize::try_from(number).ok().filter(|_| error == 0)
+    }
+}

@@ -1,0 +1,3 @@
+//! The native MPI: the object that the process has loaded, and its functions.
+
+pub(crate) mod functions;
