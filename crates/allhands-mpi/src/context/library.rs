@@ -8,7 +8,9 @@ use crate::datatype::Datatypes;
 use crate::dispatch::agreement::node::Node;
 use crate::dispatch::communicator::state::States;
 use crate::dispatch::nonblocking::{Hook, UnderWay};
-use crate::native::functions::{Native, Object};
+use crate::native::family;
+use crate::native::functions::Native;
+use crate::native::object::Object;
 use crate::report::counts::Report;
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
@@ -64,7 +66,8 @@ impl Library {
         let native = Native::of(|name| object.symbol(name))?;
         let next = Native::of(|name| object.next(name))?;
         object.mark_as_inside();
-        let abi = Abi::of(&object, &native);
+        let family = family::of(&object, &native);
+        let abi = family.and_then(|family| Abi::of(family, &object));
         let hook = abi
             .as_ref()
             .and_then(|abi| Hook::of(abi.family, &object, &native));

@@ -16,7 +16,7 @@ use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::Asked;
 use crate::dispatch::nonblocking::{self, Place};
 use crate::dispatch::takeover::{Call, Passed, take};
-use crate::native::functions::Next;
+use crate::native::object::Next;
 use std::ffi::{CStr, c_int, c_void};
 
 /// An argument that is a number: a count, a rank, or a handle.

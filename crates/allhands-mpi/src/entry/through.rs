@@ -3,7 +3,7 @@
 use crate::context::library::{Library, NO_MPI};
 use crate::dispatch::communicator::thread::is_inside;
 use crate::dispatch::takeover::Reason;
-use crate::native::functions::Next;
+use crate::native::object::Next;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A word for each argument: a number, a handle or an address goes on as it came, of which the callee takes what it needs.

@@ -8,7 +8,7 @@ use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
 use crate::dispatch::agreement::node::Native;
-use crate::native::functions::Object;
+use crate::native::object::Object;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -231,7 +231,7 @@ impl Report {
         let mpi = library.native.version().unwrap_or_default();
         // Once a world.
         let _ = self.origin.set(Origin {
-            mpi: crate::abi::short(&mpi),
+            mpi: crate::native::family::short(&mpi),
             rank,
             ranks,
         });

@@ -6,14 +6,10 @@
 use super::under_way::Progress;
 use crate::abi::{Family, Handle};
 use crate::context::library::Library;
-use crate::native::functions::{Native, Object};
+use crate::native::functions::{Callback, Native, Poll};
+use crate::native::object::Object;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A function that Open MPI calls; gives the number of events that it has seen.
-pub(crate) type Callback = unsafe extern "C" fn() -> c_int;
-/// A function that MPICH calls.
-pub(crate) type Poll = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 type Start = unsafe extern "C-unwind" fn(Poll, *mut c_void, usize) -> c_int;
 type Spawn = unsafe extern "C-unwind" fn(*mut c_void, Poll, *mut c_void, usize) -> c_int;

@@ -10,7 +10,7 @@ mod request;
 mod under_way;
 mod waitall;
 
-pub(crate) use hook::{Callback, Hook, Poll};
+pub(crate) use hook::Hook;
 pub(crate) use request::Place;
 pub(crate) use under_way::UnderWay;
 pub(crate) use waitall::see_to;
