@@ -3,8 +3,10 @@
 use crate::abi::Handle;
 use crate::buffer::part::{Landing, Packer, Part};
 use crate::collective::{Elements, Words};
+use crate::context::call::Reason;
 use crate::context::library::Library;
-use crate::dispatch::takeover::{Here, Reason, Unserved};
+use crate::context::unserved::Unserved;
+use crate::dispatch::takeover::Here;
 use allhands::Operation;
 use std::borrow::Cow;
 use std::cell::RefCell;

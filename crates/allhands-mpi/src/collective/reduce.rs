@@ -8,8 +8,10 @@ use crate::abi::{Handle, Number, Operator as Named};
 use crate::buffer::part::{Numbers, Part};
 use crate::collective::kept::Kept;
 use crate::collective::verify::Likeness;
+use crate::context::call::Reason;
+use crate::context::unserved::Unserved;
 use crate::datatype::Datatype;
-use crate::dispatch::takeover::{Here, Reason, Unserved};
+use crate::dispatch::takeover::Here;
 use allhands::element::Element;
 use allhands::operator::Operator;
 use allhands::{

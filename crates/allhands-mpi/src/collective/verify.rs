@@ -3,7 +3,8 @@
 use crate::abi::{Class, Coding, Named, Number};
 use crate::buffer::part::{Packer, Part, packed, place};
 use crate::context::library::Library;
-use crate::dispatch::takeover::{Here, Passed, Unserved};
+use crate::context::unserved::Unserved;
+use crate::dispatch::takeover::{Here, Passed};
 
 /// How alike results must be.
 ///

@@ -157,3 +157,81 @@ named! {
         Inside "inside of MPI",
     }
 }
+
+named! {
+    /// A call of which none is taken over, and that is only counted.
+    Through {
+        BarrierInit "MPI_Barrier_init",
+        BcastInit "MPI_Bcast_init",
+        GatherInit "MPI_Gather_init",
+        GathervInit "MPI_Gatherv_init",
+        ScatterInit "MPI_Scatter_init",
+        ScattervInit "MPI_Scatterv_init",
+        AllgatherInit "MPI_Allgather_init",
+        AllgathervInit "MPI_Allgatherv_init",
+        AlltoallInit "MPI_Alltoall_init",
+        AlltoallvInit "MPI_Alltoallv_init",
+        AlltoallwInit "MPI_Alltoallw_init",
+        ReduceInit "MPI_Reduce_init",
+        AllreduceInit "MPI_Allreduce_init",
+        ReduceScatterInit "MPI_Reduce_scatter_init",
+        ReduceScatterBlockInit "MPI_Reduce_scatter_block_init",
+        ScanInit "MPI_Scan_init",
+        ExscanInit "MPI_Exscan_init",
+        NeighborAllgather "MPI_Neighbor_allgather",
+        IneighborAllgather "MPI_Ineighbor_allgather",
+        NeighborAllgatherInit "MPI_Neighbor_allgather_init",
+        NeighborAllgatherv "MPI_Neighbor_allgatherv",
+        IneighborAllgatherv "MPI_Ineighbor_allgatherv",
+        NeighborAllgathervInit "MPI_Neighbor_allgatherv_init",
+        NeighborAlltoall "MPI_Neighbor_alltoall",
+        IneighborAlltoall "MPI_Ineighbor_alltoall",
+        NeighborAlltoallInit "MPI_Neighbor_alltoall_init",
+        NeighborAlltoallv "MPI_Neighbor_alltoallv",
+        IneighborAlltoallv "MPI_Ineighbor_alltoallv",
+        NeighborAlltoallvInit "MPI_Neighbor_alltoallv_init",
+        NeighborAlltoallw "MPI_Neighbor_alltoallw",
+        IneighborAlltoallw "MPI_Ineighbor_alltoallw",
+        NeighborAlltoallwInit "MPI_Neighbor_alltoallw_init",
+    }
+}
+
+impl Through {
+    /// Why it passes through.
+    pub(crate) fn reason(self) -> Reason {
+        match self {
+            Through::BarrierInit
+            | Through::BcastInit
+            | Through::GatherInit
+            | Through::GathervInit
+            | Through::ScatterInit
+            | Through::ScattervInit
+            | Through::AllgatherInit
+            | Through::AllgathervInit
+            | Through::AlltoallInit
+            | Through::AlltoallvInit
+            | Through::AlltoallwInit
+            | Through::ReduceInit
+            | Through::AllreduceInit
+            | Through::ReduceScatterInit
+            | Through::ReduceScatterBlockInit
+            | Through::ScanInit
+            | Through::ExscanInit => Reason::Persistent,
+            Through::NeighborAllgather
+            | Through::IneighborAllgather
+            | Through::NeighborAllgatherInit
+            | Through::NeighborAllgatherv
+            | Through::IneighborAllgatherv
+            | Through::NeighborAllgathervInit
+            | Through::NeighborAlltoall
+            | Through::IneighborAlltoall
+            | Through::NeighborAlltoallInit
+            | Through::NeighborAlltoallv
+            | Through::IneighborAlltoallv
+            | Through::NeighborAlltoallvInit
+            | Through::NeighborAlltoallw
+            | Through::IneighborAlltoallw
+            | Through::NeighborAlltoallwInit => Reason::Neighbours,
+        }
+    }
+}

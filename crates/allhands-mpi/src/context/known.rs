@@ -1,7 +1,7 @@
 //! What may be said: the variables that exist, and whether algorithms and policies that they name do.
 
+use crate::context::call::Call;
 use crate::context::settings::{NODES, POLICY, REPORT, SWITCH, TIMES, TRACE, VERIFY, switch};
-use crate::dispatch::takeover::Call;
 use allhands::Policy;
 use allhands_core::algorithm::{self, Algorithm};
 use allhands_core::call::{self, Collective};

@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 pub(crate) mod call;
 pub(crate) mod known;
 pub(crate) mod library;
+pub(crate) mod mistake;
 pub(crate) mod quiet;
 pub(crate) mod say;
 pub(crate) mod session;

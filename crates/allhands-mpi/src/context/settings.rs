@@ -1,6 +1,6 @@
 //! Settings: what the environment says, as rank 0 of the world sees it, and tells all others.
 
-use crate::dispatch::takeover::Call;
+use crate::context::call::Call;
 
 /// The variable that turns the library off.
 pub(crate) const SWITCH: &str = "ALLHANDS_MPI";

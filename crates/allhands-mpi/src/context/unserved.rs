@@ -1,7 +1,7 @@
 //! The unserved: what keeps a call from being served.
 
-use crate::collective::Mistake;
-use crate::dispatch::takeover::Reason;
+use crate::context::call::Reason;
+use crate::context::mistake::Mistake;
 use allhands::Error;
 use std::ffi::c_int;
 

@@ -5,7 +5,7 @@
 
 use crate::abi::{Abi, Handles};
 use crate::buffer::part::Numbers;
-use crate::dispatch::takeover::Call;
+use crate::context::call::Call;
 use crate::report::counts::Served;
 use allhands::interposition::{Interposition, Repeat};
 use allhands::{Communicator, Error, Operation};

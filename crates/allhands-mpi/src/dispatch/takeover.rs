@@ -2,21 +2,22 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::part::Part;
-use crate::collective::class_of;
 use crate::collective::kept::Later;
 use crate::collective::verify::{Likeness, Witness, verify};
-pub(crate) use crate::context::call::{Call, Reason};
+use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::say::say;
 use crate::context::settings::Said;
-pub(crate) use crate::context::unserved::Unserved;
+use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::meeting::Meeting;
 use crate::dispatch::call_cache::{Asked, Lesson};
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
 use crate::dispatch::communicator::state::{Owned, Shared, State};
 use crate::dispatch::communicator::thread::{Inside, Thread, is_inside};
+use crate::network::failure;
 use crate::report::counts::{Begun, Served};
 use allhands::interposition::Interposition;
+use allhands::transport::{Signature, TransportError};
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -456,4 +457,36 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int
     };
     say(format_args!("{}: {what}", call.name()));
     (code, true)
+}
+
+/// The class of an error of ours.
+fn class_of(abi: &Abi, error: &Error) -> c_int {
+    match error {
+        Error::Transport(TransportError::Network { .. }) => failure().unwrap_or(abi.err_other),
+        error if is_of_length(error) => abi.err_truncate,
+        _ => abi.err_other,
+    }
+}
+
+/// Whether an error says that lengths do not match.
+fn is_of_length(error: &Error) -> bool {
+    fn differ(one: &Signature, other: &Signature) -> bool {
+        let same = |s: &Signature| (s.collective, s.root, s.element, s.operator);
+        one.bytes != other.bytes && same(one) == same(other)
+    }
+    fn is(error: &TransportError) -> bool {
+        match error {
+            TransportError::Length { .. } | TransportError::TooLong { .. } => true,
+            TransportError::Mismatch { mine, theirs, .. } => {
+                theirs.as_ref().is_some_and(|theirs| differ(mine, theirs))
+            }
+            TransportError::Poisoned { error, .. } => is(error),
+            _ => false,
+        }
+    }
+    match error {
+        Error::Length { .. } | Error::CountsDiffer { .. } => true,
+        Error::Transport(error) => is(error),
+        _ => false,
+    }
 }

@@ -11,11 +11,12 @@ use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
 use crate::buffer::part::Numbers;
 use crate::collective::{self, Types};
+use crate::context::call::Call;
 use crate::context::library::{Library, NO_MPI};
 use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::Asked;
 use crate::dispatch::nonblocking::{self, Place};
-use crate::dispatch::takeover::{Call, Passed, take};
+use crate::dispatch::takeover::{Passed, take};
 use crate::native::object::Next;
 use std::ffi::{CStr, c_int, c_void};
 

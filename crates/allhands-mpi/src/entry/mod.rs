@@ -7,7 +7,6 @@ mod table;
 mod through;
 
 pub(crate) use profiling::twins;
-pub(crate) use through::Through;
 
 use crate::abi::Handle;
 use crate::buffer::part::Numbers;

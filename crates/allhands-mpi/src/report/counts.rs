@@ -1,8 +1,8 @@
 //! The report: how many calls were taken over, by which algorithms, and how many passed through, and why.
 
+use crate::context::call::Through;
+use crate::context::call::{Call, Reason};
 use crate::context::library::Library;
-use crate::dispatch::takeover::{Call, Reason};
-use crate::entry::Through;
 use crate::report::tally::{Count, Tallies, Tally};
 use crate::report::wanted::{Wanted, file_of, quoted, save};
 use allhands::policy::NetworkTimes;

@@ -1,6 +1,6 @@
 //! The trace: when each collective call of this rank began and how long it took, as a file for Chrome's or Perfetto's viewer.
 
-use crate::dispatch::takeover::{Call, Reason};
+use crate::context::call::{Call, Reason};
 use crate::report::tally::Tally;
 use crate::report::wanted::quoted;
 use std::fmt::Write;

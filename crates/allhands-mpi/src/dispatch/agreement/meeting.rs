@@ -5,10 +5,10 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::staging::left_alone;
+use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::settings::Settings;
 use crate::dispatch::agreement::node::{Native, Node};
-use crate::dispatch::takeover::Reason;
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;

@@ -6,14 +6,16 @@
 //! then all make the same call. A call that was under way when an earlier one turned out to have failed is made again.
 
 use crate::abi::{Abi, Handle};
-use crate::collective::Mistake;
 use crate::collective::kept::Later;
+use crate::context::call::{Call, Reason};
 use crate::context::library::Library;
+use crate::context::mistake::Mistake;
+use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::meeting::Meeting;
 use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::{Asked, Repeats};
 use crate::dispatch::communicator::state::{Owned, Shared, State};
-use crate::dispatch::takeover::{Call, Here, Reason, Unserved};
+use crate::dispatch::takeover::Here;
 use allhands::Error;
 use allhands::interposition::{Interposition, Refused};
 use allhands::transport::TransportError;

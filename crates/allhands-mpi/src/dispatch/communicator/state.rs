@@ -2,6 +2,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::context::attribute::copy;
+use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::quiet::Quiet;
 use crate::context::session::has_world;
@@ -12,7 +13,6 @@ use crate::dispatch::communicator::hold::Hold;
 use crate::dispatch::communicator::line::Line;
 use crate::dispatch::communicator::recovery::Course;
 use crate::dispatch::communicator::thread::Thread;
-use crate::dispatch::takeover::Reason;
 use crate::network::Traffic;
 use allhands::Communicator;
 use std::collections::HashMap;

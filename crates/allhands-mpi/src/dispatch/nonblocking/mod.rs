@@ -17,12 +17,14 @@ pub(crate) use waitall::see_to;
 
 use crate::abi::{Abi, Handle};
 use crate::collective::kept::{Kept, Later};
+use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::settings::Said;
+use crate::context::unserved::Unserved;
 use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::state::{Shared, State};
 use crate::dispatch::communicator::thread::{Inside, is_inside};
-use crate::dispatch::takeover::{Call, Here, Next, Passed, Reason, Unserved};
+use crate::dispatch::takeover::{Here, Next, Passed};
 use crate::report::counts::Served;
 use allhands::interposition::{End, Interposition};
 use request::Request;

@@ -2,8 +2,9 @@
 
 use super::Hook;
 use crate::abi::{Abi, Handle};
+use crate::context::call::Call;
 use crate::context::library::{Library, NO_MPI};
-use crate::dispatch::takeover::{Call, Unserved};
+use crate::context::unserved::Unserved;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};

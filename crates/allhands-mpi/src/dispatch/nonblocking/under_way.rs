@@ -2,12 +2,14 @@
 
 use super::request::{Request, left};
 use crate::collective::kept::Kept;
+use crate::context::call::Call;
 use crate::context::library::Library;
 use crate::context::say::say;
 use crate::context::session::has_world;
+use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::node;
 use crate::dispatch::communicator::state::State;
-use crate::dispatch::takeover::{Call, Unserved, tell};
+use crate::dispatch::takeover::tell;
 use allhands::interposition::{End, Interposition};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
