@@ -5,19 +5,23 @@
 
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
+use crate::context::map::{Map, empty};
 use crate::context::quiet::Quiet;
-use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 /// What the MPI has said, by operator and type.
-#[derive(Default)]
-pub(crate) struct Acceptance {
-    known: RwLock<HashMap<(Handle, Handle), bool>>,
+pub(super) struct Acceptance {
+    known: RwLock<Map<(Handle, Handle), bool>>,
 }
+
+/// That of this process.
+pub(super) static ACCEPTANCE: Acceptance = Acceptance {
+    known: RwLock::new(empty()),
+};
 
 impl Acceptance {
     /// Whether the MPI combines a predefined type with a predefined operator.
-    pub(crate) fn of(
+    pub(super) fn of(
         &self,
         library: &Library,
         abi: &Abi,

@@ -1,6 +1,6 @@
 //! The collectives: a call's arguments as MPI has them, served by a communicator of ours.
 
-pub(crate) mod acceptance;
+mod acceptance;
 mod elements;
 pub(crate) mod kept;
 mod local;

@@ -1,5 +1,6 @@
 //! Collectives that combine: with an operator and a type that are the same on every rank.
 
+use super::acceptance::ACCEPTANCE;
 use super::elements::{Elements, Words};
 use super::local::Local;
 use super::mistake::Side;
@@ -56,7 +57,7 @@ impl Way {
             return Ok(Way::Kernel(number, operator));
         }
         let (library, abi) = (here.library, here.abi);
-        let is_accepted = || library.acceptance.of(library, abi, handle, datatype.handle);
+        let is_accepted = || ACCEPTANCE.of(library, abi, handle, datatype.handle);
         if datatype.is_predefined() && datatype.bytes > 0 && is_accepted() {
             return Ok(Way::Local(handle, true));
         }

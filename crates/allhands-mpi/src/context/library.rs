@@ -1,44 +1,27 @@
-//! The library's own state: the MPI that it found, what it was told, and what its ranks have agreed on.
+//! The library: the MPI that it has found in this process, and what it was told.
 
 use crate::abi::{Abi, Handle};
-use crate::collective::acceptance::Acceptance;
 use crate::context::session::is_any_open;
 use crate::context::settings::Settings;
-use crate::datatype::Datatypes;
-use crate::dispatch::agreement::node::Node;
-use crate::dispatch::communicator::state::States;
-use crate::dispatch::nonblocking::{Hook, UnderWay};
 use crate::native::family;
 use crate::native::functions::Native;
 use crate::native::object::Object;
-use crate::report::counts::Report;
 use std::ffi::c_int;
-use std::sync::atomic::AtomicBool;
-use std::sync::{OnceLock, RwLock};
+use std::sync::OnceLock;
 
 /// An error for calls where no MPI is loaded at all; classes differ, but zero is success in each.
 pub(crate) const NO_MPI: c_int = 16;
 
 /// Everything that this library knows.
 pub(crate) struct Library {
+    /// The MPI, as the process has loaded it.
+    pub(crate) object: Object,
     pub(crate) native: Native,
     /// What calls of the program go on to that are not served here: the functions of tools behind this library, or the MPI's own.
     pub(crate) next: Native,
     /// `None`: an MPI that we do not know; then all calls pass through.
     pub(crate) abi: Option<Abi>,
-    /// The ranks on this node, once they have been brought together.
-    pub(crate) node: RwLock<Option<Node>>,
     pub(crate) settings: OnceLock<Settings>,
-    pub(crate) states: States,
-    pub(crate) datatypes: Datatypes,
-    pub(crate) acceptance: Acceptance,
-    pub(crate) report: Report,
-    /// Whether the MPI tells us when it ends.
-    pub(crate) is_end_told: AtomicBool,
-    /// How the MPI calls us where it makes progress, if it does.
-    pub(crate) hook: Option<Hook>,
-    /// Nonblocking calls.
-    pub(crate) under_way: UnderWay,
 }
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
@@ -53,11 +36,6 @@ impl Library {
         }
     }
 
-    /// The one of this process, if it has been found before.
-    pub(crate) fn known() -> Option<&'static Library> {
-        LIBRARY.get()
-    }
-
     #[cold]
     fn find() -> Option<&'static Library> {
         let object = Object::find()?;
@@ -68,22 +46,12 @@ impl Library {
         object.mark_as_inside();
         let family = family::of(&object, &native);
         let abi = family.and_then(|family| Abi::of(family, &object));
-        let hook = abi
-            .as_ref()
-            .and_then(|abi| Hook::of(abi.family, &object, &native));
         Some(LIBRARY.get_or_init(|| Library {
+            object,
             native,
             next,
             abi,
-            hook,
-            under_way: UnderWay::default(),
-            node: RwLock::new(None),
             settings: OnceLock::new(),
-            states: States::default(),
-            datatypes: Datatypes::default(),
-            acceptance: Acceptance::default(),
-            report: Report::default(),
-            is_end_told: AtomicBool::new(false),
         }))
     }
 
@@ -101,18 +69,7 @@ impl Library {
         // SAFETY: a number to write to.
         let error = unsafe { (self.native.query_thread)(&raw mut level) };
         // A session has a level of its own.
-        let meet = error != 0 || !IN_TURNS.contains(&level) || is_any_open();
-        if meet {
-            self.report.count_exactly();
-        }
-        meet
-    }
-
-    /// Forgets all communicators and types.
-    pub(crate) fn forget_all(&self) {
-        self.under_way.forget(self);
-        self.states.forget_all(self);
-        self.datatypes.forget_all(self);
+        error != 0 || !IN_TURNS.contains(&level) || is_any_open()
     }
 
     /// The number of ranks of a communicator; `None` if the MPI says that it is none.
@@ -155,5 +112,22 @@ impl Library {
         // SAFETY: asks about a communicator that a caller of MPI handed in, with a number to write to.
         let error = unsafe { ask(comm, &raw mut number) };
         usize::try_from(number).ok().filter(|_| error == 0)
+    }
+}
+
+/// Lets the native MPI take its own messages further.
+pub(crate) fn poll() {
+    let Some(library) = Library::get() else {
+        return;
+    };
+    let Some(abi) = &library.abi else { return };
+    let mut flag = 0;
+    // More than any MPI's status, and aligned for it; nothing is asked of it.
+    let mut status = [0u64; 32];
+    // SAFETY: looks for a message of rank 0 of the world without taking it; the MPI is initialised, as this is called
+    // in its calls alone. That it fails is no matter of the call that waits.
+    unsafe {
+        let status = status.as_mut_ptr().cast();
+        (library.native.iprobe)(0, 0, abi.comm_world, &raw mut flag, status);
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod attribute;
 pub(crate) mod call;
 pub(crate) mod known;
 pub(crate) mod library;
+pub(crate) mod map;
+pub(crate) mod memory;
 pub(crate) mod mistake;
 pub(crate) mod quiet;
 pub(crate) mod say;

@@ -3,5 +3,6 @@
 pub(crate) mod agreement;
 pub(crate) mod call_cache;
 pub(crate) mod communicator;
+pub(crate) mod lifetime;
 pub(crate) mod nonblocking;
 pub(crate) mod takeover;

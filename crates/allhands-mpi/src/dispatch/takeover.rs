@@ -12,10 +12,10 @@ use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::meeting::Meeting;
 use crate::dispatch::call_cache::{Asked, Lesson};
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
-use crate::dispatch::communicator::state::{Owned, Shared, State};
+use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
 use crate::dispatch::communicator::thread::{Inside, Thread, is_inside};
 use crate::network::failure;
-use crate::report::counts::{Begun, Served};
+use crate::report::counts::{Begun, REPORT, Served};
 use allhands::interposition::Interposition;
 use allhands::transport::{Signature, TransportError};
 use allhands::{Communicator, Error, Operation};
@@ -107,7 +107,7 @@ impl Here<'_> {
             Some(name) => operation.algorithm(name),
         };
         match self.later {
-            None if self.library.report.is_wanted() => self.run_noticed(operation)?,
+            None if REPORT.is_wanted() => self.run_noticed(operation)?,
             None => self.comm.run(operation)?,
             // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
             Some(later) => unsafe { later.note(operation) },
@@ -156,10 +156,10 @@ pub(crate) fn take(
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    let (call, begin) = (asked.call(), library.report.begin());
+    let (call, begin) = (asked.call(), REPORT.begin());
     match take_again(library, &asked, comm) {
         Again::Served(served) => {
-            library.report.taken(call, served, begin);
+            REPORT.taken(call, served, begin);
             0
         }
         again => take_otherwise(again, library, (&asked, begin), comm, serve, native),
@@ -208,7 +208,7 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
         if thread.is_inside() {
             return None;
         }
-        library.states.last(thread, abi.handle(comm), |state| {
+        STATES.last(thread, abi.handle(comm), |state| {
             let shared = match &**state {
                 State::Shared(shared) => &**shared,
                 State::Native(reason) => return Some(Again::Passes(*reason)),
@@ -244,7 +244,7 @@ fn take_anew(
     let (call, mut native) = (asked.call(), Some(native));
     let next = match try_to(library, asked, (comm, failed), serve, &mut native) {
         Ok(served) => {
-            library.report.taken(call, served, begin);
+            REPORT.taken(call, served, begin);
             return 0;
         }
         Err(unserved) => Next::of(library, call, unserved),
@@ -316,7 +316,7 @@ impl Next {
                 }
                 // Who counts nothing need not look.
                 if begin.is_noticed() && !passed.came_again {
-                    library.report.passed(call, reason, begin);
+                    REPORT.passed(call, reason, begin);
                 }
                 passed.code
             }
@@ -324,7 +324,7 @@ impl Next {
                 if let Some(abi) = library.abi.as_ref().filter(|_| is_ours) {
                     if library.is_fatal(abi, abi.handle(comm)) {
                         let by = format!("an error in {}", call.name());
-                        library.report.write(&by, true);
+                        REPORT.write(&by, true);
                     }
                     // SAFETY: a communicator, and an error class of this MPI.
                     unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
@@ -353,7 +353,7 @@ fn try_to(
         return Err(Unserved::Pass(Reason::Arguments));
     }
     let _inside = Inside::enter();
-    let state = library.states.of(library, abi, handle);
+    let state = STATES.of(library, abi, handle);
     let shared = match &*state {
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
@@ -413,7 +413,7 @@ fn serve_on(
     serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
-    let ((library, abi, _), Owned { comm, repeats, .. }) = (at, owned);
+    let ((_, abi, _), Owned { comm, repeats, .. }) = (at, owned);
     let here = Here::new(at, shared, comm, (asked, algorithm), None);
     let bytes = serve(&here)?;
     if here.verify
@@ -422,9 +422,7 @@ fn serve_on(
         verify(&here, here.witness.take().as_ref(), native)?;
     }
     let (verified, algorithm) = (here.verify, here.served_by.take());
-    let served = library
-        .report
-        .served(asked.call(), (bytes, shared.apart), algorithm, verified);
+    let served = REPORT.served(asked.call(), (bytes, shared.apart), algorithm, verified);
     if here.may_repeat.get()
         && let Some(lesson) = here.lesson.take()
     {

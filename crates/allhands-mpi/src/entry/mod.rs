@@ -3,16 +3,19 @@
 mod c;
 mod fortran;
 mod profiling;
+mod session;
 mod table;
 mod through;
+mod waitall;
 
-pub(crate) use profiling::twins;
+use profiling::twins;
 
 use crate::abi::Handle;
 use crate::buffer::part::Numbers;
 use crate::collective::{Given, Lists, Types};
 use crate::context::library::{Library, NO_MPI};
-use crate::dispatch::agreement::node;
+use crate::dispatch::lifetime;
+use crate::report::counts::REPORT;
 use std::ffi::{c_int, c_void};
 
 type In = *const u8;
@@ -43,7 +46,7 @@ fn begin(call: impl FnOnce(&Library) -> c_int) -> c_int {
     };
     let code = call(library);
     if code == 0 {
-        node::begin(library);
+        lifetime::begin(library);
     }
     code
 }
@@ -54,7 +57,7 @@ fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    node::before_finalize(library);
+    lifetime::before_finalize(library);
     call(library)
 }
 
@@ -88,7 +91,7 @@ pub unsafe extern "C" fn MPI_Abort(comm: Handle, code: c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    library.report.write("MPI_Abort", true);
+    REPORT.write("MPI_Abort", true);
     // SAFETY: the caller's arguments, as they came.
     unsafe { (library.native.abort)(comm, code) }
 }

@@ -72,4 +72,4 @@ macro_rules! twins {
         }
     };
 }
-pub(crate) use twins;
+pub(super) use twins;

@@ -4,6 +4,7 @@ use crate::context::call::Through;
 use crate::context::library::{Library, NO_MPI};
 use crate::dispatch::communicator::thread::is_inside;
 use crate::native::object::Next;
+use crate::report::counts::REPORT;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A word for each argument: a number, a handle or an address goes on as it came, of which the callee takes what it needs.
@@ -101,14 +102,13 @@ fn unknown() -> c_int {
 
 /// Makes a call, and counts it, unless the MPI makes it in another, or it is counted elsewhere.
 fn counted<R>(call: Through, counts: bool, native: impl FnOnce() -> R) -> R {
-    let library = Library::get().filter(|_| counts && !is_inside());
-    let Some(library) = library else {
+    if Library::get().is_none() || !counts || is_inside() {
         return native();
-    };
-    let begun = library.report.begin();
+    }
+    let begun = REPORT.begin();
     // Not said to be inside: the user's error handler may leave by `longjmp`.
     let result = native();
-    library.report.passed_through(call, begun);
+    REPORT.passed_through(call, begun);
     result
 }
 

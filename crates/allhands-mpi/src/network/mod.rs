@@ -16,7 +16,7 @@ pub(crate) use traffic::Traffic;
 pub(crate) use world::{Claim, World, lot};
 
 use crate::abi::Abi;
-use crate::context::library::Library;
+use crate::context::library::{Library, poll};
 use crate::native::functions::Native;
 use allhands::transport::network::{Ended, Network, NetworkError, Notice, Ticket};
 use requests::Requests;
@@ -211,7 +211,7 @@ unsafe impl Network for MpiNetwork {
 
     fn progress(&mut self) -> Result<(), NetworkError> {
         if !self.requests.are_any() {
-            crate::dispatch::agreement::node::poll();
+            poll();
             return Ok(());
         }
         match self.requests.progress() {

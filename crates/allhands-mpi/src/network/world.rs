@@ -8,7 +8,6 @@ use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
 use crate::dispatch::agreement::node::Native;
-use crate::native::object::Object;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +55,7 @@ impl World {
         if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
             return None;
         }
-        let constants = Object::find().and_then(|object| Constants::of(abi, &object));
+        let constants = Constants::of(abi, &library.object);
         let tags = constants.and_then(|constants| tags(library, abi, &constants));
         // A split copies no attribute, and so runs nothing of the program's.
         let mut comm = abi.comm_null;

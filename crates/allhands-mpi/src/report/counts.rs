@@ -2,11 +2,10 @@
 
 use crate::context::call::Through;
 use crate::context::call::{Call, Reason};
-use crate::context::library::Library;
+use crate::report::files::{file_of, quoted, save};
 use crate::report::tally::{Count, Tallies, Tally};
-use crate::report::wanted::{Wanted, file_of, quoted, save};
+use crate::report::wanted::Wanted;
 use allhands::policy::NetworkTimes;
-use std::array::from_fn;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,21 +96,6 @@ struct Origin {
     ranks: usize,
 }
 
-impl Default for Report {
-    fn default() -> Report {
-        Report {
-            taken: from_fn(|_| from_fn(|_| from_fn(|_| Tallies::default()))),
-            passed: from_fn(|_| from_fn(|_| Count::default())),
-            through: from_fn(|_| Count::default()),
-            wanted: OnceLock::new(),
-            exactly: AtomicBool::new(false),
-            is_written: AtomicBool::new(false),
-            network: OnceLock::new(),
-            origin: OnceLock::new(),
-        }
-    }
-}
-
 /// The class of so many bytes.
 fn class(bytes: usize) -> usize {
     match bytes {
@@ -125,7 +109,24 @@ fn most(class: usize) -> u64 {
     if class == 0 { 0 } else { 1 << (class + 2) }
 }
 
+/// The one of this process.
+pub(crate) static REPORT: Report = Report::new();
+
 impl Report {
+    /// Nothing is counted yet.
+    const fn new() -> Report {
+        Report {
+            taken: [const { [const { [const { Tallies::new() }; SIZES] }; CALLS] }; 2],
+            passed: [const { [const { Count::new() }; REASONS] }; CALLS],
+            through: [const { Count::new() }; THROUGH],
+            wanted: OnceLock::new(),
+            exactly: AtomicBool::new(false),
+            is_written: AtomicBool::new(false),
+            network: OnceLock::new(),
+            origin: OnceLock::new(),
+        }
+    }
+
     /// Says that a call begins.
     #[inline]
     pub(crate) fn begin(&self) -> Begun {
@@ -223,15 +224,14 @@ impl Report {
     }
 
     /// Notes, if anything is wanted, where the counts come from, and sees to it that they are written when the process ends
-    /// without `MPI_Finalize`.
-    pub(crate) fn begin_world(&self, library: &Library, rank: usize, ranks: usize) {
+    /// without `MPI_Finalize`; `mpi` says what the MPI calls itself.
+    pub(crate) fn begin_world(&self, mpi: impl FnOnce() -> String, rank: usize, ranks: usize) {
         if !self.is_wanted() {
             return;
         }
-        let mpi = library.native.version().unwrap_or_default();
         // Once a world.
         let _ = self.origin.set(Origin {
-            mpi: crate::native::family::short(&mpi),
+            mpi: mpi(),
             rank,
             ranks,
         });
@@ -405,9 +405,7 @@ fn row<'a>(call: &'static str, way: Way<'a>, counted: Option<(u64, f64)>) -> Opt
 
 /// Writes what is not written yet when a process ends in order, but without `MPI_Finalize`.
 extern "C" fn at_exit() {
-    if let Some(library) = Library::known() {
-        library.report.write("exit", false);
-    }
+    REPORT.write("exit", false);
 }
 
 #[cfg(test)]
@@ -424,7 +422,7 @@ mod tests {
 
     #[test]
     fn what_is_counted_is_written() {
-        let report: &'static Report = Box::leak(Box::default());
+        let report: &'static Report = Box::leak(Box::new(Report::new()));
         let wanted = Wanted {
             times: true,
             report: None,

@@ -5,13 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Calls, and their time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Count {
     calls: AtomicU64,
     nanoseconds: AtomicU64,
 }
 
 impl Count {
+    /// None yet.
+    pub(crate) const fn new() -> Count {
+        Count {
+            calls: AtomicU64::new(0),
+            nanoseconds: AtomicU64::new(0),
+        }
+    }
+
     /// Counts a call; exactly also where several threads do.
     #[inline]
     pub(crate) fn add(&self, since: Option<Instant>, exactly: bool) {
@@ -77,10 +85,15 @@ impl Tally {
 }
 
 /// A tally for each algorithm, of which there are few; one is never taken away, so that who has found it keeps it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tallies(OnceLock<Box<Tally>>);
 
 impl Tallies {
+    /// None yet.
+    pub(crate) const fn new() -> Tallies {
+        Tallies(OnceLock::new())
+    }
+
     /// The one of an algorithm.
     pub(crate) fn of(&self, algorithm: Option<String>) -> &Tally {
         let mut tallies = self;
@@ -88,9 +101,9 @@ impl Tallies {
             let tally = tallies.0.get_or_init(|| {
                 Box::new(Tally {
                     algorithm: algorithm.clone(),
-                    count: Count::default(),
+                    count: Count::new(),
                     verified: AtomicU64::new(0),
-                    next: Tallies::default(),
+                    next: Tallies::new(),
                 })
             });
             if tally.algorithm == algorithm {
@@ -112,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_algorithm_has_one_tally() {
-        let tallies = Tallies::default();
+        let tallies = Tallies::new();
         for algorithm in ["ring", "binomial", "ring"] {
             tallies
                 .of(Some(algorithm.into()))

@@ -1,8 +1,8 @@
 //! The trace: when each collective call of this rank began and how long it took, as a file for Chrome's or Perfetto's viewer.
 
 use crate::context::call::{Call, Reason};
+use crate::report::files::quoted;
 use crate::report::tally::Tally;
-use crate::report::wanted::quoted;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn calls_are_written_with_their_times() {
         let trace = Trace::new();
-        let tallies: &'static Tallies = Box::leak(Box::default());
+        let tallies: &'static Tallies = Box::leak(Box::new(Tallies::new()));
         let tally = tallies.of(Some("ring".into()));
         trace.keep(Call::Bcast, Ok(Some(tally)), 100, Instant::now());
         trace.keep(Call::Scan, Err(Reason::OneRank), 0, Instant::now());

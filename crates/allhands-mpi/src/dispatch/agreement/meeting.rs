@@ -8,7 +8,7 @@ use crate::buffer::staging::left_alone;
 use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::settings::Settings;
-use crate::dispatch::agreement::node::{Native, Node};
+use crate::dispatch::agreement::node::{NODE, Native, Node};
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
@@ -71,7 +71,7 @@ impl<'a> Meeting<'a> {
     /// The communicator of ours for these ranks, and what goes between nodes if they are on several.
     pub(crate) fn join_all(&self) -> Result<(Communicator, Option<Arc<Traffic>>), Reason> {
         let library = self.native.library;
-        let node = library.node.read().unwrap_or_else(PoisonError::into_inner);
+        let node = NODE.read().unwrap_or_else(PoisonError::into_inner);
         let cards = self.cards(node.as_ref());
         let is_off = library.settings().is_off;
         let none = || if is_off { Reason::Off } else { Reason::NoNode };

@@ -7,24 +7,21 @@
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::staging::left_alone;
-use crate::context::attribute::copy;
 use crate::context::known;
-use crate::context::library::Library;
+use crate::context::library::{Library, poll};
 use crate::context::say::say;
-use crate::context::session::has_world;
 use crate::context::settings::Settings;
-use crate::dispatch::agreement::presence::ascertain;
-use crate::dispatch::communicator::thread::Inside;
+use crate::native::family;
 use crate::network::World;
+use crate::report::counts::REPORT;
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
 use allhands::launch::{Launcher, Place, Roll, Segment};
 use allhands::transport::node::{Fabric, Port};
 use allhands::{Communicator, Policy};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// The ranks of this world that share the machine.
 pub(crate) struct Node {
@@ -39,6 +36,9 @@ pub(crate) struct Node {
     /// Whether ranks share cores, also with those of nodes that are only pretended.
     crowded: bool,
 }
+
+/// Those on this process's, once they have been brought together.
+pub(crate) static NODE: RwLock<Option<Node>> = RwLock::new(None);
 
 /// What each rank tells the others of its machine.
 #[repr(C)]
@@ -92,26 +92,13 @@ impl Native<'_> {
     }
 }
 
-/// Brings the ranks of the world together when `MPI_Init` has succeeded, unless that has happened.
-pub(crate) fn begin(library: &Library) {
-    let Some(abi) = &library.abi else { return };
-    if library.settings.get().is_none() {
-        library
-            .is_end_told
-            .store(tell_end(library, abi), Ordering::Relaxed);
-        ascertain(library, abi);
-        gather(library);
-    }
-}
-
 /// Brings the ranks of the world together, unless that has happened; every rank of the world calls this.
 pub(crate) fn gather(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_some() {
         return;
     }
-    library.may_threads_meet();
-    let _inside = Inside::enter();
+    may_threads_meet(library);
     let native = Native { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
@@ -122,14 +109,24 @@ pub(crate) fn gather(library: &Library) {
         }
     }
     let rank = library.rank(abi.comm_world).unwrap_or(0);
-    library.report.begin_world(library, rank, ranks);
+    let mpi = || family::short(&library.native.version().unwrap_or_default());
+    REPORT.begin_world(mpi, rank, ranks);
     let node = match settings.is_off || ranks < 2 {
         true => None,
         false => meet(&native, &settings),
     };
-    *library.node.write().unwrap_or_else(PoisonError::into_inner) = node;
+    *NODE.write().unwrap_or_else(PoisonError::into_inner) = node;
     // Whoever was first with it: the ranks of a world call this once, in whatever thread.
     let _ = library.settings.set(settings);
+}
+
+/// Whether several threads may call at the same time; then they are counted as such.
+pub(crate) fn may_threads_meet(library: &Library) -> bool {
+    let meet = library.may_threads_meet();
+    if meet {
+        REPORT.count_exactly();
+    }
+    meet
 }
 
 /// What rank 0 of the world has in its environment.
@@ -161,7 +158,7 @@ fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
     let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
     let world = World::meet(native, id, crowded).map(Arc::new);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
-        native.library.report.tell_times(times);
+        REPORT.tell_times(times);
     }
     Some(Node { world, ..node? })
 }
@@ -315,23 +312,6 @@ fn prepare(comm: &Communicator, settings: &Settings) -> Option<()> {
     Some(())
 }
 
-/// Lets the native MPI take its own messages further.
-pub(crate) fn poll() {
-    let Some(library) = Library::get() else {
-        return;
-    };
-    let Some(abi) = &library.abi else { return };
-    let mut flag = 0;
-    // More than any MPI's status, and aligned for it; nothing is asked of it.
-    let mut status = [0u64; 32];
-    // SAFETY: looks for a message of rank 0 of the world without taking it; the MPI is initialised, as this is called
-    // in its calls alone. That it fails is no matter of the call that waits.
-    unsafe {
-        let status = status.as_mut_ptr().cast();
-        (library.native.iprobe)(0, 0, abi.comm_world, &raw mut flag, status);
-    }
-}
-
 /// The cpus that this process may use.
 fn own_cpus() -> [u64; 16] {
     let mut cpus = [0; 16];
@@ -346,55 +326,4 @@ fn boot() -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     })
-}
-
-/// Has the MPI tell us of its end, when everything of the program's has been done; whether it will.
-///
-/// `MPI_Finalize` begins with deleting the attributes of `MPI_COMM_SELF`, that which was set last first, and what programs
-/// have done in that may call collectives. Ours is the first that is set.
-fn tell_end(library: &Library, abi: &Abi) -> bool {
-    unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-        if let Some(library) = Library::get() {
-            part(library);
-        }
-        0
-    }
-    let (native, mut key) = (&library.native, 0);
-    // SAFETY: functions that live as long as the process, a number to write to, and a value that nobody looks at; a key that is
-    // freed lives as long as it is used.
-    unsafe {
-        if (native.comm_create_keyval)(copy, end, &raw mut key, std::ptr::null_mut()) != 0 {
-            return false;
-        }
-        let error = (native.comm_set_attr)(abi.comm_self, key, std::ptr::null_mut());
-        (native.comm_free_keyval)(&raw mut key);
-        error == 0
-    }
-}
-
-/// What is left to do before `MPI_Finalize`: to see to nonblocking calls, whose end MPICH waits for there, and all the rest unless
-/// the MPI tells when it has come to it.
-pub(crate) fn before_finalize(library: &Library) {
-    if !has_world(library) {
-        return;
-    }
-    library.under_way.linger();
-    library.under_way.forget(library);
-    if !library.is_end_told.load(Ordering::Relaxed) {
-        part(library);
-    }
-}
-
-/// What is left to do before the native MPI ends: the report, and giving back what ranks share.
-fn part(library: &Library) {
-    library.report.write("MPI_Finalize", false);
-    library.forget_all();
-    let node = library
-        .node
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    if let Some(world) = node.and_then(|node| node.world) {
-        world.free(library);
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! All ranks begin calls in the same order, so whatever is called later waits behind them.
 
-use crate::dispatch::agreement::node;
+use crate::context::library::poll;
 use crate::dispatch::communicator::state::Owned;
 use allhands::interposition::{End, Interposition, Outset};
 use allhands::{Error, Operation};
@@ -84,7 +84,7 @@ impl Owned {
             look = look.wrapping_add(1);
             if look.is_multiple_of(LOOKS) {
                 self.comm.look_out();
-                node::poll();
+                poll();
             }
             std::thread::yield_now();
         }

@@ -8,13 +8,12 @@
 use crate::abi::{Abi, Handle};
 use crate::collective::kept::Later;
 use crate::context::call::{Call, Reason};
-use crate::context::library::Library;
+use crate::context::library::{Library, poll};
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::meeting::Meeting;
-use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::{Asked, Repeats};
-use crate::dispatch::communicator::state::{Owned, Shared, State};
+use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
 use crate::dispatch::takeover::Here;
 use allhands::Error;
 use allhands::interposition::{Interposition, Refused};
@@ -224,7 +223,7 @@ impl Owned {
         while !self.line.is_empty() || self.comm.is_busy() {
             self.advance();
             self.comm.look_out();
-            node::poll();
+            poll();
             std::thread::yield_now();
         }
     }
@@ -282,7 +281,7 @@ pub(crate) fn forget(library: &Library, comm: usize, noted: Noted) {
 
 fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -> R) -> Option<R> {
     let abi = library.abi.as_ref()?;
-    let state = library.states.met(abi.handle(comm))?;
+    let state = STATES.met(abi.handle(comm))?;
     let State::Shared(shared) = &*state else {
         return None;
     };

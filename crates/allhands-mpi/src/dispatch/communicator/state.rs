@@ -4,6 +4,7 @@ use crate::abi::{Abi, Handle};
 use crate::context::attribute::copy;
 use crate::context::call::Reason;
 use crate::context::library::Library;
+use crate::context::map::{Map, empty};
 use crate::context::quiet::Quiet;
 use crate::context::session::has_world;
 use crate::dispatch::agreement::meeting::Meeting;
@@ -15,7 +16,6 @@ use crate::dispatch::communicator::recovery::Course;
 use crate::dispatch::communicator::thread::Thread;
 use crate::network::Traffic;
 use allhands::Communicator;
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -50,9 +50,8 @@ pub(crate) struct Owned {
 }
 
 /// The states of all communicators, by their handles.
-#[derive(Default)]
 pub(crate) struct States {
-    known: RwLock<HashMap<Handle, Arc<State>>>,
+    known: RwLock<Map<Handle, Arc<State>>>,
     /// The key under which a communicator tells when it is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a communicator is forgotten.
@@ -65,6 +64,13 @@ pub(crate) struct Last {
     epoch: u64,
     state: Arc<State>,
 }
+
+/// Those of this process.
+pub(crate) static STATES: States = States {
+    known: RwLock::new(empty()),
+    key: Mutex::new(None),
+    epoch: AtomicU64::new(0),
+};
 
 impl States {
     /// The state of a communicator, agreed upon now if this is the first collective on it.
@@ -79,7 +85,7 @@ impl States {
                 epoch,
                 state: Arc::clone(&state),
             };
-            Thread::with(|thread| thread.last(comm).keep(Some(last)));
+            Thread::with(|thread| thread.keep(comm, last));
             state
         })
     }
@@ -173,7 +179,7 @@ impl States {
             line: Line::default(),
             course: Course::default(),
         };
-        let owned = match library.may_threads_meet() {
+        let owned = match node::may_threads_meet(library) {
             true => Hold::locked(owned),
             // SAFETY: the MPI was told that calls are made by one thread at a time.
             false => unsafe { Hold::alone(owned) },
@@ -276,7 +282,7 @@ unsafe extern "C" fn delete(comm: Handle, _: c_int, _: *mut c_void, _: *mut c_vo
     if let Some(library) = Library::get()
         && let Some(abi) = &library.abi
     {
-        library.states.forget(abi.handle(comm));
+        STATES.forget(abi.handle(comm));
     }
     0
 }

@@ -1,58 +1,14 @@
 //! The thread: what each thread knows of its calls, which is there as long as the thread is.
-//!
-//! Calls may come from where a thread's own values are gone already: from handlers of `atexit`, which run behind the destructors of
-//! the first thread's, and from destructors of POSIX keys, which run behind those of any other's. So what is looked at here
-//! has no destructor; and what a thread must not keep beyond its end is given back by another value, which has.
 
 use crate::abi::Handle;
-use crate::datatype::LastType;
+use crate::context::memory::{Leave, Memory};
 use crate::dispatch::communicator::state::Last;
-use std::cell::{Cell, RefCell};
-use std::mem::ManuallyDrop;
-
-/// What a thread keeps of its last call, to find it again sooner.
-pub(crate) struct Memory<T>(RefCell<ManuallyDrop<Option<T>>>);
-
-impl<T> Memory<T> {
-    const fn new() -> Memory<T> {
-        Memory(RefCell::new(ManuallyDrop::new(None)))
-    }
-
-    /// What `then` makes of it, unless it is being changed.
-    #[inline(always)]
-    pub(crate) fn with<R>(&self, then: impl FnOnce(&T) -> Option<R>) -> Option<R> {
-        self.0.try_borrow().ok()?.as_ref().and_then(then)
-    }
-
-    /// Keeps something else, or nothing, unless it is in use; a thread whose values are being given back keeps nothing.
-    pub(crate) fn keep(&self, value: Option<T>) {
-        let value = value.filter(|_| LEAVE.try_with(|_| ()).is_ok());
-        let before = match self.0.try_borrow_mut() {
-            Ok(mut kept) => std::mem::replace(&mut **kept, value),
-            Err(_) => value,
-        };
-        // It may be the last one who has it, and what comes then may look here again.
-        drop(before);
-    }
-}
+use std::cell::Cell;
 
 /// What a thread knows of its calls; one value, as each look for a thread's own is a call.
 pub(crate) struct Thread {
     is_inside: Cell<bool>,
     last: [Memory<Last>; Thread::PLACES],
-    pub(crate) last_type: Memory<LastType>,
-}
-
-/// Gives back what a thread keeps, at its end.
-struct Leave;
-
-impl Drop for Leave {
-    fn drop(&mut self) {
-        Thread::with(|thread| {
-            thread.forget_comms();
-            thread.last_type.keep(None);
-        });
-    }
 }
 
 thread_local! {
@@ -60,10 +16,9 @@ thread_local! {
         Thread {
             is_inside: Cell::new(false),
             last: [const { Memory::new() }; Thread::PLACES],
-            last_type: Memory::new(),
         }
     };
-    static LEAVE: Leave = const { Leave };
+    static LEAVE: Leave = const { Leave(|| Thread::with(Thread::forget_comms)) };
 }
 
 /// A value with a destructor could be gone when a thread makes its last calls.
@@ -83,6 +38,11 @@ impl Thread {
     /// of two.
     const PLACES: usize = 32;
 
+    /// Keeps a call on a communicator as the last one at its place.
+    pub(crate) fn keep(&self, comm: Handle, last: Last) {
+        self.last(comm).keep(Some(last), &LEAVE);
+    }
+
     /// Where the last call on a communicator is kept, with those on others that have the same place.
     #[inline(always)]
     pub(crate) fn last(&self, comm: Handle) -> &Memory<Last> {
@@ -92,7 +52,7 @@ impl Thread {
 
     /// Keeps nothing of any communicator.
     pub(crate) fn forget_comms(&self) {
-        self.last.iter().for_each(|last| last.keep(None));
+        self.last.iter().for_each(|last| last.keep(None, &LEAVE));
     }
 
     /// Whether it is inside of a call that we are serving: then the MPI calls itself.

@@ -3,12 +3,12 @@
 //! Open MPI calls a function that is registered once, in every wait of every kind. MPICH calls one until it says that it is done, and
 //! is told of progress in no other way: so it says so whenever a call has ended, and has another one started if there are more.
 
-use super::under_way::Progress;
+use super::under_way::{Progress, UNDER_WAY};
 use crate::abi::{Family, Handle};
 use crate::context::library::Library;
-use crate::native::functions::{Callback, Native, Poll};
-use crate::native::object::Object;
+use crate::native::functions::{Callback, Poll};
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 type Start = unsafe extern "C-unwind" fn(Poll, *mut c_void, usize) -> c_int;
@@ -38,9 +38,15 @@ const NO_PROGRESS: c_int = 0;
 const DONE: c_int = 1;
 
 impl Hook {
-    /// That of an MPI; `None` if it has none.
-    pub(crate) fn of(family: Family, object: &Object, native: &Native) -> Option<Hook> {
-        match family {
+    /// That of the MPI that is loaded; `None` if it has none.
+    pub(super) fn get(library: &Library) -> Option<&'static Hook> {
+        static HOOK: OnceLock<Option<Hook>> = OnceLock::new();
+        HOOK.get_or_init(|| Hook::of(library)).as_ref()
+    }
+
+    fn of(library: &Library) -> Option<Hook> {
+        let Library { native, object, .. } = library;
+        match library.abi.as_ref()?.family {
             Family::OpenMpi => Some(Hook::OpenMpi {
                 register: native.opal_progress_register?,
                 unregister: native.opal_progress_unregister?,
@@ -101,7 +107,7 @@ impl Hook {
 /// What Open MPI calls.
 unsafe extern "C" fn called() -> c_int {
     let library = Library::get();
-    library.map_or(0, |library| match library.under_way.advance(library) {
+    library.map_or(0, |library| match UNDER_WAY.advance(library) {
         Progress::None => 0,
         Progress::Ended { calls, .. } => calls as c_int,
     })
@@ -112,11 +118,11 @@ unsafe extern "C" fn polled(thing: *mut c_void) -> c_int {
     let Some(library) = Library::get() else {
         return DONE;
     };
-    match library.under_way.advance(library) {
+    match UNDER_WAY.advance(library) {
         Progress::None => NO_PROGRESS,
         Progress::Ended { is_last: true, .. } => DONE,
         Progress::Ended { .. } => {
-            if let Some(Hook::Mpich { spawn, .. }) = &library.hook {
+            if let Some(Hook::Mpich { spawn, .. }) = Hook::get(library) {
                 // SAFETY: what the MPI has handed in, and a function as before.
                 unsafe { spawn(thing, polled, std::ptr::null_mut(), STREAM_NULL) };
             }

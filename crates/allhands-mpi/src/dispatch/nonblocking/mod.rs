@@ -10,9 +10,8 @@ mod request;
 mod under_way;
 mod waitall;
 
-pub(crate) use hook::Hook;
 pub(crate) use request::Place;
-pub(crate) use under_way::UnderWay;
+pub(crate) use under_way::UNDER_WAY;
 pub(crate) use waitall::see_to;
 
 use crate::abi::{Abi, Handle};
@@ -22,11 +21,12 @@ use crate::context::library::{Library, NO_MPI};
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
 use crate::dispatch::call_cache::Asked;
-use crate::dispatch::communicator::state::{Shared, State};
+use crate::dispatch::communicator::state::{STATES, Shared, State};
 use crate::dispatch::communicator::thread::{Inside, is_inside};
 use crate::dispatch::takeover::{Here, Next, Passed};
-use crate::report::counts::Served;
+use crate::report::counts::{REPORT, Served};
 use allhands::interposition::{End, Interposition};
+use hook::Hook;
 use request::Request;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -43,10 +43,10 @@ pub(crate) fn take(
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    let begin = library.report.begin();
+    let begin = REPORT.begin();
     let next = match try_to(library, call, comm, place, serve) {
         Ok(served) => {
-            library.report.taken(call, served, begin);
+            REPORT.taken(call, served, begin);
             return 0;
         }
         Err(unserved) => Next::of(library, call, unserved),
@@ -56,7 +56,7 @@ pub(crate) fn take(
 
 /// Whether calls on a communicator are begun here.
 fn may_begin(library: &Library, shared: &Shared) -> Result<(), Unserved> {
-    match library.hook {
+    match Hook::get(library) {
         _ if shared.apart => Err(Unserved::Pass(Reason::SeveralNodes)),
         None => Err(Unserved::Pass(Reason::NoHook)),
         Some(_) if library.settings().verify => Err(Unserved::Pass(Reason::Verified)),
@@ -78,7 +78,7 @@ fn try_to(
     }
     let handle = abi.handle(comm);
     let _inside = Inside::enter();
-    let state = library.states.met(handle);
+    let state = STATES.met(handle);
     let state = state.ok_or(Unserved::Pass(Reason::Unmet))?;
     let shared = match &*state {
         State::Shared(shared) => &**shared,
@@ -116,7 +116,7 @@ fn try_to(
         kept,
         request,
     };
-    library.under_way.add(library, begun);
+    UNDER_WAY.add(library, begun);
     Ok(served)
 }
 
@@ -128,7 +128,6 @@ fn begin(
     (call, algorithm): (Call, Option<&str>),
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
 ) -> Result<(Served, Kept, Option<Arc<End>>), Unserved> {
-    let report = &at.0.report;
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
     owned.may_begin()?;
@@ -142,12 +141,12 @@ fn begin(
         if !owned.comm.begins_alone(&operation)? {
             return Err(Unserved::Pass(Reason::NoAlgorithm));
         }
-        let again = report.is_wanted().then(|| operation.clone());
+        let again = REPORT.is_wanted().then(|| operation.clone());
         // SAFETY: what the operation borrows is the user's, who leaves it alone until the request has ended, or kept until then.
         let end = unsafe { owned.begin(operation)? };
         // A call that waits in line has no plan yet, unless an earlier one was like it.
         let algorithm = again.and_then(|again| owned.comm.served_by(&again));
-        let served = report.served(call, (bytes, false), algorithm, false);
+        let served = REPORT.served(call, (bytes, false), algorithm, false);
         Ok((served, kept, end))
     });
     started.inspect_err(|unserved| owned.failed(call, begun, unserved))

@@ -1,6 +1,6 @@
 //! The request: a generalized one of the MPI's, which stands for a call of ours.
 
-use super::Hook;
+use super::hook::Hook;
 use crate::abi::{Abi, Handle};
 use crate::context::call::Call;
 use crate::context::library::{Library, NO_MPI};
@@ -89,7 +89,7 @@ impl Request {
 
     /// One that has ended well before anybody sees it.
     pub(super) fn ended(library: &Library, abi: &Abi, call: Call) -> Result<Handle, Unserved> {
-        if let Some(ended) = library.hook.as_ref().and_then(Hook::ended) {
+        if let Some(ended) = Hook::get(library).and_then(Hook::ended) {
             return Ok(ended);
         }
         let request = Request::start(library, abi, call)?;

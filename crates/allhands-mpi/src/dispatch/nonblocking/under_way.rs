@@ -1,13 +1,13 @@
 //! What is under way: the calls of this process that have not ended, and the hook's way through them.
 
+use super::hook::Hook;
 use super::request::{Request, left};
 use crate::collective::kept::Kept;
 use crate::context::call::Call;
-use crate::context::library::Library;
+use crate::context::library::{Library, poll};
 use crate::context::say::say;
 use crate::context::session::has_world;
 use crate::context::unserved::Unserved;
-use crate::dispatch::agreement::node;
 use crate::dispatch::communicator::state::State;
 use crate::dispatch::takeover::tell;
 use allhands::interposition::{End, Interposition};
@@ -26,7 +26,6 @@ pub(super) struct Begun {
 }
 
 /// The calls of all communicators.
-#[derive(Default)]
 pub(crate) struct UnderWay {
     calls: Mutex<Calls>,
     /// The requests that have not ended, to be counted without the lock.
@@ -36,7 +35,6 @@ pub(crate) struct UnderWay {
     is_over: AtomicBool,
 }
 
-#[derive(Default)]
 struct Calls {
     list: Vec<Begun>,
     /// Whether the MPI calls us.
@@ -53,6 +51,17 @@ pub(super) enum Progress {
     },
 }
 
+/// Those of this process.
+pub(crate) static UNDER_WAY: UnderWay = UnderWay {
+    calls: Mutex::new(Calls {
+        list: Vec::new(),
+        is_watched: false,
+    }),
+    number: AtomicUsize::new(0),
+    looks: AtomicU32::new(0),
+    is_over: AtomicBool::new(false),
+};
+
 impl UnderWay {
     /// Sees to a call that has begun.
     pub(super) fn add(&self, library: &Library, begun: Begun) {
@@ -61,7 +70,7 @@ impl UnderWay {
         self.number.fetch_add(1, Ordering::Release);
         let is_watched = std::mem::replace(&mut calls.is_watched, true);
         drop(calls);
-        if !is_watched && let Some(hook) = &library.hook {
+        if !is_watched && let Some(hook) = Hook::get(library) {
             hook.watch();
         }
     }
@@ -76,7 +85,7 @@ impl UnderWay {
     pub(super) fn advance(&self, library: &Library) -> Progress {
         /// Turns between which it is looked whether ranks have died.
         const LOOKS: u32 = 256;
-        if self.is_empty() && matches!(library.hook, Some(super::Hook::OpenMpi { .. })) {
+        if self.is_empty() && matches!(Hook::get(library), Some(Hook::OpenMpi { .. })) {
             return Progress::None;
         }
         // Whoever has it sees to all calls; that may be this thread, if a call of ours has the MPI make progress.
@@ -126,7 +135,7 @@ impl UnderWay {
         }
         let since = Instant::now();
         while !self.is_empty() && since.elapsed() < GRACE {
-            node::poll();
+            poll();
             std::thread::yield_now();
         }
     }
@@ -152,7 +161,7 @@ impl UnderWay {
         }
         calls.is_watched = false;
         drop(calls);
-        if let Some(hook) = &library.hook {
+        if let Some(hook) = Hook::get(library) {
             hook.leave();
         }
     }

@@ -3,33 +3,13 @@
 //! It expects generalized requests to have ended before. So it is asked of each request whether it has, by which it makes
 //! progress, too, until all have; then it finds nothing left to wait for.
 
-use super::Hook;
-use crate::context::library::{Library, NO_MPI};
-use crate::entry::twins;
+use super::hook::Hook;
+use super::under_way::UNDER_WAY;
+use crate::context::library::Library;
 use std::ffi::{c_int, c_void};
 
 /// `MPI_REQUEST_NULL` in MPICH's ABI.
 const REQUEST_NULL: c_int = 0x2c00_0000;
-
-twins! {
-    /// `MPI_Waitall`.
-    MPI_Waitall PMPI_Waitall (count: c_int, requests: *mut u8, statuses: *mut u8)
-        = wait(count, requests) of waitall
-}
-
-/// Sees to requests of ours and makes the call.
-///
-/// # Safety
-/// There are so many requests.
-#[inline]
-unsafe fn wait(count: c_int, requests: *mut u8, call: impl FnOnce(&Library) -> c_int) -> c_int {
-    let Some(library) = Library::get() else {
-        return NO_MPI;
-    };
-    // SAFETY: the caller's list.
-    unsafe { see_to(library, count, requests.cast()) };
-    call(library)
-}
 
 /// Waits until requests have ended, if the MPI is MPICH and there are some of ours.
 ///
@@ -37,7 +17,7 @@ unsafe fn wait(count: c_int, requests: *mut u8, call: impl FnOnce(&Library) -> c
 /// There are so many requests.
 #[inline]
 pub(crate) unsafe fn see_to(library: &Library, count: c_int, requests: *mut c_void) {
-    if !library.under_way.is_empty() && matches!(library.hook, Some(Hook::Mpich { .. })) {
+    if !UNDER_WAY.is_empty() && matches!(Hook::get(library), Some(Hook::Mpich { .. })) {
         // SAFETY: the caller's promise; MPICH's requests are numbers.
         unsafe { await_each(library, count, requests.cast()) };
     }
