@@ -17,64 +17,20 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod abi;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod acceptance;
-mod attribute;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod buffer;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod call;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod collective;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod context;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod datatype;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod dispatch;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod entry;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod hold;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod known;
-mod library;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod meeting;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod native;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod network;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod node;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod nonblocking;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod presence;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod quiet;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod recovery;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod repeat;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod report;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod say;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod session;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod settings;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod staging;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod state;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod takeover;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod tally;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod thread;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod trace;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod unserved;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod verify;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod wanted;

@@ -1,7 +1,7 @@
 //! Fortran: what its handles and special addresses are in C, where the MPI's Fortran does not come through the C names.
 
 use super::Handle;
-use crate::native::Object;
+use super::symbols::Symbols;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A function that makes a handle of a Fortran one.
@@ -35,15 +35,15 @@ const BOTTOM: [&CStr; 4] = [
 
 impl Fortran {
     /// What an Open MPI has; `None` if it was built without Fortran.
-    pub(super) fn of(object: &Object, c_in_place: usize) -> Option<Fortran> {
+    pub(super) fn of(symbols: &dyn Symbols, c_in_place: usize) -> Option<Fortran> {
         let convert = |name: &CStr| {
-            let address = object.symbol(name)?;
+            let address = symbols.symbol(name)?;
             // SAFETY: the standard says that a function of this name takes a number and gives a handle.
             Some(unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
         };
         // A variable that is not there has no address that a user could hand in.
         let addresses = |names: [&CStr; 4]| {
-            names.map(|name| object.shared_symbol(name).map_or(0, |at| at as usize))
+            names.map(|name| symbols.shared_symbol(name).map_or(0, |at| at as usize))
         };
         let (in_place, bottom) = (addresses(IN_PLACE), addresses(BOTTOM));
         in_place.iter().any(|address| *address != 0).then_some(())?;

@@ -3,15 +3,16 @@
 mod combiner;
 mod fortran;
 mod operators;
+mod symbols;
 mod table;
 mod types;
 
 pub(crate) use combiner::Combiner;
 pub(crate) use fortran::Fortran;
 pub(crate) use operators::Operator;
+pub(crate) use symbols::Symbols;
 pub(crate) use types::{Class, Coding, Named, Number};
 
-use crate::native::{Native, Object};
 use std::ffi::{CStr, c_int};
 use table::Table;
 
@@ -46,38 +47,6 @@ pub(crate) enum Family {
     OpenMpi,
     /// The standard ABI of MPI 5: handles are pointers, those of predefined objects small numbers.
     Standard,
-}
-
-impl Family {
-    /// The family of a loaded MPI, by what it says and has; `None` if it is none that we know.
-    fn of(object: &Object, native: &Native) -> Option<Family> {
-        let (mut major, mut minor): (c_int, c_int) = (-1, -1);
-        if let Some(version) = native.abi_get_version {
-            // SAFETY: two numbers to write to, as the function asks; it may be called at any time.
-            unsafe { version(&raw mut major, &raw mut minor) };
-        }
-        if major >= 1 {
-            return Some(Family::Standard);
-        }
-        if object.symbol(c"ompi_mpi_comm_world").is_some() {
-            return Some(Family::OpenMpi);
-        }
-        let text = native.version()?;
-        let is_mpich = ["MPICH", "Intel(R) MPI", "MVAPICH"];
-        is_mpich
-            .iter()
-            .any(|name| text.contains(name))
-            .then_some(Family::Mpich)
-    }
-}
-
-/// What an MPI is called, of all that its version says: the first line, to a comma or an arrow, and of what a label such as `MPICH
-/// Version:` introduces the blanks.
-pub(crate) fn short(version: &str) -> String {
-    let line = version.trim().lines().next().unwrap_or_default();
-    let line = line.split(',').next().unwrap_or_default();
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words.join(" ").replace(" Version:", "")
 }
 
 /// The constants of an ABI.
@@ -116,10 +85,10 @@ struct Tables {
 }
 
 impl Tables {
-    fn of(family: Family, object: &Object) -> Tables {
-        let (operators, other_operators) = operators::tables(family, object);
+    fn of(family: Family, symbols: &dyn Symbols) -> Tables {
+        let (operators, other_operators) = operators::tables(family, symbols);
         Tables {
-            types: types::table(family, object),
+            types: types::table(family, symbols),
             operators,
             other_operators,
         }
@@ -127,11 +96,10 @@ impl Tables {
 }
 
 impl Abi {
-    /// The ABI of a loaded MPI; `None` if it is none that we know.
-    pub(crate) fn of(object: &Object, native: &Native) -> Option<Abi> {
-        let family = Family::of(object, native)?;
-        let number = |name: &CStr| object.shared_symbol(name).map(|at| at as usize);
-        let tables = Tables::of(family, object);
+    /// The ABI of a loaded MPI of this family; `None` if it lacks names that every one has.
+    pub(crate) fn of(family: Family, symbols: &dyn Symbols) -> Option<Abi> {
+        let number = |name: &CStr| symbols.shared_symbol(name).map(|at| at as usize);
+        let tables = Tables::of(family, symbols);
         Some(match family {
             Family::Mpich => Abi {
                 family,
@@ -172,7 +140,7 @@ impl Abi {
                 proc_null: -2,
                 err_truncate: 15,
                 err_other: 16,
-                fortran: Fortran::of(object, 1),
+                fortran: Fortran::of(symbols, 1),
                 tables,
             },
             Family::Standard => Abi {

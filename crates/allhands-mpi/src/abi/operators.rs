@@ -1,9 +1,9 @@
 //! Predefined operators: their handles in each ABI.
 
+use super::symbols::Symbols;
 use super::table::Table;
 use super::types::Class;
 use super::{Family, Handle};
-use crate::native::Object;
 use std::ffi::CString;
 
 /// A predefined operator with which can be reduced.
@@ -40,7 +40,7 @@ const OPERATORS: [(Operator, &str, Handle, Handle); 12] = [
 ];
 
 /// The operators of a family.
-fn table(family: Family, object: &Object) -> Table<Operator> {
+fn table(family: Family, symbols: &dyn Symbols) -> Table<Operator> {
     Table::new(OPERATORS.iter().filter_map(|row| {
         let (operator, name, mpich, standard) = *row;
         let handle = match family {
@@ -48,7 +48,7 @@ fn table(family: Family, object: &Object) -> Table<Operator> {
             Family::Standard => standard,
             Family::OpenMpi => {
                 let symbol = CString::new(format!("ompi_mpi_op_{name}")).ok()?;
-                object.shared_symbol(&symbol)? as usize
+                symbols.shared_symbol(&symbol)? as usize
             }
         };
         Some((handle, operator))
@@ -90,17 +90,17 @@ impl Operator {
 }
 
 /// The predefined operators of collectives, and the handles of the others.
-pub(super) fn tables(family: Family, object: &Object) -> (Table<Operator>, Vec<Handle>) {
-    (table(family, object), others(object))
+pub(super) fn tables(family: Family, symbols: &dyn Symbols) -> (Table<Operator>, Vec<Handle>) {
+    (table(family, symbols), others(symbols))
 }
 
 /// The predefined operators of Open MPI that no collective takes.
-fn others(object: &Object) -> Vec<Handle> {
+fn others(symbols: &dyn Symbols) -> Vec<Handle> {
     let names = [
         c"ompi_mpi_op_null",
         c"ompi_mpi_op_replace",
         c"ompi_mpi_op_no_op",
     ];
-    let address = |name| object.shared_symbol(name).map(|address| address as usize);
+    let address = |name| symbols.shared_symbol(name).map(|address| address as usize);
     names.into_iter().filter_map(address).collect()
 }

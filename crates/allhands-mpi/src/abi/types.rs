@@ -1,8 +1,8 @@
 //! Predefined types: their handles in each ABI, their sizes, and which numbers they are.
 
+use super::symbols::Symbols;
 use super::table::Table;
 use super::{Family, Handle};
-use crate::native::Object;
 use std::ffi::CString;
 
 /// The classes by which the standard says which operators combine a type (MPI 5.0, 6.9.2).
@@ -258,7 +258,7 @@ const TYPES: &[Row] = {
 /// The predefined types of a family.
 ///
 /// Those that are not here are taken for derived ones, which is right but slower.
-pub(super) fn table(family: Family, object: &Object) -> Table<Named> {
+pub(super) fn table(family: Family, symbols: &dyn Symbols) -> Table<Named> {
     Table::new(TYPES.iter().filter_map(|row| {
         let (name, mpich, standard, class, coding, bytes) = *row;
         let handle = match family {
@@ -266,7 +266,7 @@ pub(super) fn table(family: Family, object: &Object) -> Table<Named> {
             Family::Standard => standard,
             Family::OpenMpi => {
                 let symbol = CString::new(format!("ompi_mpi_{name}")).ok()?;
-                object.shared_symbol(&symbol)? as usize
+                symbols.shared_symbol(&symbol)? as usize
             }
         };
         let named = Named {

@@ -1,8 +1,9 @@
 //! The elements of a reduction: how they stand in a user's memory, and how in ours and in that of other ranks.
 
-use crate::buffer::{Packer, Part, pack, unpack};
+use crate::buffer::part::{Packer, Part, pack, unpack};
+use crate::context::unserved::Unserved;
 use crate::datatype::{Datatype, TypeMap};
-use crate::takeover::{Here, Unserved};
+use crate::dispatch::takeover::Here;
 use std::ffi::c_int;
 
 /// Elements of one type, in the way in which ranks hand them to one another: the same on all, as they have the same type.

@@ -6,8 +6,9 @@
 use super::elements::{Elements, Shape, Words};
 use super::reduce::Job;
 use crate::abi::Handle;
-use crate::buffer::{Packer, Part, pack, unpack};
-use crate::takeover::{Here, Unserved};
+use crate::buffer::part::{Packer, Part, pack, unpack};
+use crate::context::unserved::Unserved;
+use crate::dispatch::takeover::Here;
 use allhands::BitOr;
 use allhands::kernel::Kernel;
 use allhands::operator::OperatorSignature;

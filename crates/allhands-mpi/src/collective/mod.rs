@@ -1,19 +1,21 @@
 //! The collectives: a call's arguments as MPI has them, served by a communicator of ours.
 
+mod acceptance;
 mod elements;
+pub(crate) mod kept;
 mod local;
 mod mistake;
 mod moves;
 mod reduce;
 mod uneven;
+pub(crate) mod verify;
 
 pub(crate) use elements::{Elements, Words};
-pub(crate) use mistake::{Mistake, class_of};
 pub(crate) use moves::{allgather, alltoall, barrier, broadcast, gather, scatter};
 pub(crate) use reduce::{allreduce, exscan, reduce, reduce_scatter, reduce_scatter_block, scan};
 pub(crate) use uneven::{Lists, Types, allgatherv, alltoallv, gatherv, scatterv};
 
-use crate::takeover::Unserved;
+use crate::context::unserved::Unserved;
 
 /// What serving a call gives: the number of bytes that this rank had.
 pub(crate) type Served = Result<usize, Unserved>;

@@ -2,9 +2,10 @@
 
 use super::mistake::Side;
 use super::{Given, Served};
-use crate::buffer::{Landing, Part, packed, read, total};
+use crate::buffer::part::{Landing, Part, packed, read, total};
+use crate::context::unserved::Unserved;
 use crate::datatype::Datatype;
-use crate::takeover::{Here, Unserved};
+use crate::dispatch::takeover::Here;
 use allhands::operation;
 use std::borrow::Cow;
 use std::ffi::c_int;

@@ -1,15 +1,18 @@
 //! Collectives that combine: with an operator and a type that are the same on every rank.
 
+use super::acceptance::ACCEPTANCE;
 use super::elements::{Elements, Words};
 use super::local::Local;
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Number, Operator as Named};
-use crate::buffer::{Numbers, Part};
+use crate::buffer::part::{Numbers, Part};
+use crate::collective::kept::Kept;
+use crate::collective::verify::Likeness;
+use crate::context::call::Reason;
+use crate::context::unserved::Unserved;
 use crate::datatype::Datatype;
-use crate::nonblocking::Kept;
-use crate::takeover::{Here, Reason, Unserved};
-use crate::verify::Likeness;
+use crate::dispatch::takeover::Here;
 use allhands::element::Element;
 use allhands::operator::Operator;
 use allhands::{
@@ -54,7 +57,7 @@ impl Way {
             return Ok(Way::Kernel(number, operator));
         }
         let (library, abi) = (here.library, here.abi);
-        let is_accepted = || library.acceptance.of(library, abi, handle, datatype.handle);
+        let is_accepted = || ACCEPTANCE.of(library, abi, handle, datatype.handle);
         if datatype.is_predefined() && datatype.bytes > 0 && is_accepted() {
             return Ok(Way::Local(handle, true));
         }

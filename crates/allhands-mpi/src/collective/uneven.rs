@@ -3,8 +3,10 @@
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Handles};
-use crate::buffer::{Landing, Numbers, Part, packed, read};
-use crate::takeover::{Here, Reason, Unserved};
+use crate::buffer::part::{Landing, Numbers, Part, packed, read};
+use crate::context::call::Reason;
+use crate::context::unserved::Unserved;
+use crate::dispatch::takeover::Here;
 use allhands::operation;
 use std::borrow::Cow;
 use std::ffi::c_int;

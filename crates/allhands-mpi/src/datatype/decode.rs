@@ -3,8 +3,8 @@
 use super::few::Few;
 use super::map::{MOST_RUNS, TypeMap};
 use crate::abi::{Abi, Combiner, Family, Handle, Handles};
-use crate::library::Library;
-use crate::verify::Likeness;
+use crate::collective::verify::Likeness;
+use crate::context::library::Library;
 use std::cell::Cell;
 use std::ffi::c_int;
 

@@ -7,16 +7,18 @@ mod recipe;
 mod trial;
 
 use crate::abi::{Abi, Handle, Named};
-use crate::attribute::copy;
-use crate::library::Library;
-use crate::quiet::Quiet;
-use crate::takeover::{Here, Reason, Unserved};
-use crate::thread::Thread;
-use crate::verify::Likeness;
+use crate::collective::verify::Likeness;
+use crate::context::attribute::copy;
+use crate::context::call::Reason;
+use crate::context::library::Library;
+use crate::context::map::{Map, empty};
+use crate::context::memory::{Leave, Memory};
+use crate::context::quiet::Quiet;
+use crate::context::unserved::Unserved;
+use crate::dispatch::takeover::Here;
 use decode::{Decoded, Envelope, Extents, decode};
 pub(crate) use map::TypeMap;
 use recipe::{Made, Recipes};
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -71,7 +73,7 @@ impl Datatype {
         if handle == here.abi.datatype_null {
             return Err(wrong);
         }
-        let layout = here.library.datatypes.of(here.library, here.abi, handle);
+        let layout = DATATYPES.of(here.library, here.abi, handle);
         let layout = layout.ok_or(wrong)?;
         let (bytes, extent) = (layout.extents.bytes, layout.extents.extent);
         let is_dense = named.is_some_and(Named::is_contiguous) && extent == bytes as isize;
@@ -152,9 +154,8 @@ impl Datatype {
 }
 
 /// The layouts of derived types, and of predefined ones that have gaps, by their handles.
-#[derive(Default)]
 pub(crate) struct Datatypes {
-    known: RwLock<HashMap<Handle, Arc<Kept>>>,
+    known: RwLock<Map<Handle, Arc<Kept>>>,
     /// The key under which a type tells when it is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a type is forgotten.
@@ -164,7 +165,7 @@ pub(crate) struct Datatypes {
 }
 
 /// A type that is kept until it is freed.
-pub(crate) struct Kept {
+struct Kept {
     layout: Arc<Layout>,
     /// Whether it has been asked for again.
     is_used: AtomicBool,
@@ -182,14 +183,32 @@ impl Kept {
 }
 
 /// The type that a thread has looked up last, the epoch then, and what is kept of it.
-pub(crate) struct LastType(Handle, u64, Arc<Kept>);
+struct LastType(Handle, u64, Arc<Kept>);
+
+/// Those of this process.
+pub(crate) static DATATYPES: Datatypes = Datatypes {
+    known: RwLock::new(empty()),
+    key: Mutex::new(None),
+    epoch: AtomicU64::new(0),
+    recipes: Recipes::new(),
+    trials: Trials::new(),
+};
+
+thread_local! {
+    /// The type that a thread has looked up last.
+    static LAST: Memory<LastType> = const { Memory::new() };
+    static LEAVE: Leave = const { Leave(|| LAST.with(|last| last.keep(None, &LEAVE))) };
+}
+
+/// A value with a destructor could be gone when a thread makes its last calls.
+const _: () = assert!(!std::mem::needs_drop::<Memory<LastType>>());
 
 impl Datatypes {
     /// The layout of a type; `None` if the MPI does not know the type.
     fn of(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let last = Thread::with(|thread| {
-            thread.last_type.with(|LastType(known, then, kept)| {
+        let last = LAST.with(|last| {
+            last.with(|LastType(known, then, kept)| {
                 (*known == handle && *then == epoch).then(|| kept.again())
             })
         });
@@ -204,7 +223,7 @@ impl Datatypes {
         };
         let layout = kept.again();
         let last = LastType(handle, epoch, kept);
-        Thread::with(|thread| thread.last_type.keep(Some(last)));
+        LAST.with(|kept| kept.keep(Some(last), &LEAVE));
         Some(layout)
     }
 
@@ -333,7 +352,7 @@ unsafe extern "C" fn delete(handle: Handle, _: c_int, _: *mut c_void, _: *mut c_
     if let Some(library) = Library::get()
         && let Some(abi) = &library.abi
     {
-        library.datatypes.forget(abi.handle(handle));
+        DATATYPES.forget(abi.handle(handle));
     }
     0
 }

@@ -23,7 +23,6 @@ struct Recipe {
 }
 
 /// The recipes of types that were looked at.
-#[derive(Default)]
 pub(super) struct Recipes(Mutex<Vec<Option<Recipe>>>);
 
 /// What a type was made of, if that alone tells its layout.
@@ -57,6 +56,11 @@ impl<'a> Made<'a> {
 }
 
 impl Recipes {
+    /// None yet.
+    pub(super) const fn new() -> Recipes {
+        Recipes(Mutex::new(Vec::new()))
+    }
+
     /// The layout of types that were made so.
     pub(super) fn find(&self, made: Made<'_>) -> Option<Arc<Layout>> {
         let recipes = self.0.lock().unwrap_or_else(PoisonError::into_inner);

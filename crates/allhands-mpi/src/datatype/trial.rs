@@ -16,7 +16,6 @@ const MOST: u32 = 63;
 /// What is expected of the types of each place.
 pub(super) struct Trials([Trial; PLACES]);
 
-#[derive(Default)]
 struct Trial {
     /// How many types are not to be kept once one has been freed unused.
     pause: AtomicU32,
@@ -24,13 +23,19 @@ struct Trial {
     left: AtomicU32,
 }
 
-impl Default for Trials {
-    fn default() -> Trials {
-        Trials(std::array::from_fn(|_| Trial::default()))
-    }
-}
-
 impl Trials {
+    /// Nothing is expected yet.
+    pub(super) const fn new() -> Trials {
+        Trials(
+            [const {
+                Trial {
+                    pause: AtomicU32::new(0),
+                    left: AtomicU32::new(0),
+                }
+            }; PLACES],
+        )
+    }
+
     fn of(&self, handle: Handle) -> &Trial {
         let mixed = (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.0[(mixed >> 32) as usize % PLACES]
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_lives_for_one_call_is_kept_ever_more_seldom() {
-        let trials = Trials::default();
+        let trials = Trials::new();
         assert_eq!(kept(&trials, 0x5000, 1), 1);
         assert_eq!(kept(&trials, 0x5000, 2), 1);
         // Behind pauses of 3, 7, 15, 31 and 63, and then in every 64th.
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_used_again_is_kept_at_once() {
-        let trials = Trials::default();
+        let trials = Trials::new();
         kept(&trials, 0x5000, 1000);
         while !trials.is_due(0x5000) {}
         trials.ended(0x5000, true);

@@ -9,14 +9,16 @@ use super::profiling::ARE_SERVED;
 use super::table::table;
 use super::{In, Out, given, lists};
 use crate::abi::{Family, Fortran, Handles};
-use crate::buffer::Numbers;
+use crate::buffer::part::Numbers;
 use crate::collective::{self, Types};
-use crate::library::{Library, NO_MPI};
-use crate::native::Next;
-use crate::node;
-use crate::nonblocking::{self, Place};
-use crate::repeat::Asked;
-use crate::takeover::{Call, Passed, take};
+use crate::context::call::Call;
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::call_cache::Asked;
+use crate::dispatch::lifetime;
+use crate::dispatch::nonblocking::{self, Place};
+use crate::dispatch::takeover::{Passed, take};
+use crate::native::object::Next;
+use crate::report::counts::REPORT;
 use std::ffi::{CStr, c_int, c_void};
 
 /// An argument that is a number: a count, a rank, or a handle.
@@ -359,7 +361,7 @@ unsafe fn begun(code: c_int, error: *mut c_int) {
     if code == 0
         && let Some(library) = Library::get()
     {
-        node::begin(library);
+        lifetime::begin(library);
     }
     // SAFETY: the caller's promise.
     unsafe { store(code, error) };
@@ -371,7 +373,7 @@ unsafe fn begun(code: c_int, error: *mut c_int) {
 /// As the standard says of the call.
 unsafe fn end(next: &Next, error: *mut c_int) {
     if let Some(library) = Library::get() {
-        node::before_finalize(library);
+        lifetime::before_finalize(library);
     }
     let mut code = NO_MPI;
     if let Some(native) = native!(next()) {
@@ -393,8 +395,8 @@ names!(end [mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE mpi_finalize_
 /// # Safety
 /// As the standard says of the call.
 unsafe fn abort(next: &Next, comm: Number, code: Number, error: *mut c_int) {
-    if let Some(library) = Library::get() {
-        library.report.write("MPI_Abort", true);
+    if Library::get().is_some() {
+        REPORT.write("MPI_Abort", true);
     }
     match native!(next(Number, Number)) {
         // SAFETY: the caller's arguments, as they came.

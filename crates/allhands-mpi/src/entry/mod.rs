@@ -3,17 +3,19 @@
 mod c;
 mod fortran;
 mod profiling;
+mod session;
 mod table;
 mod through;
+mod waitall;
 
-pub(crate) use profiling::twins;
-pub(crate) use through::Through;
+use profiling::twins;
 
 use crate::abi::Handle;
-use crate::buffer::Numbers;
+use crate::buffer::part::Numbers;
 use crate::collective::{Given, Lists, Types};
-use crate::library::{Library, NO_MPI};
-use crate::node;
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::lifetime;
+use crate::report::counts::REPORT;
 use std::ffi::{c_int, c_void};
 
 type In = *const u8;
@@ -44,7 +46,7 @@ fn begin(call: impl FnOnce(&Library) -> c_int) -> c_int {
     };
     let code = call(library);
     if code == 0 {
-        node::begin(library);
+        lifetime::begin(library);
     }
     code
 }
@@ -55,7 +57,7 @@ fn end(call: impl FnOnce(&Library) -> c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    node::before_finalize(library);
+    lifetime::before_finalize(library);
     call(library)
 }
 
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn MPI_Abort(comm: Handle, code: c_int) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    library.report.write("MPI_Abort", true);
+    REPORT.write("MPI_Abort", true);
     // SAFETY: the caller's arguments, as they came.
     unsafe { (library.native.abort)(comm, code) }
 }

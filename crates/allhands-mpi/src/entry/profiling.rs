@@ -24,7 +24,7 @@ macro_rules! profiled {
                 "cmp r11, qword ptr [rip + {inside} + 8]",
                 "jb {native}",
                 "jmp {served}",
-                inside = sym crate::native::INSIDE,
+                inside = sym crate::native::object::INSIDE,
                 native = sym $native,
                 served = sym $served,
             )
@@ -72,4 +72,4 @@ macro_rules! twins {
         }
     };
 }
-pub(crate) use twins;
+pub(super) use twins;

@@ -1,9 +1,10 @@
 //! The entry points of what always passes through, persistent and neighbourhood collectives, which are only counted.
 
-use crate::library::{Library, NO_MPI};
-use crate::native::Next;
-use crate::takeover::Reason;
-use crate::thread::is_inside;
+use crate::context::call::Through;
+use crate::context::library::{Library, NO_MPI};
+use crate::dispatch::communicator::thread::is_inside;
+use crate::native::object::Next;
+use crate::report::counts::REPORT;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A word for each argument: a number, a handle or an address goes on as it came, of which the callee takes what it needs.
@@ -15,30 +16,11 @@ macro_rules! word {
 
 /// Declares the calls, and for each name an entry point that counts it and calls the next function of that name.
 ///
-/// A row is why it passes through, the name in reports, those of C and those of Fortran, which has the error code besides, and a
-/// letter for each argument. The second name of C is that with large counts, followed by the letters of its counts: where the MPI has
+/// A row is the call, its names in C and those in Fortran, which has the error code besides, and a letter for each argument. The second name of C is that with large counts, followed by the letters of its counts: where the MPI has
 /// no such call, one with small counts is made. Such calls with lists of counts are left to the MPI, and not counted: smaller lists
 /// would have to be kept as long as the request.
 macro_rules! through {
-    ($($reason:ident $call:ident $text:literal [$small:ident $($large:ident: $($count:ident)+)?] [$($fortran:ident)*] $arguments:tt;)*) => {
-        /// A call of which none is taken over.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Through { $(#[doc = $text] $call,)* }
-
-        impl Through {
-            pub(crate) const ALL: [Through; [$($text),*].len()] = [$(Through::$call),*];
-
-            /// The name in reports.
-            pub(crate) fn name(self) -> &'static str {
-                match self { $(Through::$call => $text,)* }
-            }
-
-            /// Why it passes through.
-            pub(crate) fn reason(self) -> Reason {
-                match self { $(Through::$call => Reason::$reason,)* }
-            }
-        }
-
+    ($($call:ident [$small:ident $($large:ident: $($count:ident)+)?] [$($fortran:ident)*] $arguments:tt;)*) => {
         $(
             through!(@c $call $small $arguments {});
             $(through!(@c $call $large $arguments { $small $($count)* });)?
@@ -120,14 +102,13 @@ fn unknown() -> c_int {
 
 /// Makes a call, and counts it, unless the MPI makes it in another, or it is counted elsewhere.
 fn counted<R>(call: Through, counts: bool, native: impl FnOnce() -> R) -> R {
-    let library = Library::get().filter(|_| counts && !is_inside());
-    let Some(library) = library else {
+    if Library::get().is_none() || !counts || is_inside() {
         return native();
-    };
-    let begun = library.report.begin();
+    }
+    let begun = REPORT.begin();
     // Not said to be inside: the user's error handler may leave by `longjmp`.
     let result = native();
-    library.report.passed_through(call, begun);
+    REPORT.passed_through(call, begun);
     result
 }
 
@@ -138,100 +119,100 @@ fn is_direct() -> bool {
 }
 
 through! {
-    Persistent BarrierInit "MPI_Barrier_init" [MPI_Barrier_init]
+    BarrierInit [MPI_Barrier_init]
         [mpi_barrier_init mpi_barrier_init_ mpi_barrier_init__ MPI_BARRIER_INIT
          ompi_barrier_init_f] (a b c);
-    Persistent BcastInit "MPI_Bcast_init" [MPI_Bcast_init MPI_Bcast_init_c: b]
+    BcastInit [MPI_Bcast_init MPI_Bcast_init_c: b]
         [mpi_bcast_init mpi_bcast_init_ mpi_bcast_init__ MPI_BCAST_INIT
          ompi_bcast_init_f] (a b c d e f g);
-    Persistent GatherInit "MPI_Gather_init" [MPI_Gather_init MPI_Gather_init_c: b e]
+    GatherInit [MPI_Gather_init MPI_Gather_init_c: b e]
         [mpi_gather_init mpi_gather_init_ mpi_gather_init__ MPI_GATHER_INIT
          ompi_gather_init_f] (a b c d e f g h i j);
-    Persistent GathervInit "MPI_Gatherv_init" [MPI_Gatherv_init]
+    GathervInit [MPI_Gatherv_init]
         [mpi_gatherv_init mpi_gatherv_init_ mpi_gatherv_init__ MPI_GATHERV_INIT
          ompi_gatherv_init_f] (a b c d e f g h i j k);
-    Persistent ScatterInit "MPI_Scatter_init" [MPI_Scatter_init MPI_Scatter_init_c: b e]
+    ScatterInit [MPI_Scatter_init MPI_Scatter_init_c: b e]
         [mpi_scatter_init mpi_scatter_init_ mpi_scatter_init__ MPI_SCATTER_INIT
          ompi_scatter_init_f] (a b c d e f g h i j);
-    Persistent ScattervInit "MPI_Scatterv_init" [MPI_Scatterv_init]
+    ScattervInit [MPI_Scatterv_init]
         [mpi_scatterv_init mpi_scatterv_init_ mpi_scatterv_init__ MPI_SCATTERV_INIT
          ompi_scatterv_init_f] (a b c d e f g h i j k);
-    Persistent AllgatherInit "MPI_Allgather_init" [MPI_Allgather_init MPI_Allgather_init_c: b e]
+    AllgatherInit [MPI_Allgather_init MPI_Allgather_init_c: b e]
         [mpi_allgather_init mpi_allgather_init_ mpi_allgather_init__ MPI_ALLGATHER_INIT
          ompi_allgather_init_f] (a b c d e f g h i);
-    Persistent AllgathervInit "MPI_Allgatherv_init" [MPI_Allgatherv_init]
+    AllgathervInit [MPI_Allgatherv_init]
         [mpi_allgatherv_init mpi_allgatherv_init_ mpi_allgatherv_init__ MPI_ALLGATHERV_INIT
          ompi_allgatherv_init_f] (a b c d e f g h i j);
-    Persistent AlltoallInit "MPI_Alltoall_init" [MPI_Alltoall_init MPI_Alltoall_init_c: b e]
+    AlltoallInit [MPI_Alltoall_init MPI_Alltoall_init_c: b e]
         [mpi_alltoall_init mpi_alltoall_init_ mpi_alltoall_init__ MPI_ALLTOALL_INIT
          ompi_alltoall_init_f] (a b c d e f g h i);
-    Persistent AlltoallvInit "MPI_Alltoallv_init" [MPI_Alltoallv_init]
+    AlltoallvInit [MPI_Alltoallv_init]
         [mpi_alltoallv_init mpi_alltoallv_init_ mpi_alltoallv_init__ MPI_ALLTOALLV_INIT
          ompi_alltoallv_init_f] (a b c d e f g h i j k);
-    Persistent AlltoallwInit "MPI_Alltoallw_init" [MPI_Alltoallw_init]
+    AlltoallwInit [MPI_Alltoallw_init]
         [mpi_alltoallw_init mpi_alltoallw_init_ mpi_alltoallw_init__ MPI_ALLTOALLW_INIT
          ompi_alltoallw_init_f] (a b c d e f g h i j k);
-    Persistent ReduceInit "MPI_Reduce_init" [MPI_Reduce_init MPI_Reduce_init_c: c]
+    ReduceInit [MPI_Reduce_init MPI_Reduce_init_c: c]
         [mpi_reduce_init mpi_reduce_init_ mpi_reduce_init__ MPI_REDUCE_INIT
          ompi_reduce_init_f] (a b c d e f g h i);
-    Persistent AllreduceInit "MPI_Allreduce_init" [MPI_Allreduce_init MPI_Allreduce_init_c: c]
+    AllreduceInit [MPI_Allreduce_init MPI_Allreduce_init_c: c]
         [mpi_allreduce_init mpi_allreduce_init_ mpi_allreduce_init__ MPI_ALLREDUCE_INIT
          ompi_allreduce_init_f] (a b c d e f g h);
-    Persistent ReduceScatterInit "MPI_Reduce_scatter_init" [MPI_Reduce_scatter_init]
+    ReduceScatterInit [MPI_Reduce_scatter_init]
         [mpi_reduce_scatter_init mpi_reduce_scatter_init_ mpi_reduce_scatter_init__ MPI_REDUCE_SCATTER_INIT
          ompi_reduce_scatter_init_f] (a b c d e f g h);
-    Persistent ReduceScatterBlockInit "MPI_Reduce_scatter_block_init" [MPI_Reduce_scatter_block_init MPI_Reduce_scatter_block_init_c: c]
+    ReduceScatterBlockInit [MPI_Reduce_scatter_block_init MPI_Reduce_scatter_block_init_c: c]
         [mpi_reduce_scatter_block_init mpi_reduce_scatter_block_init_ mpi_reduce_scatter_block_init__ MPI_REDUCE_SCATTER_BLOCK_INIT
          ompi_reduce_scatter_block_init_f] (a b c d e f g h);
-    Persistent ScanInit "MPI_Scan_init" [MPI_Scan_init MPI_Scan_init_c: c]
+    ScanInit [MPI_Scan_init MPI_Scan_init_c: c]
         [mpi_scan_init mpi_scan_init_ mpi_scan_init__ MPI_SCAN_INIT
          ompi_scan_init_f] (a b c d e f g h);
-    Persistent ExscanInit "MPI_Exscan_init" [MPI_Exscan_init MPI_Exscan_init_c: c]
+    ExscanInit [MPI_Exscan_init MPI_Exscan_init_c: c]
         [mpi_exscan_init mpi_exscan_init_ mpi_exscan_init__ MPI_EXSCAN_INIT
          ompi_exscan_init_f] (a b c d e f g h);
-    Neighbours NeighborAllgather "MPI_Neighbor_allgather" [MPI_Neighbor_allgather MPI_Neighbor_allgather_c: b e]
+    NeighborAllgather [MPI_Neighbor_allgather MPI_Neighbor_allgather_c: b e]
         [mpi_neighbor_allgather mpi_neighbor_allgather_ mpi_neighbor_allgather__ MPI_NEIGHBOR_ALLGATHER
          ompi_neighbor_allgather_f] (a b c d e f g);
-    Neighbours IneighborAllgather "MPI_Ineighbor_allgather" [MPI_Ineighbor_allgather MPI_Ineighbor_allgather_c: b e]
+    IneighborAllgather [MPI_Ineighbor_allgather MPI_Ineighbor_allgather_c: b e]
         [mpi_ineighbor_allgather mpi_ineighbor_allgather_ mpi_ineighbor_allgather__ MPI_INEIGHBOR_ALLGATHER
          ompi_ineighbor_allgather_f] (a b c d e f g h);
-    Neighbours NeighborAllgatherInit "MPI_Neighbor_allgather_init" [MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c: b e]
+    NeighborAllgatherInit [MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c: b e]
         [mpi_neighbor_allgather_init mpi_neighbor_allgather_init_ mpi_neighbor_allgather_init__ MPI_NEIGHBOR_ALLGATHER_INIT
          ompi_neighbor_allgather_init_f] (a b c d e f g h i);
-    Neighbours NeighborAllgatherv "MPI_Neighbor_allgatherv" [MPI_Neighbor_allgatherv]
+    NeighborAllgatherv [MPI_Neighbor_allgatherv]
         [mpi_neighbor_allgatherv mpi_neighbor_allgatherv_ mpi_neighbor_allgatherv__ MPI_NEIGHBOR_ALLGATHERV
          ompi_neighbor_allgatherv_f] (a b c d e f g h);
-    Neighbours IneighborAllgatherv "MPI_Ineighbor_allgatherv" [MPI_Ineighbor_allgatherv]
+    IneighborAllgatherv [MPI_Ineighbor_allgatherv]
         [mpi_ineighbor_allgatherv mpi_ineighbor_allgatherv_ mpi_ineighbor_allgatherv__ MPI_INEIGHBOR_ALLGATHERV
          ompi_ineighbor_allgatherv_f] (a b c d e f g h i);
-    Neighbours NeighborAllgathervInit "MPI_Neighbor_allgatherv_init" [MPI_Neighbor_allgatherv_init]
+    NeighborAllgathervInit [MPI_Neighbor_allgatherv_init]
         [mpi_neighbor_allgatherv_init mpi_neighbor_allgatherv_init_ mpi_neighbor_allgatherv_init__ MPI_NEIGHBOR_ALLGATHERV_INIT
          ompi_neighbor_allgatherv_init_f] (a b c d e f g h i j);
-    Neighbours NeighborAlltoall "MPI_Neighbor_alltoall" [MPI_Neighbor_alltoall MPI_Neighbor_alltoall_c: b e]
+    NeighborAlltoall [MPI_Neighbor_alltoall MPI_Neighbor_alltoall_c: b e]
         [mpi_neighbor_alltoall mpi_neighbor_alltoall_ mpi_neighbor_alltoall__ MPI_NEIGHBOR_ALLTOALL
          ompi_neighbor_alltoall_f] (a b c d e f g);
-    Neighbours IneighborAlltoall "MPI_Ineighbor_alltoall" [MPI_Ineighbor_alltoall MPI_Ineighbor_alltoall_c: b e]
+    IneighborAlltoall [MPI_Ineighbor_alltoall MPI_Ineighbor_alltoall_c: b e]
         [mpi_ineighbor_alltoall mpi_ineighbor_alltoall_ mpi_ineighbor_alltoall__ MPI_INEIGHBOR_ALLTOALL
          ompi_ineighbor_alltoall_f] (a b c d e f g h);
-    Neighbours NeighborAlltoallInit "MPI_Neighbor_alltoall_init" [MPI_Neighbor_alltoall_init MPI_Neighbor_alltoall_init_c: b e]
+    NeighborAlltoallInit [MPI_Neighbor_alltoall_init MPI_Neighbor_alltoall_init_c: b e]
         [mpi_neighbor_alltoall_init mpi_neighbor_alltoall_init_ mpi_neighbor_alltoall_init__ MPI_NEIGHBOR_ALLTOALL_INIT
          ompi_neighbor_alltoall_init_f] (a b c d e f g h i);
-    Neighbours NeighborAlltoallv "MPI_Neighbor_alltoallv" [MPI_Neighbor_alltoallv]
+    NeighborAlltoallv [MPI_Neighbor_alltoallv]
         [mpi_neighbor_alltoallv mpi_neighbor_alltoallv_ mpi_neighbor_alltoallv__ MPI_NEIGHBOR_ALLTOALLV
          ompi_neighbor_alltoallv_f] (a b c d e f g h i);
-    Neighbours IneighborAlltoallv "MPI_Ineighbor_alltoallv" [MPI_Ineighbor_alltoallv]
+    IneighborAlltoallv [MPI_Ineighbor_alltoallv]
         [mpi_ineighbor_alltoallv mpi_ineighbor_alltoallv_ mpi_ineighbor_alltoallv__ MPI_INEIGHBOR_ALLTOALLV
          ompi_ineighbor_alltoallv_f] (a b c d e f g h i j);
-    Neighbours NeighborAlltoallvInit "MPI_Neighbor_alltoallv_init" [MPI_Neighbor_alltoallv_init]
+    NeighborAlltoallvInit [MPI_Neighbor_alltoallv_init]
         [mpi_neighbor_alltoallv_init mpi_neighbor_alltoallv_init_ mpi_neighbor_alltoallv_init__ MPI_NEIGHBOR_ALLTOALLV_INIT
          ompi_neighbor_alltoallv_init_f] (a b c d e f g h i j k);
-    Neighbours NeighborAlltoallw "MPI_Neighbor_alltoallw" [MPI_Neighbor_alltoallw]
+    NeighborAlltoallw [MPI_Neighbor_alltoallw]
         [mpi_neighbor_alltoallw mpi_neighbor_alltoallw_ mpi_neighbor_alltoallw__ MPI_NEIGHBOR_ALLTOALLW
          ompi_neighbor_alltoallw_f] (a b c d e f g h i);
-    Neighbours IneighborAlltoallw "MPI_Ineighbor_alltoallw" [MPI_Ineighbor_alltoallw]
+    IneighborAlltoallw [MPI_Ineighbor_alltoallw]
         [mpi_ineighbor_alltoallw mpi_ineighbor_alltoallw_ mpi_ineighbor_alltoallw__ MPI_INEIGHBOR_ALLTOALLW
          ompi_ineighbor_alltoallw_f] (a b c d e f g h i j);
-    Neighbours NeighborAlltoallwInit "MPI_Neighbor_alltoallw_init" [MPI_Neighbor_alltoallw_init]
+    NeighborAlltoallwInit [MPI_Neighbor_alltoallw_init]
         [mpi_neighbor_alltoallw_init mpi_neighbor_alltoallw_init_ mpi_neighbor_alltoallw_init__ MPI_NEIGHBOR_ALLTOALLW_INIT
          ompi_neighbor_alltoallw_init_f] (a b c d e f g h i j k);
 }

@@ -9,7 +9,7 @@
 use super::Failure;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
-use crate::native::Native;
+use crate::native::functions::Native;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! The constants of messages: what requests and statuses look like in the MPI that the process has loaded.
 
-use crate::abi::{Abi, Family, Handle};
-use crate::native::Object;
+use crate::abi::{Abi, Family, Handle, Symbols};
 use std::ffi::c_int;
 
 /// `MPI_UNDEFINED`, in every ABI.
@@ -30,8 +29,8 @@ pub(crate) struct Constants {
 
 impl Constants {
     /// Those of a loaded MPI; `None` if something is not there.
-    pub(super) fn of(abi: &Abi, object: &Object) -> Option<Constants> {
-        let address = |name| object.shared_symbol(name).map(|at| at as usize);
+    pub(super) fn of(abi: &Abi, symbols: &dyn Symbols) -> Option<Constants> {
+        let address = |name| symbols.shared_symbol(name).map(|at| at as usize);
         Some(match abi.family {
             Family::Mpich => Constants {
                 request_null: 0x2c00_0000,

@@ -11,7 +11,7 @@
 
 use super::constants::MOST_STATUS_BYTES;
 use crate::abi::{Abi, Handle};
-use crate::native::Native;
+use crate::native::functions::Native;
 use allhands::kernel::Kernel;
 use allhands::operator::Sum;
 use allhands::policy::NetworkTimes;

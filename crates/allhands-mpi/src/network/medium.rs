@@ -2,7 +2,7 @@
 
 use super::constants::{Constants, MOST_STATUS_BYTES};
 use crate::abi::{Abi, Handle};
-use crate::native::Native;
+use crate::native::functions::Native;
 use std::ffi::c_int;
 
 /// Where messages come.

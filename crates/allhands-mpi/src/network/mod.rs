@@ -16,8 +16,8 @@ pub(crate) use traffic::Traffic;
 pub(crate) use world::{Claim, World, lot};
 
 use crate::abi::Abi;
-use crate::library::Library;
-use crate::native::Native;
+use crate::context::library::{Library, poll};
+use crate::native::functions::Native;
 use allhands::transport::net::{Ended, Network, NetworkError, Notice, Ticket};
 use requests::Requests;
 use std::ffi::{CStr, c_char, c_int};
@@ -211,7 +211,7 @@ unsafe impl Network for MpiNetwork {
 
     fn progress(&mut self) -> Result<(), NetworkError> {
         if !self.requests.are_any() {
-            crate::node::poll();
+            poll();
             return Ok(());
         }
         match self.requests.progress() {

@@ -3,8 +3,8 @@
 use super::constants::{Constants, MOST_STATUS_BYTES, UNDEFINED};
 use super::{Failure, failure};
 use crate::abi::{Abi, Family, Handle};
-use crate::native::Native;
-use crate::say;
+use crate::context::say;
+use crate::native::functions::Native;
 use allhands::transport::net::Ended;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};

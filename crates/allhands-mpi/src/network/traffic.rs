@@ -5,8 +5,8 @@
 
 use super::world::{Claim, World};
 use crate::abi::{Abi, Handle};
-use crate::native::Native;
-use crate::node;
+use crate::context::library::poll;
+use crate::native::functions::Native;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -112,7 +112,7 @@ impl Traffic {
         let begin = Instant::now();
         while code == 0 && !has_all() && begin.elapsed() < PATIENCE {
             self.drain();
-            node::poll();
+            poll();
             std::thread::yield_now();
         }
         self.claim.keep(code != 0 || !has_all());

@@ -6,9 +6,8 @@ use super::measure::Pair;
 use super::medium::Medium;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
-use crate::library::Library;
-use crate::native::Object;
-use crate::node::Native;
+use crate::context::library::Library;
+use crate::dispatch::agreement::node::Native;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +55,7 @@ impl World {
         if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
             return None;
         }
-        let constants = Object::find().and_then(|object| Constants::of(abi, &object));
+        let constants = Constants::of(abi, &library.object);
         let tags = constants.and_then(|constants| tags(library, abi, &constants));
         // A split copies no attribute, and so runs nothing of the program's.
         let mut comm = abi.comm_null;
@@ -93,7 +92,11 @@ impl World {
     }
 
     /// What has come, as it can be looked at.
-    pub(super) fn medium<'a>(&self, native: &'a crate::native::Native, abi: &'a Abi) -> Medium<'a> {
+    pub(super) fn medium<'a>(
+        &self,
+        native: &'a crate::native::functions::Native,
+        abi: &'a Abi,
+    ) -> Medium<'a> {
         Medium {
             native,
             abi,

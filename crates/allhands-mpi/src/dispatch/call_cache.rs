@@ -1,0 +1,356 @@
+//! The repeats: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
+//!
+//! Where types and operator are the MPI's own, whose handles mean the same for ever, and data stands in one piece, such a call
+//! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses.
+
+use crate::abi::{Abi, Handles};
+use crate::buffer::part::Numbers;
+use crate::context::call::Call;
+use crate::report::counts::Served;
+use allhands::interposition::{Interposition, Repeat};
+use allhands::{Communicator, Error, Operation};
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+/// The arguments of a call as the user gave them.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    call: Call,
+    /// All but addresses and communicator, in their order.
+    words: [usize; Asked::MOST],
+    given: usize,
+    send: *const u8,
+    receive: *const u8,
+    /// Whether this is all of them: lists are not looked through.
+    is_whole: bool,
+}
+
+/// Declares what takes an argument by its kind in the table of calls.
+macro_rules! words {
+    ($($kind:ident: $type:ty),*) => {$(
+        #[inline(always)]
+        pub(crate) fn $kind(mut self, value: $type) -> Asked {
+            self.words[self.given] = value as usize;
+            self.given += 1;
+            self
+        }
+    )*};
+}
+
+impl Asked {
+    /// The most arguments that a call has besides addresses and lists.
+    const MOST: usize = 5;
+
+    #[inline(always)]
+    pub(crate) fn new(call: Call) -> Asked {
+        Asked {
+            call,
+            words: [0; Asked::MOST],
+            given: 0,
+            send: std::ptr::null(),
+            receive: std::ptr::null(),
+            is_whole: true,
+        }
+    }
+
+    words! { count: i64, rank: c_int, datatype: usize, op: usize }
+
+    #[inline(always)]
+    pub(crate) fn send(self, send: *const u8) -> Asked {
+        Asked { send, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn receive(self, receive: *const u8) -> Asked {
+        Asked { receive, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn list(self, _: Numbers) -> Asked {
+        Asked {
+            is_whole: false,
+            ..self
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn types(self, _: Handles) -> Asked {
+        Asked {
+            is_whole: false,
+            ..self
+        }
+    }
+
+    /// The communicator has repeats of its own.
+    #[inline(always)]
+    pub(crate) fn comm(self, _: usize) -> Asked {
+        self
+    }
+
+    pub(crate) fn call(&self) -> Call {
+        self.call
+    }
+
+    /// Whether its result replaces what it is made of.
+    pub(crate) fn is_in_place(&self, abi: &Abi) -> bool {
+        abi.is_in_place(self.send)
+    }
+
+    /// Whether such a call may be kept.
+    #[inline(always)]
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.is_whole
+    }
+
+    #[inline(always)]
+    fn key(&self, abi: &Abi) -> Key {
+        let in_place = [self.send, self.receive].map(|start| usize::from(abi.is_in_place(start)));
+        Key {
+            what: self.call as usize | in_place[0] << 8 | in_place[1] << 9,
+            words: self.words,
+        }
+    }
+
+    /// What is to be kept of an operation that serves this call, if it needs nothing but the addresses.
+    pub(crate) fn learn(&self, comm: &Communicator, operation: &Operation<'_>) -> Option<Lesson> {
+        let repeat = comm.repeat_of(operation)?;
+        if self.send == self.receive && (repeat.input.is_some() || repeat.output.is_some()) {
+            // One of them may mean nothing on this rank, and be another the next time.
+            return None;
+        }
+        let side = |start: Option<*const u8>| match start {
+            None => Some(Side::Nothing),
+            Some(start) if start == self.send => Some(Side::Send),
+            Some(start) if start == self.receive => Some(Side::Receive),
+            // A copy, made for this call.
+            Some(_) => None,
+        };
+        Some(Lesson {
+            input: side(repeat.input)?,
+            output: side(repeat.output)?,
+            repeat,
+        })
+    }
+}
+
+/// What distinguishes calls of a communicator.
+#[derive(Clone, Copy)]
+struct Key {
+    /// The call, and which buffers are its constant for `in place`.
+    what: usize,
+    words: [usize; Asked::MOST],
+}
+
+impl Key {
+    /// Word by word, as the comparison of arrays is a call.
+    #[inline(always)]
+    fn is(&self, other: &Key) -> bool {
+        let words = self.words.iter().zip(&other.words);
+        words.fold(self.what ^ other.what, |differ, (one, other)| {
+            differ | (one ^ other)
+        }) == 0
+    }
+}
+
+/// Which of the user's buffers an operation reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Nothing,
+    Send,
+    Receive,
+}
+
+/// How a call is made again.
+#[derive(Clone, Copy)]
+pub(crate) struct Lesson {
+    repeat: Repeat,
+    input: Side,
+    output: Side,
+}
+
+/// A call that was made before.
+pub(crate) struct Known {
+    key: Key,
+    lesson: Lesson,
+    /// The bits that are zero in an aligned address.
+    unaligned: usize,
+    /// What the report says of it.
+    pub(crate) served: Served,
+}
+
+/// The calls of a communicator that were made last, each at the one place for its arguments.
+pub(crate) struct Repeats {
+    /// For each place, the number of its call among those that are known, from 1; 0: none. Most communicators know a few alone.
+    places: [u8; Repeats::PLACES],
+    known: Vec<Known>,
+}
+
+// SAFETY: addresses in a repeat are compared and never used; its operator is a constant.
+unsafe impl Send for Repeats {}
+
+impl Repeats {
+    /// None yet.
+    pub(crate) fn new() -> Repeats {
+        Repeats {
+            places: [0; Repeats::PLACES],
+            known: Vec::new(),
+        }
+    }
+
+    /// Places of each call: programs make most calls with a few counts.
+    const EACH: usize = 2;
+    const PLACES: usize = Call::BLOCKING * Repeats::EACH;
+
+    #[inline(always)]
+    fn place(call: Call, key: &Key) -> usize {
+        let mixed = key.words[0].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        call as usize * Repeats::EACH + mixed / (usize::MAX / Repeats::EACH + 1)
+    }
+
+    /// The same call as one that was made before.
+    #[inline(always)]
+    pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Known> {
+        let key = asked.key(abi);
+        let number = self.places[Repeats::place(asked.call, &key)];
+        let known = self.known.get(usize::from(number).wrapping_sub(1));
+        known.filter(|known| known.key.is(&key))
+    }
+
+    /// Keeps a call, of which the report says this.
+    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, lesson: Lesson, served: Served) {
+        let key = asked.key(abi);
+        let element = lesson.repeat.element_bytes.max(1);
+        let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
+        let known = Known {
+            key,
+            lesson,
+            unaligned: alignment - 1,
+            served,
+        };
+        let place = &mut self.places[Repeats::place(asked.call, &known.key)];
+        match self.known.get_mut(usize::from(*place).wrapping_sub(1)) {
+            Some(old) => *old = known,
+            None => {
+                if self.known.len() == self.known.capacity() {
+                    self.known.reserve_exact(1 + self.known.len());
+                }
+                self.known.push(known);
+                // There are no more than places.
+                *place = self.known.len() as u8;
+            }
+        }
+    }
+}
+
+impl Known {
+    /// Makes the call with other addresses; `None`: they need another look, and nothing has happened.
+    #[inline(always)]
+    pub(crate) fn run(&self, comm: &Communicator, asked: &Asked) -> Option<Result<(), Box<Error>>> {
+        let Lesson {
+            repeat,
+            input,
+            output,
+        } = &self.lesson;
+        let address = |side: Side| match side {
+            Side::Nothing => NonNull::<u128>::dangling().as_ptr().cast_const().cast(),
+            Side::Send => asked.send,
+            Side::Receive => asked.receive,
+        };
+        let (from, to) = (address(*input), address(*output));
+        let is_aligned = (from.addr() | to.addr()) & self.unaligned == 0;
+        let is_apart = from != to || input == output;
+        if !is_aligned || !is_apart || from.is_null() || to.is_null() {
+            return None;
+        }
+        // SAFETY: the user's buffers are as long as those of the call that was kept, as counts and types are the same,
+        // and left alone during the call; the rest was just checked. Operators of kept calls are constants.
+        unsafe { comm.repeat(repeat, from, to.cast_mut()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use allhands::{Sum, operation, threads};
+
+    fn known(lesson: Lesson) -> Known {
+        let key = Key {
+            what: 0,
+            words: [0; Asked::MOST],
+        };
+        Known {
+            key,
+            lesson,
+            unaligned: align_of::<u64>() - 1,
+            served: Served::default(),
+        }
+    }
+
+    fn sums<'a>(input: &'a [u64], output: &'a mut [u64]) -> Operation<'a> {
+        operation::allreduce(input, output, &Sum)
+    }
+
+    fn asked(send: &[u64], receive: &mut [u64]) -> Asked {
+        let (send, receive) = (send.as_ptr().cast(), receive.as_ptr().cast());
+        Asked::new(Call::Allreduce).send(send).receive(receive)
+    }
+
+    #[test]
+    fn a_repeated_call_takes_the_new_buffers() {
+        let sums = threads::run(2, |comm| {
+            let comm = &comm;
+            let (one, mut first) = ([comm.rank() as u64 + 1], [0; 1]);
+            let before = asked(&one, &mut first);
+            let early = before.learn(comm, &sums(&one, &mut first));
+            assert!(early.is_none(), "its shape has not been called");
+            // One for each turn of its windows.
+            (0..2).for_each(|_| comm.run(sums(&one, &mut first)).unwrap());
+            let lesson = before.learn(comm, &sums(&one, &mut first)).unwrap();
+            let (other, mut second) = ([comm.rank() as u64 + 10], [0; 1]);
+            let again = known(lesson).run(comm, &asked(&other, &mut second));
+            assert!(matches!(again, Some(Ok(()))));
+            (first[0], second[0])
+        })
+        .unwrap();
+        assert_eq!(sums, [(3, 21), (3, 21)]);
+    }
+
+    #[test]
+    fn addresses_that_need_a_look_are_not_repeated() {
+        threads::run(2, |comm| {
+            let comm = &comm;
+            let (one, mut sum) = ([1u64; 2], [0u64; 2]);
+            comm.run(sums(&one, &mut sum)).unwrap();
+            let right = asked(&one, &mut sum);
+            let learn = |asked: &Asked, sum: &mut [u64]| asked.learn(comm, &sums(&one, sum));
+            let known = known(learn(&right, &mut sum).unwrap());
+            let odd = right.send.wrapping_add(1);
+            for send in [odd, std::ptr::null(), right.receive] {
+                assert!(known.run(comm, &right.send(send)).is_none());
+            }
+            let (elsewhere, both) = (right.send(odd), right.send(right.receive));
+            assert!(learn(&elsewhere, &mut sum).is_none(), "a copy was made");
+            assert!(learn(&both, &mut sum).is_none(), "either may be meant");
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn calls_differ_by_every_word_and_by_what_is_in_place() {
+        let key = |what, last| Key {
+            what,
+            words: [1, 2, 3, 4, last],
+        };
+        assert!(key(1, 5).is(&key(1, 5)));
+        assert!(!key(1, 5).is(&key(1, 6)));
+        assert!(!key(1, 5).is(&key(1 | 1 << 8, 5)));
+        for (call, count) in [(Call::Barrier, 0), (Call::Exscan, usize::MAX)] {
+            let key = Key {
+                what: 0,
+                words: [count, 0, 0, 0, 0],
+            };
+            let place = Repeats::place(call, &key);
+            assert_eq!(place / Repeats::EACH, call as usize);
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
+
+use crate::abi::{Abi, Handle};
+use crate::buffer::part::Part;
+use crate::collective::kept::Later;
+use crate::collective::verify::{Likeness, Witness, verify};
+use crate::context::call::{Call, Reason};
+use crate::context::library::{Library, NO_MPI};
+use crate::context::say::say;
+use crate::context::settings::Said;
+use crate::context::unserved::Unserved;
+use crate::dispatch::agreement::meeting::Meeting;
+use crate::dispatch::call_cache::{Asked, Lesson};
+use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
+use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
+use crate::dispatch::communicator::thread::{Inside, Thread, is_inside};
+use crate::network::failure;
+use crate::report::counts::{Begun, REPORT, Served};
+use allhands::interposition::Interposition;
+use allhands::transport::{Signature, TransportError};
+use allhands::{Communicator, Error, Operation};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
+
+/// A call that is being served: where, and on what.
+pub(crate) struct Here<'a> {
+    pub(crate) library: &'a Library,
+    pub(crate) abi: &'a Abi,
+    /// The communicator's handle.
+    pub(crate) handle: Handle,
+    pub(crate) comm: &'a Communicator,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    algorithm: Option<&'a str>,
+    /// Whether the result is to be compared with the native one.
+    verify: bool,
+    /// What the call was about to write.
+    witness: RefCell<Option<Witness>>,
+    asked: &'a Asked,
+    /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
+    may_repeat: Cell<bool>,
+    lesson: Cell<Option<Lesson>>,
+    /// Where a nonblocking call is only described.
+    pub(crate) later: Option<&'a Later>,
+    /// Which algorithm served the call, if a report or trace is to say so.
+    served_by: Cell<Option<String>>,
+}
+
+impl<'a> Here<'a> {
+    /// A call with its arguments, and the algorithm that was asked for.
+    #[inline]
+    pub(crate) fn new(
+        (library, abi, handle): (&'a Library, &'a Abi, Handle),
+        shared: &Shared,
+        comm: &'a Communicator,
+        (asked, algorithm): (&'a Asked, Option<&'a str>),
+        later: Option<&'a Later>,
+    ) -> Here<'a> {
+        let verify = library.settings().verify;
+        Here {
+            library,
+            abi,
+            handle,
+            comm,
+            rank: shared.rank,
+            size: shared.size,
+            algorithm,
+            verify,
+            witness: RefCell::new(None),
+            asked,
+            may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
+            lesson: Cell::new(None),
+            later,
+            served_by: Cell::new(None),
+        }
+    }
+}
+
+impl Here<'_> {
+    /// The call.
+    pub(crate) fn call(&self) -> Call {
+        self.asked.call()
+    }
+
+    /// Says that what a call means is to be found out each time.
+    pub(crate) fn never_repeat(&self) {
+        self.may_repeat.set(false);
+    }
+
+    /// Looks how the call can be made again, if one operation is all that it is.
+    #[inline(never)]
+    fn learn(&self, operation: &Operation<'_>) {
+        match self.lesson.take() {
+            None => self.lesson.set(self.asked.learn(self.comm, operation)),
+            Some(_) => self.never_repeat(),
+        }
+    }
+
+    /// Runs an operation, with the algorithm that was asked for if one was; of a nonblocking call, notes it.
+    #[inline]
+    pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
+        if self.may_repeat.get() && self.algorithm.is_none() {
+            self.learn(&operation);
+        }
+        let operation = match self.algorithm {
+            None => operation,
+            Some(name) => operation.algorithm(name),
+        };
+        match self.later {
+            None if REPORT.is_wanted() => self.run_noticed(operation)?,
+            None => self.comm.run(operation)?,
+            // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
+            Some(later) => unsafe { later.note(operation) },
+        }
+        Ok(())
+    }
+
+    /// Runs an operation, and looks which algorithm serves it.
+    #[inline(never)]
+    fn run_noticed(&self, operation: Operation<'_>) -> Result<(), Error> {
+        let again = operation.clone();
+        self.comm.run(operation)?;
+        self.served_by.set(self.comm.served_by(&again));
+        Ok(())
+    }
+
+    /// Looks at what is about to be written, if the result is to be verified; once a call.
+    #[inline]
+    pub(crate) fn look(&self, parts: &[Part], likeness: Likeness) -> Result<(), Unserved> {
+        if self.verify {
+            *self.witness.borrow_mut() = Some(Witness::new(self, parts, likeness)?);
+        }
+        Ok(())
+    }
+
+    /// Whether this rank is the root; wrong roots are for the native MPI to complain of.
+    pub(crate) fn is_root(&self, root: c_int) -> Result<bool, Unserved> {
+        match usize::try_from(root) {
+            Ok(root) if root < self.size => Ok(root == self.rank),
+            _ => Err(Unserved::Pass(Reason::Arguments)),
+        }
+    }
+}
+
+/// Serves a call on a communicator, or has the native MPI serve it.
+///
+/// `serve` gives the number of bytes that this rank had; where it says that the call passes, it has not said anything to
+/// other ranks yet.
+#[inline]
+pub(crate) fn take(
+    asked: Asked,
+    comm: usize,
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> Passed,
+) -> c_int {
+    let Some(library) = Library::get() else {
+        return NO_MPI;
+    };
+    let (call, begin) = (asked.call(), REPORT.begin());
+    match take_again(library, &asked, comm) {
+        Again::Served(served) => {
+            REPORT.taken(call, served, begin);
+            0
+        }
+        again => take_otherwise(again, library, (&asked, begin), comm, serve, native),
+    }
+}
+
+/// Does what is to be done with a call that was not served like an earlier one.
+#[inline(never)]
+fn take_otherwise(
+    again: Again,
+    library: &'static Library,
+    (asked, begin): (&Asked, Begun),
+    comm: usize,
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> Passed,
+) -> c_int {
+    let failed = match again {
+        Again::Passes(reason) => {
+            let next = Next::Passes(reason);
+            return next.follow(library, (asked.call(), comm, begin), Some(native));
+        }
+        Again::Failed(error) => Some(Unserved::from(*error)),
+        Again::Served(_) | Again::No => None,
+    };
+    take_anew(library, (asked, begin), (comm, failed), serve, native)
+}
+
+/// What has become of a call that may be like an earlier one.
+enum Again {
+    /// It was served.
+    Served(Served),
+    /// All calls of its communicator pass through.
+    Passes(Reason),
+    Failed(Box<Error>),
+    /// It is another, and nothing has happened.
+    No,
+}
+
+/// Serves a call that differs from an earlier one in its addresses alone.
+#[inline(always)]
+fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
+    let Some(abi) = library.abi.as_ref() else {
+        return Again::No;
+    };
+    let again = |thread: &Thread| {
+        if thread.is_inside() {
+            return None;
+        }
+        STATES.last(thread, abi.handle(comm), |state| {
+            let shared = match &**state {
+                State::Shared(shared) => &**shared,
+                State::Native(reason) => return Some(Again::Passes(*reason)),
+            };
+            if !asked.may_repeat() {
+                return None;
+            }
+            let owned = shared.owned.take()?;
+            if !owned.line.is_empty() {
+                return None;
+            }
+            let known = owned.repeats.find(abi, asked)?;
+            let _inside = thread.enter();
+            Some(match known.run(&owned.comm, asked)? {
+                Ok(()) => Again::Served(known.served),
+                Err(error) => Again::Failed(error),
+            })
+        })
+    };
+    Thread::with(again).unwrap_or(Again::No)
+}
+
+/// Serves a call whose arguments are to be looked at, or that has failed when it was made as before; or has the native MPI
+/// serve it.
+#[inline(never)]
+fn take_anew(
+    library: &'static Library,
+    (asked, begin): (&Asked, Begun),
+    (comm, failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: impl FnOnce(&Library) -> Passed,
+) -> c_int {
+    let (call, mut native) = (asked.call(), Some(native));
+    let next = match try_to(library, asked, (comm, failed), serve, &mut native) {
+        Ok(served) => {
+            REPORT.taken(call, served, begin);
+            return 0;
+        }
+        Err(unserved) => Next::of(library, call, unserved),
+    };
+    next.follow(library, (call, comm, begin), native)
+}
+
+/// What became of a call that was handed on.
+pub(crate) struct Passed {
+    pub(crate) code: c_int,
+    /// Whether it went to a tool behind this library, or to a binding of the MPI, and came from there by the profiling name, and
+    /// was counted then. (That it did is not noted by the thread: see [`Inside`].)
+    pub(crate) came_again: bool,
+}
+
+impl Passed {
+    /// To nobody.
+    const NOWHERE: Passed = Passed {
+        code: NO_MPI,
+        came_again: false,
+    };
+}
+
+/// What is to be done with a call that was not served here.
+#[derive(Clone, Copy)]
+pub(crate) enum Next {
+    /// The native MPI serves it.
+    Passes(Reason),
+    /// It has failed with this code, of which the communicator's error handler is told if it is ours: of what the native MPI said
+    /// it has heard.
+    Fails { code: c_int, is_ours: bool },
+}
+
+impl Next {
+    /// What is to be done after that; of an error the user is told.
+    pub(crate) fn of(library: &Library, call: Call, unserved: Unserved) -> Next {
+        match unserved {
+            Unserved::Pass(reason) => Next::Passes(reason),
+            unserved => {
+                let (code, is_ours) = tell(library, call, &unserved);
+                Next::Fails { code, is_ours }
+            }
+        }
+    }
+
+    /// Does it.
+    ///
+    /// Either may call the user's error handler, which may leave by an exception or by `longjmp`: so neither this nor any function
+    /// that calls it has anything left that is to be given back, or to be set back, when it returns. (A thread that was said to be
+    /// [inside](Inside) of a call would be so for ever.)
+    #[inline]
+    pub(crate) fn follow(
+        self,
+        library: &Library,
+        (call, comm, begin): (Call, usize, Begun),
+        native: Option<impl FnOnce(&Library) -> Passed>,
+    ) -> c_int {
+        match self {
+            Next::Passes(reason) => {
+                // Before the error handler is called, which may not return.
+                let is_wrong = reason == Reason::Arguments;
+                let noted = is_wrong.then(|| note(library, call, comm)).flatten();
+                let passed = native.map_or(Passed::NOWHERE, |native| native(library));
+                let was_made = passed.code == 0 || passed.came_again;
+                if let Some(noted) = noted.filter(|_| was_made) {
+                    forget(library, comm, noted);
+                } else if reason == Reason::NoKernel && !was_made {
+                    note(library, call, comm);
+                }
+                // Who counts nothing need not look.
+                if begin.is_noticed() && !passed.came_again {
+                    REPORT.passed(call, reason, begin);
+                }
+                passed.code
+            }
+            Next::Fails { code, is_ours } => {
+                if let Some(abi) = library.abi.as_ref().filter(|_| is_ours) {
+                    if library.is_fatal(abi, abi.handle(comm)) {
+                        let by = format!("an error in {}", call.name());
+                        REPORT.write(&by, true);
+                    }
+                    // SAFETY: a communicator, and an error class of this MPI.
+                    unsafe { (library.native.comm_call_errhandler)(abi.handle(comm), code) };
+                }
+                code
+            }
+        }
+    }
+}
+
+/// Serves a call, unless it is to pass through.
+#[inline]
+fn try_to(
+    library: &'static Library,
+    asked: &Asked,
+    (comm, mut failed): (usize, Option<Unserved>),
+    serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> Passed>,
+) -> Result<Served, Unserved> {
+    let abi = library.abi.as_ref().ok_or(Unserved::Pass(Reason::Inside))?;
+    if is_inside() {
+        return Err(Unserved::Pass(Reason::Inside));
+    }
+    let handle = abi.handle(comm);
+    if handle == abi.comm_null {
+        return Err(Unserved::Pass(Reason::Arguments));
+    }
+    let _inside = Inside::enter();
+    let state = STATES.of(library, abi, handle);
+    let shared = match &*state {
+        State::Shared(shared) => &**shared,
+        State::Native(reason) => return Err(Unserved::Pass(*reason)),
+    };
+    let settings = library.settings();
+    let algorithm = match settings.of(asked.call()) {
+        None => None,
+        Some(Said::Off) => return Err(Unserved::Pass(Reason::Off)),
+        Some(Said::Algorithm(name)) => Some(name.as_str()),
+    };
+    let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
+    let owned = &mut *owned;
+    let at = (library, abi, handle);
+    let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
+    loop {
+        if failed.is_some() {
+            owned.comm.spread();
+        }
+        if let Some(unserved) = failed.take()
+            && !owned.come_back(&meeting(), (asked, abi), &unserved)
+        {
+            return Err(unserved);
+        }
+        if !owned.is_on_course()
+            && let Err(unserved) = owned.find_course(&meeting())
+        {
+            return Err(
+                own_mistake(owned, at, shared, (asked, algorithm), serve).unwrap_or(unserved)
+            );
+        }
+        if !owned.line.is_empty() || owned.comm.is_busy() {
+            owned.settle();
+        }
+        let begun = owned.comm.begun();
+        match serve_on(owned, at, shared, (asked, algorithm), &serve, native) {
+            Ok(served) => return Ok(served),
+            Err(unserved @ Unserved::Failed(_)) if owned.comm.begun() > begun => {
+                failed = Some(unserved);
+            }
+            // It was stopped before it could begin.
+            Err(Unserved::Failed(_)) if owned.comm.stopped().is_some() => {}
+            Err(unserved) => {
+                owned.failed(asked.call(), begun, &unserved);
+                return Err(unserved);
+            }
+        }
+    }
+}
+
+/// Serves a call on a communicator that has no failure behind it.
+#[inline]
+fn serve_on(
+    owned: &mut Owned,
+    at: (&'static Library, &Abi, Handle),
+    shared: &Shared,
+    (asked, algorithm): (&Asked, Option<&str>),
+    serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
+    native: &mut Option<impl FnOnce(&Library) -> Passed>,
+) -> Result<Served, Unserved> {
+    let ((_, abi, _), Owned { comm, repeats, .. }) = (at, owned);
+    let here = Here::new(at, shared, comm, (asked, algorithm), None);
+    let bytes = serve(&here)?;
+    if here.verify
+        && let Some(native) = native.take()
+    {
+        verify(&here, here.witness.take().as_ref(), native)?;
+    }
+    let (verified, algorithm) = (here.verify, here.served_by.take());
+    let served = REPORT.served(asked.call(), (bytes, shared.apart), algorithm, verified);
+    if here.may_repeat.get()
+        && let Some(lesson) = here.lesson.take()
+    {
+        repeats.keep(abi, asked, lesson, served);
+    }
+    Ok(served)
+}
+
+/// Tells the user that a call has failed; gives the error class for it, and whether the error is ours.
+#[cold]
+pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
+    let Some(abi) = &library.abi else {
+        return (NO_MPI, false);
+    };
+    let (code, what) = match unserved {
+        Unserved::Native(code) => return (*code, false),
+        Unserved::Pass(_) => return (0, false),
+        Unserved::LongElement(bytes) => (
+            abi.err_other,
+            format!(
+                "an element of {bytes} bytes with gaps is longer than an int can tell MPI_Pack"
+            ),
+        ),
+        Unserved::Differs(rank, byte) => (
+            abi.err_other,
+            format!("byte {byte} of the result of rank {rank} is not what the native MPI gives"),
+        ),
+        Unserved::Wrong(mistake) => (mistake.class(abi, call), mistake.to_string()),
+        Unserved::Failed(error) => (class_of(abi, error), error.to_string()),
+    };
+    say(format_args!("{}: {what}", call.name()));
+    (code, true)
+}
+
+/// The class of an error of ours.
+fn class_of(abi: &Abi, error: &Error) -> c_int {
+    match error {
+        Error::Transport(TransportError::Network { .. }) => failure().unwrap_or(abi.err_other),
+        error if is_of_length(error) => abi.err_truncate,
+        _ => abi.err_other,
+    }
+}
+
+/// Whether an error says that lengths do not match.
+fn is_of_length(error: &Error) -> bool {
+    fn differ(one: &Signature, other: &Signature) -> bool {
+        let same = |s: &Signature| (s.collective, s.root, s.element, s.operator);
+        one.bytes != other.bytes && same(one) == same(other)
+    }
+    fn is(error: &TransportError) -> bool {
+        match error {
+            TransportError::Length { .. } | TransportError::TooLong { .. } => true,
+            TransportError::Mismatch { mine, theirs, .. } => {
+                theirs.as_ref().is_some_and(|theirs| differ(mine, theirs))
+            }
+            TransportError::Poisoned { error, .. } => is(error),
+            _ => false,
+        }
+    }
+    match error {
+        Error::Length { .. } | Error::CountsDiffer { .. } => true,
+        Error::Transport(error) => is(error),
+        _ => false,
+    }
+}
