@@ -1,10 +1,10 @@
 //! The arguments of `cargo xtask compare`, read and checked.
 
-use super::board;
-use super::cell::COLLECTIVES;
-use super::peers::PEERS;
-use super::statistics::LEAST_ROUNDS;
+use crate::board;
+use crate::cell::COLLECTIVES;
+use crate::statistics::LEAST_ROUNDS;
 use std::path::PathBuf;
+use xtask::peers::PEERS;
 
 /// What `cargo xtask compare --help` prints.
 pub const HELP: &str = "\

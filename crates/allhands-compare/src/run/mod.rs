@@ -1,145 +1,32 @@
-//! The comparison: Allhands beside other libraries, in turns that one conductor gives.
-//!
-//! All groups of ranks are started at once and share a file in memory, the board. One runs, the others sleep, so that
-//! a round has every group measured within a second of the others, and no start or finish of a call uses what is
-//! measured.
+//! The run: all cells of all numbers of ranks, in rounds in which every group has a turn.
 
-use arguments::Arguments;
-use board::Board;
-use cell::Cell;
-use group::{Failure, Group, Name, Turn};
-use line::Line;
-use peers::Installed;
-use quiet::Quiet;
-use record::{Column, Record};
+use crate::arguments::Arguments;
+use crate::board::{self, Board};
+use crate::cell::{self, Cell};
+use crate::error::{Error, at};
+use crate::group::{Failure, Group, Name, Turn};
+use crate::line::Line;
+use crate::quiet::Quiet;
+use crate::record::{self, Column, Record};
+use crate::{machine, report};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::peers::Installed;
+use xtask::processes;
 
-pub mod arguments;
-#[path = "../../../crates/allhands/examples/compare_worker/board.rs"]
-pub mod board;
-pub mod cell;
 mod dropin;
-pub mod group;
-mod lab;
-mod line;
-mod machine;
 mod passing;
-pub mod peers;
-pub(crate) mod processes;
-mod quiet;
-pub mod record;
-mod report;
-mod simgrid;
-pub mod statistics;
 
 /// The least and the most time of a turn.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
 
 /// Our own ranks.
-const OWN: Name = Name {
+pub(crate) const OWN: Name = Name {
     library: "allhands",
     setting: "default",
 };
-
-/// Why there is no comparison.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Missing(#[from] peers::Missing),
-    #[error("our worker does not build: {0}")]
-    Build(String),
-    #[error("{path}: {error}")]
-    File {
-        path: PathBuf,
-        error: std::io::Error,
-    },
-    #[error("{group} did not start: {failure}")]
-    Start { group: String, failure: Failure },
-    #[error("{0}")]
-    SimGrid(String),
-    #[error(
-        "with {peer} and {ranks} ranks the preloaded library took no call over, so there is nothing to compare"
-    )]
-    Inactive { peer: &'static str, ranks: usize },
-    #[error("IMB-MPI1 under {peer}: {why}")]
-    Imb { peer: &'static str, why: String },
-    #[error("a call that passes through, under {peer}: {why}")]
-    Passing { peer: &'static str, why: String },
-    #[error("the lab: {0}")]
-    Lab(String),
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// Runs `cargo xtask compare` with these words behind it.
-pub fn command(root: &Path, words: &[&str]) -> ExitCode {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{}", arguments::HELP);
-        return ExitCode::SUCCESS;
-    }
-    if words.contains(&"--simgrid") {
-        return with_simgrid(root, words);
-    }
-    if let ["--lab", rest @ ..] = words {
-        return in_lab(root, rest);
-    }
-    let arguments = match Arguments::parse(words) {
-        Ok(arguments) => arguments,
-        Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
-        }
-    };
-    processes::note_interrupts();
-    processes::adopt_orphans();
-    match compare(root, &arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(Error::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --simgrid`, which takes nothing else.
-fn with_simgrid(root: &Path, words: &[&str]) -> ExitCode {
-    if words.len() > 1 {
-        eprintln!("cargo xtask compare: --simgrid stands alone");
-        return ExitCode::from(2);
-    }
-    match simgrid::compare(root) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --lab` with these words behind it.
-fn in_lab(root: &Path, words: &[&str]) -> ExitCode {
-    let asked = match lab::Asked::parse(words) {
-        Ok(asked) => asked,
-        Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
-        }
-    };
-    match lab::compare(root, &asked) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
 
 /// A folder that is removed with everything in it.
 struct Folder(PathBuf);
@@ -153,7 +40,7 @@ impl Drop for Folder {
 }
 
 /// What stays the same from cell to cell.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     arguments: &'a Arguments,
     target: PathBuf,
     worker: PathBuf,
@@ -169,14 +56,14 @@ struct Run<'a> {
 }
 
 /// Whether all results were right.
-fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
+pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let what = match arguments.dropin {
         true => &dropin::PACKAGE[..],
         false => &OWN_PROGRAMS,
     };
     let worker = build(root, &target, what)?;
-    let source = root.join("xtask/compare/worker.c");
+    let source = root.join("crates/allhands-compare/c/worker.c");
     let peers = arguments.peers.iter();
     let installed: Result<Vec<Installed>, _> = peers
         .map(|name| Installed::new(name, &target.join("peers"), &source))
@@ -243,37 +130,29 @@ fn own_share(arguments: &Arguments) -> f64 {
     }
 }
 
-fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
+pub(crate) fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
     cell::cells(&arguments.collectives, &arguments.bytes, ranks)
 }
 
-fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |error| Error::File {
-        path: path.clone(),
-        error,
-    }
-}
-
 /// What is built of our own.
-const OWN_PROGRAMS: [&str; 8] = [
+pub(crate) const OWN_PROGRAMS: [&str; 8] = [
     "--package",
-    "allhands",
-    "--example",
-    "compare_worker",
+    "allhands-compare",
+    "--bin",
+    "compare-worker",
     "--package",
     "allhands-cli",
     "--bin",
     "allhands",
 ];
 
-fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
+pub(crate) fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut words = vec!["build", "--release", "--locked", "--quiet"];
     words.extend(what);
     let status = Command::new(cargo).args(words).current_dir(root).status();
     match status {
-        Ok(status) if status.success() => Ok(target.join("release/examples/compare_worker")),
+        Ok(status) if status.success() => Ok(target.join("release/compare-worker")),
         Ok(status) => Err(Error::Build(format!("cargo ended with {status}"))),
         Err(error) => Err(Error::Build(format!("cargo: {error}"))),
     }
@@ -357,8 +236,7 @@ impl Run<'_> {
 
     fn launcher(&self, ranks: usize, crowded: bool) -> Command {
         let worker = self.worker.to_string_lossy();
-        // Next to the folder in which examples lie.
-        let allhands = self.worker.with_file_name("../allhands");
+        let allhands = self.worker.with_file_name("allhands");
         let allhands = allhands.to_string_lossy();
         let bind = if crowded { "" } else { "--bind" };
         let words = self.arguments.launcher.split_whitespace().map(|word| {
