@@ -30,6 +30,8 @@ pub enum Error {
     Passing { peer: &'static str, why: String },
     #[error("the lab: {0}")]
     Lab(String),
+    #[error("--before {path}: {why}")]
+    Before { path: PathBuf, why: String },
     #[error("interrupted")]
     Interrupted,
 }

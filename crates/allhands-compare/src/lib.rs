@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use xtask::processes;
 
 pub mod arguments;
+pub mod before;
 pub mod board;
 pub mod cell;
 mod error;

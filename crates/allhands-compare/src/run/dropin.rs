@@ -93,6 +93,9 @@ impl Run<'_> {
 
     /// What the ranks are compared with: the peer as it comes, or, where ranks share cores, that and every setting for it.
     pub(super) fn settings(&self, peers: &[&str], crowded: bool) -> Vec<&'static Setting> {
+        if self.before.is_some() {
+            return Vec::new();
+        }
         let all = peers::settings(peers, crowded);
         let alike = |setting: &&Setting| crowded || !self.arguments.dropin || is_default(setting);
         all.filter(alike).collect()

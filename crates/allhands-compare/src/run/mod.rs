@@ -1,6 +1,7 @@
 //! The run: all cells of all numbers of ranks, in rounds in which every group has a turn.
 
 use crate::arguments::Arguments;
+use crate::before::{self, Before};
 use crate::board::{self, Board};
 use crate::cell::{self, Cell};
 use crate::error::{Error, at};
@@ -44,6 +45,8 @@ pub(crate) struct Run<'a> {
     arguments: &'a Arguments,
     target: PathBuf,
     worker: PathBuf,
+    /// Another checkout, in the place of the peers.
+    before: Option<Before>,
     installed: Vec<Installed>,
     folder: Folder,
     end: Instant,
@@ -64,7 +67,9 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
     };
     let worker = build(root, &target, what)?;
     let source = root.join("crates/allhands-compare/c/worker.c");
-    let peers = arguments.peers.iter();
+    let before = older(root, arguments)?;
+    let needs_peers = before.is_none() || arguments.dropin;
+    let peers = arguments.peers.iter().filter(|_| needs_peers);
     let installed: Result<Vec<Installed>, _> = peers
         .map(|name| Installed::new(name, &target.join("peers"), &source))
         .collect();
@@ -76,6 +81,7 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
         arguments,
         target,
         worker,
+        before,
         installed: installed?,
         folder: Folder(folder),
         end: Instant::now() + Duration::from_secs_f64(arguments.seconds * own_share(arguments)),
@@ -99,11 +105,15 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
     for &ranks in &arguments.ranks {
         for peers in &sides {
             let cells = run.compare_ranks(ranks, peers)?;
-            println!("{}", report::summary(peers, ranks, &cells));
+            let shown = run.columns(peers);
+            println!("{}", report::summary(&shown, ranks, &cells));
             all.extend(cells);
         }
     }
-    if arguments.dropin {
+    if run.before.is_some() {
+        println!("{}", before::verdict(&all));
+        run.is_right &= before::holds(&all);
+    } else if arguments.dropin {
         all.extend(run.benchmark_of_intel()?);
         run.time_passing()?;
         println!("{}", report::in_all(&arguments.ranks, &all));
@@ -120,9 +130,17 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
     Ok(run.is_right)
 }
 
+/// What the other checkout has built, if one was named.
+fn older(root: &Path, arguments: &Arguments) -> Result<Option<Before>, Error> {
+    let path = arguments.before.as_ref();
+    path.map(|path| Before::build(&root.join(path), arguments.dropin))
+        .transpose()
+}
+
 /// The part of the time that our own program has.
 fn own_share(arguments: &Arguments) -> f64 {
-    let has_imb = arguments.dropin && arguments.peers.contains(&"intel");
+    let has_imb =
+        arguments.dropin && arguments.before.is_none() && arguments.peers.contains(&"intel");
     if has_imb {
         1.0 - dropin::IMB_SHARE
     } else {
@@ -184,13 +202,13 @@ impl Run<'_> {
             .create_new(true)
             .open(&path);
         let file = file.map_err(at(&path))?;
-        let length = Board::bytes(1 + settings.len());
+        let length = Board::bytes(1 + settings.len().max(1));
         file.set_len(length as u64).map_err(at(&path))?;
         let board = Board::map(&file).map_err(at(&path))?;
 
         let (ours, launcher) = match peers {
             [peer] if self.arguments.dropin => self.preloaded(peer, ranks, crowded),
-            _ => (OWN, self.launcher(ranks, crowded)),
+            _ => (OWN, self.launcher(&self.worker, ranks, crowded)),
         };
         let place = |number| (&board, path.as_path(), number);
         let mut groups = vec![Group::new(ours, place(0), ranks, launcher, &self.folder.0)];
@@ -208,14 +226,17 @@ impl Run<'_> {
                 &self.folder.0,
             ));
         }
+        if let Some((name, launcher)) = self.older(peers, ranks, crowded) {
+            groups.push(Group::new(name, place(1), ranks, launcher, &self.folder.0));
+        }
         start(&mut groups)?;
 
         let (cells, skipped) = run_cells(self.arguments, ranks);
-        println!("{}", report::head(peers, ranks));
+        println!("{}", report::head(&self.columns(peers), ranks));
         let mut all = Vec::new();
         for cell in cells {
             let records = self.compare_cell(cell, ranks, crowded, &mut groups)?;
-            println!("{}", report::row(cell, peers, &records));
+            println!("{}", report::row(cell, &self.columns(peers), &records));
             all.push(records);
         }
         for cell in skipped {
@@ -223,10 +244,59 @@ impl Run<'_> {
         }
         drop(groups);
         match peers {
-            [peer] if self.arguments.dropin => self.was_active(peer, ranks)?,
+            [peer] if self.arguments.dropin => self.were_active(peer, ranks)?,
             _ => {}
         }
         Ok(all)
+    }
+
+    /// Whether the library took calls over in the groups that have ended, the other checkout's among them.
+    fn were_active(&self, peer: &'static str, ranks: usize) -> Result<(), Error> {
+        self.was_active(peer, ranks)?;
+        if self.before.is_some() {
+            self.was_active(before::NAME, ranks)?;
+            // The next peer's shall be its own.
+            let report = self.report_path(before::NAME, ranks);
+            fs::remove_file(&report).map_err(at(&report))?;
+        }
+        Ok(())
+    }
+
+    /// What the columns of the table are called.
+    fn columns(&self, peers: &[&'static str]) -> Vec<&'static str> {
+        match self.before {
+            Some(_) => vec![before::NAME],
+            None => peers.to_vec(),
+        }
+    }
+
+    /// The other checkout's group: its worker, or the peer with its drop-in preloaded.
+    fn older(
+        &self,
+        peers: &[&'static str],
+        ranks: usize,
+        crowded: bool,
+    ) -> Option<(Name, Command)> {
+        let before = self.before.as_ref()?;
+        let library = before::NAME;
+        match (peers, &before.worker) {
+            (_, Some(worker)) => {
+                let setting = OWN.setting;
+                Some((
+                    Name { library, setting },
+                    self.launcher(worker, ranks, crowded),
+                ))
+            }
+            ([peer], None) => {
+                let (name, mut launcher) = self.preloaded(peer, ranks, crowded);
+                let setting = name.setting;
+                launcher
+                    .env("LD_PRELOAD", &before.library)
+                    .env("ALLHANDS_REPORT", self.report_path(before::NAME, ranks));
+                Some((Name { library, setting }, launcher))
+            }
+            (_, None) => None,
+        }
     }
 
     fn installed(&self, peer: &str) -> &Installed {
@@ -234,10 +304,15 @@ impl Run<'_> {
         &self.installed[at.unwrap_or(0)]
     }
 
-    fn launcher(&self, ranks: usize, crowded: bool) -> Command {
-        let worker = self.worker.to_string_lossy();
-        let allhands = self.worker.with_file_name("allhands");
-        let allhands = allhands.to_string_lossy();
+    fn launcher(&self, worker: &Path, ranks: usize, crowded: bool) -> Command {
+        let before = self.before.as_ref();
+        let before = before.filter(|before| before.worker.as_deref() == Some(worker));
+        // Each checkout's ranks are started by its own program.
+        let allhands = before.map_or_else(
+            || self.worker.with_file_name("allhands"),
+            |before| before.allhands.clone(),
+        );
+        let (worker, allhands) = (worker.to_string_lossy(), allhands.to_string_lossy());
         let bind = if crowded { "" } else { "--bind" };
         let words = self.arguments.launcher.split_whitespace().map(|word| {
             word.replace("{worker}", &worker)
