@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask`: reads one subcommand and runs it.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use xtask::steps::Skips;
 use xtask::{instructions, repository_root, steps, tidy};
@@ -43,15 +43,29 @@ fn main() -> ExitCode {
     }
 }
 
-#[cfg(target_os = "linux")]
+/// Runs the crate that compares, as released: so it is built once, with what it measures.
 fn compare(words: &[&str]) -> ExitCode {
-    xtask::compare::command(&repository_root(), words)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn compare(_: &[&str]) -> ExitCode {
-    eprintln!("cargo xtask compare: needs Linux, where the peers' packages and shared futexes are");
-    ExitCode::FAILURE
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run = [
+        "run",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "allhands-compare",
+        "--",
+    ];
+    let mut command = Command::new(cargo);
+    command.args(run).args(words).current_dir(repository_root());
+    match command.status() {
+        Ok(status) => status
+            .code()
+            .map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
+        Err(error) => {
+            eprintln!("cargo xtask compare: cargo did not start: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]

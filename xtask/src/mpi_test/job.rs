@@ -1,7 +1,7 @@
 //! The job: one run of a program by an MPI's launcher, with the library preloaded or without, and a limit to its time.
 
 use super::Report;
-use crate::compare::processes;
+use crate::processes;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -9,12 +9,12 @@ mod many;
 mod mpi;
 mod programs;
 mod python;
-pub(crate) mod report;
+pub mod report;
 mod tools;
 mod unwaited;
 mod words;
 
-use crate::compare::peers::Missing;
+use crate::peers::Missing;
 use arguments::{Arguments, HELP};
 use job::{Job, Outcome};
 use mpi::Mpi;

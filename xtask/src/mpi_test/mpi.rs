@@ -1,7 +1,7 @@
 //! The MPIs that are tested: where each comes from, how programs are compiled for it and started by it.
 
-use crate::compare::peers::{Installed, Missing};
 use crate::needs::{self, Need};
+use crate::peers::{Installed, Missing};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

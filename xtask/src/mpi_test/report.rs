@@ -18,7 +18,7 @@ struct Row {
 
 /// What one rank wrote.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Report {
+pub struct Report {
     /// The library's version.
     allhands: String,
     /// What the MPI calls itself.
@@ -69,7 +69,7 @@ impl Row {
 
 impl Report {
     /// Reads a report; `None` if there is none.
-    pub(crate) fn read(path: &Path) -> Option<Report> {
+    pub fn read(path: &Path) -> Option<Report> {
         Report::parse(&std::fs::read_to_string(path).ok()?)
     }
 
@@ -125,7 +125,7 @@ impl Report {
     }
 
     /// How many calls were taken over.
-    pub(crate) fn taken(&self) -> u64 {
+    pub fn taken(&self) -> u64 {
         self.calls.iter().map(|row| row.taken_over).sum()
     }
 
@@ -136,7 +136,7 @@ impl Report {
     }
 
     /// How many passed through.
-    pub(crate) fn passed(&self) -> u64 {
+    pub fn passed(&self) -> u64 {
         self.calls.iter().map(|row| row.passed_through).sum()
     }
 

@@ -1,14 +1,14 @@
 //! A group: the ranks of one library with one setting, which take turns at the board.
 
-use super::board::{self, Board};
-use super::cell::Cell;
-use super::processes;
-use super::statistics::{median, quantile};
+use crate::board::{self, Board};
+use crate::cell::Cell;
+use crate::statistics::{median, quantile};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
+use xtask::processes;
 
 /// How long ranks may take to start, and how long a turn may last beyond its time.
 const PATIENCE: Duration = Duration::from_secs(20);

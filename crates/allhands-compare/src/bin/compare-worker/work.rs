@@ -1,9 +1,9 @@
 //! The work of a turn: buffers, inputs that differ in every call, the call itself, and what must come out.
 //!
-//! `xtask/compare/worker.c` has the same functions under the same names.
+//! `c/worker.c` has the same functions under the same names.
 
-use super::board::Rank;
 use allhands::{Communicator, Error, Sum};
+use allhands_compare::board::Rank;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,16 +1,19 @@
 //! The drop-in's side of the comparison: a peer with the library preloaded, in our own program and in Intel's IMB-MPI1.
 
-use super::cell::{COLLECTIVES, Cell};
-use super::group::{Name, Times};
-use super::peers::{self, Setting};
-use super::record::{self, Column, Record};
-use super::statistics::LEAST_ROUNDS;
-use super::{Error, OWN, Run, machine, processes, report};
-use crate::mpi_test::report::Report;
+use super::{OWN, Run, run_cells};
+use crate::cell::{COLLECTIVES, Cell};
+use crate::error::{Error, at};
+use crate::group::{Name, Times};
+use crate::record::{self, Column, Record};
+use crate::statistics::LEAST_ROUNDS;
+use crate::{machine, report};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::mpi_test::report::Report;
+use xtask::peers::{self, Setting};
+use xtask::processes;
 
 /// What is built of our own.
 pub(super) const PACKAGE: [&str; 2] = ["--package", "allhands-mpi"];
@@ -90,6 +93,9 @@ impl Run<'_> {
 
     /// What the ranks are compared with: the peer as it comes, or, where ranks share cores, that and every setting for it.
     pub(super) fn settings(&self, peers: &[&str], crowded: bool) -> Vec<&'static Setting> {
+        if self.before.is_some() {
+            return Vec::new();
+        }
         let all = peers::settings(peers, crowded);
         let alike = |setting: &&Setting| crowded || !self.arguments.dropin || is_default(setting);
         all.filter(alike).collect()
@@ -127,7 +133,7 @@ impl Run<'_> {
     ) -> Result<Vec<Vec<Record>>, Error> {
         let crowded = ranks > machine::cores();
         let lengths = self.write_lengths(crowded)?;
-        let (cells, _) = super::run_cells(self.arguments, ranks);
+        let (cells, _) = run_cells(self.arguments, ranks);
         let has = |cell: &Cell| {
             let known = IMB_NAMES[cell.collective].is_some();
             known && (cell.bytes == 0 || self.lengths(crowded).any(|bytes| bytes == cell.bytes))
@@ -192,7 +198,7 @@ impl Run<'_> {
             .lengths(crowded)
             .map(|bytes| bytes.to_string())
             .collect();
-        std::fs::write(&path, lines.join("\n") + "\n").map_err(super::at(&path))?;
+        std::fs::write(&path, lines.join("\n") + "\n").map_err(at(&path))?;
         Ok(path)
     }
 

@@ -1,10 +1,12 @@
 //! Calls that pass through: how much longer they take with the drop-in preloaded than without.
 
+use super::Run;
 use super::dropin::{Ended, run};
-use super::statistics::median;
-use super::{Error, Run, peers, processes};
-use crate::mpi_test::report::Report;
+use crate::error::Error;
+use crate::statistics::median;
 use std::time::Duration;
+use xtask::mpi_test::report::Report;
+use xtask::{peers, processes};
 
 /// Runs under each peer without the library, and as many with it, by turns.
 const RUNS: usize = 5;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The collectives by the names that a user types, in the order of `enum collective` in `xtask/compare/board.h`.
+/// The collectives by the names that a user types, in the order of `enum collective` in `crates/allhands-compare/c/board.h`.
 pub const COLLECTIVES: [&str; 11] = [
     "barrier",
     "broadcast",
@@ -86,11 +86,11 @@ pub fn size(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::board;
+    use crate::board;
 
     #[test]
     fn the_collectives_stand_in_the_order_of_the_header() {
-        let header = include_str!("../../compare/board.h");
+        let header = include_str!("../c/board.h");
         let list = header.split("enum collective {").nth(1).expect("is there");
         let list = list.split("QUIT").next().expect("is there");
         let names: Vec<String> = list

@@ -4,14 +4,15 @@
 //! programs disturb the clock. SMPI runs with all ranks in one address space and without what it adds to a network: no factors of
 //! latency and bandwidth, no overheads, no cross traffic, no computation timed. What is left is its header of 16 bytes.
 
-use super::{Error, at, build};
-use crate::needs::{self, Need};
+use crate::error::{Error, at};
+use crate::run::{OWN_PROGRAMS, build};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use xtask::needs::{self, Need};
 
 /// What is needed for it.
 const NEEDS: &[Need] = &[Need {
@@ -114,7 +115,7 @@ pub(super) fn compare(root: &Path) -> Result<bool, Error> {
         )));
     }
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
-    let allhands = build(root, &target, &super::OWN_PROGRAMS)?.with_file_name("../allhands");
+    let allhands = build(root, &target, &OWN_PROGRAMS)?.with_file_name("allhands");
     let folder = target.join("compare/simgrid");
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let files = Files::write(root, folder)?;
@@ -149,7 +150,7 @@ impl Files {
         files.put("platform.xml", &platform(most))?;
         let hosts: Vec<String> = (0..most).map(|host| format!("host{host}\n")).collect();
         files.put("hosts", &hosts.concat())?;
-        let source = root.join("xtask/compare/simgrid.c");
+        let source = root.join("crates/allhands-compare/c/simgrid.c");
         let mut compiler = Command::new("smpicc");
         compiler.args(["-O2", "-o"]).arg(&files.worker).arg(source);
         output(&mut compiler)?;

@@ -1,8 +1,8 @@
 //! A rank's place at the board: the neutral start and finish of a call, and the turn around them.
 
-use super::board::{self, Board, Group};
 use super::work::{Collective, Work};
 use allhands::{Communicator, threads};
+use allhands_compare::board::{self, Board, Group};
 use std::error::Error;
 use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -225,7 +225,7 @@ fn bind(rank: usize) {
 /// Runs the worker with these arguments.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
     let usage =
-        "type: compare_worker [--threads RANKS [--bind]] BOARD GROUP (cargo xtask compare does)";
+        "type: compare-worker [--threads RANKS [--bind]] BOARD GROUP (cargo xtask compare does)";
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (threads, path, number) = match words[..] {
         [path, group] => (None, path, group),

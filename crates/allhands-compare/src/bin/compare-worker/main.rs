@@ -1,10 +1,8 @@
-//! The worker of `cargo xtask compare` on Allhands: `compare_worker [--threads RANKS [--bind]] BOARD GROUP`.
+//! The worker of `cargo xtask compare` on Allhands: `compare-worker [--threads RANKS [--bind]] BOARD GROUP`.
 //!
-//! `xtask/compare/worker.c` is the same program on an MPI, with the same names: what is changed in one is changed in
+//! `c/worker.c` is the same program on an MPI, with the same names: what is changed in one is changed in
 //! the other.
 
-#[cfg(target_os = "linux")]
-mod board;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
 //! The arguments of `cargo xtask compare`, read and checked.
 
-use super::board;
-use super::cell::COLLECTIVES;
-use super::peers::PEERS;
-use super::statistics::LEAST_ROUNDS;
+use crate::board;
+use crate::cell::COLLECTIVES;
+use crate::statistics::LEAST_ROUNDS;
 use std::path::PathBuf;
+use xtask::peers::PEERS;
 
 /// What `cargo xtask compare --help` prints.
 pub const HELP: &str = "\
@@ -30,6 +30,9 @@ with pip, once, into target/peers. A ratio is the peer's time by ours: above 1 A
                          gives every rank its core), with our own program and, for a third of the time, with Intel's
                          IMB-MPI1 (of --collectives and --bytes what it has); in the end, how much longer a call takes that
                          is left to the peer
+  --before PATH          instead of peers: another checkout of this project, built there as released, by turns with this
+                         one; its time by ours; with --dropin its drop-in beside ours under each peer; exit status 1 also
+                         when the geometric mean is below 0.99, or a cell's whole interval below 0.95
   --simgrid              instead of all this: the simulator beside SimGrid's SMPI, which as root on Debian it installs;
                          the table and records go to target/compare/simgrid
   --lab                  instead of all this, as root: MPICH with and without the drop-in on emulated hosts (lab/README.md),
@@ -64,6 +67,8 @@ pub struct Arguments {
     pub fresh: bool,
     /// Whether the peers themselves, with the drop-in preloaded, stand in the place of our ranks.
     pub dropin: bool,
+    /// Another checkout, in the place of the peers.
+    pub before: Option<PathBuf>,
     /// The words that start our ranks.
     pub launcher: String,
     /// Where the records go, from the repository's root.
@@ -124,6 +129,7 @@ impl Default for Arguments {
             patience: None,
             fresh: true,
             dropin: false,
+            before: None,
             launcher: LAUNCHER.to_owned(),
             json: PathBuf::from("target/compare/compare.json"),
         }
@@ -166,6 +172,7 @@ impl Arguments {
     #[must_use]
     pub fn sides(&self) -> Vec<Vec<&'static str>> {
         match self.dropin {
+            false if self.before.is_some() => vec![Vec::new()],
             true => self.peers.iter().map(|peer| vec![*peer]).collect(),
             false => vec![self.peers.clone()],
         }
@@ -181,6 +188,7 @@ impl Arguments {
             "--time",
             "--patience",
             "--launcher",
+            "--before",
             "--json",
         ];
         if !known.contains(&option) {
@@ -219,6 +227,7 @@ impl Arguments {
                 self.launcher = value.to_owned();
             }
             "--launcher" => return Err(Mistake::Launcher(value.to_owned())),
+            "--before" => self.before = Some(PathBuf::from(value)),
             _ => self.json = PathBuf::from(value),
         }
         Ok(())
@@ -272,6 +281,14 @@ mod tests {
         assert_eq!(arguments.collectives, [10, 0]);
         assert_eq!(arguments.peers, ["intel"]);
         assert!(arguments.fresh);
+        let arguments = Arguments::parse(&["--before", "../older"]).expect("is right");
+        assert_eq!(arguments.before, Some(PathBuf::from("../older")));
+        assert_eq!(arguments.sides(), [Vec::<&str>::new()]);
+        let words = ["--dropin", "--peers", "mpich", "--before", "../older"];
+        assert_eq!(
+            Arguments::parse(&words).expect("is right").sides(),
+            [["mpich"]]
+        );
         assert_eq!(Arguments::parse(&[]), Ok(Arguments::default()));
     }
 
@@ -281,6 +298,7 @@ mod tests {
             (vec!["--rank", "2"], "--help"),
             (vec!["allreduce"], "--help"),
             (vec!["--ranks"], "needs a value"),
+            (vec!["--before"], "needs a value"),
             (vec!["--ranks", "1"], "from 2 to 64"),
             (vec!["--ranks", "65"], "from 2 to 64"),
             (vec!["--bytes", "12"], "multiples of 8"),

@@ -5,8 +5,8 @@
 //! often it has the bound's, which no algorithm can go below: with L, half a round trip of no bytes, and G, what a byte takes, both
 //! measured between two of the hosts.
 
-use super::statistics::{Estimate, LEAST_ROUNDS, estimate, geometric_mean, median};
-use super::{Error, at};
+use crate::error::{Error, at};
+use crate::statistics::{Estimate, LEAST_ROUNDS, estimate, geometric_mean, median};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;

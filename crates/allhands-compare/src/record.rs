@@ -1,8 +1,8 @@
 //! Records: what a cell's turns say about us and each setting of a peer.
 
-use super::cell::Cell;
-use super::group::{Name, Times};
-use super::statistics::{Estimate, estimate, median};
+use crate::cell::Cell;
+use crate::group::{Name, Times};
+use crate::statistics::{Estimate, estimate, median};
 use serde::Serialize;
 
 /// One group's times in a cell, by round.

@@ -1,6 +1,6 @@
 //! The board: shared memory where the conductor of `cargo xtask compare` gives turns and ranks write times.
 //!
-//! The same layout stands in `xtask/compare/board.h`; [`Board::map`] tells one that is not.
+//! The same layout stands in `crates/allhands-compare/c/board.h`; [`Board::map`] tells one that is not.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,8 @@
 //! The report: a row for each cell, and a summary of each number of ranks.
 
-use super::cell::{Cell, size};
-use super::record::{Record, best};
-use super::statistics::geometric_mean;
+use crate::cell::{Cell, size};
+use crate::record::{Record, best};
+use crate::statistics::geometric_mean;
 use std::fmt::Write;
 
 /// The interval's end below which a cell counts as lost.

@@ -1,145 +1,33 @@
-//! The comparison: Allhands beside other libraries, in turns that one conductor gives.
-//!
-//! All groups of ranks are started at once and share a file in memory, the board. One runs, the others sleep, so that
-//! a round has every group measured within a second of the others, and no start or finish of a call uses what is
-//! measured.
+//! The run: all cells of all numbers of ranks, in rounds in which every group has a turn.
 
-use arguments::Arguments;
-use board::Board;
-use cell::Cell;
-use group::{Failure, Group, Name, Turn};
-use line::Line;
-use peers::Installed;
-use quiet::Quiet;
-use record::{Column, Record};
+use crate::arguments::Arguments;
+use crate::before::{self, Before};
+use crate::board::{self, Board};
+use crate::cell::{self, Cell};
+use crate::error::{Error, at};
+use crate::group::{Failure, Group, Name, Turn};
+use crate::line::Line;
+use crate::quiet::Quiet;
+use crate::record::{self, Column, Record};
+use crate::{machine, report};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::peers::Installed;
+use xtask::processes;
 
-pub mod arguments;
-#[path = "../../../crates/allhands/examples/compare_worker/board.rs"]
-pub mod board;
-pub mod cell;
 mod dropin;
-pub mod group;
-mod lab;
-mod line;
-mod machine;
 mod passing;
-pub mod peers;
-pub(crate) mod processes;
-mod quiet;
-pub mod record;
-mod report;
-mod simgrid;
-pub mod statistics;
 
 /// The least and the most time of a turn.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
 
 /// Our own ranks.
-const OWN: Name = Name {
+pub(crate) const OWN: Name = Name {
     library: "allhands",
     setting: "default",
 };
-
-/// Why there is no comparison.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Missing(#[from] peers::Missing),
-    #[error("our worker does not build: {0}")]
-    Build(String),
-    #[error("{path}: {error}")]
-    File {
-        path: PathBuf,
-        error: std::io::Error,
-    },
-    #[error("{group} did not start: {failure}")]
-    Start { group: String, failure: Failure },
-    #[error("{0}")]
-    SimGrid(String),
-    #[error(
-        "with {peer} and {ranks} ranks the preloaded library took no call over, so there is nothing to compare"
-    )]
-    Inactive { peer: &'static str, ranks: usize },
-    #[error("IMB-MPI1 under {peer}: {why}")]
-    Imb { peer: &'static str, why: String },
-    #[error("a call that passes through, under {peer}: {why}")]
-    Passing { peer: &'static str, why: String },
-    #[error("the lab: {0}")]
-    Lab(String),
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// Runs `cargo xtask compare` with these words behind it.
-pub fn command(root: &Path, words: &[&str]) -> ExitCode {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{}", arguments::HELP);
-        return ExitCode::SUCCESS;
-    }
-    if words.contains(&"--simgrid") {
-        return with_simgrid(root, words);
-    }
-    if let ["--lab", rest @ ..] = words {
-        return in_lab(root, rest);
-    }
-    let arguments = match Arguments::parse(words) {
-        Ok(arguments) => arguments,
-        Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
-        }
-    };
-    processes::note_interrupts();
-    processes::adopt_orphans();
-    match compare(root, &arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(Error::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --simgrid`, which takes nothing else.
-fn with_simgrid(root: &Path, words: &[&str]) -> ExitCode {
-    if words.len() > 1 {
-        eprintln!("cargo xtask compare: --simgrid stands alone");
-        return ExitCode::from(2);
-    }
-    match simgrid::compare(root) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --lab` with these words behind it.
-fn in_lab(root: &Path, words: &[&str]) -> ExitCode {
-    let asked = match lab::Asked::parse(words) {
-        Ok(asked) => asked,
-        Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
-        }
-    };
-    match lab::compare(root, &asked) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
 
 /// A folder that is removed with everything in it.
 struct Folder(PathBuf);
@@ -153,10 +41,12 @@ impl Drop for Folder {
 }
 
 /// What stays the same from cell to cell.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     arguments: &'a Arguments,
     target: PathBuf,
     worker: PathBuf,
+    /// Another checkout, in the place of the peers.
+    before: Option<Before>,
     installed: Vec<Installed>,
     folder: Folder,
     end: Instant,
@@ -169,15 +59,17 @@ struct Run<'a> {
 }
 
 /// Whether all results were right.
-fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
+pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let what = match arguments.dropin {
         true => &dropin::PACKAGE[..],
         false => &OWN_PROGRAMS,
     };
     let worker = build(root, &target, what)?;
-    let source = root.join("xtask/compare/worker.c");
-    let peers = arguments.peers.iter();
+    let source = root.join("crates/allhands-compare/c/worker.c");
+    let before = older(root, arguments)?;
+    let needs_peers = before.is_none() || arguments.dropin;
+    let peers = arguments.peers.iter().filter(|_| needs_peers);
     let installed: Result<Vec<Installed>, _> = peers
         .map(|name| Installed::new(name, &target.join("peers"), &source))
         .collect();
@@ -189,6 +81,7 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
         arguments,
         target,
         worker,
+        before,
         installed: installed?,
         folder: Folder(folder),
         end: Instant::now() + Duration::from_secs_f64(arguments.seconds * own_share(arguments)),
@@ -212,11 +105,15 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     for &ranks in &arguments.ranks {
         for peers in &sides {
             let cells = run.compare_ranks(ranks, peers)?;
-            println!("{}", report::summary(peers, ranks, &cells));
+            let shown = run.columns(peers);
+            println!("{}", report::summary(&shown, ranks, &cells));
             all.extend(cells);
         }
     }
-    if arguments.dropin {
+    if run.before.is_some() {
+        println!("{}", before::verdict(&all));
+        run.is_right &= before::holds(&all);
+    } else if arguments.dropin {
         all.extend(run.benchmark_of_intel()?);
         run.time_passing()?;
         println!("{}", report::in_all(&arguments.ranks, &all));
@@ -233,9 +130,17 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     Ok(run.is_right)
 }
 
+/// What the other checkout has built, if one was named.
+fn older(root: &Path, arguments: &Arguments) -> Result<Option<Before>, Error> {
+    let path = arguments.before.as_ref();
+    path.map(|path| Before::build(&root.join(path), arguments.dropin))
+        .transpose()
+}
+
 /// The part of the time that our own program has.
 fn own_share(arguments: &Arguments) -> f64 {
-    let has_imb = arguments.dropin && arguments.peers.contains(&"intel");
+    let has_imb =
+        arguments.dropin && arguments.before.is_none() && arguments.peers.contains(&"intel");
     if has_imb {
         1.0 - dropin::IMB_SHARE
     } else {
@@ -243,37 +148,29 @@ fn own_share(arguments: &Arguments) -> f64 {
     }
 }
 
-fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
+pub(crate) fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
     cell::cells(&arguments.collectives, &arguments.bytes, ranks)
 }
 
-fn at(path: &Path) -> impl Fn(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |error| Error::File {
-        path: path.clone(),
-        error,
-    }
-}
-
 /// What is built of our own.
-const OWN_PROGRAMS: [&str; 8] = [
+pub(crate) const OWN_PROGRAMS: [&str; 8] = [
     "--package",
-    "allhands",
-    "--example",
-    "compare_worker",
+    "allhands-compare",
+    "--bin",
+    "compare-worker",
     "--package",
     "allhands-cli",
     "--bin",
     "allhands",
 ];
 
-fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
+pub(crate) fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut words = vec!["build", "--release", "--locked", "--quiet"];
     words.extend(what);
     let status = Command::new(cargo).args(words).current_dir(root).status();
     match status {
-        Ok(status) if status.success() => Ok(target.join("release/examples/compare_worker")),
+        Ok(status) if status.success() => Ok(target.join("release/compare-worker")),
         Ok(status) => Err(Error::Build(format!("cargo ended with {status}"))),
         Err(error) => Err(Error::Build(format!("cargo: {error}"))),
     }
@@ -305,13 +202,13 @@ impl Run<'_> {
             .create_new(true)
             .open(&path);
         let file = file.map_err(at(&path))?;
-        let length = Board::bytes(1 + settings.len());
+        let length = Board::bytes(1 + settings.len().max(1));
         file.set_len(length as u64).map_err(at(&path))?;
         let board = Board::map(&file).map_err(at(&path))?;
 
         let (ours, launcher) = match peers {
             [peer] if self.arguments.dropin => self.preloaded(peer, ranks, crowded),
-            _ => (OWN, self.launcher(ranks, crowded)),
+            _ => (OWN, self.launcher(&self.worker, ranks, crowded)),
         };
         let place = |number| (&board, path.as_path(), number);
         let mut groups = vec![Group::new(ours, place(0), ranks, launcher, &self.folder.0)];
@@ -329,14 +226,17 @@ impl Run<'_> {
                 &self.folder.0,
             ));
         }
+        if let Some((name, launcher)) = self.older(peers, ranks, crowded) {
+            groups.push(Group::new(name, place(1), ranks, launcher, &self.folder.0));
+        }
         start(&mut groups)?;
 
         let (cells, skipped) = run_cells(self.arguments, ranks);
-        println!("{}", report::head(peers, ranks));
+        println!("{}", report::head(&self.columns(peers), ranks));
         let mut all = Vec::new();
         for cell in cells {
             let records = self.compare_cell(cell, ranks, crowded, &mut groups)?;
-            println!("{}", report::row(cell, peers, &records));
+            println!("{}", report::row(cell, &self.columns(peers), &records));
             all.push(records);
         }
         for cell in skipped {
@@ -344,10 +244,59 @@ impl Run<'_> {
         }
         drop(groups);
         match peers {
-            [peer] if self.arguments.dropin => self.was_active(peer, ranks)?,
+            [peer] if self.arguments.dropin => self.were_active(peer, ranks)?,
             _ => {}
         }
         Ok(all)
+    }
+
+    /// Whether the library took calls over in the groups that have ended, the other checkout's among them.
+    fn were_active(&self, peer: &'static str, ranks: usize) -> Result<(), Error> {
+        self.was_active(peer, ranks)?;
+        if self.before.is_some() {
+            self.was_active(before::NAME, ranks)?;
+            // The next peer's shall be its own.
+            let report = self.report_path(before::NAME, ranks);
+            fs::remove_file(&report).map_err(at(&report))?;
+        }
+        Ok(())
+    }
+
+    /// What the columns of the table are called.
+    fn columns(&self, peers: &[&'static str]) -> Vec<&'static str> {
+        match self.before {
+            Some(_) => vec![before::NAME],
+            None => peers.to_vec(),
+        }
+    }
+
+    /// The other checkout's group: its worker, or the peer with its drop-in preloaded.
+    fn older(
+        &self,
+        peers: &[&'static str],
+        ranks: usize,
+        crowded: bool,
+    ) -> Option<(Name, Command)> {
+        let before = self.before.as_ref()?;
+        let library = before::NAME;
+        match (peers, &before.worker) {
+            (_, Some(worker)) => {
+                let setting = OWN.setting;
+                Some((
+                    Name { library, setting },
+                    self.launcher(worker, ranks, crowded),
+                ))
+            }
+            ([peer], None) => {
+                let (name, mut launcher) = self.preloaded(peer, ranks, crowded);
+                let setting = name.setting;
+                launcher
+                    .env("LD_PRELOAD", &before.library)
+                    .env("ALLHANDS_REPORT", self.report_path(before::NAME, ranks));
+                Some((Name { library, setting }, launcher))
+            }
+            (_, None) => None,
+        }
     }
 
     fn installed(&self, peer: &str) -> &Installed {
@@ -355,11 +304,15 @@ impl Run<'_> {
         &self.installed[at.unwrap_or(0)]
     }
 
-    fn launcher(&self, ranks: usize, crowded: bool) -> Command {
-        let worker = self.worker.to_string_lossy();
-        // Next to the folder in which examples lie.
-        let allhands = self.worker.with_file_name("../allhands");
-        let allhands = allhands.to_string_lossy();
+    fn launcher(&self, worker: &Path, ranks: usize, crowded: bool) -> Command {
+        let before = self.before.as_ref();
+        let before = before.filter(|before| before.worker.as_deref() == Some(worker));
+        // Each checkout's ranks are started by its own program.
+        let allhands = before.map_or_else(
+            || self.worker.with_file_name("allhands"),
+            |before| before.allhands.clone(),
+        );
+        let (worker, allhands) = (worker.to_string_lossy(), allhands.to_string_lossy());
         let bind = if crowded { "" } else { "--bind" };
         let words = self.arguments.launcher.split_whitespace().map(|word| {
             word.replace("{worker}", &worker)

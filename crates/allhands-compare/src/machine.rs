@@ -1,9 +1,9 @@
 //! The machine and the versions under test, as printed above the table.
 
-use super::peers::PEERS;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use xtask::peers::PEERS;
 
 /// How many cores this process may use.
 pub fn cores() -> usize {

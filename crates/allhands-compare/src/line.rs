@@ -3,7 +3,7 @@
 //! What a short message takes is a few of these trips, for every library, but not as many for each: two runs can be compared
 //! cell by cell only where the trip took as long.
 
-use super::statistics::{median, quantile};
+use crate::statistics::{median, quantile};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
