@@ -71,10 +71,8 @@ fn end(by: By, call: impl FnOnce(&Library) -> Option<c_int>) -> c_int {
     let Some(library) = Library::get() else {
         return NO_MPI;
     };
-    if by.is_outer(&IS_ENDING) {
-        if session::ends() && !session::has_world(library) {
-            lifetime::forget_all(library);
-        }
+    if by.is_outer(&IS_ENDING) && session::ends() && !session::has_world(library) {
+        lifetime::forget_all(library);
     }
     by.call(&IS_ENDING, || call(library))
 }
