@@ -5,8 +5,10 @@ use std::fmt;
 pub mod citation;
 pub mod core_crate;
 pub mod head;
+mod imports;
 pub mod papers;
 pub mod river;
+pub mod rooms;
 pub mod size;
 mod tree;
 pub mod words;
@@ -47,6 +49,7 @@ pub const RULES: &[Rule] = &[
     size::check,
     words::check,
     river::check,
+    rooms::check,
     core_crate::check,
     citation::check,
     papers::check,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
-
+use super::imports::{imports, module_path};
 use super::{Finding, SourceFile, Tree};
 
 const FOLDER: &str = "crates/allhands-core/src/";
@@ -69,7 +68,7 @@ const fn bank(module: &'static str, may_not_import: &'static [&'static str]) -> 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let modules: BTreeSet<String> = tree
         .rust()
-        .filter_map(|file| module_path(file.path)?.into_iter().next())
+        .filter_map(|file| module_path(FOLDER, file.path)?.into_iter().next())
         .collect();
     tree.rust()
         .flat_map(|file| check_file(file, &modules))
@@ -77,7 +76,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_file(file: SourceFile<'_>, modules: &BTreeSet<String>) -> Vec<Finding> {
-    let Some(module) = module_path(file.path) else {
+    let Some(module) = module_path(FOLDER, file.path) else {
         return Vec::new();
     };
     let Some(bank) = RIVER
@@ -86,16 +85,17 @@ fn check_file(file: SourceFile<'_>, modules: &BTreeSet<String>) -> Vec<Finding> 
     else {
         return Vec::new();
     };
-    // Text that is no Rust is what the rule of sizes reports.
-    let tokens: TokenStream = file.text.parse().unwrap_or_default();
     let mut findings = Vec::new();
-    for import in imports(tokens, &module) {
-        let what = if bank.may_not_import.contains(&import.name.as_str()) {
-            format!("`{}` imports `{}`", bank.module, import.name)
-        } else if !modules.contains(&import.name) {
+    for import in imports(file.text, &module) {
+        let Some(name) = import.path.first() else {
+            continue;
+        };
+        let what = if bank.may_not_import.contains(&name.as_str()) {
+            format!("`{}` imports `{name}`", bank.module)
+        } else if !modules.contains(name) {
             format!(
-                "`{}` imports `crate::{}` by way of the root",
-                bank.module, import.name
+                "`{}` imports `crate::{name}` by way of the root",
+                bank.module
             )
         } else {
             continue;
@@ -113,133 +113,6 @@ fn check_file(file: SourceFile<'_>, modules: &BTreeSet<String>) -> Vec<Finding> 
         });
     }
     findings
-}
-
-/// `["verify", "hazard"]` of `verify/hazard.rs`; `None` outside of allhands-core and for its tests.
-fn module_path(path: &str) -> Option<Vec<String>> {
-    let inner = path.strip_prefix(FOLDER)?.strip_suffix(".rs")?;
-    let mut parts: Vec<String> = inner.split('/').map(str::to_owned).collect();
-    if parts.iter().any(|part| part == "tests") {
-        return None;
-    }
-    let last = parts.last().map(String::as_str);
-    if last == Some("mod") || inner == "lib" {
-        parts.pop();
-    }
-    Some(parts)
-}
-
-/// A name looked up at the crate's root.
-struct Import {
-    name: String,
-    line: usize,
-}
-
-/// Every name that a path in these tokens looks up at the crate's root.
-fn imports(tokens: TokenStream, module: &[String]) -> Vec<Import> {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match &tokens[at] {
-            TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                at = after_attribute(&tokens, at);
-            }
-            TokenTree::Ident(ident) if ident == "mod" => {
-                if let Some(TokenTree::Ident(name)) = tokens.get(at + 1)
-                    && let Some(TokenTree::Group(body)) = tokens.get(at + 2)
-                {
-                    let inner = [module, &[name.to_string()]].concat();
-                    found.extend(imports(body.stream(), &inner));
-                    at += 2;
-                }
-                at += 1;
-            }
-            TokenTree::Ident(_) => {
-                let (names, next) = root_names(&tokens, at, module.len());
-                found.extend(names);
-                at = next;
-            }
-            TokenTree::Group(group) => {
-                found.extend(imports(group.stream(), module));
-                at += 1;
-            }
-            TokenTree::Punct(_) | TokenTree::Literal(_) => at += 1,
-        }
-    }
-    found
-}
-
-/// The place behind an attribute, and behind its item when that is compiled for tests alone.
-fn after_attribute(tokens: &[TokenTree], hash: usize) -> usize {
-    let is_inner = matches!(tokens.get(hash + 1), Some(TokenTree::Punct(p)) if p.as_char() == '!');
-    let group = hash + 1 + usize::from(is_inner);
-    let Some(TokenTree::Group(attribute)) = tokens.get(group) else {
-        return hash + 1;
-    };
-    if attribute.stream().to_string().replace(' ', "") != "cfg(test)" {
-        return group + 1;
-    }
-    if is_inner {
-        return tokens.len();
-    }
-    let is_end = |token: &TokenTree| match token {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        TokenTree::Punct(punct) => punct.as_char() == ';',
-        TokenTree::Ident(_) | TokenTree::Literal(_) => false,
-    };
-    let rest = &tokens[group + 1..];
-    rest.iter()
-        .position(is_end)
-        .map_or(tokens.len(), |end| group + 1 + end + 1)
-}
-
-/// The names that the path beginning at `start` looks up at the root, when it leads there, and where to go on.
-fn root_names(tokens: &[TokenTree], start: usize, depth: usize) -> (Vec<Import>, usize) {
-    let mut above = match tokens[start].to_string().as_str() {
-        "crate" => 0,
-        "self" => depth,
-        "super" => depth.saturating_sub(1),
-        _ => return (Vec::new(), start + 1),
-    };
-    let mut at = start + 1;
-    while is_path_separator(tokens, at) {
-        match tokens.get(at + 2) {
-            Some(TokenTree::Ident(ident)) if ident == "super" => {
-                above = above.saturating_sub(1);
-                at += 3;
-            }
-            Some(head) if above == 0 => {
-                let is_macro =
-                    matches!(tokens.get(at + 3), Some(TokenTree::Punct(p)) if p.as_char() == '!');
-                let names = if is_macro { Vec::new() } else { heads(head) };
-                return (names, at + 3);
-            }
-            Some(_) | None => break,
-        }
-    }
-    (Vec::new(), at)
-}
-
-fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {
-    let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == ':');
-    is_colon(tokens.get(at)) && is_colon(tokens.get(at + 1))
-}
-
-/// The first names of what stands behind `crate::`: one, `*`, or several between braces.
-fn heads(token: &TokenTree) -> Vec<Import> {
-    let import = |token: &TokenTree| Import {
-        name: token.to_string().trim_start_matches("r#").to_owned(),
-        line: token.span().start().line,
-    };
-    let TokenTree::Group(group) = token else {
-        return vec![import(token)];
-    };
-    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-    inner
-        .split(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ','))
-        .filter_map(|part| part.first().map(import))
-        .collect()
 }
 
 #[cfg(test)]

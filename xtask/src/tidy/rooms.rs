@@ -1,0 +1,172 @@
+//! The rule of rooms: inside a crate no room imports one that stands further down in its order, so no two import each other.
+
+use super::imports::{Import, imports, module_path};
+use super::{Finding, SourceFile, Tree};
+
+/// The rooms of a crate in their order: each may know those above it.
+struct Order {
+    folder: &'static str,
+    rooms: &'static [&'static str],
+    /// Modules that show names of these rooms to users, and what of it the rooms themselves may take from there.
+    gates: &'static [(&'static str, &'static [&'static str])],
+}
+
+const ORDERS: &[Order] = &[Order {
+    folder: "crates/allhands/src/",
+    rooms: &[
+        "transport/shm/memory",
+        "transport/shm/wait",
+        "transport/shm/failure",
+        "transport/shm/rendezvous",
+        "transport/shm/queue",
+        "transport/shm/protocol",
+        "transport/shm/segment",
+        "transport/net",
+        "transport/endpoint",
+        "prepared",
+        "communicator",
+    ],
+    gates: &[(
+        "transport",
+        &[
+            "AlignedBytes",
+            "Combine",
+            "CombineFn",
+            "Signature",
+            "TransportError",
+            "Waits",
+        ],
+    )],
+}];
+
+/// Finds paths from a room to one that stands further down; tests may look anywhere.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let files = || tree.rust();
+    ORDERS
+        .iter()
+        .flat_map(|order| files().flat_map(|file| check_file(file, order)))
+        .collect()
+}
+
+fn check_file(file: SourceFile<'_>, order: &Order) -> Vec<Finding> {
+    let Some(module) = module_path(order.folder, file.path) else {
+        return Vec::new();
+    };
+    let Some(own) = order.room(&module) else {
+        return Vec::new();
+    };
+    let wrong = |import: &Import| {
+        if let Some(other) = order.room(&import.path).filter(|other| *other > own) {
+            return Some(format!(
+                "`{}` imports `{}`, which stands further down",
+                order.rooms[own], order.rooms[other]
+            ));
+        }
+        let gate = order.gate(&import.path, own)?;
+        Some(format!("`{}` goes by way of `{gate}`", order.rooms[own]))
+    };
+    let finding = |import: Import| {
+        Some(Finding {
+            file: file.path.to_owned(),
+            line: import.line,
+            rule: "rooms",
+            what: wrong(&import)?,
+            right: format!(
+                "a path to a room above it, of {}: what both need stands in the upper one, or is handed in as an argument",
+                order.rooms.join(", ")
+            ),
+        })
+    };
+    imports(file.text, &module)
+        .into_iter()
+        .filter_map(finding)
+        .collect()
+}
+
+impl Order {
+    /// The room that a path leads to.
+    fn room(&self, path: &[String]) -> Option<usize> {
+        self.rooms.iter().position(|room| leads_to(path, room))
+    }
+
+    /// The gate through which a room below it takes a name that it shall take from where that is.
+    fn gate(&self, path: &[String], own: usize) -> Option<&'static str> {
+        let mut gates = self.gates.iter();
+        let (gate, _) = gates.find(|(gate, names)| {
+            let behind = path.get(gate.split('/').count());
+            leads_to(path, gate)
+                && self.rooms[own].starts_with(gate)
+                && behind.is_some_and(|name| {
+                    name.starts_with(char::is_uppercase) && !names.contains(&name.as_str())
+                })
+        })?;
+        Some(gate)
+    }
+}
+
+fn leads_to(path: &[String], room: &str) -> bool {
+    let mut names = path.iter();
+    room.split('/')
+        .all(|part| names.next().is_some_and(|name| name == part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whats(path: &str, text: &str) -> Vec<String> {
+        let path = format!("crates/allhands/src/transport/{path}");
+        let findings = check(&Tree::of(&[(&path, text)]));
+        findings.into_iter().map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn every_spelling_of_a_path_down_is_found() {
+        let down =
+            ["`transport/shm/queue` imports `transport/endpoint`, which stands further down"];
+        for text in [
+            "use crate::transport::endpoint::state::Port;",
+            "use crate::transport::{endpoint, net};",
+            "use crate::{error::Error, transport::{Combine, endpoint::{self as e}}};",
+            "use super::super::super::endpoint;",
+            "fn f(port: &crate::transport::endpoint::state::Port) {}",
+            "mod inner { use super::super::super::super::endpoint::state; }",
+        ] {
+            let found = whats("shm/queue/ring.rs", text);
+            assert_eq!(found[..1], down, "{text}");
+        }
+        let net = whats("shm/queue/mod.rs", "use crate::transport::net::Network;");
+        assert_eq!(net.len(), 1);
+    }
+
+    #[test]
+    fn paths_up_and_tests_are_free() {
+        for text in [
+            "use crate::transport::shm::memory::{arena, copy};",
+            "use super::buffers::Parcel;",
+            "use crate::transport::{AlignedBytes, Combine};",
+            "use crate::kernel::Kernel;",
+            "fn f(&self) { self.endpoint(); }",
+            "/// See [`crate::transport::endpoint`].\nfn f() {}",
+            "#[cfg(all(test, not(loom)))]\nmod tests { use crate::transport::endpoint::state::Port; }",
+        ] {
+            assert_eq!(whats("shm/queue/ring.rs", text), [""; 0], "{text}");
+        }
+        let up = "use crate::transport::shm::segment::window::WindowSet;";
+        assert_eq!(whats("endpoint/request.rs", up), [""; 0]);
+        assert_eq!(
+            whats("shm/queue/tests.rs", "use crate::transport::endpoint;"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn the_gate_is_no_way_round() {
+        let found = whats(
+            "shm/queue/ring.rs",
+            "use crate::transport::{Port, Combine};",
+        );
+        assert_eq!(found, ["`transport/shm/queue` goes by way of `transport`"]);
+    }
+}
