@@ -20,7 +20,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The laws that every algorithm obeys, by their numbers in ARCHITECTURE.md.
+/// The laws that every algorithm obeys, by their numbers in docs/schedules.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
     /// 1: every send meets exactly one receive of the same blocks, every wait its notifications, whatever the timing.
