@@ -3,7 +3,7 @@
 use allhands::element::TypeSignature;
 use allhands::operator::{Operator, Sum};
 use allhands::transport::{AlignedBytes, Combine, Signature};
-use allhands::transport::{Buffers, Flight, Port, spawn};
+use allhands::transport::{Buffers, Port, RequestState, spawn};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::Cursor;
@@ -38,7 +38,7 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
     // SAFETY: `add` keeps to its runs.
     let combine = unsafe { Combine::new(8, add, std::ptr::null()) };
     // After the buffers, so that it is dropped before them.
-    let mut flight = Flight::new(port, &plan, 0, &stamp).expect("no window");
+    let mut request = RequestState::new(port, &plan, 0, &stamp).expect("no window");
     let mut start = Instant::now();
     for number in 0..calls + calls / 10 {
         if number == calls / 10 {
@@ -49,9 +49,9 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
             input: input.address(),
             output: output.address(),
         };
-        // SAFETY: buffers as long as the plan says, which outlive the flight; its own plan and cursor.
-        unsafe { port.begin(&mut flight, &stamp, buffers, Some(combine)) }.expect("begins");
-        port.wait(&mut flight, &plan, &mut cursor)
+        // SAFETY: buffers as long as the plan says, which outlive the request; its own plan and cursor.
+        unsafe { port.begin(&mut request, &stamp, buffers, Some(combine)) }.expect("begins");
+        port.wait(&mut request, &plan, &mut cursor)
             .expect("completes");
     }
     start.elapsed()

@@ -5,7 +5,7 @@ mod cache;
 use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
@@ -175,7 +175,7 @@ pub(crate) fn named(call: &Call, text: &str) -> Result<(&'static Algorithm, Shap
 /// What a call in progress needs besides its plan; reused by later calls of the same shape.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) flight: Flight,
+    pub(crate) request: RequestState,
     pub(crate) cursor: Cursor,
     /// Its place among those of its plan.
     place: usize,
@@ -284,7 +284,7 @@ impl Entry {
         place: usize,
     ) -> Result<Box<Running>, TransportError> {
         Ok(Box::new(Running {
-            flight: Flight::new(port, plan, window_key, stamp)?,
+            request: RequestState::new(port, plan, window_key, stamp)?,
             cursor: Cursor::new(plan),
             place,
         }))

@@ -248,7 +248,7 @@ impl Inner {
         Ok((prepared, self.port.stamp(&signature)))
     }
 
-    /// Begins a call's flight.
+    /// Begins a call's request.
     ///
     /// # Safety
     /// As [`Port::begin`] for the operation's buffers and operator.
@@ -261,8 +261,8 @@ impl Inner {
     ) -> Result<(), TransportError> {
         let (buffers, combine) = sides(operation);
         // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
-        // the cursor is new or was reset, and the flight is idle and of this plan.
-        unsafe { port.begin(&mut running.flight, stamp, buffers, combine) }
+        // the cursor is new or was reset, and the request is idle and of this plan.
+        unsafe { port.begin(&mut running.request, stamp, buffers, combine) }
     }
 
     /// Runs a call whose shape has been called before; `None`: it has not, or its window is taken.
@@ -311,7 +311,7 @@ impl Inner {
             self.wait_for(number);
         }
         let mut freed = false;
-        // An ended call whose request has not been waited for gives its flight back early.
+        // An ended call whose request has not been waited for gives its request back early.
         for active in self
             .active
             .iter_mut()
@@ -363,7 +363,7 @@ impl Inner {
         let calls = self.active.iter().flatten();
         let active = calls.filter(|a| a.result.is_none());
         active
-            .filter_map(|a| a.running.as_ref().map(|r| r.flight.call()))
+            .filter_map(|a| a.running.as_ref().map(|r| r.request.call()))
             .min()
             .unwrap_or(self.port.begun())
     }
@@ -381,7 +381,7 @@ impl Inner {
             && active.result.is_none()
         {
             if let Some(running) = &mut active.running {
-                self.port.stop(&mut running.flight);
+                self.port.stop(&mut running.request);
             }
             active.end(Err(error.into()));
             self.under_way -= 1;
@@ -427,30 +427,32 @@ unsafe fn run_entry(
     combine: Option<Combine>,
 ) -> Option<Result<(), Error>> {
     let mut running = entry.ready_turn()?;
-    let Running { flight, cursor, .. } = &mut *running;
+    let Running {
+        request, cursor, ..
+    } = &mut *running;
     let plan = &entry.prepared.plan;
     // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank, the cursor
-    // is set below, and the flight is idle and of this plan.
-    if unsafe { port.begin(flight, &entry.stamp, buffers, combine) }.is_err() {
+    // is set below, and the request is idle and of this plan.
+    if unsafe { port.begin(request, &entry.stamp, buffers, combine) }.is_err() {
         // Who makes it as a new one hears why it cannot begin.
         entry.give_back(running);
         return None;
     }
     let ended = if *under_way == 0 {
-        match port.hurry(flight, plan, cursor) {
+        match port.hurry(request, plan, cursor) {
             Status::Done => Ok(()),
-            Status::Pending => port.wait(flight, plan, cursor),
+            Status::Pending => port.wait(request, plan, cursor),
         }
     } else {
         cursor.reset(plan);
         // A peer may need one of the calls that are under way before it comes to this one.
-        port.wait_until(flight.call(), |port| {
+        port.wait_until(request.call(), |port| {
             progress(port, active, under_way);
-            port.test(flight, plan, cursor)
+            port.test(request, plan, cursor)
         })
     };
     if let Err(error) = ended {
-        // The flight has ended for good.
+        // The request has ended for good.
         return Some(Err(error.into()));
     }
     entry.give_back(running);
@@ -464,7 +466,7 @@ pub(super) fn progress(port: &mut Port, active: &mut [Option<Active>], under_way
             continue;
         };
         match port.test(
-            &mut running.flight,
+            &mut running.request,
             &active.prepared.plan,
             &mut running.cursor,
         ) {

@@ -226,12 +226,14 @@ impl Communicator {
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
         // `check` compared with the layout which the plan was lowered for.
         unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
-        let Running { flight, cursor, .. } = &mut *running;
+        let Running {
+            request, cursor, ..
+        } = &mut *running;
         let (active, under_way) = (&mut inner.active, &mut inner.under_way);
         // A peer may need one of the calls that are under way before it comes to this one.
-        let ended = inner.port.wait_until(flight.call(), |port| {
+        let ended = inner.port.wait_until(request.call(), |port| {
             progress(port, active, under_way);
-            port.test(flight, &prepared.plan, cursor)
+            port.test(request, &prepared.plan, cursor)
         });
         ended?;
         inner.cache.give_back(&prepared, running);
@@ -373,7 +375,7 @@ impl Communicator {
 /// The number of an active call in the order of all calls, while it is under way.
 fn call_of(active: Option<&Active>) -> u64 {
     let running = active.and_then(|active| active.running.as_ref());
-    running.map_or(u64::MAX, |running| running.flight.call())
+    running.map_or(u64::MAX, |running| running.request.call())
 }
 
 impl std::fmt::Debug for Communicator {

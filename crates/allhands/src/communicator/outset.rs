@@ -49,7 +49,7 @@ impl Inner {
         let arrival = Arrival::of(operation);
         // A few looks, which cost less than to see to a call later.
         for _ in 0..LOOKS {
-            let status = port.test(&mut running.flight, &prepared.plan, &mut running.cursor)?;
+            let status = port.test(&mut running.request, &prepared.plan, &mut running.cursor)?;
             if status == Status::Done {
                 self.cache.give_back(&prepared, running);
                 return arrival.verify().map(|()| Outset::Ended);

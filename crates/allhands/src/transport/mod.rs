@@ -11,7 +11,7 @@ pub(crate) mod waits;
 pub use combine::{Combine, CombineFn};
 pub use endpoint::engine::NodeEngine;
 pub use endpoint::refusal::Refused;
-pub use endpoint::request::{Buffers, Flight};
+pub use endpoint::request::{Buffers, RequestState};
 pub use endpoint::state::Port;
 pub use error::TransportError;
 pub use shm::failure::member::Stamp;

@@ -108,7 +108,7 @@ fn until_failure(ranks: u32, looks: u32, elements: usize) -> Vec<TransportError>
                     }
                     called.err()
                 });
-                assert!(!request.flight.is_under_way());
+                assert!(!request.request.is_under_way());
                 errors.lock().unwrap().extend(error);
             });
         }

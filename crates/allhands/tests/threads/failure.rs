@@ -19,7 +19,7 @@ fn until_error(port: &mut Port, prepared: Prepared, elements: usize) -> Transpor
         let result = request.call(port, &data(port.rank(), elements, 0));
         assert!(watch.elapsed() < LIMIT, "an error comes within a second");
         if let Err(error) = result {
-            assert!(!request.flight.is_under_way());
+            assert!(!request.request.is_under_way());
             return error;
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -2,7 +2,7 @@
 
 use allhands::element::TypeSignature;
 use allhands::operator::OperatorSignature;
-use allhands::transport::{Buffers, Fabric, Flight, Port, Stamp};
+use allhands::transport::{Buffers, Fabric, Port, RequestState, Stamp};
 use allhands::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
@@ -93,9 +93,9 @@ pub fn shape(call: Call) -> Shape {
     }
 }
 
-/// A call with its memory. The flight comes first, so that it is dropped before its buffers.
+/// A call with its memory. The request comes first, so that it is dropped before its buffers.
 pub struct Request {
-    pub flight: Flight,
+    pub request: RequestState,
     cursor: Cursor,
     stamp: Stamp,
     prepared: Prepared,
@@ -110,7 +110,8 @@ impl Request {
         let elements = |s: Space| plan.space_bytes[s.index()] / size_of::<Affine>();
         let stamp = port.stamp(&prepared.signature);
         Request {
-            flight: Flight::new(port, plan, key, &stamp).expect("the same window everywhere"),
+            request: RequestState::new(port, plan, key, &stamp)
+                .expect("the same window everywhere"),
             cursor: Cursor::new(plan),
             stamp,
             combine: composing(),
@@ -139,23 +140,23 @@ impl Request {
             output: self.output.as_mut_ptr().cast(),
         };
         let combine = Some(self.combine);
-        // SAFETY: the vectors are as long as the plan says, and live and unused until the flight ends.
-        unsafe { port.begin(&mut self.flight, &self.stamp, buffers, combine) }
+        // SAFETY: the vectors are as long as the plan says, and live and unused until the request ends.
+        unsafe { port.begin(&mut self.request, &self.stamp, buffers, combine) }
     }
 
     pub fn test(&mut self, port: &mut Port) -> Result<Status, TransportError> {
-        port.test(&mut self.flight, &self.prepared.plan, &mut self.cursor)
+        port.test(&mut self.request, &self.prepared.plan, &mut self.cursor)
     }
 
     pub fn call(&mut self, port: &mut Port, input: &[Affine]) -> Result<(), TransportError> {
         self.begin(port, input)?;
-        port.wait(&mut self.flight, &self.prepared.plan, &mut self.cursor)
+        port.wait(&mut self.request, &self.prepared.plan, &mut self.cursor)
     }
 }
 
 /// Completes request `target` while taking all along.
 pub fn wait_for(port: &mut Port, all: &mut [Request], target: usize) -> Result<(), TransportError> {
-    let call = all[target].flight.call();
+    let call = all[target].request.call();
     port.wait_until(call, |port| {
         let mut wanted = Status::Pending;
         for (at, request) in all.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::receive::Expected;
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{RECENT, Stamp};
@@ -50,11 +50,11 @@ impl Port {
     #[inline]
     pub(crate) fn agree(
         &self,
-        flight: &Flight,
+        request: &RequestState,
         from: u32,
         header: &Header,
     ) -> Result<(), TransportError> {
-        if header.signature == flight.chain {
+        if header.signature == request.chain {
             return Ok(());
         }
         Err(self.differs(from, header.call))
@@ -122,8 +122,8 @@ impl Port {
         received: usize,
         sink: &impl Fn() -> Sink<I>,
     ) -> Result<(), TransportError> {
-        let (flight, room) = (expected.flight, expected.bytes);
-        if self.leaves_alone(flight, (room, received), sink()) {
+        let (request, room) = (expected.request, expected.bytes);
+        if self.leaves_alone(request, (room, received), sink()) {
             return Ok(());
         }
         let fault = Fault::Length {
@@ -132,18 +132,18 @@ impl Port {
             expected: room as u64,
             received: received as u64,
         };
-        Err(self.fabric.poison_from(flight.call, self.rank, fault))
+        Err(self.fabric.poison_from(request.call, self.rank, fault))
     }
 
     /// Whether a message may be shorter than its room, and is; then the memory in `sink` that nothing comes to is told of.
     #[cold]
     pub(crate) fn leaves_alone<I: Iterator<Item = Run>>(
         &self,
-        flight: &Flight,
+        request: &RequestState,
         (room, received): (usize, usize),
         sink: Sink<I>,
     ) -> bool {
-        let tell = self.left_alone.filter(|_| flight.may_be_shorter);
+        let tell = self.left_alone.filter(|_| request.may_be_shorter);
         // Nothing is not sent.
         let is_shorter = (1..room).contains(&received) && sink.copies();
         let Some(tell) = tell.filter(|_| is_shorter) else {

@@ -1,6 +1,6 @@
 //! Together: how a receiver reads a long message, alone or with its sender's help.
 
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
@@ -31,7 +31,7 @@ impl Port {
     /// Reads a long message that was claimed.
     pub(crate) fn read<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
+        request: &RequestState,
         sender: u32,
         entry: &Entry,
         claim: &Claim<'_>,
@@ -39,11 +39,11 @@ impl Port {
     ) -> Reached {
         let timed = self.begin_timed(sender, entry, !sink.copies());
         let manner = timed.map_or(Manner::Lines, |timed| timed.manner);
-        let reached = self.read_in(manner, (flight, sender), (entry, claim), &mut sink);
+        let reached = self.read_in(manner, (request, sender), (entry, claim), &mut sink);
         if let (Some(timed), Reached::All) = (timed, &reached) {
             if timed.counts() {
                 // Some manners make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
-                flight.finish_deferred();
+                request.finish_deferred();
             }
             self.manners_of(sender).end(timed);
         }
@@ -71,13 +71,13 @@ impl Port {
     fn read_in<I: Iterator<Item = Run>>(
         &mut self,
         manner: Manner,
-        (flight, sender): (&Flight, u32),
+        (request, sender): (&RequestState, u32),
         (entry, claim): (&Entry, &Claim<'_>),
         sink: &mut Sink<I>,
     ) -> Reached {
         let fabric = Arc::clone(&self.fabric);
         let is_staged = entry.is_staged();
-        if !is_staged && let Some(reached) = self.read_together(flight, sender, entry, sink) {
+        if !is_staged && let Some(reached) = self.read_together(request, sender, entry, sink) {
             return reached;
         }
         let from_stage = match manner {
@@ -107,7 +107,7 @@ impl Port {
     /// Reads a message together with its sender; none where that does not pay or has failed.
     fn read_together<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
+        request: &RequestState,
         sender: u32,
         entry: &Entry,
         sink: &mut Sink<I>,
@@ -126,18 +126,18 @@ impl Port {
         match from {
             // While an own copy goes on, or others want the core, the few stages would soon be full.
             Found::There(from)
-                if !sink.copies() || !(flight.has_deferred() || self.fabric.is_crowded()) =>
+                if !sink.copies() || !(request.has_deferred() || self.fabric.is_crowded()) =>
             {
                 self.take_from_stages(sender, entry, from, sink)
             }
-            _ => self.copy_together(flight, sender, entry, from, sink.single(bytes)?),
+            _ => self.copy_together(request, sender, entry, from, sink.single(bytes)?),
         }
     }
 
     /// Copies `from` to `into`, some pieces here and some at the sender.
     fn copy_together(
         &self,
-        flight: &Flight,
+        request: &RequestState,
         sender: u32,
         entry: &Entry,
         from: Found,
@@ -150,7 +150,7 @@ impl Port {
             process: std::process::id(),
         };
         help.open(piece_bytes, target);
-        flight.finish_deferred();
+        request.finish_deferred();
         let (mut own, mut reached) = (0, Reached::All);
         let distance = self.fabric.distance();
         while reached == Reached::All

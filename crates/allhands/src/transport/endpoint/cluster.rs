@@ -108,7 +108,7 @@ impl Cluster {
 
     /// What changes, for whoever uses the network now.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panics while it is held leaves messages that their flight takes back.
+        // Whoever panics while it is held leaves messages that their request takes back.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -259,7 +259,7 @@ pub(crate) struct Begun {
     staged: u64,
 }
 
-// SAFETY: the addresses are of memory of the call, which its maker keeps valid for the flight, from whatever thread, and of the
+// SAFETY: the addresses are of memory of the call, which its maker keeps valid for the request, from whatever thread, and of the
 // sender's, which is claimed.
 unsafe impl Send for Begun {}
 

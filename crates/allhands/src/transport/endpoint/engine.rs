@@ -5,7 +5,7 @@ mod in_parcels;
 mod several;
 
 use crate::transport::TransportError;
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
@@ -24,11 +24,11 @@ pub(crate) const REACHABLE_SLAB_MOST: usize = 4 << 10;
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
 pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 
-/// Drives one flight through one port; made anew for each look at the call, at no cost.
+/// Drives one request through one port; made anew for each look at the call, at no cost.
 #[derive(Debug)]
 pub struct NodeEngine<'a> {
     pub(crate) port: &'a mut Port,
-    pub(crate) flight: &'a mut Flight,
+    pub(crate) request: &'a mut RequestState,
 }
 
 impl Engine for NodeEngine<'_> {
@@ -37,13 +37,13 @@ impl Engine for NodeEngine<'_> {
     #[inline]
     fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         match post.kind() {
-            OpKind::Send { to, channel, .. } => Ok(match self.flight.queue(post.ticket) {
+            OpKind::Send { to, channel, .. } => Ok(match self.request.queue(post.ticket) {
                 true => self.send(post, to, channel),
                 false => Status::Pending,
             }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
-                self.flight.queue(post.ticket);
-                if self.flight.many.begin(post.ticket) {
+                self.request.queue(post.ticket);
+                if self.request.many.begin(post.ticket) {
                     // All of the step are to have begun.
                     return Ok(Status::Pending);
                 }
@@ -64,7 +64,7 @@ impl Engine for NodeEngine<'_> {
                 Ok(Status::Done)
             }
             OpKind::Notify { to, flag } => {
-                self.flight.notify(to, flag);
+                self.request.notify(to, flag);
                 // Any rank may wait for it.
                 self.port.fabric().ring_all();
                 Ok(Status::Done)
@@ -76,14 +76,14 @@ impl Engine for NodeEngine<'_> {
     #[inline]
     fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         match post.kind() {
-            OpKind::Send { to, .. } if self.flight.is_posted(post.ticket) => {
+            OpKind::Send { to, .. } if self.request.is_posted(post.ticket) => {
                 Ok(self.posted(post, to))
             }
-            OpKind::Send { to, channel, .. } => Ok(match self.flight.may_go(post.ticket) {
+            OpKind::Send { to, channel, .. } => Ok(match self.request.may_go(post.ticket) {
                 true => self.send(post, to, channel),
                 false => Status::Pending,
             }),
-            OpKind::Recv { .. } if self.flight.many.has(post.ticket) => {
+            OpKind::Recv { .. } if self.request.many.has(post.ticket) => {
                 self.receive_several(post.ticket)
             }
             OpKind::Recv { from, channel, .. } => self.receive(post, from, channel, None),
@@ -94,14 +94,14 @@ impl Engine for NodeEngine<'_> {
                 ..
             } => self.receive(post, from, channel, Some(side)),
             OpKind::Wait { at, flag, count } => {
-                Ok(status(self.flight.take(post.ticket, at, flag, count)))
+                Ok(status(self.request.take(post.ticket, at, flag, count)))
             }
             // No algorithm that needs it is admitted here.
             OpKind::Combine { fabric, .. } => Err(TransportError::NoFabric {
                 fabric: fabric.name(),
             }),
             OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
-            OpKind::Copy => Ok(status(self.flight.advance_deferred(post.ticket))),
+            OpKind::Copy => Ok(status(self.request.advance_deferred(post.ticket))),
             // These are done when they start; the interpreter answers for an await itself.
             OpKind::Reduce
             | OpKind::Put { .. }
@@ -116,13 +116,13 @@ impl Engine for NodeEngine<'_> {
 
 impl<'a> NodeEngine<'a> {
     #[inline]
-    pub(crate) fn new(port: &'a mut Port, flight: &'a mut Flight) -> NodeEngine<'a> {
+    pub(crate) fn new(port: &'a mut Port, request: &'a mut RequestState) -> NodeEngine<'a> {
         debug_assert_eq!(
             port.rank(),
-            flight.rank,
-            "a flight goes through its own port"
+            request.rank,
+            "a request goes through its own port"
         );
-        NodeEngine { port, flight }
+        NodeEngine { port, request }
     }
 
     /// Takes a send whose turn it is as far as it goes.
@@ -130,11 +130,11 @@ impl<'a> NodeEngine<'a> {
     fn send(&mut self, post: &Post<'_>, to: u32, channel: u16) -> Status {
         let ticket = post.ticket;
         let header = Header {
-            call: self.flight.call,
-            signature: self.flight.chain,
+            call: self.request.call,
+            signature: self.request.chain,
             bytes: 0,
             channel,
-            from: self.flight.rank as u16,
+            from: self.request.rank as u16,
             kind: Kind::Eager,
         };
         if post.bytes <= EAGER_BYTES {
@@ -155,7 +155,7 @@ impl<'a> NodeEngine<'a> {
             return status;
         }
         if self.write_invited(post, to, &header) {
-            self.flight.went(ticket);
+            self.request.went(ticket);
             return Status::Done;
         }
         self.send_long(post, to, header)
@@ -163,14 +163,14 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether an operation sends to a rank on another core that sends to this one at the same time.
     fn exchanges_apart(&self, ticket: u32) -> bool {
-        self.flight.exchanges(ticket) && !self.port.fabric().is_crowded()
+        self.request.exchanges(ticket) && !self.port.fabric().is_crowded()
     }
 
     #[inline]
     fn send_eager(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
         let bytes = post.bytes as u16;
         let header = Header { bytes, ..header };
-        let flight = &*self.flight;
+        let request = &*self.request;
         let sent = self.port.send(to, header, |payload| {
             let payload = Run {
                 address: payload,
@@ -180,7 +180,7 @@ impl<'a> NodeEngine<'a> {
             unsafe {
                 match post.source() {
                     [extent] => {
-                        let (from, line) = (flight.run(extent), FIRST_LINE);
+                        let (from, line) = (request.run(extent), FIRST_LINE);
                         if from.bytes > line {
                             iovec::copy_run(
                                 from.piece(line, usize::MAX),
@@ -189,12 +189,12 @@ impl<'a> NodeEngine<'a> {
                         }
                         iovec::copy_run(from.piece(0, line), payload.piece(0, line));
                     }
-                    extents => iovec::copy(flight.runs(extents), std::iter::once(payload)),
+                    extents => iovec::copy(request.runs(extents), std::iter::once(payload)),
                 }
             };
         });
         if sent {
-            self.flight.went(post.ticket);
+            self.request.went(post.ticket);
         }
         status(sent)
     }
@@ -210,28 +210,28 @@ impl<'a> NodeEngine<'a> {
             kind: Kind::Slab,
             ..header
         };
-        let flight = &*self.flight;
-        let exchanges = flight.exchanges(post.ticket);
+        let request = &*self.request;
+        let exchanges = request.exchanges(post.ticket);
         let (shown, pieces) = Pieces::of_slab(post.bytes, fabric.is_crowded(), exchanges);
         let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
             let slab = Run {
                 address: slab,
                 bytes: post.bytes,
             };
-            let from = flight.runs(post.source());
+            let from = request.runs(post.source());
             // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
             unsafe { iovec::copy_in_pieces(from, slab, pieces, filled) };
         })?;
         if sent {
-            self.flight.went(post.ticket);
+            self.request.went(post.ticket);
         }
         Some(status(sent))
     }
 
     /// Announces a long message, and stages it if its receiver had better not read it where it is.
     fn send_long(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
-        let outbox = self.flight.outbox();
-        let (ticket, entry) = (post.ticket, self.flight.outbox().entry(post.ticket));
+        let outbox = self.request.outbox();
+        let (ticket, entry) = (post.ticket, self.request.outbox().entry(post.ticket));
         if !entry.descriptor.is_free() {
             // The message of the last call, or iteration, is staged and not yet read.
             return Status::Pending;
@@ -246,15 +246,15 @@ impl<'a> NodeEngine<'a> {
             entry: outbox.entry_offset(ticket),
             bytes: post.bytes,
         };
-        let flight = &*self.flight;
+        let request = &*self.request;
         let sent = self.port.send(to, header, |payload| {
             if staged {
                 outbox.describe_staged(ticket, post.bytes);
                 entry.descriptor.post(0);
             } else {
                 // The call's memory stays as it is until the operation is done, which it is only when the message is
-                // read, or the flight is stopped, which takes it back. The ring's release passes all of this on.
-                outbox.describe(ticket, flight.runs(post.source()));
+                // read, or the request is stopped, which takes it back. The ring's release passes all of this on.
+                outbox.describe(ticket, request.runs(post.source()));
                 entry.descriptor.post(post.bytes as u64);
             }
             // SAFETY: a cell's payload has room for an offer and is aligned for it.
@@ -267,12 +267,12 @@ impl<'a> NodeEngine<'a> {
             let crowded = self.port.fabric().is_crowded();
             let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, flight.runs(post.source()), pieces) };
+            unsafe { outbox.fill(ticket, request.runs(post.source()), pieces) };
             self.port.fabric().ring(to);
         } else {
-            self.flight.set_posted(ticket);
+            self.request.set_posted(ticket);
         }
-        self.flight.went(ticket);
+        self.request.went(ticket);
         // A staged message needs the call's memory no more.
         status(staged)
     }
@@ -290,8 +290,8 @@ impl<'a> NodeEngine<'a> {
             matches!(manner, Some(Manner::Lines | Manner::Strings))
                 && post.bytes <= LONG_STAGE_MOST
                 // What else there is to copy would wait meanwhile, which the receiver, who has tried, does not see.
-                && self.flight.sends_alone(post.ticket)
-                && self.flight.outbox().may_stage_long()
+                && self.request.sends_alone(post.ticket)
+                && self.request.outbox().may_stage_long()
         };
         if post.bytes > most && fabric.may_reach() && (fabric.is_crowded() || !is_wanted()) {
             return false;
@@ -303,20 +303,20 @@ impl<'a> NodeEngine<'a> {
     fn is_reachable(&self, post: &Post<'_>) -> bool {
         let arena = self.port.fabric().arena();
         let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
-        !arena.is_shared() || self.flight.runs(post.source()).all(inside)
+        !arena.is_shared() || self.request.runs(post.source()).all(inside)
     }
 
     /// What has become of a message that its receiver reads from the call's memory.
     fn posted(&mut self, post: &Post<'_>, to: u32) -> Status {
         let ticket = post.ticket;
-        if self.flight.is_read(ticket) {
+        if self.request.is_read(ticket) {
             return Status::Done;
         }
-        let outbox = self.flight.outbox();
+        let outbox = self.request.outbox();
         let entry = outbox.entry(ticket);
         let descriptor = &entry.descriptor;
         let is_to_all = entry.help.is_to_all();
-        if (self.flight.is_idle(ticket) || is_to_all)
+        if (self.request.is_idle(ticket) || is_to_all)
             && let Some(piece) = entry.help.take_to_help(post.bytes)
         {
             self.help(post, entry, piece);
@@ -332,7 +332,7 @@ impl<'a> NodeEngine<'a> {
             unsafe {
                 outbox.fill(
                     ticket,
-                    self.flight.runs(post.source()),
+                    self.request.runs(post.source()),
                     Pieces::of_stage(post.bytes, crowded, entry.manner()),
                 )
             };
@@ -345,7 +345,7 @@ impl<'a> NodeEngine<'a> {
     #[cold]
     fn help(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
         let Piece { start, bytes, .. } = piece;
-        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let mut runs = self.request.runs(post.source()).filter(|run| run.bytes > 0);
         let whole = runs
             .next()
             .expect("a receiver asks for a message with a run");
@@ -389,22 +389,24 @@ impl<'a> NodeEngine<'a> {
         channel: u16,
         side: Option<Side>,
     ) -> Result<Status, TransportError> {
-        if !self.flight.may_go(post.ticket) {
+        if !self.request.may_go(post.ticket) {
             return Ok(Status::Pending);
         }
-        let flight = &*self.flight;
+        let request = &*self.request;
         let sink = || {
-            let into = flight.runs(post.target());
+            let into = request.runs(post.target());
             match side {
                 None => Sink::copy(into),
                 Some(side) => {
-                    Sink::reduce(into, flight.runs(post.source()), flight.combine(), side)
+                    Sink::reduce(into, request.runs(post.source()), request.combine(), side)
                 }
             }
         };
-        let received = self.port.receive(flight, from, channel, post.bytes, sink)?;
+        let received = self
+            .port
+            .receive(request, from, channel, post.bytes, sink)?;
         if received {
-            self.flight.went(post.ticket);
+            self.request.went(post.ticket);
         }
         Ok(status(received))
     }

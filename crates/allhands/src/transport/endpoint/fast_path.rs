@@ -1,6 +1,6 @@
 //! The shortcut: how a call of a few short messages goes step by step, without the interpreter.
 //!
-//! What an operation of a plan means is found out once, when the flight is made: whose ring, which memory, how many bytes. A call
+//! What an operation of a plan means is found out once, when the request is made: whose ring, which memory, how many bytes. A call
 //! then goes through a list. Whatever is not as in most calls (a full ring, a message that is not the expected one, a peer that
 //! lets one wait) is left to the interpreter, which goes on from the step that was reached; so errors, sleep and the order of
 //! messages are known there alone. Where ranks share cores it knows windows and flags, too: who has its turn on a core then
@@ -8,7 +8,7 @@
 
 mod moves;
 
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
@@ -32,7 +32,7 @@ const WRITTEN_MEANWHILE: usize = 128;
 /// The most operations of a plan; those of a step are bits of a word.
 const MOST: usize = 32;
 
-/// A plan's operations, as one flight makes them.
+/// A plan's operations, as one request makes them.
 #[derive(Debug)]
 pub(crate) struct Shortcut {
     steps: Box<[Range<u32>]>,
@@ -126,33 +126,33 @@ impl Port {
     #[inline]
     pub(crate) fn hurry(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         plan: &Plan,
         cursor: &mut Cursor,
     ) -> Status {
-        let Some(shortcut) = &flight.shortcut else {
+        let Some(shortcut) = &request.shortcut else {
             cursor.reset(plan);
             return Status::Pending;
         };
         let looks = shortcut.looks;
         for (item, step) in shortcut.steps.iter().enumerate() {
             let moves = &shortcut.moves[step.start as usize..step.end as usize];
-            let left = self.take_step(flight, moves, looks);
+            let left = self.take_step(request, moves, looks);
             if left != 0 {
-                self.hand_over(flight, (item as u32, left), plan, cursor);
+                self.hand_over(request, (item as u32, left), plan, cursor);
                 return Status::Pending;
             }
         }
-        flight.arrive();
+        request.arrive();
         Status::Done
     }
 
     /// Makes the operations of a step; gives those that are not done, as bits.
     #[inline]
-    fn take_step(&mut self, flight: &Flight, moves: &[Move], looks: u32) -> u32 {
+    fn take_step(&mut self, request: &RequestState, moves: &[Move], looks: u32) -> u32 {
         let (mut left, mut is_odd) = (0, false);
         for (at, next) in moves.iter().enumerate() {
-            let gone = self.go(flight, next);
+            let gone = self.go(request, next);
             left |= u32::from(gone != Gone::Done) << at;
             is_odd |= gone == Gone::Odd;
         }
@@ -168,7 +168,7 @@ impl Port {
                 if left & (1 << at) == 0 {
                     continue;
                 }
-                let gone = self.go(flight, next);
+                let gone = self.go(request, next);
                 left ^= u32::from(gone == Gone::Done) << at;
                 is_odd |= gone == Gone::Odd;
             }
@@ -183,7 +183,7 @@ impl Port {
     #[cold]
     fn hand_over(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         (item, left): (u32, u32),
         plan: &Plan,
         cursor: &mut Cursor,
@@ -193,31 +193,31 @@ impl Port {
         // Waits have no turns.
         let is_message = |op: &u32| !matches!(plan.ops[*op as usize].kind, OpKind::Wait { .. });
         under_way.clone().filter(is_message).for_each(|op| {
-            flight.queue(op);
+            request.queue(op);
         });
         cursor.resume(plan, item, under_way);
     }
 
     /// Makes an operation, if it can be made now.
     #[inline]
-    fn go(&mut self, flight: &Flight, next: &Move) -> Gone {
+    fn go(&mut self, request: &RequestState, next: &Move) -> Gone {
         let bytes = usize::from(next.bytes);
-        let at = |place: Place| flight.address(place.space, place.offset);
+        let at = |place: Place| request.address(place.space, place.offset);
         match next.way {
             Way::Send if next.goes_in_slab() => {
-                self.send_slab_at_once(flight, next, at(next.source))
+                self.send_slab_at_once(request, next, at(next.source))
             }
-            Way::Send => self.send_at_once(flight, next, at(next.source)),
+            Way::Send => self.send_at_once(request, next, at(next.source)),
             Way::Receive => {
                 let take = |payload| {
                     // SAFETY: a payload of this length is readable until its release; the target is the call's own memory, as
                     // long, and apart from it.
                     unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
                 };
-                let sink = || Sink::copy(next.run(flight, next.target));
-                self.receive_at_once(flight, next, take, sink)
+                let sink = || Sink::copy(next.run(request, next.target));
+                self.receive_at_once(request, next, take, sink)
             }
-            Way::Combine(side) => self.combine_at_once(flight, next, side),
+            Way::Combine(side) => self.combine_at_once(request, next, side),
             Way::Copy => {
                 // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
                 unsafe { Distance::Near.copy(at(next.source), at(next.target), bytes) };
@@ -226,11 +226,11 @@ impl Port {
             Way::Reduce => {
                 let (left, right) = (at(next.source), at(next.other));
                 // SAFETY: as above, and extents of plans that reduce are whole elements.
-                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                unsafe { request.combine().run(left, right, at(next.target), bytes) };
                 Gone::Done
             }
             Way::Notify { flag } => {
-                flight.notify(next.peer, flag);
+                request.notify(next.peer, flag);
                 // Any rank may wait for it.
                 self.fabric.ring_all();
                 Gone::Done
@@ -239,11 +239,11 @@ impl Port {
                 flag,
                 count,
                 ticket,
-            } => match flight.take(ticket, next.peer, flag, count) {
+            } => match request.take(ticket, next.peer, flag, count) {
                 true => Gone::Done,
                 false => Gone::NotYet,
             },
-            // SAFETY: the peer's window is memory of the arena that the flight keeps, in which so many bytes lie from there on;
+            // SAFETY: the peer's window is memory of the arena that the request keeps, in which so many bytes lie from there on;
             // the schedule's flags grant them to us now. The target is the call's own memory, as long, and apart from them.
             Way::Get(from) => unsafe {
                 Distance::Far.copy(from, at(next.target), bytes);
@@ -256,7 +256,7 @@ impl Port {
                     Side::Right => (own, from),
                 };
                 // SAFETY: as above; windows are aligned for elements, and extents of plans that reduce are whole elements.
-                unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+                unsafe { request.combine().run(left, right, at(next.target), bytes) };
                 Gone::Done
             }
         }
@@ -264,8 +264,8 @@ impl Port {
 
     /// Receives what stands on `side` of what is there.
     #[inline]
-    fn combine_at_once(&mut self, flight: &Flight, next: &Move, side: Side) -> Gone {
-        let at = |place: Place| flight.address(place.space, place.offset);
+    fn combine_at_once(&mut self, request: &RequestState, next: &Move, side: Side) -> Gone {
+        let at = |place: Place| request.address(place.space, place.offset);
         let take = |payload| {
             let own = at(next.source).cast_const();
             let (left, right) = match side {
@@ -275,18 +275,18 @@ impl Port {
             let bytes = usize::from(next.bytes);
             // SAFETY: a payload of this length is readable until its release; payloads and the extents of plans that reduce are
             // whole elements, aligned for them.
-            unsafe { flight.combine().run(left, right, at(next.target), bytes) };
+            unsafe { request.combine().run(left, right, at(next.target), bytes) };
         };
-        let run = |place| next.run(flight, place);
-        let sink = || Sink::reduce(run(next.target), run(next.source), flight.combine(), side);
-        self.receive_at_once(flight, next, take, sink)
+        let run = |place| next.run(request, place);
+        let sink = || Sink::reduce(run(next.target), run(next.source), request.combine(), side);
+        self.receive_at_once(request, next, take, sink)
     }
 
     #[inline]
-    fn send_at_once(&mut self, flight: &Flight, next: &Move, from: *const u8) -> Gone {
-        let header = self.header(flight, next);
+    fn send_at_once(&mut self, request: &RequestState, next: &Move, from: *const u8) -> Gone {
+        let header = self.header(request, next);
         let bytes = usize::from(next.bytes);
-        // SAFETY: a ring of the fabric, which the flight keeps; a rank has one port, used by one thread at a time, so it is the
+        // SAFETY: a ring of the fabric, which the request keeps; a rank has one port, used by one thread at a time, so it is the
         // one producer, and the side is what earlier pushes left. The payload has room for so many bytes, which are the call's
         // own memory, apart from it; they are written in two parts, the first line last.
         let sent = unsafe {
@@ -307,10 +307,10 @@ impl Port {
     }
 
     /// As [`Port::send_at_once`], of a message that had better go in a slab.
-    fn send_slab_at_once(&mut self, flight: &Flight, next: &Move, from: *mut u8) -> Gone {
+    fn send_slab_at_once(&mut self, request: &RequestState, next: &Move, from: *mut u8) -> Gone {
         let header = Header {
             kind: Kind::Slab,
-            ..self.header(flight, next)
+            ..self.header(request, next)
         };
         let bytes = usize::from(next.bytes);
         let crowded = self.fabric.is_crowded();
@@ -329,10 +329,10 @@ impl Port {
         }
     }
 
-    fn header(&self, flight: &Flight, next: &Move) -> Header {
+    fn header(&self, request: &RequestState, next: &Move) -> Header {
         Header {
-            call: flight.call,
-            signature: flight.chain,
+            call: request.call,
+            signature: request.chain,
             bytes: next.bytes,
             channel: next.channel,
             from: self.rank as u16,
@@ -344,19 +344,19 @@ impl Port {
     #[inline]
     fn receive_at_once<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
+        request: &RequestState,
         next: &Move,
         take: impl FnOnce(*const u8),
         sink: impl FnOnce() -> Sink<I>,
     ) -> Gone {
         let from = next.peer as usize;
         let expected = |header: &Header| {
-            header.call == flight.call
-                && header.signature == flight.chain
+            header.call == request.call
+                && header.signature == request.chain
                 && header.bytes == next.bytes
                 && header.channel == next.channel
         };
-        // SAFETY: a ring of the fabric, which the flight keeps, of which this rank is the one consumer; its side is what
+        // SAFETY: a ring of the fabric, which the request keeps, of which this rank is the one consumer; its side is what
         // earlier releases left. The payload is used only until the release.
         let ring = unsafe { &*next.ring };
         if !self.unexpected[from].is_empty() {

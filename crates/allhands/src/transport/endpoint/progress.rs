@@ -3,7 +3,7 @@
 use crate::transport::endpoint::engine::NodeEngine;
 use crate::transport::endpoint::overdue::Overdue;
 use crate::transport::endpoint::refusal::Refusals;
-use crate::transport::endpoint::request::{Buffers, Flight};
+use crate::transport::endpoint::request::{Buffers, RequestState};
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
@@ -16,33 +16,36 @@ use std::time::Instant;
 impl Port {
     /// Begins a call: gives it the next sequence number and shows peers its signature.
     ///
-    /// All ranks begin their calls in the same order. The flight may then be taken further by
+    /// All ranks begin their calls in the same order. The request may then be taken further by
     /// [`Port::test`] and completed by [`Port::wait`].
     ///
     /// # Errors
     /// The error that stopped the communicator, if there was one; the call has then not begun.
     ///
     /// # Panics
-    /// If the flight is under way already, or is of another rank.
+    /// If the request is under way already, or is of another rank.
     ///
     /// # Safety
-    /// Until the flight is no longer under way, or is dropped:
-    /// - the buffers have the lengths that the flight's plan says (`space_bytes`), aligned for the element;
+    /// Until the request is no longer under way, or is dropped:
+    /// - the buffers have the lengths that the request's plan says (`space_bytes`), aligned for the element;
     ///   nobody but this call writes the input or touches the output, except that input and output
     ///   may share memory as the plan was lowered for;
-    /// - the flight is driven with this plan and a cursor that was at its start, and with nothing else,
+    /// - the request is driven with this plan and a cursor that was at its start, and with nothing else,
     ///   and plan and cursor come from [`Plan::lower`] of a verified schedule for this rank;
     /// - `combine` is given if the plan reduces, is for its element, and may be used.
     #[inline]
     pub unsafe fn begin(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         stamp: &Stamp,
         buffers: Buffers,
         combine: Option<Combine>,
     ) -> Result<(), TransportError> {
-        assert!(!flight.is_under_way(), "a flight is one call at a time");
-        assert_eq!(flight.rank, self.rank, "a flight goes through its own port");
+        assert!(!request.is_under_way(), "a request is one call at a time");
+        assert_eq!(
+            request.rank, self.rank,
+            "a request goes through its own port"
+        );
         let call = self.next_call;
         if let Some(error) = self.fabric.stopped(self.rank, call) {
             return Err(error);
@@ -54,7 +57,7 @@ impl Port {
         self.next_call += 1;
         self.chain = chain;
         self.fabric.record(self.rank).enter(call, stamp, chain);
-        flight.depart(call, chain, buffers, combine);
+        request.depart(call, chain, buffers, combine);
         Ok(())
     }
 
@@ -66,24 +69,24 @@ impl Port {
     #[inline]
     pub fn test(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         plan: &Plan,
         cursor: &mut Cursor,
     ) -> Result<Status, TransportError> {
-        if !flight.is_under_way() {
+        if !request.is_under_way() {
             return Ok(Status::Done);
         }
-        let status = match flight.remote {
-            None => advance(plan, cursor, &mut NodeEngine::new(self, flight)),
-            Some(_) => self.advance_remote(flight, plan, cursor),
+        let status = match request.remote {
+            None => advance(plan, cursor, &mut NodeEngine::new(self, request)),
+            Some(_) => self.advance_remote(request, plan, cursor),
         };
         match status {
-            Ok(Status::Done) => flight.arrive(),
+            Ok(Status::Done) => request.arrive(),
             Ok(Status::Pending) => {}
             Err(_) => {
-                self.fabric.stop_from(flight.call());
+                self.fabric.stop_from(request.call());
                 self.spread();
-                flight.stop();
+                request.stop();
             }
         }
         status
@@ -91,36 +94,36 @@ impl Port {
 
     /// Completes a call, waiting for peers.
     ///
-    /// Other flights do not move meanwhile; a rank with several under way waits with [`Port::wait_until`].
+    /// Other requests do not move meanwhile; a rank with several under way waits with [`Port::wait_until`].
     ///
     /// # Errors
     /// As [`Port::test`].
     #[inline]
     pub fn wait(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         plan: &Plan,
         cursor: &mut Cursor,
     ) -> Result<(), TransportError> {
-        let call = flight.call();
-        let result = self.wait_until(call, |port| port.test(flight, plan, cursor));
+        let call = request.call();
+        let result = self.wait_until(call, |port| port.test(request, plan, cursor));
         if result.is_err() {
             self.fabric.stop_from(call);
             // Before messages are ended, which may take until their receivers know.
             self.spread();
-            flight.stop();
+            request.stop();
         }
         result
     }
 
     /// Calls `step` until it says done: first in a spin, then yielding, then asleep between looks.
     ///
-    /// `call` is the call that is waited for. `step` takes every flight under way further, since
+    /// `call` is the call that is waited for. `step` takes every request under way further, since
     /// a peer may need another one first; it returns what the caller waits for.
     ///
     /// # Errors
     /// Those of `step`, and whatever stops the communicator or shows that it cannot go on. The caller then
-    /// stops ([`Port::stop`]) or drops the flights that it drove.
+    /// stops ([`Port::stop`]) or drops the requests that it drove.
     pub fn wait_until(
         &mut self,
         call: u64,
@@ -180,20 +183,20 @@ impl Port {
 
     /// Ends a call that cannot complete: afterwards no peer touches its buffers. The communicator is of
     /// no further use, unless it already was not.
-    pub fn stop(&mut self, flight: &mut Flight) {
-        if flight.is_under_way() {
+    pub fn stop(&mut self, request: &mut RequestState) {
+        if request.is_under_way() {
             let rank = self.rank;
             let fault = Fault::Dropped { rank };
-            self.fabric.poison_from(flight.call(), rank, fault);
+            self.fabric.poison_from(request.call(), rank, fault);
             self.spread();
-            flight.stop();
+            request.stop();
         }
     }
 
     /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
     ///
     /// # Errors
-    /// Whatever stops the communicator. The caller then stops the flights that it drove.
+    /// Whatever stops the communicator. The caller then stops the requests that it drove.
     pub fn look_out(&mut self, call: u64) -> Result<(), TransportError> {
         match self.patience.is_check_due(&mut self.looked_out) {
             true => self.check(call).inspect_err(|_| self.spread()),

@@ -2,7 +2,7 @@
 
 use crate::transport::endpoint::concurrent_rendezvous::Begun;
 use crate::transport::endpoint::engine::Offer;
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Port;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::liveness::Vigil;
@@ -51,7 +51,7 @@ enum Holder {
 
 /// The message that a receive waits for.
 pub(crate) struct Expected<'a> {
-    pub(crate) flight: &'a Flight,
+    pub(crate) request: &'a RequestState,
     pub(crate) from: u32,
     channel: u16,
     pub(crate) bytes: usize,
@@ -62,24 +62,24 @@ pub(crate) struct Expected<'a> {
 impl Expected<'_> {
     #[inline]
     fn is(&self, header: &Header) -> bool {
-        header.call == self.flight.call && header.channel == self.channel
+        header.call == self.request.call && header.channel == self.channel
     }
 }
 
 impl Port {
-    /// Gives the next message from `from` on `channel` for the flight's call to `sink`; `false` if it is not
+    /// Gives the next message from `from` on `channel` for the request's call to `sink`; `false` if it is not
     /// there yet. Messages for others are put aside.
     #[inline]
     pub(crate) fn receive<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
+        request: &RequestState,
         from: u32,
         channel: u16,
         bytes: usize,
         sink: impl Fn() -> Sink<I>,
     ) -> Result<bool, TransportError> {
         let expected = Expected {
-            flight,
+            request,
             from,
             channel,
             bytes,
@@ -92,13 +92,13 @@ impl Port {
     /// are `begun`.
     pub(crate) fn receive_or_begin<I: Iterator<Item = Run>>(
         &mut self,
-        flight: &Flight,
+        request: &RequestState,
         (from, channel, bytes): (u32, u16, usize),
         sink: impl Fn() -> Sink<I>,
         begun: &mut Vec<Begun>,
     ) -> Result<bool, TransportError> {
         let expected = Expected {
-            flight,
+            request,
             from,
             channel,
             bytes,
@@ -153,7 +153,7 @@ impl Port {
                 self.take_aside(ring, from, (header, message))?;
                 continue;
             }
-            self.agree(expected.flight, from, &header)?;
+            self.agree(expected.request, from, &header)?;
             if header.kind != Kind::Rendezvous {
                 self.fits(expected, message.part.of, sink)?;
                 if header.kind == Kind::Slab {
@@ -164,7 +164,7 @@ impl Port {
                     unsafe {
                         sink()
                             .behind(message.part.start)
-                            .feed(message.run, expected.flight.distance);
+                            .feed(message.run, expected.request.distance);
                     };
                 }
                 self.release(ring, from, &header, message.holder);
@@ -200,10 +200,14 @@ impl Port {
         Ok(())
     }
 
-    /// Puts aside what `from` has sent for other calls than the flight's: it may be ahead there, with all the parcels that
+    /// Puts aside what `from` has sent for other calls than the request's: it may be ahead there, with all the parcels that
     /// this call waits for.
     #[cold]
-    pub(crate) fn make_way(&mut self, flight: &Flight, from: u32) -> Result<(), TransportError> {
+    pub(crate) fn make_way(
+        &mut self,
+        request: &RequestState,
+        from: u32,
+    ) -> Result<(), TransportError> {
         let fabric = Arc::clone(&self.fabric);
         let Carrier::Ring(ring) = fabric.link(from, self.rank) else {
             return Ok(());
@@ -213,7 +217,7 @@ impl Port {
             // SAFETY: as in `receive_from_ring`.
             let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
             match front {
-                Some((header, payload)) if header.call != flight.call => {
+                Some((header, payload)) if header.call != request.call => {
                     let message = self.find(ring, from, &header, payload);
                     self.take_aside(ring, from, (header, message))?;
                 }
@@ -235,7 +239,7 @@ impl Port {
                 return Ok(None);
             };
             let Unexpected { header, content } = &queue[at];
-            self.agree(expected.flight, from, header)?;
+            self.agree(expected.request, from, header)?;
             let (received, is_last) = match content {
                 Content::Eager(kept, part) => {
                     let payload = Run {
@@ -397,7 +401,7 @@ impl Port {
             Asked::Granted(claim) => claim,
             Asked::NotYet => return Ok(false),
             Asked::Revoked => {
-                let (call, fault) = (expected.flight.call, Fault::Dropped { rank: from });
+                let (call, fault) = (expected.request.call, Fault::Dropped { rank: from });
                 return Err(self.fabric.poison_from(call, self.rank, fault));
             }
         };
@@ -408,7 +412,7 @@ impl Port {
                 return Ok(true);
             }
         }
-        match self.read(expected.flight, from, entry, &claim, sink()) {
+        match self.read(expected.request, from, entry, &claim, sink()) {
             Reached::All => drop(claim),
             Reached::Forbidden => {
                 claim.refuse();

@@ -1,11 +1,11 @@
-//! Remote: what a flight keeps for its messages to other nodes, and the engine of plans that have some.
+//! Remote: what a request keeps for its messages to other nodes, and the engine of plans that have some.
 //!
 //! A message of one run goes from the call's memory, or to it, as it is. One of several runs is packed on a stage first, or
 //! lands there and is unpacked, and what is combined lands there, too.
 
 use crate::transport::endpoint::cluster::{Cluster, State};
 use crate::transport::endpoint::engine::NodeEngine;
-use crate::transport::endpoint::request::{Flight, Runs};
+use crate::transport::endpoint::request::{RequestState, Runs};
 use crate::transport::endpoint::state::Port;
 use crate::transport::net::{Ended, NetworkError, Ticket};
 use crate::transport::shm::failure::fault::Fault;
@@ -25,7 +25,7 @@ struct Message {
     stage: Option<AlignedBytes>,
 }
 
-/// What a flight keeps for its messages to other nodes.
+/// What a request keeps for its messages to other nodes.
 pub(crate) struct Remote {
     cluster: Arc<Cluster>,
     /// The call under way.
@@ -99,7 +99,7 @@ impl Remote {
     }
 }
 
-/// Drives one flight that exchanges messages with other nodes; made anew for each look at the call.
+/// Drives one request that exchanges messages with other nodes; made anew for each look at the call.
 struct NetworkEngine<'a> {
     node: NodeEngine<'a>,
     cluster: &'a Cluster,
@@ -133,25 +133,25 @@ impl NetworkEngine<'_> {
     }
 
     fn message(&mut self, post: &Post<'_>) -> &mut Message {
-        let remote = self.node.flight.remote.as_mut();
-        let remote = remote.expect("a flight of this engine has remote messages");
+        let remote = self.node.request.remote.as_mut();
+        let remote = remote.expect("a request of this engine has remote messages");
         &mut remote.messages[post.ticket as usize]
     }
 
     fn stage(&mut self, bytes: usize) -> AlignedBytes {
-        let remote = self.node.flight.remote.as_mut();
-        let remote = remote.expect("a flight of this engine has remote messages");
+        let remote = self.node.request.remote.as_mut();
+        let remote = remote.expect("a request of this engine has remote messages");
         remote.stage(bytes)
     }
 
     /// Begins a message.
     fn begin(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
         let (kind, name) = (post.kind(), self.cluster.name(peer));
-        let tag = self.cluster.tag(self.node.flight.call, kind.channel());
+        let tag = self.cluster.tag(self.node.request.call, kind.channel());
         let sends = matches!(kind, OpKind::Send { .. });
         let own = match (kind, post.source(), post.target()) {
             (OpKind::Send { .. }, [extent], _) | (OpKind::Recv { .. }, _, [extent]) => {
-                Some(self.node.flight.run(extent))
+                Some(self.node.request.run(extent))
             }
             _ => None,
         };
@@ -166,11 +166,11 @@ impl NetworkEngine<'_> {
         let network = &mut self.state.network;
         let begun = if sends {
             if stage.is_some() {
-                let from = self.node.flight.runs(post.source());
+                let from = self.node.request.runs(post.source());
                 // SAFETY: the call's own memory, to a stage that is ours and as long.
                 unsafe { iovec::copy(from, std::iter::once(run)) };
             }
-            // SAFETY: the call's own memory, which stays as it is until the operation is done or the flight is stopped, or a
+            // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
             // stage, which the message keeps as long: both only when the network has said that the message has ended or is over.
             unsafe { network.send(name, tag, run.address, run.bytes) }
         } else {
@@ -208,7 +208,7 @@ impl NetworkEngine<'_> {
                 self.unpack(post, stage, received);
             }
         }
-        if let (Some(stage), Some(remote)) = (stage, &mut self.node.flight.remote) {
+        if let (Some(stage), Some(remote)) = (stage, &mut self.node.request.remote) {
             remote.stages.push(stage);
         }
         Ok(Status::Done)
@@ -216,11 +216,11 @@ impl NetworkEngine<'_> {
 
     /// Where what is received goes.
     fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Runs<'s>> {
-        let flight = &*self.node.flight;
-        let into = flight.runs(post.target());
+        let request = &*self.node.request;
+        let into = request.runs(post.target());
         match post.kind() {
             OpKind::RecvReduce { side, .. } => {
-                Sink::reduce(into, flight.runs(post.source()), flight.combine(), side)
+                Sink::reduce(into, request.runs(post.source()), request.combine(), side)
             }
             _ => Sink::copy(into),
         }
@@ -243,8 +243,8 @@ impl NetworkEngine<'_> {
         let received = match ended {
             Ended::Whole(bytes) if bytes == post.bytes => return Ok(bytes),
             Ended::Whole(bytes) => {
-                let (port, flight) = (&*self.node.port, &*self.node.flight);
-                if port.leaves_alone(flight, (post.bytes, bytes), self.sink(post)) {
+                let (port, request) = (&*self.node.port, &*self.node.request);
+                if port.leaves_alone(request, (post.bytes, bytes), self.sink(post)) {
                     return Ok(bytes);
                 }
                 bytes as u64
@@ -258,7 +258,7 @@ impl NetworkEngine<'_> {
             expected: post.bytes as u64,
             received,
         };
-        let call = self.node.flight.call;
+        let call = self.node.request.call;
         Err(self.node.port.fabric().poison_from(call, rank, fault))
     }
 
@@ -269,16 +269,16 @@ impl NetworkEngine<'_> {
 }
 
 impl Port {
-    /// As [`Port::test`], of a flight that exchanges messages with other nodes.
+    /// As [`Port::test`], of a request that exchanges messages with other nodes.
     #[cold]
     pub(crate) fn advance_remote(
         &mut self,
-        flight: &mut Flight,
+        request: &mut RequestState,
         plan: &Plan,
         cursor: &mut Cursor,
     ) -> Result<Status, TransportError> {
-        let call = flight.call;
-        let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut flight.remote) else {
+        let call = request.call;
+        let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut request.remote) else {
             return Ok(Status::Pending);
         };
         let has_begun = match remote.depart(call) {
@@ -297,13 +297,13 @@ impl Port {
         }
         let mut engine = NetworkEngine {
             here: self.ranks(),
-            node: NodeEngine::new(self, flight),
+            node: NodeEngine::new(self, request),
             cluster: &cluster,
             state,
         };
         let status = advance(plan, cursor, &mut engine);
         drop(engine);
-        if let (Ok(Status::Done), Some(remote)) = (&status, &mut flight.remote) {
+        if let (Ok(Status::Done), Some(remote)) = (&status, &mut request.remote) {
             remote.arrive();
         }
         status

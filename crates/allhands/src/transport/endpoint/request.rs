@@ -1,4 +1,4 @@
-//! The flight: one call of a plan under way, as the transport keeps it.
+//! The request state: one call of a plan under way, as the transport keeps it.
 
 mod slots;
 
@@ -38,9 +38,9 @@ pub struct Buffers {
 
 /// One call under way; made once for a plan and begun for each call, so a repeated call allocates nothing.
 ///
-/// A flight that is dropped, or fails, takes back every message that a peer could still read; a peer that reads at that moment
+/// A request that is dropped, or fails, takes back every message that a peer could still read; a peer that reads at that moment
 /// is waited for. It must not be forgotten while it is under way: peers may then read the call's buffers for ever.
-pub struct Flight {
+pub struct RequestState {
     pub(crate) rank: u32,
     fabric: Arc<Fabric>,
     slots: Box<[Slot]>,
@@ -54,7 +54,7 @@ pub struct Flight {
     window: Option<WindowSet>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
     taken: Box<[Cell<i64>]>,
-    /// Taken only when the flight ends for good.
+    /// Taken only when the request ends for good.
     outbox: Option<Outbox>,
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
@@ -75,13 +75,13 @@ pub struct Flight {
     under_way: bool,
 }
 
-// SAFETY: the addresses are of memory that the maker of the call keeps valid for the flight, from
-// whatever thread (the promise of `begin`); nothing else in a flight belongs to a thread.
-unsafe impl Send for Flight {}
+// SAFETY: the addresses are of memory that the maker of the call keeps valid for the request, from
+// whatever thread (the promise of `begin`); nothing else in a request belongs to a thread.
+unsafe impl Send for RequestState {}
 
-impl std::fmt::Debug for Flight {
+impl std::fmt::Debug for RequestState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Flight")
+        f.debug_struct("RequestState")
             .field("rank", &self.rank)
             .field("call", &self.call)
             .field("under_way", &self.under_way)
@@ -89,12 +89,12 @@ impl std::fmt::Debug for Flight {
     }
 }
 
-impl Flight {
-    /// A flight of `plan` on `port`, by whose numbers the plan calls its peers ([`Port::localize`]).
+impl RequestState {
+    /// A request of `plan` on `port`, by whose numbers the plan calls its peers ([`Port::localize`]).
     ///
     /// `window_key` names the window and flags of a plan that has some: all ranks give the same key for the
-    /// same plan, and never the same for another or for a second flight, as each outstanding call
-    /// owns its window. Keys that only grow, one for each flight in the order of the calls, will do.
+    /// same plan, and never the same for another or for a second request, as each outstanding call
+    /// owns its window. Keys that only grow, one for each request in the order of the calls, will do.
     /// `call` is the stamp of the calls that it will serve.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Flight {
         plan: &Plan,
         window_key: u64,
         call: &Stamp,
-    ) -> Result<Flight, TransportError> {
+    ) -> Result<RequestState, TransportError> {
         let (rank, fabric) = (port.rank(), Arc::clone(port.fabric()));
         let size = WindowSize {
             bytes: plan.space_bytes[Space::Window.index()],
@@ -142,7 +142,7 @@ impl Flight {
             false => Double::of(plan, exchanges),
         };
         let most_in_parcel = most_in_parcel(&fabric, distance, double.is_some());
-        Ok(Flight {
+        Ok(RequestState {
             rank,
             distance,
             many: many.unwrap_or_default(),
@@ -215,7 +215,7 @@ impl Flight {
             let is_gone = || self.fabric.vigil().is_any_dead();
             read &= outbox.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
         }
-        // What is staged, or was taken back, may still be found: it stays where it is, and the flight ends for good.
+        // What is staged, or was taken back, may still be found: it stays where it is, and the request ends for good.
         if !(read && outbox.is_free())
             && let Some(outbox) = self.outbox.take()
         {
@@ -339,7 +339,7 @@ impl Flight {
     /// The memory for long messages.
     pub(crate) fn outbox(&self) -> &Outbox {
         let outbox = self.outbox.as_ref();
-        outbox.expect("a flight that was stopped does not begin again")
+        outbox.expect("a request that was stopped does not begin again")
     }
 
     pub(crate) fn set_posted(&mut self, ticket: u32) {
@@ -351,7 +351,7 @@ impl Flight {
     #[inline]
     pub(crate) fn runs<'e>(&'e self, extents: &'e [Extent]) -> Runs<'e> {
         Runs {
-            flight: self,
+            request: self,
             extents: extents.iter(),
         }
     }
@@ -414,7 +414,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
+impl Drop for RequestState {
     fn drop(&mut self) {
         if self.under_way {
             let rank = self.rank;
@@ -463,7 +463,7 @@ fn most_in_parcel(fabric: &Fabric, distance: Distance, doubles: bool) -> usize {
 /// The memory of a list of extents, run by run.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<'e> {
-    flight: &'e Flight,
+    request: &'e RequestState,
     extents: std::slice::Iter<'e, Extent>,
 }
 
@@ -472,6 +472,6 @@ impl Iterator for Runs<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Run> {
-        self.extents.next().map(|extent| self.flight.run(extent))
+        self.extents.next().map(|extent| self.request.run(extent))
     }
 }

@@ -29,17 +29,17 @@ impl NodeEngine<'_> {
     /// Copies own memory.
     #[inline]
     pub(super) fn copy(&self, post: &Post<'_>) {
-        let flight = &*self.flight;
+        let request = &*self.request;
         self.claim_lines(post);
-        let distance = match flight.distance {
+        let distance = match request.distance {
             Distance::Beyond => Distance::Beyond,
             Distance::Near | Distance::Far | Distance::Back => Distance::Near,
         };
         // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
         unsafe {
             iovec::fetch(
-                flight.runs(post.source()),
-                flight.runs(post.target()),
+                request.runs(post.source()),
+                request.runs(post.target()),
                 distance,
             );
         };
@@ -49,23 +49,23 @@ impl NodeEngine<'_> {
     /// Does a reduction, a put or a get.
     #[inline]
     pub(super) fn combine_or_reach(&self, post: &Post<'_>) {
-        let (flight, distance) = (&*self.flight, self.port.fabric().distance());
-        let (source, into) = (flight.runs(post.source()), flight.runs(post.target()));
+        let (request, distance) = (&*self.request, self.port.fabric().distance());
+        let (source, into) = (request.runs(post.source()), request.runs(post.target()));
         match post.kind() {
             OpKind::Reduce => {
-                let right = flight.runs(post.other());
+                let right = request.runs(post.other());
                 // SAFETY: as for a copy, and extents are whole elements.
-                unsafe { iovec::reduce(&flight.combine(), source, right, into) };
+                unsafe { iovec::reduce(&request.combine(), source, right, into) };
             }
             OpKind::Put { to, .. } => {
-                let target = post.target().iter().map(|e| flight.window_run(to, e));
-                // SAFETY: the peer's window is memory of the arena that this flight keeps; the
+                let target = post.target().iter().map(|e| request.window_run(to, e));
+                // SAFETY: the peer's window is memory of the arena that this request keeps; the
                 // schedule's flags grant these bytes to us now.
                 unsafe { iovec::copy(source, target) };
             }
             OpKind::PutReduce { to, side, .. } => {
-                let target = post.target().iter().map(|e| flight.window_run(to, e));
-                let mut sink = Sink::reduce(target.clone(), target, flight.combine(), side);
+                let target = post.target().iter().map(|e| request.window_run(to, e));
+                let mut sink = Sink::reduce(target.clone(), target, request.combine(), side);
                 for run in source {
                     // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
                     unsafe { sink.feed(run, Distance::Near) };
@@ -74,7 +74,7 @@ impl NodeEngine<'_> {
             OpKind::Get { from, last, .. } => {
                 let mut sink = Sink::copy(into);
                 for extent in post.other() {
-                    let run = flight.window_run(from, extent);
+                    let run = request.window_run(from, extent);
                     // SAFETY: as for a put; and nobody else reads what is got as the last.
                     unsafe { sink.feed(run, of_the_last(run, last, distance)) };
                 }
@@ -82,9 +82,9 @@ impl NodeEngine<'_> {
             OpKind::GetReduce {
                 from, side, last, ..
             } => {
-                let mut sink = Sink::reduce(into, source, flight.combine(), side);
+                let mut sink = Sink::reduce(into, source, request.combine(), side);
                 for extent in post.other() {
-                    let run = flight.window_run(from, extent);
+                    let run = request.window_run(from, extent);
                     // SAFETY: as for a put-reduce; and nobody else reads what is got as the last.
                     unsafe { sink.feed(run, of_the_last(run, last, distance)) };
                 }
@@ -101,7 +101,7 @@ impl NodeEngine<'_> {
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
         for extent in post.target().iter().filter(windows) {
-            let run = self.flight.run(extent);
+            let run = self.request.run(extent);
             iovec::claim_lines(run.address, run.bytes);
         }
     }
@@ -109,16 +109,16 @@ impl NodeEngine<'_> {
     /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
     #[inline]
     pub(super) fn defers(&self, post: &Post<'_>) -> bool {
-        let flight = &*self.flight;
+        let request = &*self.request;
         let ([from], [into]) = (post.source(), post.target()) else {
             return false;
         };
         let defers = post.bytes >= deferred_copy::LEAST
-            && flight.may_defer(post.ticket)
+            && request.may_defer(post.ticket)
             && self.port.fabric().may_help();
         if defers {
-            let (from, into) = (flight.run(from), flight.run(into));
-            flight.defer(Deferred::new(post.ticket, from, into));
+            let (from, into) = (request.run(from), request.run(into));
+            request.defer(Deferred::new(post.ticket, from, into));
         }
         defers
     }
@@ -131,7 +131,7 @@ impl NodeEngine<'_> {
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
         for extent in post.target().iter().filter(windows) {
-            let run = self.flight.run(extent);
+            let run = self.request.run(extent);
             iovec::pass_on(run.address, run.bytes);
         }
     }

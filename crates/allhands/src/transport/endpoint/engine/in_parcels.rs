@@ -21,37 +21,37 @@ impl NodeEngine<'_> {
         to: u32,
         header: Header,
     ) -> Option<Status> {
-        let most = self.flight.most_in_parcel;
+        let most = self.request.most_in_parcel;
         let is_short = post.bytes <= CROWDED_PARCEL_MOST
             || !self.port.fabric().is_crowded()
-            || self.flight.distance == Distance::Beyond;
+            || self.request.distance == Distance::Beyond;
         let in_parcels = most > 0 && is_short;
-        if !in_parcels || !self.flight.exchanges(post.ticket) || self.is_reachable(post) {
+        if !in_parcels || !self.request.exchanges(post.ticket) || self.is_reachable(post) {
             return None;
         }
         let copy = self.doubled(post.ticket);
         loop {
-            let start = *self.flight.gone(post.ticket);
+            let start = *self.request.gone(post.ticket);
             let bytes = most.min(post.bytes - start);
             let part = Part {
                 start,
                 bytes,
                 of: post.bytes,
             };
-            let flight = &*self.flight;
+            let request = &*self.request;
             let fill = |parcel: *mut u8| {
                 let parcel = Run {
                     address: parcel,
                     bytes,
                 };
-                let from = flight.runs(post.source());
+                let from = request.runs(post.source());
                 // SAFETY: the call's own memory, to a parcel that is ours and has room for `bytes`, and to where the copy of
                 // the same goes, which has as many as the message.
                 unsafe {
                     match (copy, post.source()) {
                         (Some(copy), [source]) => {
                             let address = |run: Run| run.piece(start, bytes).address;
-                            let (from, past) = (address(flight.run(source)), address(copy));
+                            let (from, past) = (address(request.run(source)), address(copy));
                             copy::copy_twice(from, parcel.address, past, bytes);
                         }
                         _ => iovec::copy_part(from, start, parcel),
@@ -66,19 +66,19 @@ impl NodeEngine<'_> {
                 // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
                 None => {
                     // What is wrong with these is found by who receives them.
-                    let _ = self.port.make_way(self.flight, to);
+                    let _ = self.port.make_way(self.request, to);
                     return Some(Status::Pending);
                 }
                 Some(false) => return Some(Status::Pending),
                 Some(true) if start + bytes < post.bytes => {
-                    *self.flight.gone(post.ticket) = start + bytes;
+                    *self.request.gone(post.ticket) = start + bytes;
                 }
                 Some(true) => {
-                    *self.flight.gone(post.ticket) = 0;
+                    *self.request.gone(post.ticket) = 0;
                     if copy.is_some() {
-                        self.flight.double.iter().for_each(Double::make);
+                        self.request.double.iter().for_each(Double::make);
                     }
-                    self.flight.went(post.ticket);
+                    self.request.went(post.ticket);
                     return Some(Status::Done);
                 }
             }
@@ -87,9 +87,9 @@ impl NodeEngine<'_> {
 
     /// Where a send copies its message, too, if it does.
     fn doubled(&self, ticket: u32) -> Option<Run> {
-        let double = self.flight.double.as_ref()?;
+        let double = self.request.double.as_ref()?;
         let taken = double.is_taken_by(ticket);
-        taken.then(|| self.flight.run(&double.into))
+        taken.then(|| self.request.run(&double.into))
     }
 
     /// Copies all of a message that goes in no parcels to where its send would have copied it.
@@ -98,17 +98,17 @@ impl NodeEngine<'_> {
         // SAFETY: own memory that the call may use; no operation that touches it has to come before this one.
         unsafe {
             iovec::fetch(
-                self.flight.runs(post.source()),
+                self.request.runs(post.source()),
                 std::iter::once(into),
                 Distance::Beyond,
             );
         };
-        self.flight.double.iter().for_each(Double::make);
+        self.request.double.iter().for_each(Double::make);
     }
 
     /// Whether a copy that is made with a send is made by now; `None` where it shall be made on its own.
     #[inline]
     pub(super) fn is_made(&self, ticket: u32) -> Option<bool> {
-        self.flight.double.as_ref()?.is_made(ticket)
+        self.request.double.as_ref()?.is_made(ticket)
     }
 }

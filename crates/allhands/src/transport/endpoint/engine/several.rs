@@ -17,15 +17,15 @@ const LOOKS: u32 = 1024;
 impl NodeEngine<'_> {
     /// Receives what has come of the step of `ticket`; whether that has its message.
     pub(super) fn receive_several(&mut self, ticket: u32) -> Result<Status, TransportError> {
-        if !self.flight.many.end(ticket) {
-            let step = self.flight.many.step(ticket);
+        if !self.request.many.end(ticket) {
+            let step = self.request.many.step(ticket);
             // The port's own memory, so that nothing is allocated; ours now, so that a panic ends what was begun.
             let mut begun = std::mem::take(&mut self.port.begun);
             let copied = self.copy_several(step, &mut begun);
             begun.clear();
             self.port.begun = begun;
             copied?;
-            if !self.flight.many.end(ticket) {
+            if !self.request.many.end(ticket) {
                 return Ok(Status::Pending);
             }
         }
@@ -44,7 +44,7 @@ impl NodeEngine<'_> {
             if begun.is_empty() {
                 return Ok(());
             }
-            let copied = match self.flight.advance_any_deferred() {
+            let copied = match self.request.advance_any_deferred() {
                 true => Ok(true),
                 false => concurrent_rendezvous::copy_some(begun, look),
             };
@@ -73,30 +73,35 @@ impl NodeEngine<'_> {
         begun: &mut Vec<Begun>,
     ) -> Result<(), TransportError> {
         for place in step {
-            let flight = &*self.flight;
-            let one = flight.many.at(place);
-            if !one.is_awaited() || !flight.may_go(one.ticket) {
+            let request = &*self.request;
+            let one = request.many.at(place);
+            if !one.is_awaited() || !request.may_go(one.ticket) {
                 continue;
             }
             let into = [one.into];
-            let sink = || Sink::copy(flight.runs(&into));
+            let sink = || Sink::copy(request.runs(&into));
             let which = (one.from, one.channel, one.into.bytes);
-            let received = match one.answer(self.port.fabric(), flight.rank) {
+            let received = match one.answer(self.port.fabric(), request.rank) {
                 Answer::Coming => continue,
                 Answer::Here => true,
                 Answer::None | Answer::Declined => {
-                    self.port.receive_or_begin(flight, which, sink, begun)?
+                    self.port.receive_or_begin(request, which, sink, begun)?
                 }
             };
             if received {
                 // Who has announced a message looks for no invitation any more.
-                one.shut(self.port.fabric(), flight.rank);
+                one.shut(self.port.fabric(), request.rank);
                 one.received();
                 let ticket = one.ticket;
-                self.flight.went(ticket);
+                self.request.went(ticket);
             } else {
-                let call = (flight.call, flight.chain);
-                one.invite(self.port.fabric(), flight.rank, call, flight.run(&one.into));
+                let call = (request.call, request.chain);
+                one.invite(
+                    self.port.fabric(),
+                    request.rank,
+                    call,
+                    request.run(&one.into),
+                );
             }
         }
         Ok(())
@@ -114,11 +119,11 @@ impl NodeEngine<'_> {
             channel: header.channel,
             bytes: post.bytes,
         };
-        let mut runs = self.flight.runs(post.source()).filter(|run| run.bytes > 0);
+        let mut runs = self.request.runs(post.source()).filter(|run| run.bytes > 0);
         let (Some(from), None) = (runs.next(), runs.next()) else {
             return false;
         };
-        let invitation = fabric.invitation(self.flight.rank, to);
+        let invitation = fabric.invitation(self.request.rank, to);
         let Some((invitation, room)) = invitation.and_then(|i| Some((i, i.accept(wanted)?))) else {
             return false;
         };

@@ -1,7 +1,7 @@
-//! The moves of a shortcut: what an operation of a plan means to one rank, found out when the flight is made.
+//! The moves of a shortcut: what an operation of a plan means to one rank, found out when the request is made.
 
 use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MOST};
-use crate::transport::endpoint::request::Flight;
+use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Run;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
 use crate::transport::shm::segment::shared_segment::{Carrier, Fabric};
@@ -64,9 +64,9 @@ pub(super) struct Place {
 impl Move {
     /// The memory of one of its places in a call.
     #[inline]
-    pub(super) fn run(&self, flight: &Flight, place: Place) -> Once<Run> {
+    pub(super) fn run(&self, request: &RequestState, place: Place) -> Once<Run> {
         std::iter::once(Run {
-            address: flight.address(place.space, place.offset),
+            address: request.address(place.space, place.offset),
             bytes: usize::from(self.bytes),
         })
     }

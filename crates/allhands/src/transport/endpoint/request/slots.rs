@@ -1,4 +1,4 @@
-//! Slots: what a flight keeps for each operation of its plan, and for each lane of messages.
+//! Slots: what a request keeps for each operation of its plan, and for each lane of messages.
 
 use allhands_core::schedule::{OpKind, Plan, PlanOp};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(super) struct Lane {
     pub(super) served: u32,
 }
 
-/// What a flight keeps for an operation of its plan.
+/// What a request keeps for an operation of its plan.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) lane: u32,

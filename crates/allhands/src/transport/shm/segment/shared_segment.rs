@@ -65,7 +65,7 @@ pub struct Fabric {
     pub(crate) origin: Option<Origin>,
     /// What ranks are called in the communicator, where it has others than those of this node: by number, its own first.
     names: OnceLock<Box<[u32]>>,
-    /// Memory of flights that have ended, with messages that receivers have not read yet.
+    /// Memory of requests that have ended, with messages that receivers have not read yet.
     retired: Mutex<Vec<Outbox>>,
 }
 
