@@ -3,7 +3,7 @@
 use allhands::element::TypeSignature;
 use allhands::operator::{Operator, Sum};
 use allhands::transport::{AlignedBytes, Combine, Signature};
-use allhands::transport::{Buffers, Port, RequestState, spawn};
+use allhands::transport::{Buffers, Endpoint, RequestState, spawn};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::progress::Cursor;
@@ -19,13 +19,13 @@ unsafe fn add(_: *const (), l: *const u8, r: *const u8, out: *mut u8, n: usize) 
 }
 
 /// A rank's own part of the measurement: the time of `calls` allreduces.
-fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
-    let call = Call::new(Collective::Allreduce, port.ranks());
+fn measure(endpoint: &mut Endpoint, elements: usize, calls: u32) -> Duration {
+    let call = Call::new(Collective::Allreduce, endpoint.ranks());
     let algorithm = algorithm::find(call.collective, "recursive-doubling").expect("registered");
     let shape = algorithm.shape(call, "").expect("no parameters");
-    let schedule = algorithm.schedule(&shape, port.rank());
+    let schedule = algorithm.schedule(&shape, endpoint.rank());
     let plan = Plan::lower(&schedule, &call, &Layout::Even(elements), 8).expect("lowers");
-    let stamp = port.stamp(&Signature {
+    let stamp = endpoint.stamp(&Signature {
         collective: call.collective,
         algorithm: algorithm.name.into(),
         root: 0,
@@ -38,7 +38,7 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
     // SAFETY: `add` keeps to its runs.
     let combine = unsafe { Combine::new(8, add, std::ptr::null()) };
     // After the buffers, so that it is dropped before them.
-    let mut request = RequestState::new(port, &plan, 0, &stamp).expect("no window");
+    let mut request = RequestState::new(endpoint, &plan, 0, &stamp).expect("no window");
     let mut start = Instant::now();
     for number in 0..calls + calls / 10 {
         if number == calls / 10 {
@@ -50,8 +50,9 @@ fn measure(port: &mut Port, elements: usize, calls: u32) -> Duration {
             output: output.address(),
         };
         // SAFETY: buffers as long as the plan says, which outlive the request; its own plan and cursor.
-        unsafe { port.begin(&mut request, &stamp, buffers, Some(combine)) }.expect("begins");
-        port.wait(&mut request, &plan, &mut cursor)
+        unsafe { endpoint.begin(&mut request, &stamp, buffers, Some(combine)) }.expect("begins");
+        endpoint
+            .wait(&mut request, &plan, &mut cursor)
             .expect("completes");
     }
     start.elapsed()
@@ -62,8 +63,8 @@ fn main() {
     let mut next = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (ranks, bytes, calls) = (next(2), next(8), next(100_000));
     let times = spawn(ranks, |rank, fabric| {
-        let mut port = Port::new(fabric, rank).expect("one port a rank");
-        measure(&mut port, bytes as usize / 8, calls)
+        let mut endpoint = Endpoint::new(fabric, rank).expect("one endpoint a rank");
+        measure(&mut endpoint, bytes as usize / 8, calls)
     });
     let longest = times.expect("no rank panics").into_iter().max();
     let nanoseconds = longest.unwrap_or_default().as_nanos() / u128::from(calls);

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::operation::{CallShape, Counts, Operation};
 use crate::transport::TransportError;
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
@@ -277,14 +277,14 @@ impl Entry {
 
     /// What a turn that is missing runs with; window keys, where there is a window, are the same on all ranks.
     pub(crate) fn make(
-        port: &Port,
+        endpoint: &Endpoint,
         plan: &Plan,
         window_key: u64,
         stamp: &Stamp,
         place: usize,
     ) -> Result<Box<Running>, TransportError> {
         Ok(Box::new(Running {
-            request: RequestState::new(port, plan, window_key, stamp)?,
+            request: RequestState::new(endpoint, plan, window_key, stamp)?,
             cursor: Cursor::new(plan),
             place,
         }))

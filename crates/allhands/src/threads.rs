@@ -3,7 +3,7 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::policy;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::{Places, Threads};
 use crate::transport::shm::segment::shared_segment::Fabric;
 use crate::transport::shm::spawn::spawn;
@@ -35,8 +35,8 @@ pub fn run<R: Send>(
     let policy = policy::installed()?;
     let results = spawn(ranks as u32, |rank, fabric| {
         let crowded = fabric.is_crowded();
-        let port = Port::new(fabric, rank)?;
-        let comm = Communicator::new(port, policy.clone(), crowded);
+        let endpoint = Endpoint::new(fabric, rank)?;
+        let comm = Communicator::new(endpoint, policy.clone(), crowded);
         Ok::<R, Error>(rank_main(comm))
     })?;
     results.into_iter().collect()
@@ -76,10 +76,10 @@ pub fn run_on_nodes<R: Send>(
         (fabric, places.local(rank))
     };
     let results = spawn_on(places.ranks(), place, |rank, fabric| {
-        let port = Port::new(fabric, places.local(rank))?;
+        let endpoint = Endpoint::new(fabric, places.local(rank))?;
         let network = Box::new(network.network(rank));
-        let port = port.join(network, places.clone(), rank, crowded)?;
-        let comm = Communicator::new(port, policy.clone(), crowded);
+        let endpoint = endpoint.join(network, places.clone(), rank, crowded)?;
+        let comm = Communicator::new(endpoint, policy.clone(), crowded);
         Ok::<R, Error>(rank_main(comm))
     })?;
     results.into_iter().collect()

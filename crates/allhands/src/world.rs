@@ -5,7 +5,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::launch::{self, Place, Roll};
 use crate::policy;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::liveness::Membership;
 use crate::transport::shm::segment::shared_segment::Fabric;
 use allhands_core::machine::Nodes;
@@ -42,15 +42,15 @@ impl Communicator {
                 Ok(comm)
             }
             None => {
-                let port = Port::new(Fabric::new(1)?, 0)?;
-                Ok(Communicator::new(port, policy::installed()?, false))
+                let endpoint = Endpoint::new(Fabric::new(1)?, 0)?;
+                Ok(Communicator::new(endpoint, policy::installed()?, false))
             }
         }
     }
 }
 
-/// This process's port to the ranks of a place.
-pub(crate) fn join(place: &Place) -> Result<Port, Error> {
+/// This process's endpoint to the ranks of a place.
+pub(crate) fn join(place: &Place) -> Result<Endpoint, Error> {
     /// One rank joins at a time, so that the second hears that the first has.
     static JOINING: Mutex<()> = Mutex::new(());
     let _joining = JOINING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ pub(crate) fn join(place: &Place) -> Result<Port, Error> {
     // SAFETY: the segment's mapping is shared, was zeros at first, and is given away for the life of the process; all
     // ranks of the segment come with the same number of them, which the roll has.
     let fabric = unsafe { Fabric::of_world(mapped, place.ranks, membership)? };
-    Ok(Port::new(fabric, place.rank)?)
+    Ok(Endpoint::new(fabric, place.rank)?)
 }
 
 /// Lets the other ranks read this process's memory where the system would let only its debugger (Yama).

@@ -10,7 +10,7 @@ use crate::error::Error;
 #[cfg(target_os = "linux")]
 use crate::launch::Place;
 use crate::policy::NetworkTimes;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 
 /// How communicators are made without a call that all ranks of another one make.
 pub trait Bootstrap: Sealed + Sized {
@@ -33,11 +33,11 @@ pub trait Bootstrap: Sealed + Sized {
     #[cfg(target_os = "linux")]
     fn agree(&self) -> Result<(), Error>;
 
-    /// The communicator of a port, which may be joined to other nodes.
+    /// The communicator of an endpoint, which may be joined to other nodes.
     ///
     /// Policy and crowdedness are the same on every rank.
     #[must_use]
-    fn of_port(port: Port, policy: Policy, crowded: bool) -> Self;
+    fn of_endpoint(endpoint: Endpoint, policy: Policy, crowded: bool) -> Self;
 
     /// Memory for a communicator of `ranks` of these ranks: one of them lays it out and tells the others where it is, by
     /// whatever means, and each of them opens it with [`open`](Bootstrap::open).
@@ -59,14 +59,14 @@ pub trait Bootstrap: Sealed + Sized {
     /// [`Error::NoRanks`] if this rank is no member.
     unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Self, Error>;
 
-    /// The same port, with which crates that bring a network of their own join the members on this node to others.
+    /// The same endpoint, with which crates that bring a network of their own join the members on this node to others.
     ///
     /// # Safety
     /// As [`open`](Bootstrap::open).
     ///
     /// # Errors
     /// As [`open`](Bootstrap::open).
-    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error>;
+    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error>;
 
     /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
     /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
@@ -76,9 +76,9 @@ pub trait Bootstrap: Sealed + Sized {
 impl Bootstrap for Communicator {
     #[cfg(target_os = "linux")]
     fn join(place: &Place) -> Result<Communicator, Error> {
-        let port = crate::world::join(place)?;
+        let endpoint = crate::world::join(place)?;
         // What no file and no count of cores decides, until the ranks have agreed on these.
-        Ok(Communicator::new(port, Policy::Mpich2005, false))
+        Ok(Communicator::new(endpoint, Policy::Mpich2005, false))
     }
 
     #[cfg(target_os = "linux")]
@@ -86,37 +86,37 @@ impl Bootstrap for Communicator {
         crate::policy::agree(self, self.is_fabric_crowded())
     }
 
-    fn of_port(port: Port, policy: Policy, crowded: bool) -> Communicator {
-        Communicator::new(port, policy, crowded)
+    fn of_endpoint(endpoint: Endpoint, policy: Policy, crowded: bool) -> Communicator {
+        Communicator::new(endpoint, policy, crowded)
     }
 
     fn lay_out(&self, ranks: usize) -> Result<u64, Error> {
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
-        Ok(self.inner.take().port.fabric().lay_out(ranks)?)
+        Ok(self.inner.take().endpoint.fabric().lay_out(ranks)?)
     }
 
     unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
         // SAFETY: promised by the caller.
-        let port = unsafe { self.open_port(offset, members)? };
+        let endpoint = unsafe { self.open_port(offset, members)? };
         let inner = self.inner.take();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
-        let new = Communicator::new(port, policy, inner.crowded);
-        new.set_while_waiting(inner.port.while_waiting());
-        new.set_left_alone(inner.port.left_alone);
-        new.tell_waits_after(inner.port.told_after());
+        let new = Communicator::new(endpoint, policy, inner.crowded);
+        new.set_while_waiting(inner.endpoint.while_waiting());
+        new.set_left_alone(inner.endpoint.left_alone);
+        new.tell_waits_after(inner.endpoint.told_after());
         new.set_nodes(inner.nodes.among(self.size as u32, members))?;
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
         Ok(new)
     }
 
-    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Port, Error> {
+    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error> {
         let own = members.iter().position(|r| *r as usize == self.rank);
         let rank = own.ok_or(Error::NoRanks)?;
         let inner = self.inner.take();
         // SAFETY: promised by the caller.
-        let fabric = unsafe { inner.port.fabric().open(offset, members) };
-        Ok(Port::new(fabric, rank as u32)?)
+        let fabric = unsafe { inner.endpoint.fabric().open(offset, members) };
+        Ok(Endpoint::new(fabric, rank as u32)?)
     }
 
     fn set_network_times(&self, times: Option<NetworkTimes>) {

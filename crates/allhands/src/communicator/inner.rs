@@ -6,7 +6,7 @@ use crate::operation::Operation;
 use crate::policy::{self, Forecast, Policy};
 use crate::prepared::{Entry, Key, Place, PlanCache, Prepared, Running, Turn, named, unsuitable};
 use crate::transport::endpoint::request::Buffers;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::{Combine, TransportError};
 use allhands_core::algorithm::{Algorithm, Requirement};
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 pub type End = OnceLock<Result<(), Error>>;
 
 pub(super) struct Inner {
-    pub(super) port: Port,
+    pub(super) endpoint: Endpoint,
     pub(super) cache: PlanCache,
     /// Nonblocking calls, by the number of their request; a finished one waits for its request here.
     pub(super) active: Vec<Option<Active>>,
@@ -122,7 +122,7 @@ pub(super) struct Ready {
 impl Inner {
     /// Forgets all plans: what chooses them has changed.
     pub(super) fn forget_plans(&mut self) {
-        self.cache = PlanCache::new(self.port.fabric().ranks());
+        self.cache = PlanCache::new(self.endpoint.fabric().ranks());
     }
 
     /// Which algorithm serves a call: the named one, or the policy's choice.
@@ -143,7 +143,7 @@ impl Inner {
         };
         let on_torus = algorithm.requires.contains(&Requirement::Torus);
         let shape = shape.on_torus(self.torus.filter(|_| on_torus));
-        if let Some(places) = self.port.places() {
+        if let Some(places) = self.endpoint.places() {
             let apart = algorithm.admits_apart(&shape, |nodes| places.contain(nodes));
             apart.map_err(|source| unsuitable(algorithm, source))?;
         }
@@ -157,7 +157,7 @@ impl Inner {
         layout: &Layout,
     ) -> Result<(&'static Algorithm, Shape), Error> {
         let question = policy::question(operation, call, layout, self.crowded);
-        match self.port.places() {
+        match self.endpoint.places() {
             None => policy::choose(&self.policy, &question),
             Some(places) => {
                 let (nodes, forecast) = ((&self.nodes, places), self.forecast.as_ref());
@@ -221,7 +221,7 @@ impl Inner {
             Turn::Missing(place) => {
                 let key = self.next_window;
                 self.next_window += u64::from(prepared.has_window());
-                Entry::make(&self.port, &prepared.plan, key, &stamp, place)?
+                Entry::make(&self.endpoint, &prepared.plan, key, &stamp, place)?
             }
             Turn::Taken => return Ok(Err(prepared)),
         };
@@ -239,22 +239,22 @@ impl Inner {
         layout: &Layout,
     ) -> Result<(Prepared, Stamp), Error> {
         let (algorithm, shape) = self.choose(operation, call, layout)?;
-        let rank = self.port.global_rank() as usize;
+        let rank = self.endpoint.global_rank() as usize;
         let bytes = operation.element.bytes;
         let mut prepared = Prepared::new(algorithm, shape, rank, layout, bytes)?;
-        self.port.localize(&mut prepared.plan)?;
-        let may_be_shorter = self.port.left_alone.is_some();
+        self.endpoint.localize(&mut prepared.plan)?;
+        let may_be_shorter = self.endpoint.left_alone.is_some();
         let signature = agreed(operation, (call, layout), &prepared, may_be_shorter);
-        Ok((prepared, self.port.stamp(&signature)))
+        Ok((prepared, self.endpoint.stamp(&signature)))
     }
 
     /// Begins a call's request.
     ///
     /// # Safety
-    /// As [`Port::begin`] for the operation's buffers and operator.
+    /// As [`Endpoint::begin`] for the operation's buffers and operator.
     #[inline]
     pub(super) unsafe fn begin(
-        port: &mut Port,
+        endpoint: &mut Endpoint,
         operation: &Operation<'_>,
         stamp: &Stamp,
         running: &mut Running,
@@ -262,13 +262,13 @@ impl Inner {
         let (buffers, combine) = sides(operation);
         // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank,
         // the cursor is new or was reset, and the request is idle and of this plan.
-        unsafe { port.begin(&mut running.request, stamp, buffers, combine) }
+        unsafe { endpoint.begin(&mut running.request, stamp, buffers, combine) }
     }
 
     /// Runs a call whose shape has been called before; `None`: it has not, or its window is taken.
     ///
     /// # Safety
-    /// As [`Port::begin`] for the operation's buffers and operator.
+    /// As [`Endpoint::begin`] for the operation's buffers and operator.
     #[inline]
     pub(super) unsafe fn run_again(
         &mut self,
@@ -278,13 +278,13 @@ impl Inner {
         let entry = self.cache.find(operation, None)?;
         let others = (&mut self.active, &mut self.under_way);
         // SAFETY: passed on.
-        unsafe { run_entry(&mut self.port, entry, others, buffers, combine) }
+        unsafe { run_entry(&mut self.endpoint, entry, others, buffers, combine) }
     }
 
     /// As [`Inner::run_again`], of the call at a place in the cache.
     ///
     /// # Safety
-    /// As [`Port::begin`] for the buffers, of the lengths that the place was given for, and the operator.
+    /// As [`Endpoint::begin`] for the buffers, of the lengths that the place was given for, and the operator.
     #[inline]
     pub(super) unsafe fn run_at(
         &mut self,
@@ -295,7 +295,7 @@ impl Inner {
         let entry = self.cache.at(place)?;
         let others = (&mut self.active, &mut self.under_way);
         // SAFETY: passed on.
-        unsafe { run_entry(&mut self.port, entry, others, buffers, combine) }
+        unsafe { run_entry(&mut self.endpoint, entry, others, buffers, combine) }
     }
 
     /// Waits until a plan's window whose turn it is is free: one call at a time owns it.
@@ -323,11 +323,11 @@ impl Inner {
                 freed = true;
             }
         }
-        match self.port.stopped() {
+        match self.endpoint.stopped() {
             Some(error) => Err(error),
             None if freed => Ok(()),
             None => Err(TransportError::CallDropped {
-                rank: self.port.global_rank(),
+                rank: self.endpoint.global_rank(),
             }),
         }
     }
@@ -336,8 +336,8 @@ impl Inner {
     pub(super) fn wait_for(&mut self, number: usize) {
         let call = super::call_of(self.active[number].as_ref());
         let (active, under_way) = (&mut self.active, &mut self.under_way);
-        let waited = self.port.wait_until(call, |port| {
-            progress(port, active, under_way);
+        let waited = self.endpoint.wait_until(call, |endpoint| {
+            progress(endpoint, active, under_way);
             let ended = active[number].as_ref().is_none_or(|a| a.result.is_some());
             Ok(if ended { Status::Done } else { Status::Pending })
         });
@@ -348,7 +348,7 @@ impl Inner {
 
     /// Takes every active call as far as it goes.
     pub(super) fn progress(&mut self) {
-        progress(&mut self.port, &mut self.active, &mut self.under_way);
+        progress(&mut self.endpoint, &mut self.active, &mut self.under_way);
     }
 
     /// Whether an active call has ended, one way or the other.
@@ -365,12 +365,12 @@ impl Inner {
         active
             .filter_map(|a| a.running.as_ref().map(|r| r.request.call()))
             .min()
-            .unwrap_or(self.port.begun())
+            .unwrap_or(self.endpoint.begun())
     }
 
     /// Looks now and then whether an active call can end at all: who only ever tests it is to hear, too.
     pub(super) fn look_out(&mut self, number: usize) {
-        if let Err(error) = self.port.look_out(self.oldest_call()) {
+        if let Err(error) = self.endpoint.look_out(self.oldest_call()) {
             self.fail(number, error);
         }
     }
@@ -381,7 +381,7 @@ impl Inner {
             && active.result.is_none()
         {
             if let Some(running) = &mut active.running {
-                self.port.stop(&mut running.request);
+                self.endpoint.stop(&mut running.request);
             }
             active.end(Err(error.into()));
             self.under_way -= 1;
@@ -417,10 +417,10 @@ pub(super) fn sides(operation: &Operation<'_>) -> (Buffers, Option<Combine>) {
 /// stopped.
 ///
 /// # Safety
-/// As [`Port::begin`] for the buffers, of the lengths of the entry's shape, and the operator.
+/// As [`Endpoint::begin`] for the buffers, of the lengths of the entry's shape, and the operator.
 #[inline]
 unsafe fn run_entry(
-    port: &mut Port,
+    endpoint: &mut Endpoint,
     entry: &mut Entry,
     (active, under_way): (&mut Vec<Option<Active>>, &mut usize),
     buffers: Buffers,
@@ -433,22 +433,22 @@ unsafe fn run_entry(
     let plan = &entry.prepared.plan;
     // SAFETY: promised by the caller; the plan is lowered from a registered algorithm's schedule for this rank, the cursor
     // is set below, and the request is idle and of this plan.
-    if unsafe { port.begin(request, &entry.stamp, buffers, combine) }.is_err() {
+    if unsafe { endpoint.begin(request, &entry.stamp, buffers, combine) }.is_err() {
         // Who makes it as a new one hears why it cannot begin.
         entry.give_back(running);
         return None;
     }
     let ended = if *under_way == 0 {
-        match port.hurry(request, plan, cursor) {
+        match endpoint.hurry(request, plan, cursor) {
             Status::Done => Ok(()),
-            Status::Pending => port.wait(request, plan, cursor),
+            Status::Pending => endpoint.wait(request, plan, cursor),
         }
     } else {
         cursor.reset(plan);
         // A peer may need one of the calls that are under way before it comes to this one.
-        port.wait_until(request.call(), |port| {
-            progress(port, active, under_way);
-            port.test(request, plan, cursor)
+        endpoint.wait_until(request.call(), |endpoint| {
+            progress(endpoint, active, under_way);
+            endpoint.test(request, plan, cursor)
         })
     };
     if let Err(error) = ended {
@@ -460,12 +460,16 @@ unsafe fn run_entry(
 }
 
 /// Takes every active call as far as it goes.
-pub(super) fn progress(port: &mut Port, active: &mut [Option<Active>], under_way: &mut usize) {
+pub(super) fn progress(
+    endpoint: &mut Endpoint,
+    active: &mut [Option<Active>],
+    under_way: &mut usize,
+) {
     for active in active.iter_mut().flatten().filter(|a| a.result.is_none()) {
         let Some(running) = &mut active.running else {
             continue;
         };
-        match port.test(
+        match endpoint.test(
             &mut running.request,
             &active.prepared.plan,
             &mut running.cursor,

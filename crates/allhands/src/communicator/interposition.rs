@@ -127,11 +127,11 @@ pub trait Interposition: Sealed {
 
 impl Interposition for Communicator {
     fn set_while_waiting(&self, hook: Option<fn()>) {
-        self.inner.take().port.set_while_waiting(hook);
+        self.inner.take().endpoint.set_while_waiting(hook);
     }
 
     fn set_left_alone(&self, hook: Option<fn(*mut u8, usize)>) {
-        self.inner.take().port.left_alone = hook;
+        self.inner.take().endpoint.left_alone = hook;
     }
 
     fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {
@@ -167,7 +167,7 @@ impl Interposition for Communicator {
 
     fn can_go_on(&self) -> bool {
         let inner = self.inner.take();
-        inner.port.fabric().can_open(inner.next_window)
+        inner.endpoint.fabric().can_open(inner.next_window)
     }
 
     fn is_busy(&self) -> bool {
@@ -207,40 +207,40 @@ impl Interposition for Communicator {
     }
 
     fn begun(&self) -> u64 {
-        self.inner.take().port.begun()
+        self.inner.take().endpoint.begun()
     }
 
     #[inline]
     fn stopped(&self) -> Option<Error> {
-        self.inner.take().port.stopped().map(Error::from)
+        self.inner.take().endpoint.stopped().map(Error::from)
     }
 
     fn stops_from(&self) -> u64 {
-        self.inner.take().port.stops_from()
+        self.inner.take().endpoint.stops_from()
     }
 
     #[cold]
     fn refuse(&self, collective: Collective) {
-        self.inner.take().port.refuse(collective);
+        self.inner.take().endpoint.refuse(collective);
     }
 
     #[cold]
     fn note_refusal(&self, refused: Refused, ahead: usize) {
-        self.inner.take().port.note_refusal(refused, ahead);
+        self.inner.take().endpoint.note_refusal(refused, ahead);
     }
 
     #[cold]
     fn forget_refusal(&self, ahead: usize) {
-        self.inner.take().port.forget_refusal(ahead);
+        self.inner.take().endpoint.forget_refusal(ahead);
     }
 
     #[cold]
     fn stopped_by_refusal(&self) -> Option<Vec<Refused>> {
-        self.inner.take().port.stopped_by_refusal()
+        self.inner.take().endpoint.stopped_by_refusal()
     }
 
     #[cold]
     fn spread(&self) {
-        self.inner.take().port.spread();
+        self.inner.take().endpoint.spread();
     }
 }

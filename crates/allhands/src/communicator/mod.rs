@@ -14,7 +14,7 @@ use crate::interposition::Interposition;
 use crate::operation::{self, Operation};
 use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::Places;
 use crate::transport::shm::memory::arena::Block;
 use allhands_core::call::{Call, Collective};
@@ -46,13 +46,16 @@ impl Communicator {
         look(&mut self.inner.take().cache)
     }
 
-    /// The communicator of a port, which may be joined to other nodes; policy and crowdedness are the same on every rank.
-    pub(crate) fn new(port: Port, policy: Policy, crowded: bool) -> Communicator {
-        let (rank, size) = (port.global_rank() as usize, port.global_ranks() as usize);
-        let nodes = port.places().map_or_else(Nodes::one, Places::runs);
+    /// The communicator of an endpoint, which may be joined to other nodes; policy and crowdedness are the same on every rank.
+    pub(crate) fn new(endpoint: Endpoint, policy: Policy, crowded: bool) -> Communicator {
+        let (rank, size) = (
+            endpoint.global_rank() as usize,
+            endpoint.global_ranks() as usize,
+        );
+        let nodes = endpoint.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
-            cache: PlanCache::new(port.fabric().ranks()),
-            port,
+            cache: PlanCache::new(endpoint.fabric().ranks()),
+            endpoint,
             active: Vec::new(),
             under_way: 0,
             policy,
@@ -111,7 +114,13 @@ impl Communicator {
 
     /// Memory that all ranks of the node can reach: `bytes` zeros.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Block, Error> {
-        Ok(self.inner.take().port.fabric().arena().allocate(bytes)?)
+        Ok(self
+            .inner
+            .take()
+            .endpoint
+            .fabric()
+            .arena()
+            .allocate(bytes)?)
     }
 
     /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.
@@ -181,13 +190,13 @@ impl Communicator {
     /// At first it is 10 s; [`Duration::MAX`] is never. Of all that wait one rank says it, and again when the time has
     /// doubled. Communicators made of this one inherit it.
     pub fn tell_waits_after(&self, after: Duration) {
-        self.inner.take().port.tell_waits_after(after);
+        self.inner.take().endpoint.tell_waits_after(after);
     }
 
     /// Whether this process counts more ranks than cores.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_fabric_crowded(&self) -> bool {
-        self.inner.take().port.fabric().is_crowded()
+        self.inner.take().endpoint.fabric().is_crowded()
     }
 
     /// Sets what the ranks have agreed on.
@@ -225,15 +234,15 @@ impl Communicator {
         } = inner.ready(operation, &checked)?;
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths that
         // `check` compared with the layout which the plan was lowered for.
-        unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
+        unsafe { Inner::begin(&mut inner.endpoint, operation, &stamp, &mut running)? };
         let Running {
             request, cursor, ..
         } = &mut *running;
         let (active, under_way) = (&mut inner.active, &mut inner.under_way);
         // A peer may need one of the calls that are under way before it comes to this one.
-        let ended = inner.port.wait_until(request.call(), |port| {
-            progress(port, active, under_way);
-            port.test(request, &prepared.plan, cursor)
+        let ended = inner.endpoint.wait_until(request.call(), |endpoint| {
+            progress(endpoint, active, under_way);
+            endpoint.test(request, &prepared.plan, cursor)
         });
         ended?;
         inner.cache.give_back(&prepared, running);
@@ -326,7 +335,7 @@ impl Communicator {
         } = inner.ready(operation, &checked)?;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of
         // active calls holds until the call has ended.
-        unsafe { Inner::begin(&mut inner.port, operation, &stamp, &mut running)? };
+        unsafe { Inner::begin(&mut inner.endpoint, operation, &stamp, &mut running)? };
         let active = Active {
             prepared,
             running: Some(running),

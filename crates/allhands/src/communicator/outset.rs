@@ -42,14 +42,15 @@ impl Inner {
         else {
             return Ok(Outset::Later);
         };
-        let port = &mut self.port;
+        let endpoint = &mut self.endpoint;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of active calls
         // holds until the call has ended.
-        unsafe { Inner::begin(port, operation, &stamp, &mut running)? };
+        unsafe { Inner::begin(endpoint, operation, &stamp, &mut running)? };
         let arrival = Arrival::of(operation);
         // A few looks, which cost less than to see to a call later.
         for _ in 0..LOOKS {
-            let status = port.test(&mut running.request, &prepared.plan, &mut running.cursor)?;
+            let status =
+                endpoint.test(&mut running.request, &prepared.plan, &mut running.cursor)?;
             if status == Status::Done {
                 self.cache.give_back(&prepared, running);
                 return arrival.verify().map(|()| Outset::Ended);
@@ -85,7 +86,7 @@ impl Inner {
             }));
         }
         // To open another window might have to wait for ranks that have not come to one long ago.
-        if !self.port.fabric().can_open(self.next_window) {
+        if !self.endpoint.fabric().can_open(self.next_window) {
             return Ok(None);
         }
         let (call, layout) = operation.check(rank, size)?;
@@ -116,7 +117,7 @@ impl Inner {
     }
 
     pub(super) fn look_out_for_all(&mut self) {
-        if let Err(error) = self.port.look_out(self.oldest_call()) {
+        if let Err(error) = self.endpoint.look_out(self.oldest_call()) {
             (0..self.active.len()).for_each(|number| self.fail(number, error.clone()));
             self.let_go();
         }

@@ -22,7 +22,7 @@ impl Communicator {
     /// # Errors
     /// As any call: every rank must split. [`Error::SeveralNodes`] if the ranks are on several nodes.
     pub fn split(&self, colour: Option<u32>, key: u64) -> Result<Option<Communicator>, Error> {
-        if self.inner.take().port.places().is_some() {
+        if self.inner.take().endpoint.places().is_some() {
             return Err(Error::SeveralNodes);
         }
         let mine = [colour.map_or(u64::MAX, u64::from), key];

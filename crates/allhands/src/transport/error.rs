@@ -169,8 +169,8 @@ pub enum TransportError {
         /// What it found.
         error: Box<TransportError>,
     },
-    /// Two ports for one rank.
-    #[error("rank {rank} is already in use: a rank has one port")]
+    /// Two endpoints for one rank.
+    #[error("rank {rank} is already in use: a rank has one endpoint")]
     RankTaken {
         /// The rank.
         rank: u32,

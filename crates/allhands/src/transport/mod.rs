@@ -12,7 +12,7 @@ pub use combine::{Combine, CombineFn};
 pub use endpoint::engine::NodeEngine;
 pub use endpoint::refusal::Refused;
 pub use endpoint::request::{Buffers, RequestState};
-pub use endpoint::state::Port;
+pub use endpoint::state::Endpoint;
 pub use error::TransportError;
 pub use shm::failure::member::Stamp;
 pub use shm::memory::aligned::AlignedBytes;

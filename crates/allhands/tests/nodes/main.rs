@@ -2,11 +2,11 @@
 #![cfg(not(loom))]
 
 mod communicator;
+mod endpoints;
 mod failure;
 #[allow(dead_code, reason = "ranks of one node do more with it")]
 #[path = "../threads/harness.rs"]
 mod harness;
-mod ports;
 mod properties;
 #[path = "../suite/property/mod.rs"]
 mod property;

@@ -5,18 +5,18 @@ use crate::harness::{
 };
 use crate::stopwatch::Stopwatch;
 use allhands::transport::TransportError;
-use allhands::transport::{Fabric, Port};
+use allhands::transport::{Endpoint, Fabric};
 use std::sync::Arc;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Makes the call again and again, as ranks that do not wait for anybody notice only at their next.
-fn until_error(port: &mut Port, prepared: Prepared, elements: usize) -> TransportError {
+fn until_error(endpoint: &mut Endpoint, prepared: Prepared, elements: usize) -> TransportError {
     let watch = Stopwatch::start();
-    let mut request = Request::new(port, prepared, 0);
+    let mut request = Request::new(endpoint, prepared, 0);
     loop {
-        let result = request.call(port, &data(port.rank(), elements, 0));
+        let result = request.call(endpoint, &data(endpoint.rank(), elements, 0));
         assert!(watch.elapsed() < LIMIT, "an error comes within a second");
         if let Err(error) = result {
             assert!(!request.request.is_under_way());
@@ -36,9 +36,9 @@ fn origin(error: TransportError) -> TransportError {
 
 /// Lets rank 1 of `ranks` make another call than the rest; all must say so, in these words.
 fn mismatch(ranks: u32, words: &str, make: impl Fn(u32, bool) -> (Prepared, usize) + Sync) {
-    let errors = run(ranks, |port| {
-        let (prepared, elements) = make(port.rank(), port.rank() == 1);
-        until_error(port, prepared, elements)
+    let errors = run(ranks, |endpoint| {
+        let (prepared, elements) = make(endpoint.rank(), endpoint.rank() == 1);
+        until_error(endpoint, prepared, elements)
     });
     for error in errors {
         let text = error.to_string();
@@ -98,14 +98,19 @@ fn another_collective() {
 #[test]
 fn a_rank_that_leaves_early() {
     for elements in [1, 5000] {
-        let results = run(5, |port| {
-            let prepared = prepare(allreduce(5), "recursive-doubling", port.rank(), elements);
-            if port.rank() == 2 {
-                let mut request = Request::new(port, prepared, 0);
-                request.call(port, &data(2, elements, 0)).unwrap();
+        let results = run(5, |endpoint| {
+            let prepared = prepare(
+                allreduce(5),
+                "recursive-doubling",
+                endpoint.rank(),
+                elements,
+            );
+            if endpoint.rank() == 2 {
+                let mut request = Request::new(endpoint, prepared, 0);
+                request.call(endpoint, &data(2, elements, 0)).unwrap();
                 return None;
             }
-            Some(until_error(port, prepared, elements))
+            Some(until_error(endpoint, prepared, elements))
         });
         for error in results.into_iter().flatten() {
             assert_eq!(origin(error), TransportError::RankLeft { rank: 2 });
@@ -116,15 +121,15 @@ fn a_rank_that_leaves_early() {
 #[test]
 fn a_rank_that_panics_before_a_call() {
     let errors = std::sync::Mutex::new(Vec::new());
-    let result = try_run(4, |port| {
-        if port.rank() == 3 {
+    let result = try_run(4, |endpoint| {
+        if endpoint.rank() == 3 {
             std::panic::resume_unwind(Box::new("on purpose"));
         }
-        let prepared = prepare(allreduce(4), "recursive-doubling", port.rank(), 5000);
+        let prepared = prepare(allreduce(4), "recursive-doubling", endpoint.rank(), 5000);
         errors
             .lock()
             .unwrap()
-            .push(until_error(port, prepared, 5000));
+            .push(until_error(endpoint, prepared, 5000));
     });
     assert_eq!(
         result.unwrap_err(),
@@ -141,14 +146,19 @@ fn a_rank_that_panics_before_a_call() {
 fn an_operator_that_panics_within_a_call() {
     for elements in [1, 5000] {
         let errors = std::sync::Mutex::new(Vec::new());
-        let result = try_run(4, |port| {
-            let prepared = prepare(allreduce(4), "recursive-doubling", port.rank(), elements);
-            if port.rank() == 1 {
-                let mut request = Request::new(port, prepared, 0).with(panicking());
+        let result = try_run(4, |endpoint| {
+            let prepared = prepare(
+                allreduce(4),
+                "recursive-doubling",
+                endpoint.rank(),
+                elements,
+            );
+            if endpoint.rank() == 1 {
+                let mut request = Request::new(endpoint, prepared, 0).with(panicking());
                 // The operator panics, so this does not return.
-                let _ = request.call(port, &data(1, elements, 0));
+                let _ = request.call(endpoint, &data(1, elements, 0));
             } else {
-                let error = until_error(port, prepared, elements);
+                let error = until_error(endpoint, prepared, elements);
                 errors.lock().unwrap().push(error);
             }
         });
@@ -167,17 +177,17 @@ fn an_operator_that_panics_within_a_call() {
 #[test]
 fn a_call_that_is_dropped() {
     for elements in [1, 5000] {
-        let errors = run(3, |port| {
-            let prepared = prepare(broadcast(3, 0), "binomial", port.rank(), elements);
-            if port.rank() > 0 {
-                return until_error(port, prepared, elements);
+        let errors = run(3, |endpoint| {
+            let prepared = prepare(broadcast(3, 0), "binomial", endpoint.rank(), elements);
+            if endpoint.rank() > 0 {
+                return until_error(endpoint, prepared, elements);
             }
             // Rank 0 posts its messages and drops the call before it can be complete, or waits in vain
             // for a second one if the messages were short.
-            let mut request = Request::new(port, prepared, 0);
-            request.begin(port, &data(0, elements, 0)).unwrap();
+            let mut request = Request::new(endpoint, prepared, 0);
+            request.begin(endpoint, &data(0, elements, 0)).unwrap();
             if elements == 5000 {
-                let status = request.test(port).unwrap();
+                let status = request.test(endpoint).unwrap();
                 drop(request);
                 if status == allhands_core::progress::Status::Done {
                     return TransportError::CallDropped { rank: 0 };
@@ -185,7 +195,10 @@ fn a_call_that_is_dropped() {
             } else {
                 drop(request);
             }
-            port.fabric().error(0).expect("the drop stops everybody")
+            endpoint
+                .fabric()
+                .error(0)
+                .expect("the drop stops everybody")
         });
         for error in errors {
             let error = origin(error);
@@ -202,23 +215,28 @@ fn a_call_that_is_dropped() {
 fn ranks_are_checked() {
     assert!(matches!(Fabric::new(0), Err(TransportError::NoRanks)));
     let fabric = Fabric::new(2).unwrap();
-    let error = Port::new(Arc::clone(&fabric), 2).unwrap_err();
+    let error = Endpoint::new(Arc::clone(&fabric), 2).unwrap_err();
     assert_eq!(
         error.to_string(),
         "rank 2 does not exist: the ranks are 0 to 1"
     );
-    let port = Port::new(Arc::clone(&fabric), 1).unwrap();
-    let error = Port::new(fabric, 1).unwrap_err();
-    assert_eq!(error, TransportError::RankTaken { rank: port.rank() });
+    let endpoint = Endpoint::new(Arc::clone(&fabric), 1).unwrap();
+    let error = Endpoint::new(fabric, 1).unwrap_err();
+    assert_eq!(
+        error,
+        TransportError::RankTaken {
+            rank: endpoint.rank()
+        }
+    );
 }
 
 #[test]
-fn a_rank_that_never_opens_its_port_has_left() {
+fn a_rank_that_never_opens_its_endpoint_has_left() {
     let results = allhands::transport::spawn(2, |rank, fabric| {
         (rank == 0).then(|| {
-            let mut port = Port::new(fabric, rank).unwrap();
+            let mut endpoint = Endpoint::new(fabric, rank).unwrap();
             let prepared = prepare(allreduce(2), "recursive-doubling", rank, 1);
-            until_error(&mut port, prepared, 1)
+            until_error(&mut endpoint, prepared, 1)
         })
     });
     let error = results.unwrap()[0].clone();

@@ -2,7 +2,7 @@
 
 use allhands::element::TypeSignature;
 use allhands::operator::OperatorSignature;
-use allhands::transport::{Buffers, Fabric, Port, RequestState, Stamp};
+use allhands::transport::{Buffers, Endpoint, Fabric, RequestState, Stamp};
 use allhands::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
@@ -105,12 +105,12 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(port: &Port, prepared: Prepared, key: u64) -> Request {
+    pub fn new(endpoint: &Endpoint, prepared: Prepared, key: u64) -> Request {
         let plan = &prepared.plan;
         let elements = |s: Space| plan.space_bytes[s.index()] / size_of::<Affine>();
-        let stamp = port.stamp(&prepared.signature);
+        let stamp = endpoint.stamp(&prepared.signature);
         Request {
-            request: RequestState::new(port, plan, key, &stamp)
+            request: RequestState::new(endpoint, plan, key, &stamp)
                 .expect("the same window everywhere"),
             cursor: Cursor::new(plan),
             stamp,
@@ -127,7 +127,11 @@ impl Request {
     }
 
     /// Begins a call with `input` (in the output, where the call is in place).
-    pub fn begin(&mut self, port: &mut Port, input: &[Affine]) -> Result<(), TransportError> {
+    pub fn begin(
+        &mut self,
+        endpoint: &mut Endpoint,
+        input: &[Affine],
+    ) -> Result<(), TransportError> {
         self.output.fill([7; 2]);
         if self.input.is_empty() && self.output.len() == input.len() {
             self.output.copy_from_slice(input);
@@ -141,26 +145,34 @@ impl Request {
         };
         let combine = Some(self.combine);
         // SAFETY: the vectors are as long as the plan says, and live and unused until the request ends.
-        unsafe { port.begin(&mut self.request, &self.stamp, buffers, combine) }
+        unsafe { endpoint.begin(&mut self.request, &self.stamp, buffers, combine) }
     }
 
-    pub fn test(&mut self, port: &mut Port) -> Result<Status, TransportError> {
-        port.test(&mut self.request, &self.prepared.plan, &mut self.cursor)
+    pub fn test(&mut self, endpoint: &mut Endpoint) -> Result<Status, TransportError> {
+        endpoint.test(&mut self.request, &self.prepared.plan, &mut self.cursor)
     }
 
-    pub fn call(&mut self, port: &mut Port, input: &[Affine]) -> Result<(), TransportError> {
-        self.begin(port, input)?;
-        port.wait(&mut self.request, &self.prepared.plan, &mut self.cursor)
+    pub fn call(
+        &mut self,
+        endpoint: &mut Endpoint,
+        input: &[Affine],
+    ) -> Result<(), TransportError> {
+        self.begin(endpoint, input)?;
+        endpoint.wait(&mut self.request, &self.prepared.plan, &mut self.cursor)
     }
 }
 
 /// Completes request `target` while taking all along.
-pub fn wait_for(port: &mut Port, all: &mut [Request], target: usize) -> Result<(), TransportError> {
+pub fn wait_for(
+    endpoint: &mut Endpoint,
+    all: &mut [Request],
+    target: usize,
+) -> Result<(), TransportError> {
     let call = all[target].request.call();
-    port.wait_until(call, |port| {
+    endpoint.wait_until(call, |endpoint| {
         let mut wanted = Status::Pending;
         for (at, request) in all.iter_mut().enumerate() {
-            let status = request.test(port)?;
+            let status = request.test(endpoint)?;
             if at == target {
                 wanted = status;
             }
@@ -169,17 +181,17 @@ pub fn wait_for(port: &mut Port, all: &mut [Request], target: usize) -> Result<(
     })
 }
 
-/// Runs `main` on every rank with an open port.
-pub fn run<R: Send>(ranks: u32, main: impl Fn(&mut Port) -> R + Sync) -> Vec<R> {
+/// Runs `main` on every rank with an open endpoint.
+pub fn run<R: Send>(ranks: u32, main: impl Fn(&mut Endpoint) -> R + Sync) -> Vec<R> {
     try_run(ranks, main).expect("nobody panics")
 }
 
 pub fn try_run<R: Send>(
     ranks: u32,
-    main: impl Fn(&mut Port) -> R + Sync,
+    main: impl Fn(&mut Endpoint) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
     allhands::transport::spawn(ranks, |rank, fabric: Arc<Fabric>| {
-        main(&mut Port::new(fabric, rank).expect("one port a rank"))
+        main(&mut Endpoint::new(fabric, rank).expect("one endpoint a rank"))
     })
 }
 

@@ -20,17 +20,17 @@ const ELEMENTS: [usize; 9] = [0, 1, 3, 50, EAGER - 1, EAGER, EAGER + 1, 1000, 25
 fn allreduce_keeps_rank_order() {
     for ranks in 1..=9 {
         for in_place in [false, true] {
-            run(ranks, |port| {
+            run(ranks, |endpoint| {
                 for elements in ELEMENTS {
                     let call = Call {
                         in_place,
                         ..allreduce(ranks)
                     };
-                    let prepared = prepare(call, "recursive-doubling", port.rank(), elements);
-                    let mut request = Request::new(port, prepared, 0);
+                    let prepared = prepare(call, "recursive-doubling", endpoint.rank(), elements);
+                    let mut request = Request::new(endpoint, prepared, 0);
                     for salt in 0..3 {
                         request
-                            .call(port, &data(port.rank(), elements, salt))
+                            .call(endpoint, &data(endpoint.rank(), elements, salt))
                             .unwrap();
                         assert_eq!(request.output, reduced(ranks, elements, salt));
                     }
@@ -43,14 +43,18 @@ fn allreduce_keeps_rank_order() {
 #[test]
 fn broadcast_reaches_everybody_from_each_root() {
     for ranks in 1..=9 {
-        run(ranks, |port| {
+        run(ranks, |endpoint| {
             for root in 0..ranks {
                 for elements in ELEMENTS {
-                    let prepared =
-                        prepare(broadcast(ranks, root), "binomial", port.rank(), elements);
-                    let mut request = Request::new(port, prepared, 0);
+                    let prepared = prepare(
+                        broadcast(ranks, root),
+                        "binomial",
+                        endpoint.rank(),
+                        elements,
+                    );
+                    let mut request = Request::new(endpoint, prepared, 0);
                     let sent = data(root, elements, 5);
-                    request.call(port, &sent).unwrap();
+                    request.call(endpoint, &sent).unwrap();
                     assert_eq!(request.output, sent);
                 }
             }
@@ -62,28 +66,28 @@ fn broadcast_reaches_everybody_from_each_root() {
 fn outstanding_calls_complete_in_any_order() {
     const CALLS: usize = 5;
     for ranks in [2, 3, 4, 8] {
-        run(ranks, |port| {
+        run(ranks, |endpoint| {
             for round in 0..10 {
                 let sizes = [1, 3000, EAGER, EAGER + 1, 700];
                 let mut requests: Vec<Request> = sizes
                     .iter()
                     .map(|n| {
                         let prepared =
-                            prepare(allreduce(ranks), "recursive-doubling", port.rank(), *n);
-                        Request::new(port, prepared, 0)
+                            prepare(allreduce(ranks), "recursive-doubling", endpoint.rank(), *n);
+                        Request::new(endpoint, prepared, 0)
                     })
                     .collect();
                 for (at, request) in requests.iter_mut().enumerate() {
-                    let input = data(port.rank(), sizes[at], at as u32);
-                    request.begin(port, &input).unwrap();
-                    if port.rank() % 2 == 0 {
-                        request.test(port).unwrap();
+                    let input = data(endpoint.rank(), sizes[at], at as u32);
+                    request.begin(endpoint, &input).unwrap();
+                    if endpoint.rank() % 2 == 0 {
+                        request.test(endpoint).unwrap();
                     }
                 }
                 for step in 0..CALLS {
                     // A different order on every rank, also backwards.
-                    let at = (step * (1 + port.rank() as usize % 4) + round) % CALLS;
-                    wait_for(port, &mut requests, at).unwrap();
+                    let at = (step * (1 + endpoint.rank() as usize % 4) + round) % CALLS;
+                    wait_for(endpoint, &mut requests, at).unwrap();
                     let right = reduced(ranks, sizes[at], at as u32);
                     assert_eq!(requests[at].output, right);
                 }
@@ -93,14 +97,14 @@ fn outstanding_calls_complete_in_any_order() {
 }
 
 #[test]
-fn a_port_moves_between_threads() {
-    run(2, |port| {
-        let prepared = prepare(allreduce(2), "recursive-doubling", port.rank(), 3000);
-        let mut request = Request::new(port, prepared, 0);
+fn an_endpoint_moves_between_threads() {
+    run(2, |endpoint| {
+        let prepared = prepare(allreduce(2), "recursive-doubling", endpoint.rank(), 3000);
+        let mut request = Request::new(endpoint, prepared, 0);
         for salt in 0..20 {
-            let rank = port.rank();
+            let rank = endpoint.rank();
             std::thread::scope(|scope| {
-                let call = || request.call(port, &data(rank, 3000, salt)).unwrap();
+                let call = || request.call(endpoint, &data(rank, 3000, salt)).unwrap();
                 scope.spawn(call);
             });
             assert_eq!(request.output, reduced(2, 3000, salt));

@@ -42,24 +42,26 @@ fn window_ring(ranks: u32, rank: u32) -> Schedule {
 #[test]
 fn windows_carry_calls_that_follow_one_another_and_that_overlap() {
     for ranks in 1..=6 {
-        run(ranks, |port| {
-            let (rank, left) = (port.rank(), (port.rank() + ranks - 1) % ranks);
+        run(ranks, |endpoint| {
+            let (rank, left) = (endpoint.rank(), (endpoint.rank() + ranks - 1) % ranks);
             for (site, elements) in [1, 100, 3000].into_iter().enumerate() {
                 let mut requests: Vec<Request> = (0..2)
                     .map(|half| {
                         let schedule = window_ring(ranks, rank);
                         let prepared = lower(&schedule, vectors(ranks), "windows", elements);
-                        Request::new(port, prepared, site as u64 * 2 + half)
+                        Request::new(endpoint, prepared, site as u64 * 2 + half)
                     })
                     .collect();
                 for round in 0..50 {
                     for (half, request) in requests.iter_mut().enumerate() {
                         let salt = round * 2 + half as u32;
-                        request.begin(port, &data(rank, elements, salt)).unwrap();
+                        request
+                            .begin(endpoint, &data(rank, elements, salt))
+                            .unwrap();
                     }
                     for half in 0..2 {
                         let half = if rank % 2 == 0 { half } else { 1 - half };
-                        wait_for(port, &mut requests, half).unwrap();
+                        wait_for(endpoint, &mut requests, half).unwrap();
                         let salt = round * 2 + half as u32;
                         let (theirs, own) =
                             (data(left, elements, salt), data(rank, elements, salt));
@@ -98,14 +100,14 @@ fn two_ways(ranks: u32, rank: u32) -> Schedule {
 #[test]
 fn strands_do_not_mix_their_messages() {
     for ranks in 1..=6 {
-        run(ranks, |port| {
-            let rank = port.rank();
+        run(ranks, |endpoint| {
+            let rank = endpoint.rank();
             let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
             for elements in [2, 101, 400, 5000] {
                 let prepared = lower(&two_ways(ranks, rank), vectors(ranks), "two", elements);
-                let mut request = Request::new(port, prepared, 0);
+                let mut request = Request::new(endpoint, prepared, 0);
                 for salt in 0..20 {
-                    request.call(port, &data(rank, elements, salt)).unwrap();
+                    request.call(endpoint, &data(rank, elements, salt)).unwrap();
                     let half = elements.div_ceil(2);
                     let mut right_answer = data(left, elements, salt);
                     let (own, theirs) = (data(rank, elements, salt), data(right, elements, salt));
@@ -137,16 +139,16 @@ fn flood(ranks: u32, rank: u32, parts: u32) -> Schedule {
 fn floods_stay_in_order() {
     const PARTS: u32 = 50;
     for ranks in 1..=4 {
-        run(ranks, |port| {
-            let left = (port.rank() + ranks - 1) % ranks;
+        run(ranks, |endpoint| {
+            let left = (endpoint.rank() + ranks - 1) % ranks;
             // 50 eager messages; 50 of which the first 20 are one element longer and so go by rendezvous.
             for elements in [50, 5000, crate::EAGER * 50 + 20] {
-                let schedule = flood(ranks, port.rank(), PARTS);
+                let schedule = flood(ranks, endpoint.rank(), PARTS);
                 let prepared = lower(&schedule, vectors(ranks), "flood", elements);
-                let mut request = Request::new(port, prepared, 0);
+                let mut request = Request::new(endpoint, prepared, 0);
                 for salt in 0..10 {
-                    let input = data(port.rank(), elements, salt);
-                    request.call(port, &input).unwrap();
+                    let input = data(endpoint.rank(), elements, salt);
+                    request.call(endpoint, &input).unwrap();
                     assert_eq!(request.output, data(left, elements, salt));
                 }
             }
@@ -175,14 +177,14 @@ fn chain(ranks: u32, rank: u32, segments: u32) -> Schedule {
 #[test]
 fn pipelines_flow() {
     for ranks in 1..=5 {
-        run(ranks, |port| {
+        run(ranks, |endpoint| {
             for (elements, segments) in [(5, 9), (1000, 40), (20_000, 33)] {
-                let schedule = chain(ranks, port.rank(), segments);
+                let schedule = chain(ranks, endpoint.rank(), segments);
                 let prepared = lower(&schedule, broadcast(ranks, 0), "chain", elements);
-                let mut request = Request::new(port, prepared, 0);
+                let mut request = Request::new(endpoint, prepared, 0);
                 for salt in 0..5 {
                     let sent = data(0, elements, salt);
-                    request.call(port, &sent).unwrap();
+                    request.call(endpoint, &sent).unwrap();
                     assert_eq!(request.output, sent);
                 }
             }
@@ -194,13 +196,17 @@ fn pipelines_flow() {
 fn lengths_that_do_not_fit_are_an_error() {
     use allhands::transport::TransportError;
     for (one, other) in [(10, 20), (10, 3000), (3000, 10), (3000, 4000)] {
-        let results = run(2, |port| {
-            let elements = if port.rank() == 0 { one } else { other };
-            let mut prepared =
-                crate::harness::prepare(allreduce(2), "recursive-doubling", port.rank(), elements);
+        let results = run(2, |endpoint| {
+            let elements = if endpoint.rank() == 0 { one } else { other };
+            let mut prepared = crate::harness::prepare(
+                allreduce(2),
+                "recursive-doubling",
+                endpoint.rank(),
+                elements,
+            );
             prepared.signature.bytes = 0;
-            let mut request = Request::new(port, prepared, 0);
-            request.call(port, &data(port.rank(), elements, 0))
+            let mut request = Request::new(endpoint, prepared, 0);
+            request.call(endpoint, &data(endpoint.rank(), elements, 0))
         });
         for (rank, result) in results.into_iter().enumerate() {
             let error = match result.unwrap_err() {

@@ -12,7 +12,7 @@ use crate::dispatch::agreement::node::{NODE, Native, Node};
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
-use allhands::transport::Port;
+use allhands::transport::Endpoint;
 use allhands::transport::net::Places;
 use allhands::{Communicator, Policy};
 use std::collections::HashMap;
@@ -135,16 +135,16 @@ impl<'a> Meeting<'a> {
         }
         let world = node.world.as_ref().ok_or(Reason::NoNetwork)?;
         let claim = self.claim(world)?;
-        let port = self.port(node, cards);
-        let joined = port.and_then(|port| self.join(port, world, claim, cards));
+        let endpoint = self.endpoint(node, cards);
+        let joined = endpoint.and_then(|endpoint| self.join(endpoint, world, claim, cards));
         match self.native.all(joined.is_some(), self.size, self.comm) {
             Some(true) => {}
             _ => return Err(Reason::NoNetwork),
         }
         let policy = settings.policy.as_deref();
         let policy = policy.map_or_else(Policy::shared_memory, Policy::parse);
-        let (port, traffic) = joined.ok_or(Reason::NoNetwork)?;
-        let comm = Communicator::of_port(port, policy, world.crowded);
+        let (endpoint, traffic) = joined.ok_or(Reason::NoNetwork)?;
+        let comm = Communicator::of_endpoint(endpoint, policy, world.crowded);
         comm.set_left_alone(Some(left_alone));
         // Who names a policy wants that one's choice.
         if settings.policy.is_none() {
@@ -175,8 +175,8 @@ impl<'a> Meeting<'a> {
         Err(Reason::NoTags)
     }
 
-    /// This rank's port to those of its node, which its first rank lays out the memory for.
-    fn port(&self, node: &Node, cards: &[Card]) -> Option<Port> {
+    /// This rank's endpoint to those of its node, which its first rank lays out the memory for.
+    fn endpoint(&self, node: &Node, cards: &[Card]) -> Option<Endpoint> {
         let here = || cards.iter().filter(|card| card.node == node.id);
         let members: Vec<u32> = here().map(|card| card.rank).collect();
         let first = cards.iter().position(|card| card.node == node.id)?;
@@ -196,11 +196,11 @@ impl<'a> Meeting<'a> {
 
     fn join(
         &self,
-        port: Port,
+        endpoint: Endpoint,
         world: &Arc<World>,
         claim: Claim,
         cards: &[Card],
-    ) -> Option<(Port, Arc<Traffic>)> {
+    ) -> Option<(Endpoint, Arc<Traffic>)> {
         // Nodes have long names in cards, and short ones in places.
         let mut names = HashMap::new();
         let name = |card: &Card| {
@@ -211,7 +211,7 @@ impl<'a> Meeting<'a> {
         let ranks = cards.iter().map(|card| card.world_rank as c_int);
         let network = MpiNetwork::new(world, claim, ranks.collect())?;
         let (rank, traffic) = (self.rank as u32, network.traffic());
-        let port = port.join(Box::new(network), places, rank, world.crowded);
-        Some((port.ok()?, traffic))
+        let endpoint = endpoint.join(Box::new(network), places, rank, world.crowded);
+        Some((endpoint.ok()?, traffic))
     }
 }

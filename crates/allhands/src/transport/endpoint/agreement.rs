@@ -1,9 +1,9 @@
-//! Agreement: how a port finds out that another rank calls differently, or sends what was not expected.
+//! Agreement: how an endpoint finds out that another rank calls differently, or sends what was not expected.
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::receive::Expected;
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{RECENT, Stamp};
 use crate::transport::shm::memory::iovec::{Run, Sink};
@@ -46,7 +46,7 @@ pub(crate) fn may_be_shorter(plan: &Plan, call: &Stamp) -> bool {
         && plan.ops.iter().all(is_apart)
 }
 
-impl Port {
+impl Endpoint {
     #[inline]
     pub(crate) fn agree(
         &self,

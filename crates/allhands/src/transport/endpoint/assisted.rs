@@ -1,7 +1,7 @@
 //! Together: how a receiver reads a long message, alone or with its sender's help.
 
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{Run, Sink};
@@ -27,7 +27,7 @@ fn let_begin(help: &Help, piece: u64) {
     }
 }
 
-impl Port {
+impl Endpoint {
     /// Reads a long message that was claimed.
     pub(crate) fn read<I: Iterator<Item = Run>>(
         &mut self,

@@ -6,7 +6,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::overdue::Overdue;
 use crate::transport::endpoint::refusal::Told;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::net::{Network, Places};
 use crate::transport::shm::failure::fault::Fault;
@@ -162,8 +162,8 @@ impl State {
     }
 }
 
-impl Port {
-    /// The port of rank `rank` of a communicator on several nodes, of which this port's fabric has the ranks of one.
+impl Endpoint {
+    /// The endpoint of rank `rank` of a communicator on several nodes, of which this endpoint's fabric has the ranks of one.
     ///
     /// The fabric's ranks are those that share the rank's place, in their order. `crowded` says whether ranks share cores with
     /// anybody, be it on a node of another name.
@@ -176,7 +176,7 @@ impl Port {
         places: Places,
         rank: u32,
         crowded: bool,
-    ) -> Result<Port, TransportError> {
+    ) -> Result<Endpoint, TransportError> {
         let here = (self.rank, self.fabric.ranks());
         let cluster = Cluster::new(network, places, rank, here)?;
         self.fabric.call_ranks(&cluster.names);
@@ -185,13 +185,13 @@ impl Port {
         Ok(self)
     }
 
-    /// The rank in the communicator; [`Port::rank`] is the number on the node.
+    /// The rank in the communicator; [`Endpoint::rank`] is the number on the node.
     #[must_use]
     pub fn global_rank(&self) -> u32 {
         self.cluster.as_ref().map_or(self.rank, |c| c.rank)
     }
 
-    /// The number of ranks of the communicator; [`Port::ranks`] is that of the node.
+    /// The number of ranks of the communicator; [`Endpoint::ranks`] is that of the node.
     #[must_use]
     pub fn global_ranks(&self) -> u32 {
         let of_node = || self.fabric.ranks();
@@ -204,7 +204,7 @@ impl Port {
         self.cluster.as_ref().map(|cluster| &cluster.places)
     }
 
-    /// Gives the peers of a plan, which has those of the communicator, the numbers by which this port knows them.
+    /// Gives the peers of a plan, which has those of the communicator, the numbers by which this endpoint knows them.
     ///
     /// # Errors
     /// [`TransportError::OtherNode`] if the plan would reach into the memory of a rank on another node, and
@@ -235,7 +235,7 @@ impl Port {
         Ok(())
     }
 
-    /// As [`Port::wait_until`] after a first look, of a rank that also looks at the network.
+    /// As [`Endpoint::wait_until`] after a first look, of a rank that also looks at the network.
     ///
     /// It never sleeps for long: what other nodes send wakes nobody.
     #[cold]
@@ -243,7 +243,7 @@ impl Port {
         &mut self,
         cluster: &Cluster,
         call: u64,
-        step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
+        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
         let (mut last_check, since) = (None, Instant::now());
         let (mut patient_for, mut overdue) = (PATIENT_FOR, Overdue::default());

@@ -6,7 +6,7 @@ mod several;
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
 use crate::transport::shm::protocol::copy_protocol::Manner;
@@ -24,10 +24,10 @@ pub(crate) const REACHABLE_SLAB_MOST: usize = 4 << 10;
 /// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
 pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 
-/// Drives one request through one port; made anew for each look at the call, at no cost.
+/// Drives one request through one endpoint; made anew for each look at the call, at no cost.
 #[derive(Debug)]
 pub struct NodeEngine<'a> {
-    pub(crate) port: &'a mut Port,
+    pub(crate) endpoint: &'a mut Endpoint,
     pub(crate) request: &'a mut RequestState,
 }
 
@@ -66,7 +66,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Notify { to, flag } => {
                 self.request.notify(to, flag);
                 // Any rank may wait for it.
-                self.port.fabric().ring_all();
+                self.endpoint.fabric().ring_all();
                 Ok(Status::Done)
             }
             OpKind::Wait { .. } | OpKind::Combine { .. } | OpKind::Await { .. } => self.poll(post),
@@ -116,13 +116,13 @@ impl Engine for NodeEngine<'_> {
 
 impl<'a> NodeEngine<'a> {
     #[inline]
-    pub(crate) fn new(port: &'a mut Port, request: &'a mut RequestState) -> NodeEngine<'a> {
+    pub(crate) fn new(endpoint: &'a mut Endpoint, request: &'a mut RequestState) -> NodeEngine<'a> {
         debug_assert_eq!(
-            port.rank(),
+            endpoint.rank(),
             request.rank,
-            "a request goes through its own port"
+            "a request goes through its own endpoint"
         );
-        NodeEngine { port, request }
+        NodeEngine { endpoint, request }
     }
 
     /// Takes a send whose turn it is as far as it goes.
@@ -163,7 +163,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether an operation sends to a rank on another core that sends to this one at the same time.
     fn exchanges_apart(&self, ticket: u32) -> bool {
-        self.request.exchanges(ticket) && !self.port.fabric().is_crowded()
+        self.request.exchanges(ticket) && !self.endpoint.fabric().is_crowded()
     }
 
     #[inline]
@@ -171,7 +171,7 @@ impl<'a> NodeEngine<'a> {
         let bytes = post.bytes as u16;
         let header = Header { bytes, ..header };
         let request = &*self.request;
-        let sent = self.port.send(to, header, |payload| {
+        let sent = self.endpoint.send(to, header, |payload| {
             let payload = Run {
                 address: payload,
                 bytes: post.bytes,
@@ -201,7 +201,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
     fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        let fabric = self.port.fabric();
+        let fabric = self.endpoint.fabric();
         if post.bytes > REACHABLE_SLAB_MOST && self.is_reachable(post) {
             return None;
         }
@@ -213,15 +213,17 @@ impl<'a> NodeEngine<'a> {
         let request = &*self.request;
         let exchanges = request.exchanges(post.ticket);
         let (shown, pieces) = Pieces::of_slab(post.bytes, fabric.is_crowded(), exchanges);
-        let sent = self.port.send_slab(to, (header, shown), |slab, filled| {
-            let slab = Run {
-                address: slab,
-                bytes: post.bytes,
-            };
-            let from = request.runs(post.source());
-            // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
-            unsafe { iovec::copy_in_pieces(from, slab, pieces, filled) };
-        })?;
+        let sent = self
+            .endpoint
+            .send_slab(to, (header, shown), |slab, filled| {
+                let slab = Run {
+                    address: slab,
+                    bytes: post.bytes,
+                };
+                let from = request.runs(post.source());
+                // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
+                unsafe { iovec::copy_in_pieces(from, slab, pieces, filled) };
+            })?;
         if sent {
             self.request.went(post.ticket);
         }
@@ -247,7 +249,7 @@ impl<'a> NodeEngine<'a> {
             bytes: post.bytes,
         };
         let request = &*self.request;
-        let sent = self.port.send(to, header, |payload| {
+        let sent = self.endpoint.send(to, header, |payload| {
             if staged {
                 outbox.describe_staged(ticket, post.bytes);
                 entry.descriptor.post(0);
@@ -264,11 +266,11 @@ impl<'a> NodeEngine<'a> {
             return Status::Pending;
         }
         if staged {
-            let crowded = self.port.fabric().is_crowded();
+            let crowded = self.endpoint.fabric().is_crowded();
             let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe { outbox.fill(ticket, request.runs(post.source()), pieces) };
-            self.port.fabric().ring(to);
+            self.endpoint.fabric().ring(to);
         } else {
             self.request.set_posted(ticket);
         }
@@ -279,7 +281,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
     fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
-        let fabric = self.port.fabric();
+        let fabric = self.endpoint.fabric();
         let most = if fabric.is_crowded() {
             CROWDED_STAGE_MOST
         } else {
@@ -301,7 +303,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.
     fn is_reachable(&self, post: &Post<'_>) -> bool {
-        let arena = self.port.fabric().arena();
+        let arena = self.endpoint.fabric().arena();
         let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
         !arena.is_shared() || self.request.runs(post.source()).all(inside)
     }
@@ -324,10 +326,10 @@ impl<'a> NodeEngine<'a> {
                 self.help(post, entry, piece);
             }
         } else if descriptor.is_refused() {
-            self.port.fabric().forbid_reaching();
+            self.endpoint.fabric().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
-            let crowded = self.port.fabric().is_crowded();
+            let crowded = self.endpoint.fabric().is_crowded();
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe {
                 outbox.fill(
@@ -336,7 +338,7 @@ impl<'a> NodeEngine<'a> {
                     Pieces::of_stage(post.bytes, crowded, entry.manner()),
                 )
             };
-            self.port.fabric().ring(to);
+            self.endpoint.fabric().ring(to);
         }
         Status::Pending
     }
@@ -349,7 +351,7 @@ impl<'a> NodeEngine<'a> {
         let whole = runs
             .next()
             .expect("a receiver asks for a message with a run");
-        let (from, fabric) = (whole.piece(start, bytes), self.port.fabric());
+        let (from, fabric) = (whole.piece(start, bytes), self.endpoint.fabric());
         let arena = fabric.arena();
         let (into, process) = match piece.target {
             Target::Memory { place, process } => (
@@ -403,7 +405,7 @@ impl<'a> NodeEngine<'a> {
             }
         };
         let received = self
-            .port
+            .endpoint
             .receive(request, from, channel, post.bytes, sink)?;
         if received {
             self.request.went(post.ticket);

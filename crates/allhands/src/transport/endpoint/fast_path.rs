@@ -9,7 +9,7 @@
 mod moves;
 
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
 use crate::transport::shm::queue::ring::{FIRST_LINE, Header, Kind};
@@ -120,7 +120,7 @@ fn is_one_a_lane(plan: &Plan, step: &Range<u32>) -> bool {
     lanes.len() == all
 }
 
-impl Port {
+impl Endpoint {
     /// Takes a call that has begun, and gone nowhere yet, along its shortcut, if its plan has one; otherwise, and where that
     /// leads no further, the cursor is put where the interpreter goes on.
     #[inline]
@@ -286,7 +286,7 @@ impl Port {
     fn send_at_once(&mut self, request: &RequestState, next: &Move, from: *const u8) -> Gone {
         let header = self.header(request, next);
         let bytes = usize::from(next.bytes);
-        // SAFETY: a ring of the fabric, which the request keeps; a rank has one port, used by one thread at a time, so it is the
+        // SAFETY: a ring of the fabric, which the request keeps; a rank has one endpoint, used by one thread at a time, so it is the
         // one producer, and the side is what earlier pushes left. The payload has room for so many bytes, which are the call's
         // own memory, apart from it; they are written in two parts, the first line last.
         let sent = unsafe {
@@ -306,7 +306,7 @@ impl Port {
         Gone::Done
     }
 
-    /// As [`Port::send_at_once`], of a message that had better go in a slab.
+    /// As [`Endpoint::send_at_once`], of a message that had better go in a slab.
     fn send_slab_at_once(&mut self, request: &RequestState, next: &Move, from: *mut u8) -> Gone {
         let header = Header {
             kind: Kind::Slab,

@@ -3,7 +3,7 @@
 //! Nobody counts for it: the rank that has waited long already looks, between two sleeps, who has not come to its call.
 
 use crate::transport::Waits;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::segment::shared_segment::Fabric;
 use std::io::Write;
 use std::sync::Arc;
@@ -27,30 +27,36 @@ pub(crate) struct Overdue {
 
 impl Overdue {
     /// Says what is due of a wait in call `call`.
-    pub(crate) fn look(&mut self, port: &Port, call: u64) {
+    pub(crate) fn look(&mut self, endpoint: &Endpoint, call: u64) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited < self.next.max(NOTED_EVERY) {
             return;
         }
         self.next = waited + NOTED_EVERY;
-        let Some(stamp) = port.fabric.record(port.rank).entry(call) else {
+        let Some(stamp) = endpoint.fabric.record(endpoint.rank).entry(call) else {
             return;
         };
-        let collective = port.fabric.signature(port.rank, &stamp).collective;
-        let here = port.missing_here(call);
-        if port.fabric.vigil().is_watching() {
+        let collective = endpoint.fabric.signature(endpoint.rank, &stamp).collective;
+        let here = endpoint.missing_here(call);
+        if endpoint.fabric.vigil().is_watching() {
             let wait = |missing: &[u32]| Waits::new(collective, waited, missing);
-            port.fabric.vigil().note_wait(port.rank, &here, &wait);
-            let noted = || (Arc::clone(&port.fabric), port.rank);
+            endpoint
+                .fabric
+                .vigil()
+                .note_wait(endpoint.rank, &here, &wait);
+            let noted = || (Arc::clone(&endpoint.fabric), endpoint.rank);
             self.noted.get_or_insert_with(noted);
         }
-        if waited < port.told_after || !port.is_first_to_tell(call, waited) {
+        if waited < endpoint.told_after || !endpoint.is_first_to_tell(call, waited) {
             return;
         }
-        let mut missing: Vec<u32> = here.iter().map(|rank| port.fabric.name(*rank)).collect();
-        missing.extend(port.missing_elsewhere(call));
+        let mut missing: Vec<u32> = here
+            .iter()
+            .map(|rank| endpoint.fabric.name(*rank))
+            .collect();
+        missing.extend(endpoint.missing_elsewhere(call));
         missing.sort_unstable();
-        port.tell_wait(&Waits::new(collective, waited, &missing));
+        endpoint.tell_wait(&Waits::new(collective, waited, &missing));
     }
 }
 
@@ -62,13 +68,13 @@ impl Drop for Overdue {
     }
 }
 
-impl Port {
+impl Endpoint {
     /// After how long this rank says on the standard error that it waits.
     pub(crate) fn tell_waits_after(&mut self, after: Duration) {
         self.told_after = after;
     }
 
-    /// What [`Port::tell_waits_after`] was told last.
+    /// What [`Endpoint::tell_waits_after`] was told last.
     pub(crate) fn told_after(&self) -> Duration {
         self.told_after
     }

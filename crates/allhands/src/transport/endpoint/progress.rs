@@ -4,7 +4,7 @@ use crate::transport::endpoint::engine::NodeEngine;
 use crate::transport::endpoint::overdue::Overdue;
 use crate::transport::endpoint::refusal::Refusals;
 use crate::transport::endpoint::request::{Buffers, RequestState};
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::wait::backoff::Patience;
@@ -13,11 +13,11 @@ use allhands_core::progress::{Cursor, Status, advance};
 use allhands_core::schedule::Plan;
 use std::time::Instant;
 
-impl Port {
+impl Endpoint {
     /// Begins a call: gives it the next sequence number and shows peers its signature.
     ///
     /// All ranks begin their calls in the same order. The request may then be taken further by
-    /// [`Port::test`] and completed by [`Port::wait`].
+    /// [`Endpoint::test`] and completed by [`Endpoint::wait`].
     ///
     /// # Errors
     /// The error that stopped the communicator, if there was one; the call has then not begun.
@@ -44,7 +44,7 @@ impl Port {
         assert!(!request.is_under_way(), "a request is one call at a time");
         assert_eq!(
             request.rank, self.rank,
-            "a request goes through its own port"
+            "a request goes through its own endpoint"
         );
         let call = self.next_call;
         if let Some(error) = self.fabric.stopped(self.rank, call) {
@@ -94,10 +94,10 @@ impl Port {
 
     /// Completes a call, waiting for peers.
     ///
-    /// Other requests do not move meanwhile; a rank with several under way waits with [`Port::wait_until`].
+    /// Other requests do not move meanwhile; a rank with several under way waits with [`Endpoint::wait_until`].
     ///
     /// # Errors
-    /// As [`Port::test`].
+    /// As [`Endpoint::test`].
     #[inline]
     pub fn wait(
         &mut self,
@@ -106,7 +106,7 @@ impl Port {
         cursor: &mut Cursor,
     ) -> Result<(), TransportError> {
         let call = request.call();
-        let result = self.wait_until(call, |port| port.test(request, plan, cursor));
+        let result = self.wait_until(call, |endpoint| endpoint.test(request, plan, cursor));
         if result.is_err() {
             self.fabric.stop_from(call);
             // Before messages are ended, which may take until their receivers know.
@@ -123,11 +123,11 @@ impl Port {
     ///
     /// # Errors
     /// Those of `step`, and whatever stops the communicator or shows that it cannot go on. The caller then
-    /// stops ([`Port::stop`]) or drops the requests that it drove.
+    /// stops ([`Endpoint::stop`]) or drops the requests that it drove.
     pub fn wait_until(
         &mut self,
         call: u64,
-        mut step: impl FnMut(&mut Port) -> Result<Status, TransportError>,
+        mut step: impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
         // The shortest calls are complete at the first look.
         if step(self)? == Status::Done {
@@ -139,7 +139,7 @@ impl Port {
     fn wait_long(
         &mut self,
         call: u64,
-        step: &mut impl FnMut(&mut Port) -> Result<Status, TransportError>,
+        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
     ) -> Result<(), TransportError> {
         if let Some(cluster) = self.cluster.clone() {
             let ended = self.wait_at_network(&cluster, call, step);

@@ -1,9 +1,9 @@
-//! Receiving: how a port finds the message that is expected, puts others aside, and reads long ones where they are.
+//! Receiving: how an endpoint finds the message that is expected, puts others aside, and reads long ones where they are.
 
 use crate::transport::endpoint::concurrent_rendezvous::Begun;
 use crate::transport::endpoint::engine::Offer;
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::liveness::Vigil;
 use crate::transport::shm::memory::copy::Distance;
@@ -66,7 +66,7 @@ impl Expected<'_> {
     }
 }
 
-impl Port {
+impl Endpoint {
     /// Gives the next message from `from` on `channel` for the request's call to `sink`; `false` if it is not
     /// there yet. Messages for others are put aside.
     #[inline]
@@ -88,7 +88,7 @@ impl Port {
         self.receive_expected(&expected, sink)
     }
 
-    /// As [`Port::receive`], of a message that others are received with: a long one is not here yet, but among those that
+    /// As [`Endpoint::receive`], of a message that others are received with: a long one is not here yet, but among those that
     /// are `begun`.
     pub(crate) fn receive_or_begin<I: Iterator<Item = Run>>(
         &mut self,
@@ -142,7 +142,7 @@ impl Port {
         let from = expected.from;
         loop {
             let side = &self.received[from as usize];
-            // SAFETY: a rank has one port, used by one thread at a time, so it is the one consumer; its
+            // SAFETY: a rank has one endpoint, used by one thread at a time, so it is the one consumer; its
             // side is what earlier releases left. The payload is used only until the release.
             let front = unsafe { ring.front(side, |header, payload| (header, payload)) };
             let Some((header, payload)) = front else {

@@ -7,7 +7,7 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::cluster::Cluster;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::notice::Word;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{Presence, Stamp};
@@ -193,7 +193,7 @@ impl Fabric {
     }
 }
 
-impl Port {
+impl Endpoint {
     /// Says that this rank does not make its next call, as something is wrong with it here alone: the others cannot make it,
     /// nor any later one.
     #[cold]

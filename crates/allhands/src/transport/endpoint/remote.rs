@@ -6,7 +6,7 @@
 use crate::transport::endpoint::cluster::{Cluster, State};
 use crate::transport::endpoint::engine::NodeEngine;
 use crate::transport::endpoint::request::{RequestState, Runs};
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::{Ended, NetworkError, Ticket};
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::memory::copy::Distance;
@@ -37,10 +37,10 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// For the messages of a plan that this port knows; none if it exchanges none with other nodes.
-    pub(crate) fn new(port: &Port, plan: &Plan) -> Option<Remote> {
-        let cluster = port.cluster.as_ref()?;
-        let here = port.ranks();
+    /// For the messages of a plan that this endpoint knows; none if it exchanges none with other nodes.
+    pub(crate) fn new(endpoint: &Endpoint, plan: &Plan) -> Option<Remote> {
+        let cluster = endpoint.cluster.as_ref()?;
+        let here = endpoint.ranks();
         let mut peers = plan.kinds().filter_map(|kind| kind.peer());
         peers.any(|peer| peer >= here).then(|| Remote {
             cluster: Arc::clone(cluster),
@@ -243,15 +243,15 @@ impl NetworkEngine<'_> {
         let received = match ended {
             Ended::Whole(bytes) if bytes == post.bytes => return Ok(bytes),
             Ended::Whole(bytes) => {
-                let (port, request) = (&*self.node.port, &*self.node.request);
-                if port.leaves_alone(request, (post.bytes, bytes), self.sink(post)) {
+                let (endpoint, request) = (&*self.node.endpoint, &*self.node.request);
+                if endpoint.leaves_alone(request, (post.bytes, bytes), self.sink(post)) {
                     return Ok(bytes);
                 }
                 bytes as u64
             }
             Ended::TooLong => u64::MAX,
         };
-        let rank = self.node.port.rank();
+        let rank = self.node.endpoint.rank();
         let fault = Fault::Length {
             rank,
             other: peer,
@@ -259,17 +259,17 @@ impl NetworkEngine<'_> {
             received,
         };
         let call = self.node.request.call;
-        Err(self.node.port.fabric().poison_from(call, rank, fault))
+        Err(self.node.endpoint.fabric().poison_from(call, rank, fault))
     }
 
     #[cold]
     fn failed(&self, error: NetworkError) -> TransportError {
-        self.node.port.network_failed(error.0)
+        self.node.endpoint.network_failed(error.0)
     }
 }
 
-impl Port {
-    /// As [`Port::test`], of a request that exchanges messages with other nodes.
+impl Endpoint {
+    /// As [`Endpoint::test`], of a request that exchanges messages with other nodes.
     #[cold]
     pub(crate) fn advance_remote(
         &mut self,

@@ -7,7 +7,7 @@ use crate::transport::endpoint::agreement::may_be_shorter;
 use crate::transport::endpoint::concurrent_rendezvous::Many;
 use crate::transport::endpoint::fast_path::Shortcut;
 use crate::transport::endpoint::remote::Remote;
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::memory::arena::Block;
@@ -90,7 +90,7 @@ impl std::fmt::Debug for RequestState {
 }
 
 impl RequestState {
-    /// A request of `plan` on `port`, by whose numbers the plan calls its peers ([`Port::localize`]).
+    /// A request of `plan` on `endpoint`, by whose numbers the plan calls its peers ([`Endpoint::localize`]).
     ///
     /// `window_key` names the window and flags of a plan that has some: all ranks give the same key for the
     /// same plan, and never the same for another or for a second request, as each outstanding call
@@ -100,12 +100,12 @@ impl RequestState {
     /// # Errors
     /// [`TransportError::Mismatch`] if another rank makes another call under this key, [`TransportError::WindowDiffers`] if another rank's window under this key is not the same.
     pub fn new(
-        port: &Port,
+        endpoint: &Endpoint,
         plan: &Plan,
         window_key: u64,
         call: &Stamp,
     ) -> Result<RequestState, TransportError> {
-        let (rank, fabric) = (port.rank(), Arc::clone(port.fabric()));
+        let (rank, fabric) = (endpoint.rank(), Arc::clone(endpoint.fabric()));
         let size = WindowSize {
             bytes: plan.space_bytes[Space::Window.index()],
             flags: usize::from(plan.flags),
@@ -113,7 +113,7 @@ impl RequestState {
         let window = if size.bytes > 0 || size.flags > 0 {
             let window = fabric.window(rank, window_key, size, call)?;
             // Flags carry no signature: calls before this one that differed might never be found out.
-            port.agree_so_far()?;
+            endpoint.agree_so_far()?;
             Some(window)
         } else {
             None
@@ -158,7 +158,7 @@ impl RequestState {
             taken: taken.into_iter().map(Cell::new).collect(),
             outbox: Some(outbox),
             _scratch: scratch,
-            remote: Remote::new(port, plan).map(Box::new),
+            remote: Remote::new(endpoint, plan).map(Box::new),
             combine: None,
             deferred: Cell::new(None),
             double,

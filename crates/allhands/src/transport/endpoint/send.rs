@@ -1,12 +1,12 @@
 //! Sending: how an endpoint puts a message in the queue to another rank, or in a buffer that goes with it.
 
-use crate::transport::endpoint::state::Port;
+use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::queue::buffers::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES, Shown};
 use crate::transport::shm::segment::shared_segment::Carrier;
 use std::sync::Arc;
 
-impl Port {
+impl Endpoint {
     /// Appends a message to the queue to `to` and wakes it; `false` if the queue is full.
     ///
     /// `fill` writes `header.bytes` bytes, at most [`EAGER_BYTES`].
@@ -17,7 +17,7 @@ impl Port {
             "a payload fits its cell"
         );
         let sent = match self.fabric.link(self.rank, to) {
-            // SAFETY: a rank has one port, used by one thread at a time (`&mut self`), so it is the one producer; the
+            // SAFETY: a rank has one endpoint, used by one thread at a time (`&mut self`), so it is the one producer; the
             // side is what earlier pushes left. `fill` writes the payload.
             Carrier::Ring(ring) => unsafe { ring.push(&mut self.sent[to as usize], header, fill) },
             // SAFETY: `fill` writes the payload.
@@ -29,7 +29,7 @@ impl Port {
         sent
     }
 
-    /// As [`Port::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
+    /// As [`Endpoint::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
     /// ring to carry it, or no slab now.
     #[inline]
     pub(crate) fn send_slab(
@@ -59,8 +59,8 @@ impl Port {
     }
 }
 
-impl Port {
-    /// As [`Port::send`], of a part of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
+impl Endpoint {
+    /// As [`Endpoint::send`], of a part of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
     /// is no parcel now.
     pub(crate) fn send_parcel(
         &mut self,

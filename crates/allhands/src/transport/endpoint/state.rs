@@ -1,4 +1,4 @@
-//! The port: one rank's end of a fabric, with the messages that came before they were wanted.
+//! The endpoint: one rank's end of a fabric, with the messages that came before they were wanted.
 
 use crate::transport::endpoint::agreement::LeftAlone;
 use crate::transport::endpoint::cluster::Cluster;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// One rank's end of a [`Fabric`]; one thread at a time uses it.
 ///
 /// Dropping it says that the rank makes no further call.
-pub struct Port {
+pub struct Endpoint {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) rank: u32,
     /// For each peer, our side of the ring to it.
@@ -54,7 +54,7 @@ pub struct Port {
     pub(crate) while_waiting: Option<fn()>,
     /// Who is told of memory that messages leave alone, if they may be shorter than their rooms.
     pub(crate) left_alone: Option<LeftAlone>,
-    /// When [`Port::look_out`] looked last.
+    /// When [`Endpoint::look_out`] looked last.
     pub(crate) looked_out: Option<Instant>,
     /// After how long it says that it waits.
     pub(crate) told_after: Duration,
@@ -62,21 +62,21 @@ pub struct Port {
     pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
-impl std::fmt::Debug for Port {
+impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Port")
+        f.debug_struct("Endpoint")
             .field("rank", &self.rank)
             .field("next_call", &self.next_call)
             .finish_non_exhaustive()
     }
 }
 
-impl Port {
-    /// The port of rank `rank`, of which there is one in the life of a fabric.
+impl Endpoint {
+    /// The endpoint of rank `rank`, of which there is one in the life of a fabric.
     ///
     /// # Errors
     /// [`TransportError::NoSuchRank`] or [`TransportError::RankTaken`].
-    pub fn new(fabric: Arc<Fabric>, rank: u32) -> Result<Port, TransportError> {
+    pub fn new(fabric: Arc<Fabric>, rank: u32) -> Result<Endpoint, TransportError> {
         let ranks = fabric.ranks();
         if rank >= ranks {
             return Err(TransportError::NoSuchRank { rank, ranks });
@@ -84,7 +84,7 @@ impl Port {
         if !fabric.member(rank).take() {
             return Err(TransportError::RankTaken { rank });
         }
-        Ok(Port {
+        Ok(Endpoint {
             rank,
             sent: (0..ranks)
                 .map(|to| Producer::new(!fabric.is_crowded(), fabric.early(rank, to)))
@@ -169,7 +169,7 @@ impl Port {
     }
 }
 
-impl Drop for Port {
+impl Drop for Endpoint {
     fn drop(&mut self) {
         let arena = self.fabric.arena();
         for (to, side) in (0..).zip(&mut self.sent) {

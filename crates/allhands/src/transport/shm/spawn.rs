@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Runs `rank_main(rank, fabric)` on a thread for each of `ranks` ranks and gives what they return, by rank.
 ///
-/// A rank whose function returns without having opened a port, or panics, has left for its peers.
+/// A rank whose function returns without having opened an endpoint, or panics, has left for its peers.
 ///
 /// # Errors
 /// [`TransportError::NoRanks`], or [`TransportError::RankPanicked`] with the rank that panicked first.

@@ -23,7 +23,7 @@ impl NodeEngine<'_> {
     ) -> Option<Status> {
         let most = self.request.most_in_parcel;
         let is_short = post.bytes <= CROWDED_PARCEL_MOST
-            || !self.port.fabric().is_crowded()
+            || !self.endpoint.fabric().is_crowded()
             || self.request.distance == Distance::Beyond;
         let in_parcels = most > 0 && is_short;
         if !in_parcels || !self.request.exchanges(post.ticket) || self.is_reachable(post) {
@@ -58,7 +58,7 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            match self.port.send_parcel(to, header, part, fill) {
+            match self.endpoint.send_parcel(to, header, part, fill) {
                 None if start == 0 => {
                     self.make_double(post, copy);
                     return None;
@@ -66,7 +66,7 @@ impl NodeEngine<'_> {
                 // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
                 None => {
                     // What is wrong with these is found by who receives them.
-                    let _ = self.port.make_way(self.request, to);
+                    let _ = self.endpoint.make_way(self.request, to);
                     return Some(Status::Pending);
                 }
                 Some(false) => return Some(Status::Pending),

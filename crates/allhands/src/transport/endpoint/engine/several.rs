@@ -19,11 +19,11 @@ impl NodeEngine<'_> {
     pub(super) fn receive_several(&mut self, ticket: u32) -> Result<Status, TransportError> {
         if !self.request.many.end(ticket) {
             let step = self.request.many.step(ticket);
-            // The port's own memory, so that nothing is allocated; ours now, so that a panic ends what was begun.
-            let mut begun = std::mem::take(&mut self.port.begun);
+            // The endpoint's own memory, so that nothing is allocated; ours now, so that a panic ends what was begun.
+            let mut begun = std::mem::take(&mut self.endpoint.begun);
             let copied = self.copy_several(step, &mut begun);
             begun.clear();
-            self.port.begun = begun;
+            self.endpoint.begun = begun;
             copied?;
             if !self.request.many.end(ticket) {
                 return Ok(Status::Pending);
@@ -52,7 +52,7 @@ impl NodeEngine<'_> {
             {
                 Ok(true) => look = 0,
                 Ok(false) => {
-                    self.port.patience.pause(look);
+                    self.endpoint.patience.pause(look);
                     look += 1;
                 }
                 Err(failed) => return Err(self.failed(begun, failed)),
@@ -81,23 +81,23 @@ impl NodeEngine<'_> {
             let into = [one.into];
             let sink = || Sink::copy(request.runs(&into));
             let which = (one.from, one.channel, one.into.bytes);
-            let received = match one.answer(self.port.fabric(), request.rank) {
+            let received = match one.answer(self.endpoint.fabric(), request.rank) {
                 Answer::Coming => continue,
                 Answer::Here => true,
-                Answer::None | Answer::Declined => {
-                    self.port.receive_or_begin(request, which, sink, begun)?
-                }
+                Answer::None | Answer::Declined => self
+                    .endpoint
+                    .receive_or_begin(request, which, sink, begun)?,
             };
             if received {
                 // Who has announced a message looks for no invitation any more.
-                one.shut(self.port.fabric(), request.rank);
+                one.shut(self.endpoint.fabric(), request.rank);
                 one.received();
                 let ticket = one.ticket;
                 self.request.went(ticket);
             } else {
                 let call = (request.call, request.chain);
                 one.invite(
-                    self.port.fabric(),
+                    self.endpoint.fabric(),
                     request.rank,
                     call,
                     request.run(&one.into),
@@ -109,7 +109,7 @@ impl NodeEngine<'_> {
 
     /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
     pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
-        let fabric = self.port.fabric();
+        let fabric = self.endpoint.fabric();
         if post.bytes < concurrent_rendezvous::LEAST || !fabric.is_crowded() {
             return false;
         }
@@ -147,7 +147,7 @@ impl NodeEngine<'_> {
     }
 
     fn find_dead(&self, begun: &[Begun]) -> Option<u32> {
-        let vigil = self.port.fabric().vigil();
+        let vigil = self.endpoint.fabric().vigil();
         let mut senders = begun.iter().map(|one| one.sender);
         senders.find(|sender| vigil.is_dead(*sender))
     }
@@ -161,6 +161,6 @@ impl NodeEngine<'_> {
             // A permission that is withdrawn in between.
             Reached::All | Reached::Forbidden => 1,
         };
-        self.port.unreachable(sender, errno)
+        self.endpoint.unreachable(sender, errno)
     }
 }

@@ -45,9 +45,9 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
     const CALLS: u8 = 5;
     let fabric = Fabric::new(plans.len() as u32).unwrap();
     let take = |rank: usize, plan: &Plan| {
-        let mut port = Port::new(Arc::clone(&fabric), rank as u32).unwrap();
+        let mut endpoint = Endpoint::new(Arc::clone(&fabric), rank as u32).unwrap();
         let stamp = Stamp::default();
-        let mut request = RequestState::new(&port, plan, 0, &stamp).unwrap();
+        let mut request = RequestState::new(&endpoint, plan, 0, &stamp).unwrap();
         let (mut cursor, mut all, mut along) = (Cursor::new(plan), Vec::new(), 0);
         if !by_shortcut {
             request.shortcut = None;
@@ -71,12 +71,13 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
             // the plan is that of a registered algorithm.
             unsafe {
                 let combine = Combine::new(ELEMENT, mix, std::ptr::null());
-                port.begin(&mut request, &stamp, buffers, Some(combine))
+                endpoint
+                    .begin(&mut request, &stamp, buffers, Some(combine))
                     .unwrap();
             }
-            match port.hurry(&mut request, plan, &mut cursor) {
+            match endpoint.hurry(&mut request, plan, &mut cursor) {
                 Status::Done => along += 1,
-                Status::Pending => port.wait(&mut request, plan, &mut cursor).unwrap(),
+                Status::Pending => endpoint.wait(&mut request, plan, &mut cursor).unwrap(),
             }
             // SAFETY: the call is over, and the buffer initialized.
             let done = unsafe { std::slice::from_raw_parts(output.address(), output.len()) };
@@ -99,12 +100,12 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
 fn has_one(plans: &[Plan]) -> Vec<bool> {
     let fabric = Fabric::new(plans.len() as u32).unwrap();
     let of = |(rank, plan)| {
-        let port = Port::new(Arc::clone(&fabric), rank).unwrap();
-        let request = RequestState::new(&port, plan, 0, &Stamp::default()).unwrap();
-        (port, request.shortcut.is_some())
+        let endpoint = Endpoint::new(Arc::clone(&fabric), rank).unwrap();
+        let request = RequestState::new(&endpoint, plan, 0, &Stamp::default()).unwrap();
+        (endpoint, request.shortcut.is_some())
     };
-    // Ports stay until all have their requests: a rank that has left opens no windows.
-    let all: Vec<(Port, bool)> = (0..).zip(plans).map(of).collect();
+    // Endpoints stay until all have their requests: a rank that has left opens no windows.
+    let all: Vec<(Endpoint, bool)> = (0..).zip(plans).map(of).collect();
     all.into_iter().map(|(_, has)| has).collect()
 }
 

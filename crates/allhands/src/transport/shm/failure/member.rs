@@ -14,7 +14,7 @@ const FIRST: u64 = 8;
 pub(crate) enum Presence {
     /// It may make further calls.
     Present,
-    /// It has dropped its port.
+    /// It has dropped its endpoint.
     Left,
     /// It panicked.
     Panicked,
@@ -78,12 +78,12 @@ pub(crate) struct Record<'a> {
 }
 
 impl Member {
-    /// Makes the caller this rank's one port; `false` if there is or was one.
+    /// Makes the caller this rank's one endpoint; `false` if there is or was one.
     pub(crate) fn take(&self) -> bool {
         self.taken.swap(1, Ordering::AcqRel) == 0
     }
 
-    /// Whether the rank has, or had, its port.
+    /// Whether the rank has, or had, its endpoint.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken.load(Ordering::Acquire) != 0
     }

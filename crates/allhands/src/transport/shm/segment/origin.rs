@@ -28,7 +28,7 @@ impl Origin {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use crate::transport::endpoint::state::Port;
+    use crate::transport::endpoint::state::Endpoint;
     use crate::transport::shm::failure::fault::Fault;
     use crate::transport::shm::segment::shared_segment::Fabric;
     use std::sync::Arc;
@@ -36,18 +36,18 @@ mod tests {
     #[test]
     fn a_rank_that_leaves_without_opening_the_new_communicator_has_left_it() {
         let parent = Fabric::new(3).unwrap();
-        let mut ports = [0, 1, 2].map(|rank| Port::new(Arc::clone(&parent), rank).ok());
+        let mut endpoints = [0, 1, 2].map(|rank| Endpoint::new(Arc::clone(&parent), rank).ok());
         let (members, offset) = ([0, 2, 1], parent.lay_out(3).unwrap());
         // SAFETY: laid out for three ranks, two of which open it.
         let open = || unsafe { parent.open(offset, &members) };
         let (first, last) = (open(), open());
-        let _first = Port::new(Arc::clone(&first), 0).unwrap();
-        let _last = Port::new(last, 2).unwrap();
+        let _first = Endpoint::new(Arc::clone(&first), 0).unwrap();
+        let _last = Endpoint::new(last, 2).unwrap();
         assert_eq!(first.trouble(0, 0), None);
         // Whoever opened it may leave the old one.
-        ports[1] = None;
+        endpoints[1] = None;
         assert_eq!(first.trouble(0, 0), None);
-        ports[2] = None;
+        endpoints[2] = None;
         assert_eq!(first.trouble(0, 0), Some((0, Fault::Left { rank: 1 })));
     }
 }

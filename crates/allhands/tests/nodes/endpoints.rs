@@ -1,4 +1,4 @@
-//! Ports on nodes, without a communicator: what they refuse, and networks that fail.
+//! Endpoints on nodes, without a communicator: what they refuse, and networks that fail.
 
 use crate::harness::{Request, allreduce, data, prepare, reduced};
 use crate::world::{network, places};
@@ -7,7 +7,7 @@ use allhands::transport::TransportError;
 use allhands::transport::net::{
     Ended, Network, NetworkError, Notice, Threads, ThreadsNetwork, Ticket,
 };
-use allhands::transport::{Fabric, Port};
+use allhands::transport::{Endpoint, Fabric};
 use allhands::{Communicator, Policy, Sum};
 use std::sync::Mutex;
 
@@ -80,11 +80,13 @@ unsafe impl Network for Failing {
     }
 }
 
-/// The port of a rank that is alone on its node.
-fn alone(rank: u32, ranks: u32, network: Box<dyn Network>) -> Port {
+/// The endpoint of a rank that is alone on its node.
+fn alone(rank: u32, ranks: u32, network: Box<dyn Network>) -> Endpoint {
     let node_of: Vec<u32> = (0..ranks).collect();
-    let port = Port::new(Fabric::new(1).unwrap(), 0).unwrap();
-    port.join(network, places(&node_of), rank, true).unwrap()
+    let endpoint = Endpoint::new(Fabric::new(1).unwrap(), 0).unwrap();
+    endpoint
+        .join(network, places(&node_of), rank, true)
+        .unwrap()
 }
 
 /// Calls until one fails, on every rank; rank 1's network fails after so many looks.
@@ -97,12 +99,12 @@ fn until_failure(ranks: u32, looks: u32, elements: usize) -> Vec<TransportError>
             let looks = if rank == 1 { looks } else { u32::MAX };
             let errors = &errors;
             scope.spawn(move || {
-                let mut port = alone(rank, ranks, Box::new(Failing { inner, looks }));
+                let mut endpoint = alone(rank, ranks, Box::new(Failing { inner, looks }));
                 let mut prepared = prepare(allreduce(ranks), "recursive-doubling", rank, elements);
-                port.localize(&mut prepared.plan).unwrap();
-                let mut request = Request::new(&port, prepared, 0);
+                endpoint.localize(&mut prepared.plan).unwrap();
+                let mut request = Request::new(&endpoint, prepared, 0);
                 let error = (0..).find_map(|salt| {
-                    let called = request.call(&mut port, &data(rank, elements, salt));
+                    let called = request.call(&mut endpoint, &data(rank, elements, salt));
                     if called.is_ok() {
                         assert_eq!(request.output, reduced(ranks, elements, salt));
                     }
@@ -130,14 +132,14 @@ fn a_network_that_fails_is_an_error_on_every_rank() {
 }
 
 #[test]
-fn a_communicator_is_made_of_ports_and_a_network_of_ones_own() {
+fn a_communicator_is_made_of_endpoints_and_a_network_of_ones_own() {
     let threads = Threads::new(3);
     std::thread::scope(|scope| {
         for rank in 0..3 {
             let (inner, looks) = (threads.network(rank), u32::MAX);
             scope.spawn(move || {
-                let port = alone(rank, 3, Box::new(Failing { inner, looks }));
-                let comm = Communicator::of_port(port, Policy::Mpich2005, true);
+                let endpoint = alone(rank, 3, Box::new(Failing { inner, looks }));
+                let comm = Communicator::of_endpoint(endpoint, Policy::Mpich2005, true);
                 let mut sum = [comm.rank()];
                 comm.allreduce_in_place(&mut sum, Sum).unwrap();
                 assert_eq!((sum, comm.size()), ([3], 3));
@@ -149,21 +151,21 @@ fn a_communicator_is_made_of_ports_and_a_network_of_ones_own() {
 #[test]
 fn a_plan_that_reaches_into_another_node_is_refused() {
     let threads = network(&[0, 1]);
-    let port = alone(1, 2, Box::new(threads.network(1)));
+    let endpoint = alone(1, 2, Box::new(threads.network(1)));
     let mut prepared = prepare(allreduce(2), "shared-memory", 1, 10);
     assert_eq!(
-        port.localize(&mut prepared.plan),
+        endpoint.localize(&mut prepared.plan),
         Err(TransportError::OtherNode { rank: 1, other: 0 })
     );
 }
 
 #[test]
-fn a_port_joins_others_where_it_is() {
+fn an_endpoint_joins_others_where_it_is() {
     let node_of = &[0, 1, 1];
     let join = |rank: u32, threads: Threads| {
-        let port = Port::new(Fabric::new(2).unwrap(), 1).unwrap();
+        let endpoint = Endpoint::new(Fabric::new(2).unwrap(), 1).unwrap();
         let network = Box::new(threads.network(rank));
-        port.join(network, places(node_of), rank, false)
+        endpoint.join(network, places(node_of), rank, false)
     };
     let joined = join(2, network(node_of)).unwrap();
     assert_eq!((joined.rank(), joined.ranks()), (1, 2));
