@@ -62,8 +62,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse::<u32>());
     let mut next = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (ranks, bytes, calls) = (next(2), next(8), next(100_000));
-    let times = spawn(ranks, |rank, fabric| {
-        let mut endpoint = Endpoint::new(fabric, rank).expect("one endpoint a rank");
+    let times = spawn(ranks, |rank, segment| {
+        let mut endpoint = Endpoint::new(segment, rank).expect("one endpoint a rank");
         measure(&mut endpoint, bytes as usize / 8, calls)
     });
     let longest = times.expect("no rank panics").into_iter().max();

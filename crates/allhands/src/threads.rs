@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::policy;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::{Places, Threads};
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::spawn::spawn;
 use crate::transport::shm::spawn::spawn_on;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub fn run<R: Send>(
         return Err(Error::NoRanks);
     }
     let policy = policy::installed()?;
-    let results = spawn(ranks as u32, |rank, fabric| {
-        let crowded = fabric.is_crowded();
-        let endpoint = Endpoint::new(fabric, rank)?;
+    let results = spawn(ranks as u32, |rank, segment| {
+        let crowded = segment.is_crowded();
+        let endpoint = Endpoint::new(segment, rank)?;
         let comm = Communicator::new(endpoint, policy.clone(), crowded);
         Ok::<R, Error>(rank_main(comm))
     })?;
@@ -68,15 +68,16 @@ pub fn run_on_nodes<R: Send>(
     rank_main: impl Fn(Communicator) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
     let policy = policy::installed()?;
-    let fabric = |node| Fabric::new(places.members(node).len() as u32);
-    let fabrics: Vec<Arc<Fabric>> = (0..places.nodes()).map(fabric).collect::<Result<_, _>>()?;
-    let crowded = fabrics[0].is_crowded_with(places.ranks());
+    let segment = |node| SharedSegment::new(places.members(node).len() as u32);
+    let segments: Vec<Arc<SharedSegment>> =
+        (0..places.nodes()).map(segment).collect::<Result<_, _>>()?;
+    let crowded = segments[0].is_crowded_with(places.ranks());
     let place = |rank| {
-        let fabric = Arc::clone(&fabrics[places.node(rank) as usize]);
-        (fabric, places.local(rank))
+        let segment = Arc::clone(&segments[places.node(rank) as usize]);
+        (segment, places.local(rank))
     };
-    let results = spawn_on(places.ranks(), place, |rank, fabric| {
-        let endpoint = Endpoint::new(fabric, places.local(rank))?;
+    let results = spawn_on(places.ranks(), place, |rank, segment| {
+        let endpoint = Endpoint::new(segment, places.local(rank))?;
         let network = Box::new(network.network(rank));
         let endpoint = endpoint.join(network, places.clone(), rank, crowded)?;
         let comm = Communicator::new(endpoint, policy.clone(), crowded);

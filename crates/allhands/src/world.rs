@@ -7,7 +7,7 @@ use crate::launch::{self, Place, Roll};
 use crate::policy;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::liveness::Membership;
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::machine::Nodes;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +42,7 @@ impl Communicator {
                 Ok(comm)
             }
             None => {
-                let endpoint = Endpoint::new(Fabric::new(1)?, 0)?;
+                let endpoint = Endpoint::new(SharedSegment::new(1)?, 0)?;
                 Ok(Communicator::new(endpoint, policy::installed()?, false))
             }
         }
@@ -61,8 +61,8 @@ pub(crate) fn join(place: &Place) -> Result<Endpoint, Error> {
     let mapped = place.segment.map()?;
     // SAFETY: the segment's mapping is shared, was zeros at first, and is given away for the life of the process; all
     // ranks of the segment come with the same number of them, which the roll has.
-    let fabric = unsafe { Fabric::of_world(mapped, place.ranks, membership)? };
-    Ok(Endpoint::new(fabric, place.rank)?)
+    let segment = unsafe { SharedSegment::of_world(mapped, place.ranks, membership)? };
+    Ok(Endpoint::new(segment, place.rank)?)
 }
 
 /// Lets the other ranks read this process's memory where the system would let only its debugger (Yama).

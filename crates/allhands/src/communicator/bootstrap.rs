@@ -83,7 +83,7 @@ impl Bootstrap for Communicator {
 
     #[cfg(target_os = "linux")]
     fn agree(&self) -> Result<(), Error> {
-        crate::policy::agree(self, self.is_fabric_crowded())
+        crate::policy::agree(self, self.is_segment_crowded())
     }
 
     fn of_endpoint(endpoint: Endpoint, policy: Policy, crowded: bool) -> Communicator {
@@ -92,7 +92,7 @@ impl Bootstrap for Communicator {
 
     fn lay_out(&self, ranks: usize) -> Result<u64, Error> {
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
-        Ok(self.inner.take().endpoint.fabric().lay_out(ranks)?)
+        Ok(self.inner.take().endpoint.segment().lay_out(ranks)?)
     }
 
     unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
@@ -115,8 +115,8 @@ impl Bootstrap for Communicator {
         let rank = own.ok_or(Error::NoRanks)?;
         let inner = self.inner.take();
         // SAFETY: promised by the caller.
-        let fabric = unsafe { inner.endpoint.fabric().open(offset, members) };
-        Ok(Endpoint::new(fabric, rank as u32)?)
+        let segment = unsafe { inner.endpoint.segment().open(offset, members) };
+        Ok(Endpoint::new(segment, rank as u32)?)
     }
 
     fn set_network_times(&self, times: Option<NetworkTimes>) {

@@ -122,7 +122,7 @@ pub(super) struct Ready {
 impl Inner {
     /// Forgets all plans: what chooses them has changed.
     pub(super) fn forget_plans(&mut self) {
-        self.cache = PlanCache::new(self.endpoint.fabric().ranks());
+        self.cache = PlanCache::new(self.endpoint.segment().ranks());
     }
 
     /// Which algorithm serves a call: the named one, or the policy's choice.

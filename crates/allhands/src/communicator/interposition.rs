@@ -167,7 +167,7 @@ impl Interposition for Communicator {
 
     fn can_go_on(&self) -> bool {
         let inner = self.inner.take();
-        inner.endpoint.fabric().can_open(inner.next_window)
+        inner.endpoint.segment().can_open(inner.next_window)
     }
 
     fn is_busy(&self) -> bool {

@@ -54,7 +54,7 @@ impl Communicator {
         );
         let nodes = endpoint.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
-            cache: PlanCache::new(endpoint.fabric().ranks()),
+            cache: PlanCache::new(endpoint.segment().ranks()),
             endpoint,
             active: Vec::new(),
             under_way: 0,
@@ -118,7 +118,7 @@ impl Communicator {
             .inner
             .take()
             .endpoint
-            .fabric()
+            .segment()
             .arena()
             .allocate(bytes)?)
     }
@@ -195,8 +195,8 @@ impl Communicator {
 
     /// Whether this process counts more ranks than cores.
     #[cfg(target_os = "linux")]
-    pub(crate) fn is_fabric_crowded(&self) -> bool {
-        self.inner.take().endpoint.fabric().is_crowded()
+    pub(crate) fn is_segment_crowded(&self) -> bool {
+        self.inner.take().endpoint.segment().is_crowded()
     }
 
     /// Sets what the ranks have agreed on.

@@ -86,7 +86,7 @@ impl Inner {
             }));
         }
         // To open another window might have to wait for ranks that have not come to one long ago.
-        if !self.endpoint.fabric().can_open(self.next_window) {
+        if !self.endpoint.segment().can_open(self.next_window) {
             return Ok(None);
         }
         let (call, layout) = operation.check(rank, size)?;

@@ -183,7 +183,7 @@ pub enum TransportError {
         /// The number of ranks.
         ranks: u32,
     },
-    /// More ranks than a node's fabric can number.
+    /// More ranks than a node's segment can number.
     #[error("{ranks} ranks are more than the 65535 that can share a node")]
     TooManyRanks {
         /// The number of ranks.

@@ -17,7 +17,7 @@ pub use error::TransportError;
 pub use shm::failure::member::Stamp;
 pub use shm::memory::aligned::AlignedBytes;
 pub use shm::queue::ring::EAGER_BYTES;
-pub use shm::segment::shared_segment::Fabric;
+pub use shm::segment::shared_segment::SharedSegment;
 pub use shm::spawn::spawn;
 #[cfg(not(loom))]
 pub use shm::sync::register_barrier;

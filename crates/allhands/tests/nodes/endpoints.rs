@@ -7,7 +7,7 @@ use allhands::transport::TransportError;
 use allhands::transport::net::{
     Ended, Network, NetworkError, Notice, Threads, ThreadsNetwork, Ticket,
 };
-use allhands::transport::{Endpoint, Fabric};
+use allhands::transport::{Endpoint, SharedSegment};
 use allhands::{Communicator, Policy, Sum};
 use std::sync::Mutex;
 
@@ -83,7 +83,7 @@ unsafe impl Network for Failing {
 /// The endpoint of a rank that is alone on its node.
 fn alone(rank: u32, ranks: u32, network: Box<dyn Network>) -> Endpoint {
     let node_of: Vec<u32> = (0..ranks).collect();
-    let endpoint = Endpoint::new(Fabric::new(1).unwrap(), 0).unwrap();
+    let endpoint = Endpoint::new(SharedSegment::new(1).unwrap(), 0).unwrap();
     endpoint
         .join(network, places(&node_of), rank, true)
         .unwrap()
@@ -163,7 +163,7 @@ fn a_plan_that_reaches_into_another_node_is_refused() {
 fn an_endpoint_joins_others_where_it_is() {
     let node_of = &[0, 1, 1];
     let join = |rank: u32, threads: Threads| {
-        let endpoint = Endpoint::new(Fabric::new(2).unwrap(), 1).unwrap();
+        let endpoint = Endpoint::new(SharedSegment::new(2).unwrap(), 1).unwrap();
         let network = Box::new(threads.network(rank));
         endpoint.join(network, places(node_of), rank, false)
     };

@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use crate::stopwatch::Stopwatch;
 use allhands::transport::TransportError;
-use allhands::transport::{Endpoint, Fabric};
+use allhands::transport::{Endpoint, SharedSegment};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ fn a_call_that_is_dropped() {
                 drop(request);
             }
             endpoint
-                .fabric()
+                .segment()
                 .error(0)
                 .expect("the drop stops everybody")
         });
@@ -213,15 +213,18 @@ fn a_call_that_is_dropped() {
 
 #[test]
 fn ranks_are_checked() {
-    assert!(matches!(Fabric::new(0), Err(TransportError::NoRanks)));
-    let fabric = Fabric::new(2).unwrap();
-    let error = Endpoint::new(Arc::clone(&fabric), 2).unwrap_err();
+    assert!(matches!(
+        SharedSegment::new(0),
+        Err(TransportError::NoRanks)
+    ));
+    let segment = SharedSegment::new(2).unwrap();
+    let error = Endpoint::new(Arc::clone(&segment), 2).unwrap_err();
     assert_eq!(
         error.to_string(),
         "rank 2 does not exist: the ranks are 0 to 1"
     );
-    let endpoint = Endpoint::new(Arc::clone(&fabric), 1).unwrap();
-    let error = Endpoint::new(fabric, 1).unwrap_err();
+    let endpoint = Endpoint::new(Arc::clone(&segment), 1).unwrap();
+    let error = Endpoint::new(segment, 1).unwrap_err();
     assert_eq!(
         error,
         TransportError::RankTaken {
@@ -232,9 +235,9 @@ fn ranks_are_checked() {
 
 #[test]
 fn a_rank_that_never_opens_its_endpoint_has_left() {
-    let results = allhands::transport::spawn(2, |rank, fabric| {
+    let results = allhands::transport::spawn(2, |rank, segment| {
         (rank == 0).then(|| {
-            let mut endpoint = Endpoint::new(fabric, rank).unwrap();
+            let mut endpoint = Endpoint::new(segment, rank).unwrap();
             let prepared = prepare(allreduce(2), "recursive-doubling", rank, 1);
             until_error(&mut endpoint, prepared, 1)
         })

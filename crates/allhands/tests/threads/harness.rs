@@ -2,7 +2,7 @@
 
 use allhands::element::TypeSignature;
 use allhands::operator::OperatorSignature;
-use allhands::transport::{Buffers, Endpoint, Fabric, RequestState, Stamp};
+use allhands::transport::{Buffers, Endpoint, RequestState, SharedSegment, Stamp};
 use allhands::transport::{Combine, Signature, TransportError};
 use allhands_core::algorithm;
 use allhands_core::call::{Call, Collective};
@@ -190,8 +190,8 @@ pub fn try_run<R: Send>(
     ranks: u32,
     main: impl Fn(&mut Endpoint) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
-    allhands::transport::spawn(ranks, |rank, fabric: Arc<Fabric>| {
-        main(&mut Endpoint::new(fabric, rank).expect("one endpoint a rank"))
+    allhands::transport::spawn(ranks, |rank, segment: Arc<SharedSegment>| {
+        main(&mut Endpoint::new(segment, rank).expect("one endpoint a rank"))
     })
 }
 

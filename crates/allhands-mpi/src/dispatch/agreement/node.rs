@@ -17,7 +17,7 @@ use crate::report::counts::REPORT;
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
 use allhands::launch::{Launcher, Place, Roll, Segment};
-use allhands::transport::{Endpoint, Fabric};
+use allhands::transport::{Endpoint, SharedSegment};
 use allhands::{Communicator, Policy};
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
@@ -270,7 +270,7 @@ fn share_among(
 
 /// The node of a rank that shares its machine with no other.
 fn alone(settings: &Settings, crowded: bool) -> Option<Node> {
-    let endpoint = Endpoint::new(Fabric::new(1).ok()?, 0).ok()?;
+    let endpoint = Endpoint::new(SharedSegment::new(1).ok()?, 0).ok()?;
     let comm = Communicator::of_endpoint(endpoint, Policy::shared_memory(), crowded);
     prepare(&comm, settings)?;
     // Pretended nodes are of one machine.

@@ -71,8 +71,8 @@ impl Endpoint {
         let others = (0..self.ranks()).filter(|other| *other != rank);
         let recent = next.saturating_sub(LAST)..next;
         let mut all = others.flat_map(|other| recent.clone().map(move |call| (other, call)));
-        match all.find_map(|(other, call)| Some((call, self.fabric.compare(rank, other, call)?))) {
-            Some((call, fault)) => Err(self.fabric.poison_from(call, rank, fault)),
+        match all.find_map(|(other, call)| Some((call, self.segment.compare(rank, other, call)?))) {
+            Some((call, fault)) => Err(self.segment.poison_from(call, rank, fault)),
             None => Ok(()),
         }
     }
@@ -80,11 +80,11 @@ impl Endpoint {
     #[cold]
     pub(crate) fn differs(&self, from: u32, call: u64) -> TransportError {
         let mut recent = call.saturating_sub(RECENT)..=call;
-        let compare = |call| Some((call, self.fabric.compare(self.rank, from, call)?));
+        let compare = |call| Some((call, self.segment.compare(self.rank, from, call)?));
         let found = recent.find_map(compare);
         // A call so long ago that it is forgotten: the present one must do.
         let mine = self
-            .fabric
+            .segment
             .record(self.rank)
             .entry(call)
             .unwrap_or_default();
@@ -97,7 +97,7 @@ impl Endpoint {
                 theirs: None,
             },
         ));
-        self.fabric.poison_from(call, self.rank, fault)
+        self.segment.poison_from(call, self.rank, fault)
     }
 
     /// Whether a message of `received` bytes is as long as it is to be, or may be shorter than what `sink` has room for.
@@ -132,7 +132,7 @@ impl Endpoint {
             expected: room as u64,
             received: received as u64,
         };
-        Err(self.fabric.poison_from(request.call, self.rank, fault))
+        Err(self.segment.poison_from(request.call, self.rank, fault))
     }
 
     /// Whether a message may be shorter than its room, and is; then the memory in `sink` that nothing comes to is told of.

@@ -52,7 +52,7 @@ impl Endpoint {
 
     /// Finds out in which manner a message is wanted, and tells its sender; none where it is always the same.
     fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
-        if self.fabric.is_crowded() || !self.fabric.arena().is_shared() {
+        if self.segment.is_crowded() || !self.segment.arena().is_shared() {
             return None;
         }
         let message = (entry.bytes() as usize, combined);
@@ -75,7 +75,7 @@ impl Endpoint {
         (entry, claim): (&Entry, &Claim<'_>),
         sink: &mut Sink<I>,
     ) -> Reached {
-        let fabric = Arc::clone(&self.fabric);
+        let segment = Arc::clone(&self.segment);
         let is_staged = entry.is_staged();
         if !is_staged && let Some(reached) = self.read_together(request, sender, entry, sink) {
             return reached;
@@ -84,12 +84,12 @@ impl Endpoint {
             Manner::Strings => Distance::Near,
             Manner::Lines | Manner::Direct => Distance::Back,
         };
-        for found in entry.found(fabric.arena()) {
+        for found in entry.found(segment.arena()) {
             let reached = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
                 // message is; the sink's memory is the call's own.
                 Found::Here(run) if !is_staged => unsafe {
-                    sink.feed(run, fabric.distance());
+                    sink.feed(run, segment.distance());
                     Reached::All
                 },
                 Found::Here(run) => self.read_staged(sender, claim, (run, from_stage), sink),
@@ -113,20 +113,20 @@ impl Endpoint {
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
         let bytes = entry.bytes() as usize;
-        let least = match self.fabric.is_crowded() {
+        let least = match self.segment.is_crowded() {
             // Others may want the core that the sender would use for what the receiver does as well.
             true if !sink.copies() => return None,
             true => sender_assisted::CROWDED_LEAST,
             false => sender_assisted::LEAST,
         };
-        if bytes < least || !self.fabric.may_help() {
+        if bytes < least || !self.segment.may_help() {
             return None;
         }
-        let from = entry.single(self.fabric.arena())?;
+        let from = entry.single(self.segment.arena())?;
         match from {
             // While an own copy goes on, or others want the core, the few stages would soon be full.
             Found::There(from)
-                if !sink.copies() || !(request.has_deferred() || self.fabric.is_crowded()) =>
+                if !sink.copies() || !(request.has_deferred() || self.segment.is_crowded()) =>
             {
                 self.take_from_stages(sender, entry, from, sink)
             }
@@ -146,13 +146,13 @@ impl Endpoint {
         let (help, piece_bytes) = (&entry.help, sender_assisted::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
-            place: send_descriptors::tell(self.fabric.arena(), into),
+            place: send_descriptors::tell(self.segment.arena(), into),
             process: std::process::id(),
         };
         help.open(piece_bytes, target);
         request.finish_deferred();
         let (mut own, mut reached) = (0, Reached::All);
-        let distance = self.fabric.distance();
+        let distance = self.segment.distance();
         while reached == Reached::All
             && let Some(piece) = help.take(pieces)
         {
@@ -194,8 +194,8 @@ impl Endpoint {
     ) -> Option<Reached> {
         let (help, grain) = (&entry.help, sink.grain());
         let piece_bytes = (sender_assisted::STAGED_PIECE / grain).max(1) * grain;
-        let fabric = Arc::clone(&self.fabric);
-        entry.staged(fabric.arena(), 0, 0)?;
+        let segment = Arc::clone(&self.segment);
+        entry.staged(segment.arena(), 0, 0)?;
         if self.landing.len() < LANDED * piece_bytes {
             self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
         }
@@ -207,7 +207,7 @@ impl Endpoint {
         help.open(piece_bytes, Target::Stages);
         let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
         // A stage on this core is this core's already.
-        let theirs = match fabric.is_crowded() {
+        let theirs = match segment.is_crowded() {
             true => Distance::Near,
             false => Distance::Back,
         };
@@ -232,7 +232,7 @@ impl Endpoint {
                         .unwrap_or(Reached::All);
                 }
                 let at = Help::stage(staged, piece_bytes);
-                here = entry.staged(fabric.arena(), at, here.bytes)?;
+                here = entry.staged(segment.arena(), at, here.bytes)?;
                 (staged, distance) = (staged + 1, theirs);
             }
             if reached == Reached::All {
@@ -264,7 +264,7 @@ impl Endpoint {
     fn wait_for_sender(&self, sender: u32, look: &mut u32) -> Option<Reached> {
         self.patience.pause(*look);
         *look += 1;
-        let gone = (*look).is_multiple_of(1024) && self.fabric.vigil().is_dead(sender);
+        let gone = (*look).is_multiple_of(1024) && self.segment.vigil().is_dead(sender);
         gone.then_some(Reached::Failed(cross_memory_attach::NO_SUCH_PROCESS))
     }
 
@@ -291,7 +291,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let side = &self.received[sender as usize];
         let distance = match self.sent[sender as usize].keeps_slab() {
-            true => self.fabric.distance(),
+            true => self.segment.distance(),
             false => Distance::Back,
         };
         // SAFETY: the side of this ring.

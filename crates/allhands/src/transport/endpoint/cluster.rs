@@ -1,6 +1,6 @@
 //! The cluster: what a rank has beyond its node, a network to the ranks of others and the numbers by which plans call them.
 //!
-//! A plan numbers the ranks of the own node first, as the fabric does, and then all others in their order; so whoever shares
+//! A plan numbers the ranks of the own node first, as the segment does, and then all others in their order; so whoever shares
 //! memory is known by one comparison. Errors give ranks the numbers that they have in the communicator.
 
 use crate::transport::TransportError;
@@ -56,7 +56,7 @@ pub(crate) struct State {
 }
 
 impl Cluster {
-    /// The way of rank `rank`, which is number `number` of the `sharing` ranks of its fabric.
+    /// The way of rank `rank`, which is number `number` of the `sharing` ranks of its segment.
     fn new(
         network: Box<dyn Network>,
         places: Places,
@@ -163,13 +163,13 @@ impl State {
 }
 
 impl Endpoint {
-    /// The endpoint of rank `rank` of a communicator on several nodes, of which this endpoint's fabric has the ranks of one.
+    /// The endpoint of rank `rank` of a communicator on several nodes, of which this endpoint's shared segment has the ranks of one.
     ///
-    /// The fabric's ranks are those that share the rank's place, in their order. `crowded` says whether ranks share cores with
+    /// The segment's ranks are those that share the rank's place, in their order. `crowded` says whether ranks share cores with
     /// anybody, be it on a node of another name.
     ///
     /// # Errors
-    /// [`TransportError::WrongPlace`] if the fabric's ranks are others; [`TransportError::FewTags`] if the network has too few tags.
+    /// [`TransportError::WrongPlace`] if the segment's ranks are others; [`TransportError::FewTags`] if the network has too few tags.
     pub fn join(
         mut self,
         network: Box<dyn Network>,
@@ -177,9 +177,9 @@ impl Endpoint {
         rank: u32,
         crowded: bool,
     ) -> Result<Endpoint, TransportError> {
-        let here = (self.rank, self.fabric.ranks());
+        let here = (self.rank, self.segment.ranks());
         let cluster = Cluster::new(network, places, rank, here)?;
-        self.fabric.call_ranks(&cluster.names);
+        self.segment.call_ranks(&cluster.names);
         self.patience = Patience::new(crowded);
         self.cluster = Some(Arc::new(cluster));
         Ok(self)
@@ -194,7 +194,7 @@ impl Endpoint {
     /// The number of ranks of the communicator; [`Endpoint::ranks`] is that of the node.
     #[must_use]
     pub fn global_ranks(&self) -> u32 {
-        let of_node = || self.fabric.ranks();
+        let of_node = || self.segment.ranks();
         self.places().map_or_else(of_node, Places::ranks)
     }
 
@@ -214,7 +214,7 @@ impl Endpoint {
             return Ok(());
         };
         plan.renumber(|peer| cluster.numbers[peer as usize]);
-        let (rank, here) = (cluster.rank, self.fabric.ranks());
+        let (rank, here) = (cluster.rank, self.segment.ranks());
         for kind in plan.kinds() {
             let Some(peer) = kind.peer().filter(|peer| *peer >= here) else {
                 continue;
@@ -293,7 +293,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn network_failed(&self, why: String) -> TransportError {
         let rank = self.rank;
-        self.fabric.poison(rank, Fault::Network { rank });
+        self.segment.poison(rank, Fault::Network { rank });
         TransportError::Network {
             rank: self.global_rank(),
             why,
@@ -302,10 +302,10 @@ impl Endpoint {
 
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.
     fn tell_call(&self, cluster: &Cluster, call: u64) {
-        let Some(stamp) = self.fabric.record(self.rank).entry(call) else {
+        let Some(stamp) = self.segment.record(self.rank).entry(call) else {
             return;
         };
-        let name = self.fabric.signature(self.rank, &stamp).algorithm;
+        let name = self.segment.signature(self.rank, &stamp).algorithm;
         let mut missing = [0; MISSING];
         for rank in self.missing_here(call) {
             // Of the few nodes that have more ranks than bits, the last ranks are taken to have come.
@@ -347,13 +347,13 @@ impl Endpoint {
                 None => {}
             }
         }
-        if let Some(error) = self.fabric.stopped(self.rank, call) {
+        if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
         let absent = state.left.iter().find(|(_, entered, _)| *entered <= call);
         match absent {
-            Some(&(rank, _, true)) => Err(self.fabric.poison(self.rank, Fault::Panicked { rank })),
-            Some(&(rank, _, false)) => Err(self.fabric.poison(self.rank, Fault::Left { rank })),
+            Some(&(rank, _, true)) => Err(self.segment.poison(self.rank, Fault::Panicked { rank })),
+            Some(&(rank, _, false)) => Err(self.segment.poison(self.rank, Fault::Left { rank })),
             None => Ok(()),
         }
     }
@@ -401,27 +401,27 @@ impl Endpoint {
         let number = |rank: u32| cluster.numbers[rank as usize % all];
         let mut fault = fault.renumbered(number);
         if let Fault::Mismatch { mine, theirs, .. } = &mut fault {
-            let here = |stamp, name| self.fabric.stamp_from_afar(self.rank, stamp, name);
+            let here = |stamp, name| self.segment.stamp_from_afar(self.rank, stamp, name);
             *mine = here(*mine, &names[0]);
             *theirs = theirs.map(|stamp| here(stamp, &names[1]));
         }
-        self.fabric.head().fault.is_news(first);
-        self.fabric.poison_from(first, number(finder), fault);
+        self.segment.head().fault.is_news(first);
+        self.segment.poison_from(first, number(finder), fault);
     }
 
     /// Compares a call in which a rank of another node waits with what this one called.
     fn heard_call(&self, other: u32, (call, theirs): (u64, Stamp), name: &str) {
-        let (rank, fabric) = (self.rank, &self.fabric);
-        let mine = fabric.record(rank).entry(call);
+        let (rank, segment) = (self.rank, &self.segment);
+        let mine = segment.record(rank).entry(call);
         if let Some(mine) = mine.filter(|mine| mine.hash != theirs.hash) {
-            let theirs = Some(fabric.stamp_from_afar(rank, theirs, name));
+            let theirs = Some(segment.stamp_from_afar(rank, theirs, name));
             let fault = Fault::Mismatch {
                 rank,
                 other,
                 mine,
                 theirs,
             };
-            fabric.poison_from(call, rank, fault);
+            segment.poison_from(call, rank, fault);
         }
     }
 
@@ -431,17 +431,17 @@ impl Endpoint {
         let Some(cluster) = &self.cluster else {
             return;
         };
-        let Some((finder, fault)) = self.fabric.head().fault.first() else {
+        let Some((finder, fault)) = self.segment.head().fault.first() else {
             return;
         };
         // Who has left tells everybody by itself.
         let tells_itself =
             matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
-        let first = self.fabric.head().fault.stops_from();
-        if tells_itself || !self.fabric.head().fault.is_news(first) {
+        let first = self.segment.head().fault.stops_from();
+        if tells_itself || !self.segment.head().fault.is_news(first) {
             return;
         }
-        let name = |rank, stamp| self.fabric.signature(rank, &stamp).algorithm.to_string();
+        let name = |rank, stamp| self.segment.signature(rank, &stamp).algorithm.to_string();
         let names = match fault {
             Fault::Mismatch {
                 rank,

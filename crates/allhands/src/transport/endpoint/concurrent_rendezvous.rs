@@ -17,7 +17,7 @@ use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::{self, CROWDED_STAGE_MOST, Entry, Found};
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Invitation, Room, Wanted};
 use crate::transport::shm::rendezvous::sender_assisted::{self, Help, STAGED_PIECE, Target};
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
 use std::ops::Range;
@@ -76,8 +76,8 @@ impl Incoming {
     }
 
     /// What its sender has answered, if it was invited.
-    pub(crate) fn answer(&self, fabric: &Fabric, rank: u32) -> Answer {
-        let invitation = fabric.invitation(self.from, rank);
+    pub(crate) fn answer(&self, segment: &SharedSegment, rank: u32) -> Answer {
+        let invitation = segment.invitation(self.from, rank);
         let invited = invitation.filter(|_| self.is_invited.get());
         let answer = invited.map_or(Answer::None, Invitation::look);
         if answer == Answer::Declined {
@@ -88,13 +88,13 @@ impl Incoming {
     }
 
     /// Invites its sender, who has not announced it, to write it to `into`.
-    pub(crate) fn invite(&self, fabric: &Fabric, rank: u32, call: (u64, u64), into: Run) {
-        if !self.is_alone || self.is_invited.get() || !fabric.may_help() {
+    pub(crate) fn invite(&self, segment: &SharedSegment, rank: u32, call: (u64, u64), into: Run) {
+        if !self.is_alone || self.is_invited.get() || !segment.may_help() {
             return;
         }
-        if let Some(invitation) = fabric.invitation(self.from, rank) {
+        if let Some(invitation) = segment.invitation(self.from, rank) {
             let room = Room {
-                place: send_descriptors::tell(fabric.arena(), into),
+                place: send_descriptors::tell(segment.arena(), into),
                 process: std::process::id(),
             };
             invitation.open(self.wanted(call), room);
@@ -103,11 +103,11 @@ impl Incoming {
     }
 
     /// Takes an invitation back; waits for a sender who has accepted it.
-    pub(crate) fn shut(&self, fabric: &Fabric, rank: u32) {
-        let invitation = fabric.invitation(self.from, rank);
+    pub(crate) fn shut(&self, segment: &SharedSegment, rank: u32) {
+        let invitation = segment.invitation(self.from, rank);
         if let Some(invitation) = invitation.filter(|_| self.is_invited.take()) {
             let mut answer = invitation.shut();
-            while answer == Answer::Coming && !fabric.vigil().is_dead(self.from) {
+            while answer == Answer::Coming && !segment.vigil().is_dead(self.from) {
                 std::thread::yield_now();
                 answer = invitation.look();
             }
@@ -189,9 +189,9 @@ impl Many {
     }
 
     /// Forgets a call that cannot complete: afterwards no sender writes to its memory.
-    pub(crate) fn reset(&self, fabric: &Fabric, rank: u32) {
+    pub(crate) fn reset(&self, segment: &SharedSegment, rank: u32) {
         for one in &self.incoming {
-            one.shut(fabric, rank);
+            one.shut(segment, rank);
             one.state.set(State::Idle);
         }
     }
@@ -243,7 +243,7 @@ fn comes(op: &PlanOp, sender: u32, of: u16) -> bool {
 /// A message that its receiver has claimed, and that its sender was asked to copy; ends when dropped, also by a panic.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    fabric: Arc<Fabric>,
+    segment: Arc<SharedSegment>,
     pub(crate) sender: u32,
     /// The offset of its entry.
     entry: u64,
@@ -267,16 +267,16 @@ impl Begun {
     /// Asks `sender`, whose message in the entry at this offset was just claimed, to copy it; none where that does not pay or
     /// may not be. If there is one, it keeps the claim.
     pub(crate) fn new<I: Iterator<Item = Run>>(
-        fabric: &Arc<Fabric>,
+        segment: &Arc<SharedSegment>,
         sender: u32,
         entry_at: u64,
         sink: &mut Sink<I>,
     ) -> Option<Begun> {
-        let arena = fabric.arena();
+        let arena = segment.arena();
         // SAFETY: claimed, so the sender's outbox lives.
         let entry = unsafe { Entry::at(arena, entry_at) };
         let bytes = entry.bytes() as usize;
-        if bytes < LEAST || entry.is_staged() || !fabric.may_help() {
+        if bytes < LEAST || entry.is_staged() || !segment.may_help() {
             return None;
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
@@ -303,9 +303,9 @@ impl Begun {
             )
         };
         entry.help.open_to_all(piece_bytes, target);
-        fabric.ring(sender);
+        segment.ring(sender);
         Some(Begun {
-            fabric: Arc::clone(fabric),
+            segment: Arc::clone(segment),
             sender,
             entry: entry_at,
             from,
@@ -320,7 +320,7 @@ impl Begun {
 
     fn entry(&self) -> &Entry {
         // SAFETY: claimed, so the sender's outbox lives.
-        unsafe { Entry::at(self.fabric.arena(), self.entry) }
+        unsafe { Entry::at(self.segment.arena(), self.entry) }
     }
 
     /// Pieces that nobody has taken.
@@ -355,7 +355,7 @@ impl Begun {
         match self.from.piece(start, self.piece_bytes) {
             // SAFETY: claimed, so readable until the claim ends; this piece of the call's memory is ours alone.
             Found::Here(run) => unsafe {
-                self.fabric
+                self.segment
                     .distance()
                     .copy(run.address, here.address, here.bytes);
                 Reached::All
@@ -382,13 +382,13 @@ impl Begun {
 
     /// Copies what the sender has staged; whether there was something.
     fn copy_staged(&mut self) -> bool {
-        let (before, distance) = (self.staged, self.fabric.distance_of(self.into.bytes));
+        let (before, distance) = (self.staged, self.segment.distance_of(self.into.bytes));
         while self.by_stages && self.entry().help.copied().0 > self.staged {
             // Pieces are taken in order, and we take one only when the sender has none: what it has follows all that is here.
             let start = (self.own + self.staged) as usize * self.piece_bytes;
             let here = self.into.piece(start, self.piece_bytes);
             let at = Help::stage(self.staged, self.piece_bytes);
-            if let Some(staged) = self.entry().staged(self.fabric.arena(), at, here.bytes) {
+            if let Some(staged) = self.entry().staged(self.segment.arena(), at, here.bytes) {
                 // SAFETY: filled by the sender, who leaves it until it is told that it is used; this piece of the call's
                 // memory is ours alone.
                 unsafe { distance.copy(staged.address, here.address, here.bytes) };
@@ -403,13 +403,13 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let theirs = self.entry().help.close().saturating_sub(self.own);
-        let is_gone = || self.fabric.vigil().is_dead(self.sender);
+        let is_gone = || self.segment.vigil().is_dead(self.sender);
         // What goes to stages goes to memory of the sender's.
         while !self.by_stages && self.entry().help.copied().0 < theirs && !is_gone() {
             std::thread::yield_now();
         }
         self.entry().descriptor.end();
-        self.fabric.ring(self.sender);
+        self.segment.ring(self.sender);
     }
 }
 

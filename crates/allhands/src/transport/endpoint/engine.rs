@@ -66,7 +66,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Notify { to, flag } => {
                 self.request.notify(to, flag);
                 // Any rank may wait for it.
-                self.endpoint.fabric().ring_all();
+                self.endpoint.segment().ring_all();
                 Ok(Status::Done)
             }
             OpKind::Wait { .. } | OpKind::Combine { .. } | OpKind::Await { .. } => self.poll(post),
@@ -163,7 +163,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether an operation sends to a rank on another core that sends to this one at the same time.
     fn exchanges_apart(&self, ticket: u32) -> bool {
-        self.request.exchanges(ticket) && !self.endpoint.fabric().is_crowded()
+        self.request.exchanges(ticket) && !self.endpoint.segment().is_crowded()
     }
 
     #[inline]
@@ -201,7 +201,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
     fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
-        let fabric = self.endpoint.fabric();
+        let segment = self.endpoint.segment();
         if post.bytes > REACHABLE_SLAB_MOST && self.is_reachable(post) {
             return None;
         }
@@ -212,7 +212,7 @@ impl<'a> NodeEngine<'a> {
         };
         let request = &*self.request;
         let exchanges = request.exchanges(post.ticket);
-        let (shown, pieces) = Pieces::of_slab(post.bytes, fabric.is_crowded(), exchanges);
+        let (shown, pieces) = Pieces::of_slab(post.bytes, segment.is_crowded(), exchanges);
         let sent = self
             .endpoint
             .send_slab(to, (header, shown), |slab, filled| {
@@ -266,11 +266,11 @@ impl<'a> NodeEngine<'a> {
             return Status::Pending;
         }
         if staged {
-            let crowded = self.endpoint.fabric().is_crowded();
+            let crowded = self.endpoint.segment().is_crowded();
             let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe { outbox.fill(ticket, request.runs(post.source()), pieces) };
-            self.endpoint.fabric().ring(to);
+            self.endpoint.segment().ring(to);
         } else {
             self.request.set_posted(ticket);
         }
@@ -281,8 +281,8 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
     fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
-        let fabric = self.endpoint.fabric();
-        let most = if fabric.is_crowded() {
+        let segment = self.endpoint.segment();
+        let most = if segment.is_crowded() {
             CROWDED_STAGE_MOST
         } else {
             STAGE_MOST
@@ -295,7 +295,7 @@ impl<'a> NodeEngine<'a> {
                 && self.request.sends_alone(post.ticket)
                 && self.request.outbox().may_stage_long()
         };
-        if post.bytes > most && fabric.may_reach() && (fabric.is_crowded() || !is_wanted()) {
+        if post.bytes > most && segment.may_reach() && (segment.is_crowded() || !is_wanted()) {
             return false;
         }
         !self.is_reachable(post)
@@ -303,7 +303,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.
     fn is_reachable(&self, post: &Post<'_>) -> bool {
-        let arena = self.endpoint.fabric().arena();
+        let arena = self.endpoint.segment().arena();
         let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
         !arena.is_shared() || self.request.runs(post.source()).all(inside)
     }
@@ -326,10 +326,10 @@ impl<'a> NodeEngine<'a> {
                 self.help(post, entry, piece);
             }
         } else if descriptor.is_refused() {
-            self.endpoint.fabric().forbid_reaching();
+            self.endpoint.segment().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
-            let crowded = self.endpoint.fabric().is_crowded();
+            let crowded = self.endpoint.segment().is_crowded();
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe {
                 outbox.fill(
@@ -338,7 +338,7 @@ impl<'a> NodeEngine<'a> {
                     Pieces::of_stage(post.bytes, crowded, entry.manner()),
                 )
             };
-            self.endpoint.fabric().ring(to);
+            self.endpoint.segment().ring(to);
         }
         Status::Pending
     }
@@ -351,8 +351,8 @@ impl<'a> NodeEngine<'a> {
         let whole = runs
             .next()
             .expect("a receiver asks for a message with a run");
-        let (from, fabric) = (whole.piece(start, bytes), self.endpoint.fabric());
-        let arena = fabric.arena();
+        let (from, segment) = (whole.piece(start, bytes), self.endpoint.segment());
+        let arena = segment.arena();
         let (into, process) = match piece.target {
             Target::Memory { place, process } => (
                 Found::at(arena, place, post.bytes).piece(start, bytes),
@@ -377,7 +377,7 @@ impl<'a> NodeEngine<'a> {
             Found::There(run) => unsafe { cross_memory_attach::store(process, from, run) },
         };
         if reached != Reached::All {
-            fabric.forbid_helping();
+            segment.forbid_helping();
         }
         entry.help.done(reached == Reached::All);
     }

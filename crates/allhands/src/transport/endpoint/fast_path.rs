@@ -13,7 +13,7 @@ use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
 use crate::transport::shm::queue::ring::{FIRST_LINE, Header, Kind};
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::WindowSet;
 use allhands_core::progress::{Cursor, Status};
 use allhands_core::schedule::{OpKind, Plan, PlanOp, Side};
@@ -54,12 +54,12 @@ impl Shortcut {
     /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one; `exchanges` says which operations send
     /// to a rank that sends to this one at the same time.
     pub(crate) fn new(
-        (fabric, rank): (&Fabric, u32),
+        (segment, rank): (&SharedSegment, u32),
         plan: &Plan,
         window: Option<&WindowSet>,
         exchanges: impl Fn(usize) -> bool,
     ) -> Option<Shortcut> {
-        if window.is_some() && !fabric.is_crowded() {
+        if window.is_some() && !segment.is_crowded() {
             return None;
         }
         let steps = plan.items.iter().map(|item| item.start..item.end);
@@ -75,10 +75,10 @@ impl Shortcut {
         let moves = moves.map(|(ticket, op)| {
             let one_sided = window.and_then(|w| Move::one_sided(w, plan, (ticket, op)));
             let exchanges = exchanges(ticket as usize);
-            one_sided.or_else(|| Move::new((fabric, rank), plan, (op, exchanges)))
+            one_sided.or_else(|| Move::new((segment, rank), plan, (op, exchanges)))
         });
         let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
-        let looks = match fabric.is_crowded() {
+        let looks = match segment.is_crowded() {
             true => crowded_looks(&moves),
             false => LOOKS,
         };
@@ -232,7 +232,7 @@ impl Endpoint {
             Way::Notify { flag } => {
                 request.notify(next.peer, flag);
                 // Any rank may wait for it.
-                self.fabric.ring_all();
+                self.segment.ring_all();
                 Gone::Done
             }
             Way::Wait {
@@ -286,7 +286,7 @@ impl Endpoint {
     fn send_at_once(&mut self, request: &RequestState, next: &Move, from: *const u8) -> Gone {
         let header = self.header(request, next);
         let bytes = usize::from(next.bytes);
-        // SAFETY: a ring of the fabric, which the request keeps; a rank has one endpoint, used by one thread at a time, so it is the
+        // SAFETY: a ring of the segment, which the request keeps; a rank has one endpoint, used by one thread at a time, so it is the
         // one producer, and the side is what earlier pushes left. The payload has room for so many bytes, which are the call's
         // own memory, apart from it; they are written in two parts, the first line last.
         let sent = unsafe {
@@ -302,7 +302,7 @@ impl Endpoint {
         if !sent {
             return Gone::NotYet;
         }
-        self.fabric.ring(next.peer);
+        self.segment.ring(next.peer);
         Gone::Done
     }
 
@@ -313,7 +313,7 @@ impl Endpoint {
             ..self.header(request, next)
         };
         let bytes = usize::from(next.bytes);
-        let crowded = self.fabric.is_crowded();
+        let crowded = self.segment.is_crowded();
         let (shown, pieces) = Pieces::of_slab(bytes, crowded, next.exchanges);
         let sent = self.send_slab(next.peer, (header, shown), |slab, filled| {
             let run = |address| Run { address, bytes };
@@ -356,7 +356,7 @@ impl Endpoint {
                 && header.bytes == next.bytes
                 && header.channel == next.channel
         };
-        // SAFETY: a ring of the fabric, which the request keeps, of which this rank is the one consumer; its side is what
+        // SAFETY: a ring of the segment, which the request keeps, of which this rank is the one consumer; its side is what
         // earlier releases left. The payload is used only until the release.
         let ring = unsafe { &*next.ring };
         if !self.unexpected[from].is_empty() {
@@ -375,7 +375,7 @@ impl Endpoint {
                 take(payload);
                 // SAFETY: shown just now. A sender that found the ring full is woken when it can see free cells.
                 if unsafe { ring.release(&mut self.received[from], Kind::Eager) } {
-                    self.fabric.ring(next.peer);
+                    self.segment.ring(next.peer);
                 }
                 Gone::Done
             }

@@ -4,7 +4,7 @@
 
 use crate::transport::Waits;
 use crate::transport::endpoint::state::Endpoint;
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ pub(crate) struct Overdue {
     /// When there is something to do next.
     next: Duration,
     /// Where the launcher reads of it.
-    noted: Option<(Arc<Fabric>, u32)>,
+    noted: Option<(Arc<SharedSegment>, u32)>,
 }
 
 impl Overdue {
@@ -33,18 +33,18 @@ impl Overdue {
             return;
         }
         self.next = waited + NOTED_EVERY;
-        let Some(stamp) = endpoint.fabric.record(endpoint.rank).entry(call) else {
+        let Some(stamp) = endpoint.segment.record(endpoint.rank).entry(call) else {
             return;
         };
-        let collective = endpoint.fabric.signature(endpoint.rank, &stamp).collective;
+        let collective = endpoint.segment.signature(endpoint.rank, &stamp).collective;
         let here = endpoint.missing_here(call);
-        if endpoint.fabric.vigil().is_watching() {
+        if endpoint.segment.vigil().is_watching() {
             let wait = |missing: &[u32]| Waits::new(collective, waited, missing);
             endpoint
-                .fabric
+                .segment
                 .vigil()
                 .note_wait(endpoint.rank, &here, &wait);
-            let noted = || (Arc::clone(&endpoint.fabric), endpoint.rank);
+            let noted = || (Arc::clone(&endpoint.segment), endpoint.rank);
             self.noted.get_or_insert_with(noted);
         }
         if waited < endpoint.told_after || !endpoint.is_first_to_tell(call, waited) {
@@ -52,7 +52,7 @@ impl Overdue {
         }
         let mut missing: Vec<u32> = here
             .iter()
-            .map(|rank| endpoint.fabric.name(*rank))
+            .map(|rank| endpoint.segment.name(*rank))
             .collect();
         missing.extend(endpoint.missing_elsewhere(call));
         missing.sort_unstable();
@@ -62,8 +62,8 @@ impl Overdue {
 
 impl Drop for Overdue {
     fn drop(&mut self) {
-        if let Some((fabric, rank)) = &self.noted {
-            fabric.vigil().forget_wait(*rank);
+        if let Some((segment, rank)) = &self.noted {
+            segment.vigil().forget_wait(*rank);
         }
     }
 }
@@ -81,14 +81,14 @@ impl Endpoint {
 
     /// The ranks of this node that have not come to call `call`.
     pub(crate) fn missing_here(&self, call: u64) -> Vec<u32> {
-        let has_come = |rank: u32| self.fabric.member(rank).entered() > call;
+        let has_come = |rank: u32| self.segment.member(rank).entered() > call;
         (0..self.ranks()).filter(|rank| !has_come(*rank)).collect()
     }
 
     /// Whether it falls to this rank to say that it has waited: to one rank, and again only when the time has doubled, so that
     /// programs whose ranks wait for long again and again are not told again and again.
     fn is_first_to_tell(&self, call: u64, waited: Duration) -> bool {
-        let (told, waited_ms) = (&self.fabric.head().told_ms, waited.as_millis() as u64);
+        let (told, waited_ms) = (&self.segment.head().told_ms, waited.as_millis() as u64);
         let last = told.load(Ordering::Relaxed);
         !self.has_heard_of_lower(call)
             && waited_ms >= 2 * last
@@ -100,7 +100,7 @@ impl Endpoint {
     fn tell_wait(&self, waits: &Waits) {
         let told = waits.tell(&[self.global_rank()]);
         // Ranks of another communicator than that of all have other numbers.
-        let among = match self.fabric.origin {
+        let among = match self.segment.origin {
             Some(_) => format!(" (in a communicator of {} ranks)", self.global_ranks()),
             None => String::new(),
         };

@@ -47,7 +47,7 @@ impl Endpoint {
             "a request goes through its own endpoint"
         );
         let call = self.next_call;
-        if let Some(error) = self.fabric.stopped(self.rank, call) {
+        if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
         let chain = (self.chain.rotate_left(5) ^ stamp.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -56,7 +56,7 @@ impl Endpoint {
         }
         self.next_call += 1;
         self.chain = chain;
-        self.fabric.record(self.rank).enter(call, stamp, chain);
+        self.segment.record(self.rank).enter(call, stamp, chain);
         request.depart(call, chain, buffers, combine);
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Endpoint {
             Ok(Status::Done) => request.arrive(),
             Ok(Status::Pending) => {}
             Err(_) => {
-                self.fabric.stop_from(request.call());
+                self.segment.stop_from(request.call());
                 self.spread();
                 request.stop();
             }
@@ -108,7 +108,7 @@ impl Endpoint {
         let call = request.call();
         let result = self.wait_until(call, |endpoint| endpoint.test(request, plan, cursor));
         if result.is_err() {
-            self.fabric.stop_from(call);
+            self.segment.stop_from(call);
             // Before messages are ended, which may take until their receivers know.
             self.spread();
             request.stop();
@@ -162,15 +162,15 @@ impl Endpoint {
                     break;
                 }
             }
-            self.fabric.announce_sleep(self.rank);
+            self.segment.announce_sleep(self.rank);
             let status = step(self);
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
-                self.fabric.member(self.rank).bell.sleep(nap);
+                self.segment.member(self.rank).bell.sleep(nap);
                 let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
                 nap = (2 * nap).min(longest);
             }
-            self.fabric.rise(self.rank);
+            self.segment.rise(self.rank);
             if status? == Status::Done {
                 return Ok(());
             }
@@ -187,7 +187,7 @@ impl Endpoint {
         if request.is_under_way() {
             let rank = self.rank;
             let fault = Fault::Dropped { rank };
-            self.fabric.poison_from(request.call(), rank, fault);
+            self.segment.poison_from(request.call(), rank, fault);
             self.spread();
             request.stop();
         }
@@ -210,18 +210,20 @@ impl Endpoint {
         if let Some(cluster) = &self.cluster {
             self.hear(cluster, call)?;
         }
-        if let Some(error) = self.fabric.stopped(self.rank, call) {
+        if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
-        match self.fabric.trouble(self.rank, call) {
+        match self.segment.trouble(self.rank, call) {
             // A rank that leaves when another has died: the reason is what counts.
-            Some((_, Fault::Left { .. })) if self.fabric.vigil().is_any_dead() => {
-                self.fabric.mourn(self.rank, Some(call))
+            Some((_, Fault::Left { .. })) if self.segment.vigil().is_any_dead() => {
+                self.segment.mourn(self.rank, Some(call))
             }
-            Some((first, fault)) => Err(self.fabric.poison_from(first.min(call), self.rank, fault)),
+            Some((first, fault)) => {
+                Err(self.segment.poison_from(first.min(call), self.rank, fault))
+            }
             None => {
                 self.look_for_refusal(call)?;
-                self.fabric.mourn(self.rank, Some(call))
+                self.segment.mourn(self.rank, Some(call))
             }
         }
     }

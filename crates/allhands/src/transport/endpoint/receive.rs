@@ -121,9 +121,9 @@ impl Endpoint {
         {
             return Ok(received);
         }
-        let fabric = Arc::as_ptr(&self.fabric);
-        // SAFETY: `self` holds the fabric for longer than this function runs.
-        match unsafe { &*fabric }.link(from, self.rank) {
+        let segment = Arc::as_ptr(&self.segment);
+        // SAFETY: `self` holds the segment for longer than this function runs.
+        match unsafe { &*segment }.link(from, self.rank) {
             Carrier::Ring(ring) => self.receive_from_ring(expected, ring, &sink),
             Carrier::Inbox(inbox) => {
                 self.empty_inbox(inbox)?;
@@ -208,8 +208,8 @@ impl Endpoint {
         request: &RequestState,
         from: u32,
     ) -> Result<(), TransportError> {
-        let fabric = Arc::clone(&self.fabric);
-        let Carrier::Ring(ring) = fabric.link(from, self.rank) else {
+        let segment = Arc::clone(&self.segment);
+        let Carrier::Ring(ring) = segment.link(from, self.rank) else {
             return Ok(());
         };
         loop {
@@ -289,7 +289,7 @@ impl Endpoint {
         (message, part): (Run, Part),
     ) -> Result<(), TransportError> {
         let from = u32::from(header.from);
-        let mine = self.fabric.record(self.rank).chain(header.call);
+        let mine = self.segment.record(self.rank).chain(header.call);
         if mine.is_some_and(|mine| mine != header.signature) {
             return Err(self.differs(from, header.call));
         }
@@ -325,7 +325,7 @@ impl Endpoint {
         match header.kind {
             Kind::Eager | Kind::Rendezvous => at(payload, bytes, Holder::Cell),
             Kind::Slab => {
-                let Carrier::Ring(back) = self.fabric.link(self.rank, from) else {
+                let Carrier::Ring(back) = self.segment.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
                 // SAFETY: the payload was just shown, of this kind; its slab is used only until the release.
@@ -335,7 +335,7 @@ impl Endpoint {
             Kind::Parcel => {
                 // SAFETY: the payload of this kind is this, which its sender wrote.
                 let parcel = unsafe { payload.cast::<Parcel>().read() };
-                let address = self.fabric.arena().at(parcel.offset);
+                let address = self.segment.arena().at(parcel.offset);
                 let holder = Holder::Parcel(parcel.offset);
                 Message {
                     part: parcel.part,
@@ -370,7 +370,7 @@ impl Endpoint {
             // SAFETY: read, by the one consumer of the ring.
             Holder::Slab(code) => unsafe { ring.release_slab(side, code) },
             Holder::Parcel(offset) => {
-                let Carrier::Ring(own) = self.fabric.link(self.rank, from) else {
+                let Carrier::Ring(own) = self.segment.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
                 let (ours, theirs) = (&own.parcels_back, &ring.parcels_back);
@@ -381,7 +381,7 @@ impl Endpoint {
         // SAFETY: as in `receive`, which was shown the message. A sender that found the ring full is woken when it can see
         // free cells.
         if unsafe { ring.release(side, kind) } {
-            self.fabric.ring(from);
+            self.segment.ring(from);
         }
     }
 
@@ -394,19 +394,19 @@ impl Endpoint {
     ) -> Result<bool, TransportError> {
         let from = expected.from;
         self.fits(expected, offer.bytes, sink)?;
-        let fabric = Arc::clone(&self.fabric);
+        let segment = Arc::clone(&self.segment);
         // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
-        let entry = unsafe { Entry::at(fabric.arena(), offer.entry) };
+        let entry = unsafe { Entry::at(segment.arena(), offer.entry) };
         let claim = match entry.descriptor.claim() {
             Asked::Granted(claim) => claim,
             Asked::NotYet => return Ok(false),
             Asked::Revoked => {
                 let (call, fault) = (expected.request.call, Fault::Dropped { rank: from });
-                return Err(self.fabric.poison_from(call, self.rank, fault));
+                return Err(self.segment.poison_from(call, self.rank, fault));
             }
         };
         if expected.is_one_of_several {
-            self.asked = Begun::new(&fabric, from, offer.entry, &mut sink());
+            self.asked = Begun::new(&segment, from, offer.entry, &mut sink());
             if self.asked.is_some() {
                 claim.keep();
                 return Ok(true);
@@ -416,7 +416,7 @@ impl Endpoint {
             Reached::All => drop(claim),
             Reached::Forbidden => {
                 claim.refuse();
-                self.fabric.ring(from);
+                self.segment.ring(from);
                 return Ok(false);
             }
             Reached::Failed(errno) => {
@@ -424,7 +424,7 @@ impl Endpoint {
                 return Err(self.unreachable(from, errno));
             }
         }
-        self.fabric.ring(from);
+        self.segment.ring(from);
         Ok(true)
     }
 
@@ -433,16 +433,16 @@ impl Endpoint {
     pub(crate) fn unreachable(&self, other: u32, errno: u32) -> TransportError {
         let (rank, start) = (self.rank, Instant::now());
         // A process that is ending has no memory any more, before anybody can see that it has ended.
-        while self.fabric.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
-            if let Some(error) = self.fabric.error(rank) {
+        while self.segment.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
+            if let Some(error) = self.segment.error(rank) {
                 return error;
             }
-            if let Err(error) = self.fabric.mourn(rank, None) {
+            if let Err(error) = self.segment.mourn(rank, None) {
                 return error;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         let fault = Fault::Unreachable { rank, other, errno };
-        self.fabric.poison(rank, fault)
+        self.segment.poison(rank, fault)
     }
 }

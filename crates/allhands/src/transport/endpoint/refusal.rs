@@ -11,7 +11,7 @@ use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::notice::Word;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{Presence, Stamp};
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::call::Collective;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ impl Told {
     }
 }
 
-impl Fabric {
+impl SharedSegment {
     /// The fault of a call that ranks of this node make differently: a refusal, if it is that.
     pub(crate) fn or_refused(&self, call: u64, fault: Fault) -> Fault {
         let Fault::Mismatch {
@@ -200,7 +200,7 @@ impl Endpoint {
     pub(crate) fn refuse(&self, collective: Collective) {
         let rank = self.rank;
         let fault = Fault::Refused { rank, collective };
-        self.fabric.poison_from(self.next_call(), rank, fault);
+        self.segment.poison_from(self.next_call(), rank, fault);
         self.spread();
     }
 
@@ -221,7 +221,7 @@ impl Endpoint {
 
     fn say_refusals(&mut self, call: u64, refusals: Refusals) {
         self.refusals = refusals;
-        self.fabric.member(self.rank).refuse(refusals.0);
+        self.segment.member(self.rank).refuse(refusals.0);
         if let Some(cluster) = &self.cluster {
             let word = Word::Refuses(call, refusals.0);
             cluster.tell_all(&mut cluster.state(), &word);
@@ -230,7 +230,7 @@ impl Endpoint {
 
     /// If the call that stops the communicator is one that this rank has refused: those that it has refused after that.
     pub(crate) fn stopped_by_refusal(&self) -> Option<Vec<Refused>> {
-        let (_, fault) = self.fabric.head().fault.first()?;
+        let (_, fault) = self.segment.head().fault.first()?;
         let Fault::Refused { collective, .. } = fault else {
             return None;
         };
@@ -257,7 +257,7 @@ impl Endpoint {
             return Ok(());
         }
         // Others that have refused calls wait for this as this rank does.
-        let me = Arc::clone(&self.fabric);
+        let me = Arc::clone(&self.segment);
         me.record(self.rank).enter(call, stamp, chain);
         let cluster = self.cluster.clone();
         if let Some(cluster) = &cluster {
@@ -289,17 +289,17 @@ impl Endpoint {
         call: u64,
         stamp: &Stamp,
     ) -> Result<bool, TransportError> {
-        if let Some(error) = self.fabric.stopped(self.rank, call) {
+        if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
         let others = (0..self.ranks()).filter(|other| *other != self.rank);
-        let is_gone = |other: &u32| self.fabric.presence(*other) != Presence::Present;
-        let has_come = |other: &u32| self.fabric.member(*other).entered() > call;
+        let is_gone = |other: &u32| self.segment.presence(*other) != Presence::Present;
+        let has_come = |other: &u32| self.segment.member(*other).entered() > call;
         let mut have_come = others
             .clone()
             .all(|other| has_come(&other) || is_gone(&other));
         // After that: who has come since is looked at anyway.
-        let entries = others.map(|other| self.fabric.record(other).entry(call));
+        let entries = others.map(|other| self.segment.record(other).entry(call));
         let mut theirs: Vec<Stamp> = entries.flatten().collect();
         if let Some(cluster) = cluster {
             self.hear(cluster, call)?;
@@ -324,7 +324,7 @@ impl Endpoint {
             None => Ok(()),
             Some(_) => {
                 let fault = Fault::Refused { rank, collective };
-                let error = self.fabric.poison_from(call, rank, fault);
+                let error = self.segment.poison_from(call, rank, fault);
                 self.spread();
                 Err(error)
             }
@@ -336,8 +336,8 @@ impl Endpoint {
     /// # Errors
     /// Then what stops the communicator.
     pub(crate) fn look_for_refusal(&mut self, call: u64) -> Result<(), TransportError> {
-        let (rank, fabric) = (self.rank, Arc::clone(&self.fabric));
-        let Some(mine) = fabric.record(rank).entry(call) else {
+        let (rank, segment) = (self.rank, Arc::clone(&self.segment));
+        let Some(mine) = segment.record(rank).entry(call) else {
             return Ok(());
         };
         let collective = mine.collective();
@@ -345,7 +345,7 @@ impl Endpoint {
         let known = self.refusals.count(call, collective);
         let refuses = |word: u64| Refusals(word).count(call, collective) > known;
         let here = (0..self.ranks()).find(|other| {
-            let member = fabric.member(*other);
+            let member = segment.member(*other);
             *other != rank && member.entered() <= call && refuses(member.refusals())
         });
         let cluster = self.cluster.clone();
@@ -362,7 +362,7 @@ impl Endpoint {
                 rank: other,
                 collective,
             };
-            return Err(fabric.poison_from(call, rank, fault));
+            return Err(segment.poison_from(call, rank, fault));
         }
         Ok(())
     }
@@ -377,7 +377,7 @@ impl Endpoint {
         let mut answers = Vec::new();
         let mut state = cluster.state();
         for told in &mut state.refusals.refusers {
-            let entry = self.fabric.record(self.rank).entry(told.call);
+            let entry = self.segment.record(self.rank).entry(told.call);
             if let Some(stamp) = entry.filter(|_| !told.is_answered) {
                 told.is_answered = true;
                 answers.push((told.rank, Word::Comes(told.call, stamp)));

@@ -259,7 +259,7 @@ impl NetworkEngine<'_> {
             received,
         };
         let call = self.node.request.call;
-        Err(self.node.endpoint.fabric().poison_from(call, rank, fault))
+        Err(self.node.endpoint.segment().poison_from(call, rank, fault))
     }
 
     #[cold]
@@ -286,7 +286,7 @@ impl Endpoint {
             Err(error) => {
                 let rank = self.rank();
                 let fault = Fault::Dropped { rank };
-                self.fabric().poison_from(call, rank, fault);
+                self.segment().poison_from(call, rank, fault);
                 return Err(error);
             }
         };

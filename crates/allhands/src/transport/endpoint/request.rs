@@ -20,7 +20,7 @@ use crate::transport::shm::queue::buffers::{
     CROWDED_STREAMED_PARCEL_BYTES, PARCEL_BYTES, STREAMED_PARCEL_BYTES,
 };
 use crate::transport::shm::rendezvous::descriptor::Revoked;
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
@@ -42,7 +42,7 @@ pub struct Buffers {
 /// is waited for. It must not be forgotten while it is under way: peers may then read the call's buffers for ever.
 pub struct RequestState {
     pub(crate) rank: u32,
-    fabric: Arc<Fabric>,
+    segment: Arc<SharedSegment>,
     slots: Box<[Slot]>,
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
@@ -105,13 +105,13 @@ impl RequestState {
         window_key: u64,
         call: &Stamp,
     ) -> Result<RequestState, TransportError> {
-        let (rank, fabric) = (endpoint.rank(), Arc::clone(endpoint.fabric()));
+        let (rank, segment) = (endpoint.rank(), Arc::clone(endpoint.segment()));
         let size = WindowSize {
             bytes: plan.space_bytes[Space::Window.index()],
             flags: usize::from(plan.flags),
         };
         let window = if size.bytes > 0 || size.flags > 0 {
-            let window = fabric.window(rank, window_key, size, call)?;
+            let window = segment.window(rank, window_key, size, call)?;
             // Flags carry no signature: calls before this one that differed might never be found out.
             endpoint.agree_so_far()?;
             Some(window)
@@ -127,27 +127,29 @@ impl RequestState {
         let scratch_bytes = plan.space_bytes[Space::Scratch.index()];
         // Scratch lies where peers can read it: what is passed on is copied once.
         let scratch = (scratch_bytes > 0)
-            .then(|| fabric.arena().allocate(scratch_bytes))
+            .then(|| segment.arena().allocate(scratch_bytes))
             .transpose()?;
         if let Some(scratch) = &scratch {
             bases[Space::Scratch.index()] = scratch.address();
         }
-        let outbox = Outbox::new(fabric.arena(), plan, fabric.ranks())?;
+        let outbox = Outbox::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
-        let shortcut = Shortcut::new((&fabric, rank), plan, window.as_ref(), exchanges);
-        let many = fabric.is_crowded().then(|| Many::new(plan, fabric.ranks()));
-        let distance = distance(&fabric, plan, &slots);
-        let double = match fabric.is_crowded() {
+        let shortcut = Shortcut::new((&segment, rank), plan, window.as_ref(), exchanges);
+        let many = segment
+            .is_crowded()
+            .then(|| Many::new(plan, segment.ranks()));
+        let distance = distance(&segment, plan, &slots);
+        let double = match segment.is_crowded() {
             true => None,
             false => Double::of(plan, exchanges),
         };
-        let most_in_parcel = most_in_parcel(&fabric, distance, double.is_some());
+        let most_in_parcel = most_in_parcel(&segment, distance, double.is_some());
         Ok(RequestState {
             rank,
             distance,
             many: many.unwrap_or_default(),
             may_be_shorter: may_be_shorter(plan, call),
-            fabric,
+            segment,
             shortcut,
             slots,
             lanes: vec![Lane::default(); lanes].into(),
@@ -212,19 +214,19 @@ impl RequestState {
         for (ticket, slot) in (0..).zip(&mut self.slots).filter(|(_, s)| s.posted) {
             slot.posted = false;
             // A process that has ended reads no more, wherever it was.
-            let is_gone = || self.fabric.vigil().is_any_dead();
+            let is_gone = || self.segment.vigil().is_any_dead();
             read &= outbox.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
         }
         // What is staged, or was taken back, may still be found: it stays where it is, and the request ends for good.
         if !(read && outbox.is_free())
             && let Some(outbox) = self.outbox.take()
         {
-            self.fabric.retire(outbox);
+            self.segment.retire(outbox);
         }
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
-        self.many.reset(&self.fabric, self.rank);
+        self.many.reset(&self.segment, self.rank);
         self.under_way = false;
     }
 
@@ -424,19 +426,19 @@ impl Drop for RequestState {
                 Fault::Dropped { rank }
             };
             // First the reason, then the effect: a receiver that finds a message taken back finds out why.
-            self.fabric.poison_from(self.call, rank, fault);
+            self.segment.poison_from(self.call, rank, fault);
             self.stop();
         }
         if let Some(outbox) = self.outbox.take()
             && !outbox.is_free()
         {
-            self.fabric.retire(outbox);
+            self.segment.retire(outbox);
         }
     }
 }
 
 /// Where memory is that another rank has written, in calls of a plan: what is received and sent on is wanted in the caches.
-fn distance(fabric: &Fabric, plan: &Plan, slots: &[Slot]) -> Distance {
+fn distance(segment: &SharedSegment, plan: &Plan, slots: &[Slot]) -> Distance {
     let own = [Space::Input, Space::Output].map(|space| plan.space_bytes[space.index()]);
     let sends_on = |op: &PlanOp| {
         let is_output = |extent: &Extent| extent.space == Space::Output;
@@ -445,15 +447,15 @@ fn distance(fabric: &Fabric, plan: &Plan, slots: &[Slot]) -> Distance {
         matches!(op.kind, OpKind::Send { .. }) && sends_output()
     };
     match slots.iter().any(|slot| slot.exchanges) && !plan.ops.iter().any(sends_on) {
-        true => fabric.distance_of(own.iter().sum()),
-        false => fabric.distance(),
+        true => segment.distance_of(own.iter().sum()),
+        false => segment.distance(),
     }
 }
 
 /// The most bytes that go in a parcel where received memory is at this distance; or where a copy goes past the caches.
-fn most_in_parcel(fabric: &Fabric, distance: Distance, doubles: bool) -> usize {
+fn most_in_parcel(segment: &SharedSegment, distance: Distance, doubles: bool) -> usize {
     match distance {
-        Distance::Beyond if fabric.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
+        Distance::Beyond if segment.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
         Distance::Beyond => STREAMED_PARCEL_BYTES,
         Distance::Far if doubles => STREAMED_PARCEL_BYTES,
         Distance::Near | Distance::Far | Distance::Back => PARCEL_BYTES,

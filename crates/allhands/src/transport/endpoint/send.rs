@@ -16,7 +16,7 @@ impl Endpoint {
             header.bytes as usize <= EAGER_BYTES,
             "a payload fits its cell"
         );
-        let sent = match self.fabric.link(self.rank, to) {
+        let sent = match self.segment.link(self.rank, to) {
             // SAFETY: a rank has one endpoint, used by one thread at a time (`&mut self`), so it is the one producer; the
             // side is what earlier pushes left. `fill` writes the payload.
             Carrier::Ring(ring) => unsafe { ring.push(&mut self.sent[to as usize], header, fill) },
@@ -24,7 +24,7 @@ impl Endpoint {
             Carrier::Inbox(inbox) => unsafe { inbox.push(header, fill) },
         };
         if sent {
-            self.fabric.ring(to);
+            self.segment.ring(to);
         }
         sent
     }
@@ -38,11 +38,11 @@ impl Endpoint {
         (header, shown): (Header, Shown),
         fill: impl FnOnce(*mut u8, &dyn Fn(usize)),
     ) -> Option<bool> {
-        let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+        let Carrier::Ring(ring) = self.segment.link(self.rank, to) else {
             return None;
         };
         // Two ranks have rings both ways, or none.
-        let Carrier::Ring(back) = self.fabric.link(to, self.rank) else {
+        let Carrier::Ring(back) = self.segment.link(to, self.rank) else {
             return None;
         };
         assert!(
@@ -53,7 +53,7 @@ impl Endpoint {
         // SAFETY: as in `send`.
         let sent = unsafe { ring.push_slab(back, side, (header, shown), fill) };
         if sent? {
-            self.fabric.ring(to);
+            self.segment.ring(to);
         }
         sent
     }
@@ -69,8 +69,8 @@ impl Endpoint {
         part: Part,
         fill: impl FnOnce(*mut u8),
     ) -> Option<bool> {
-        let fabric = Arc::clone(&self.fabric);
-        let Carrier::Ring(ring) = fabric.link(self.rank, to) else {
+        let segment = Arc::clone(&self.segment);
+        let Carrier::Ring(ring) = segment.link(self.rank, to) else {
             return None;
         };
         assert!(part.bytes <= PARCEL_BYTES, "a part fits its parcel");
@@ -78,7 +78,7 @@ impl Endpoint {
         let offset = match side.parcels.take(&ring.parcels_back) {
             Some(offset) => offset,
             None if self.parcels_made < PARCELS_IN_ALL && side.parcels.may_make() => {
-                let made = fabric.arena().allocate(PARCEL_BYTES).ok()?;
+                let made = segment.arena().allocate(PARCEL_BYTES).ok()?;
                 side.parcels.make();
                 self.parcels_made += 1;
                 made.keep().0
@@ -91,7 +91,7 @@ impl Endpoint {
             ..header
         };
         let sent = self.send(to, header, |payload| {
-            fill(fabric.arena().at(offset));
+            fill(segment.arena().at(offset));
             // SAFETY: a cell's payload has room for this and is aligned for it.
             unsafe { payload.cast::<Parcel>().write(Parcel { offset, part }) };
         });

@@ -1,4 +1,4 @@
-//! The endpoint: one rank's end of a fabric, with the messages that came before they were wanted.
+//! The endpoint: one rank's end of a shared segment, with the messages that came before they were wanted.
 
 use crate::transport::endpoint::agreement::LeftAlone;
 use crate::transport::endpoint::cluster::Cluster;
@@ -11,18 +11,18 @@ use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::protocol::copy_protocol::Manners;
 use crate::transport::shm::queue::buffers::PARCEL_BYTES;
 use crate::transport::shm::queue::ring::{Consumer, Producer};
-use crate::transport::shm::segment::shared_segment::{Carrier, Fabric};
+use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::wait::backoff::Patience;
 use crate::transport::{AlignedBytes, Signature, TransportError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// One rank's end of a [`Fabric`]; one thread at a time uses it.
+/// One rank's end of a [`SharedSegment`]; one thread at a time uses it.
 ///
 /// Dropping it says that the rank makes no further call.
 pub struct Endpoint {
-    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) segment: Arc<SharedSegment>,
     pub(crate) rank: u32,
     /// For each peer, our side of the ring to it.
     pub(crate) sent: Box<[Producer]>,
@@ -72,25 +72,25 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of rank `rank`, of which there is one in the life of a fabric.
+    /// The endpoint of rank `rank`, of which there is one in the life of a segment.
     ///
     /// # Errors
     /// [`TransportError::NoSuchRank`] or [`TransportError::RankTaken`].
-    pub fn new(fabric: Arc<Fabric>, rank: u32) -> Result<Endpoint, TransportError> {
-        let ranks = fabric.ranks();
+    pub fn new(segment: Arc<SharedSegment>, rank: u32) -> Result<Endpoint, TransportError> {
+        let ranks = segment.ranks();
         if rank >= ranks {
             return Err(TransportError::NoSuchRank { rank, ranks });
         }
-        if !fabric.member(rank).take() {
+        if !segment.member(rank).take() {
             return Err(TransportError::RankTaken { rank });
         }
         Ok(Endpoint {
             rank,
             sent: (0..ranks)
-                .map(|to| Producer::new(!fabric.is_crowded(), fabric.early(rank, to)))
+                .map(|to| Producer::new(!segment.is_crowded(), segment.early(rank, to)))
                 .collect(),
             received: (0..ranks)
-                .map(|from| Consumer::new(fabric.early(from, rank)))
+                .map(|from| Consumer::new(segment.early(from, rank)))
                 .collect(),
             parcels_made: 0,
             manners: vec![None; ranks as usize].into(),
@@ -103,13 +103,13 @@ impl Endpoint {
             refusals: Refusals::default(),
             refused_since: None,
             chain: 0,
-            patience: Patience::new(fabric.is_crowded()),
+            patience: Patience::new(segment.is_crowded()),
             while_waiting: None,
             left_alone: None,
             looked_out: None,
             told_after: TOLD_AFTER,
             cluster: None,
-            fabric,
+            segment,
         })
     }
 
@@ -122,7 +122,7 @@ impl Endpoint {
     /// The number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u32 {
-        self.fabric.ranks()
+        self.segment.ranks()
     }
 
     /// What is called now and then while this rank waits.
@@ -140,16 +140,16 @@ impl Endpoint {
         self.next_call
     }
 
-    /// The fabric.
+    /// The shared segment.
     #[must_use]
-    pub fn fabric(&self) -> &Arc<Fabric> {
-        &self.fabric
+    pub fn segment(&self) -> &Arc<SharedSegment> {
+        &self.segment
     }
 
     /// The signature in the form that calls show to peers: once for a plan.
     #[must_use]
     pub fn stamp(&self, signature: &Signature) -> Stamp {
-        self.fabric.stamp(self.rank, signature)
+        self.segment.stamp(self.rank, signature)
     }
 
     /// How many calls this rank has begun.
@@ -160,24 +160,24 @@ impl Endpoint {
     /// What keeps this rank from beginning another call.
     #[inline]
     pub(crate) fn stopped(&self) -> Option<TransportError> {
-        self.fabric.stopped(self.rank, self.next_call)
+        self.segment.stopped(self.rank, self.next_call)
     }
 
     /// The first call that cannot be made.
     pub(crate) fn stops_from(&self) -> u64 {
-        self.fabric.head().fault.stops_from()
+        self.segment.head().fault.stops_from()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let arena = self.fabric.arena();
+        let arena = self.segment.arena();
         for (to, side) in (0..).zip(&mut self.sent) {
             // Who has made none has none, and leaves the memory of long messages alone.
             if side.parcels.has_made_none() {
                 continue;
             }
-            let Carrier::Ring(ring) = self.fabric.link(self.rank, to) else {
+            let Carrier::Ring(ring) = self.segment.link(self.rank, to) else {
                 continue;
             };
             while let Some(offset) = side.parcels.take(&ring.parcels_back) {
@@ -187,6 +187,6 @@ impl Drop for Endpoint {
         }
         let panicked = std::thread::panicking();
         self.tell_leave(panicked);
-        self.fabric.leave(self.rank, panicked);
+        self.segment.leave(self.rank, panicked);
     }
 }

@@ -10,10 +10,10 @@
 //! Everything that ranks share lies in an arena, is found by offsets, consists of atomics and of memory that these guard, and
 //! begins as zeros. So threads and processes run the same code, and a process that is killed holds no lock.
 //!
-//! Ranks of several nodes are as many fabrics, joined by a [network](super::net): a plan's messages to other
+//! Ranks of several nodes have a shared segment on each, joined by a [network](super::net): a plan's messages to other
 //! nodes go that way, all else as ever.
 //!
-//! A communicator is a [`Fabric`](segment::shared_segment::Fabric); what each rank does with it is its [endpoint](super::endpoint)'s matter.
+//! A communicator is a [`SharedSegment`](segment::shared_segment::SharedSegment); what each rank does with it is its [endpoint](super::endpoint)'s matter.
 //!
 //! The rooms, in the order in which they may know one another: [`memory`], [`wait`], [`failure`], [`rendezvous`], [`queue`],
 //! [`protocol`], [`segment`]. None imports one that comes later.

@@ -1,12 +1,12 @@
 //! Spawning: a thread for each rank, and what becomes of them.
 
-use super::segment::shared_segment::Fabric;
+use super::segment::shared_segment::SharedSegment;
 use crate::transport::TransportError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Runs `rank_main(rank, fabric)` on a thread for each of `ranks` ranks and gives what they return, by rank.
+/// Runs `rank_main(rank, segment)` on a thread for each of `ranks` ranks and gives what they return, by rank.
 ///
 /// A rank whose function returns without having opened an endpoint, or panics, has left for its peers.
 ///
@@ -17,31 +17,31 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// If the system gives no further thread.
 pub fn spawn<R: Send>(
     ranks: u32,
-    rank_main: impl Fn(u32, Arc<Fabric>) -> R + Sync,
+    rank_main: impl Fn(u32, Arc<SharedSegment>) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
-    let fabric = Fabric::new(ranks)?;
-    let place = |rank| (Arc::clone(&fabric), rank);
+    let segment = SharedSegment::new(ranks)?;
+    let place = |rank| (Arc::clone(&segment), rank);
     spawn_on(ranks, place, rank_main)
 }
 
-/// The same for ranks on several nodes: `place` gives a rank's fabric and its number there.
+/// The same for ranks on several nodes: `place` gives a rank's segment and its number there.
 ///
 /// # Errors
 /// [`TransportError::RankPanicked`] with the rank that panicked first.
 pub(crate) fn spawn_on<R: Send>(
     ranks: u32,
-    place: impl Fn(u32) -> (Arc<Fabric>, u32) + Sync,
-    rank_main: impl Fn(u32, Arc<Fabric>) -> R + Sync,
+    place: impl Fn(u32) -> (Arc<SharedSegment>, u32) + Sync,
+    rank_main: impl Fn(u32, Arc<SharedSegment>) -> R + Sync,
 ) -> Result<Vec<R>, TransportError> {
     let first_panicked = AtomicU32::new(u32::MAX);
     let run = |rank: u32| {
-        let (fabric, number) = place(rank);
+        let (segment, number) = place(rank);
         // Nothing that a panic left half-done is used again: the peers of this rank only get errors.
-        let result = catch_unwind(AssertUnwindSafe(|| rank_main(rank, Arc::clone(&fabric))));
+        let result = catch_unwind(AssertUnwindSafe(|| rank_main(rank, Arc::clone(&segment))));
         match result {
             Ok(value) => {
-                if fabric.member(number).take() {
-                    fabric.leave(number, false);
+                if segment.member(number).take() {
+                    segment.leave(number, false);
                 }
                 Some(value)
             }
@@ -49,7 +49,7 @@ pub(crate) fn spawn_on<R: Send>(
                 let order = Ordering::Relaxed;
                 // Whoever comes second is not the first.
                 let _ = first_panicked.compare_exchange(u32::MAX, rank, order, order);
-                fabric.leave(number, true);
+                segment.leave(number, true);
                 None
             }
         }

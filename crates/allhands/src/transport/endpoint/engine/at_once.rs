@@ -49,7 +49,7 @@ impl NodeEngine<'_> {
     /// Does a reduction, a put or a get.
     #[inline]
     pub(super) fn combine_or_reach(&self, post: &Post<'_>) {
-        let (request, distance) = (&*self.request, self.endpoint.fabric().distance());
+        let (request, distance) = (&*self.request, self.endpoint.segment().distance());
         let (source, into) = (request.runs(post.source()), request.runs(post.target()));
         match post.kind() {
             OpKind::Reduce => {
@@ -115,7 +115,7 @@ impl NodeEngine<'_> {
         };
         let defers = post.bytes >= deferred_copy::LEAST
             && request.may_defer(post.ticket)
-            && self.endpoint.fabric().may_help();
+            && self.endpoint.segment().may_help();
         if defers {
             let (from, into) = (request.run(from), request.run(into));
             request.defer(Deferred::new(post.ticket, from, into));
@@ -126,7 +126,7 @@ impl NodeEngine<'_> {
     /// Passes on what was copied to the own window, where peers will read it.
     #[inline]
     fn pass_on(&self, post: &Post<'_>) {
-        if post.bytes > PASS_ON_MOST || self.endpoint.fabric().is_crowded() {
+        if post.bytes > PASS_ON_MOST || self.endpoint.segment().is_crowded() {
             return;
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;

@@ -23,7 +23,7 @@ impl NodeEngine<'_> {
     ) -> Option<Status> {
         let most = self.request.most_in_parcel;
         let is_short = post.bytes <= CROWDED_PARCEL_MOST
-            || !self.endpoint.fabric().is_crowded()
+            || !self.endpoint.segment().is_crowded()
             || self.request.distance == Distance::Beyond;
         let in_parcels = most > 0 && is_short;
         if !in_parcels || !self.request.exchanges(post.ticket) || self.is_reachable(post) {

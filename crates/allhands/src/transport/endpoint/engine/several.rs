@@ -81,7 +81,7 @@ impl NodeEngine<'_> {
             let into = [one.into];
             let sink = || Sink::copy(request.runs(&into));
             let which = (one.from, one.channel, one.into.bytes);
-            let received = match one.answer(self.endpoint.fabric(), request.rank) {
+            let received = match one.answer(self.endpoint.segment(), request.rank) {
                 Answer::Coming => continue,
                 Answer::Here => true,
                 Answer::None | Answer::Declined => self
@@ -90,14 +90,14 @@ impl NodeEngine<'_> {
             };
             if received {
                 // Who has announced a message looks for no invitation any more.
-                one.shut(self.endpoint.fabric(), request.rank);
+                one.shut(self.endpoint.segment(), request.rank);
                 one.received();
                 let ticket = one.ticket;
                 self.request.went(ticket);
             } else {
                 let call = (request.call, request.chain);
                 one.invite(
-                    self.endpoint.fabric(),
+                    self.endpoint.segment(),
                     request.rank,
                     call,
                     request.run(&one.into),
@@ -109,8 +109,8 @@ impl NodeEngine<'_> {
 
     /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
     pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
-        let fabric = self.endpoint.fabric();
-        if post.bytes < concurrent_rendezvous::LEAST || !fabric.is_crowded() {
+        let segment = self.endpoint.segment();
+        if post.bytes < concurrent_rendezvous::LEAST || !segment.is_crowded() {
             return false;
         }
         let wanted = Wanted {
@@ -123,11 +123,11 @@ impl NodeEngine<'_> {
         let (Some(from), None) = (runs.next(), runs.next()) else {
             return false;
         };
-        let invitation = fabric.invitation(self.request.rank, to);
+        let invitation = segment.invitation(self.request.rank, to);
         let Some((invitation, room)) = invitation.and_then(|i| Some((i, i.accept(wanted)?))) else {
             return false;
         };
-        let written = match Found::at(fabric.arena(), room.place, from.bytes) {
+        let written = match Found::at(segment.arena(), room.place, from.bytes) {
             // SAFETY: the message is the call's own memory, and where it goes is ours until we answer, and as long.
             Found::Here(into) => unsafe {
                 std::ptr::copy(from.address, into.address, from.bytes);
@@ -139,15 +139,15 @@ impl NodeEngine<'_> {
             },
         };
         if !written {
-            fabric.forbid_helping();
+            segment.forbid_helping();
         }
         invitation.answer(written);
-        fabric.ring(to);
+        segment.ring(to);
         written
     }
 
     fn find_dead(&self, begun: &[Begun]) -> Option<u32> {
-        let vigil = self.endpoint.fabric().vigil();
+        let vigil = self.endpoint.segment().vigil();
         let mut senders = begun.iter().map(|one| one.sender);
         senders.find(|sender| vigil.is_dead(*sender))
     }

@@ -4,7 +4,7 @@ use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MO
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Run;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
-use crate::transport::shm::segment::shared_segment::{Carrier, Fabric};
+use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
 use std::iter::Once;
@@ -81,7 +81,7 @@ impl Move {
     /// What an operation of a plan is, which sends and receives at once from one peer if it `exchanges`; none if it is not
     /// short, or of another kind.
     pub(super) fn new(
-        (fabric, rank): (&Fabric, u32),
+        (segment, rank): (&SharedSegment, u32),
         plan: &Plan,
         (op, exchanges): (&PlanOp, bool),
     ) -> Option<Move> {
@@ -100,9 +100,9 @@ impl Move {
         };
         let most = match message {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
-            _ if fabric.is_crowded() => EAGER_BYTES,
+            _ if segment.is_crowded() => EAGER_BYTES,
             // What the receiver reaches anyway it reads where it is.
-            _ if !fabric.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
+            _ if !segment.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
             _ => SLAB_BYTES,
         };
         if op.moves() || op.bytes() > most {
@@ -110,14 +110,14 @@ impl Move {
         }
         let ring = match message {
             None => std::ptr::null(),
-            Some((peer, _)) if peer >= fabric.ranks() => return None,
+            Some((peer, _)) if peer >= segment.ranks() => return None,
             Some((peer, _)) => {
                 let (from, to) = if way == Way::Send {
                     (rank, peer)
                 } else {
                     (peer, rank)
                 };
-                let Carrier::Ring(ring) = fabric.link(from, to) else {
+                let Carrier::Ring(ring) = segment.link(from, to) else {
                     return None;
                 };
                 std::ptr::from_ref(ring)
@@ -131,7 +131,7 @@ impl Move {
             peer,
             channel,
             bytes: op.bytes() as u16,
-            exchanges: exchanges && !fabric.is_crowded(),
+            exchanges: exchanges && !segment.is_crowded(),
             source: place(op.source())?,
             target: place(op.target())?,
             other: place(op.other())?,

@@ -43,9 +43,9 @@ unsafe fn mix(_: *const (), left: *const u8, right: *const u8, out: *mut u8, cou
 /// all along it.
 fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
     const CALLS: u8 = 5;
-    let fabric = Fabric::new(plans.len() as u32).unwrap();
+    let segment = SharedSegment::new(plans.len() as u32).unwrap();
     let take = |rank: usize, plan: &Plan| {
-        let mut endpoint = Endpoint::new(Arc::clone(&fabric), rank as u32).unwrap();
+        let mut endpoint = Endpoint::new(Arc::clone(&segment), rank as u32).unwrap();
         let stamp = Stamp::default();
         let mut request = RequestState::new(&endpoint, plan, 0, &stamp).unwrap();
         let (mut cursor, mut all, mut along) = (Cursor::new(plan), Vec::new(), 0);
@@ -98,9 +98,9 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
 }
 
 fn has_one(plans: &[Plan]) -> Vec<bool> {
-    let fabric = Fabric::new(plans.len() as u32).unwrap();
+    let segment = SharedSegment::new(plans.len() as u32).unwrap();
     let of = |(rank, plan)| {
-        let endpoint = Endpoint::new(Arc::clone(&fabric), rank).unwrap();
+        let endpoint = Endpoint::new(Arc::clone(&segment), rank).unwrap();
         let request = RequestState::new(&endpoint, plan, 0, &Stamp::default()).unwrap();
         (endpoint, request.shortcut.is_some())
     };

@@ -1,4 +1,4 @@
-//! The member: what the ranks of a fabric know about one of them.
+//! The member: what the ranks of a shared segment know about one of them.
 
 use crate::transport::shm::failure::names::{Later, Names};
 use crate::transport::shm::wait::wait_queue::Bell;
@@ -48,7 +48,7 @@ struct Calls {
     first: [Entry; FIRST as usize],
 }
 
-/// One rank of a fabric; zeros are a rank that has made no call.
+/// One rank of a shared segment; zeros are a rank that has made no call.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Member {

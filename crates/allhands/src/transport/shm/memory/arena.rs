@@ -17,7 +17,7 @@ pub(crate) const ROLL_BYTES: u64 = 64 << 10;
 const COUNTER: u64 = ROLL_BYTES;
 /// What is handed out starts here.
 pub(crate) const START: u64 = ROLL_BYTES + PAGE;
-/// Bytes from there on that belong to the fabric of the world, and are not handed out, in a segment.
+/// Bytes from there on that belong to the shared segment of the world, and are not handed out, in a memory file.
 const FIRST_BYTES: u64 = 1 << 31;
 /// All but small pieces are whole pages, as only those can be given back to the system.
 const PAGE: u64 = 4096;

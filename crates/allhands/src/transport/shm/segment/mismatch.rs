@@ -1,10 +1,10 @@
-//! The verdict: what the ranks of a fabric have called and where they stand, and what that means for a call.
+//! The verdict: what the ranks of a shared segment have called and where they stand, and what that means for a call.
 
 use crate::element::TypeSignature;
 use crate::operator::OperatorSignature;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{Presence, Stamp};
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::{Signature, TransportError};
 use allhands_core::call::Collective;
 
@@ -21,7 +21,7 @@ impl Stamp {
     }
 }
 
-impl Fabric {
+impl SharedSegment {
     /// The signature in the form that calls of `rank` show to peers; once for a plan, by the rank itself.
     #[must_use]
     pub(crate) fn stamp(&self, rank: u32, signature: &Signature) -> Stamp {

@@ -1,28 +1,28 @@
 //! The origin: the communicator that another was made of, and who is who in it.
 
 use crate::transport::shm::failure::member::Presence;
-use crate::transport::shm::segment::shared_segment::Fabric;
+use crate::transport::shm::segment::shared_segment::SharedSegment;
 use std::sync::Arc;
 
 /// Where a communicator's ranks come from: one that could not open it may have left there.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    fabric: Arc<Fabric>,
+    segment: Arc<SharedSegment>,
     /// The rank there of each rank of the new communicator.
     ranks: Box<[u32]>,
 }
 
 impl Origin {
-    pub(crate) fn new(fabric: &Arc<Fabric>, ranks: &[u32]) -> Origin {
+    pub(crate) fn new(segment: &Arc<SharedSegment>, ranks: &[u32]) -> Origin {
         Origin {
-            fabric: Arc::clone(fabric),
+            segment: Arc::clone(segment),
             ranks: ranks.into(),
         }
     }
 
     /// Where a rank of the new communicator stands in the old one.
     pub(crate) fn presence(&self, rank: u32) -> Presence {
-        self.fabric.presence(self.ranks[rank as usize])
+        self.segment.presence(self.ranks[rank as usize])
     }
 }
 
@@ -30,12 +30,12 @@ impl Origin {
 mod tests {
     use crate::transport::endpoint::state::Endpoint;
     use crate::transport::shm::failure::fault::Fault;
-    use crate::transport::shm::segment::shared_segment::Fabric;
+    use crate::transport::shm::segment::shared_segment::SharedSegment;
     use std::sync::Arc;
 
     #[test]
     fn a_rank_that_leaves_without_opening_the_new_communicator_has_left_it() {
-        let parent = Fabric::new(3).unwrap();
+        let parent = SharedSegment::new(3).unwrap();
         let mut endpoints = [0, 1, 2].map(|rank| Endpoint::new(Arc::clone(&parent), rank).ok());
         let (members, offset) = ([0, 2, 1], parent.lay_out(3).unwrap());
         // SAFETY: laid out for three ranks, two of which open it.

@@ -1,4 +1,4 @@
-//! The fabric: what the ranks of one communicator share.
+//! The shared segment: what the ranks of one communicator share on a node.
 
 mod parts;
 
@@ -24,7 +24,7 @@ use parts::{
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What stands at the start of a fabric's memory; zeros are a new fabric.
+/// What stands at the start of a segment's memory; zeros are a new segment.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -49,8 +49,8 @@ pub(crate) struct Head {
 ///
 /// Holds queues for messages between ranks, the signatures of recent calls, where each rank stands, and the first error.
 /// All of it is in an arena and consists of atomics and of memory that these guard; zeros are a new
-/// fabric. Each rank uses it through one [`Endpoint`](crate::transport::endpoint::state::Endpoint).
-pub struct Fabric {
+/// segment. Each rank uses it through one [`Endpoint`](crate::transport::endpoint::state::Endpoint).
+pub struct SharedSegment {
     arena: Arc<Arena>,
     near: u64,
     far: u64,
@@ -69,45 +69,45 @@ pub struct Fabric {
     retired: Mutex<Vec<Outbox>>,
 }
 
-impl std::fmt::Debug for Fabric {
+impl std::fmt::Debug for SharedSegment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fabric")
+        f.debug_struct("SharedSegment")
             .field("ranks", &self.ranks())
             .field("fault", &self.head().fault.first())
             .finish_non_exhaustive()
     }
 }
 
-impl Fabric {
-    /// A fabric of `ranks` ranks that are threads of this process.
+impl SharedSegment {
+    /// A segment of `ranks` ranks that are threads of this process.
     ///
     /// # Errors
     /// [`TransportError::NoRanks`] if `ranks` is 0, [`TransportError::NoMemory`] if the system gives none.
-    pub fn new(ranks: u32) -> Result<Arc<Fabric>, TransportError> {
+    pub fn new(ranks: u32) -> Result<Arc<SharedSegment>, TransportError> {
         check_ranks(ranks)?;
         let arena = Arena::private()?;
         let near = arena.allocate(near_bytes(ranks))?.keep().0;
         let far = arena.allocate(far_bytes(ranks))?.keep().0;
         // SAFETY: new memory of the arena, zeros, which stays as long as the arena.
         Ok(Arc::new(unsafe {
-            Fabric::at(arena, (near, far), ranks, Vigil::threads(), false)
+            SharedSegment::at(arena, (near, far), ranks, Vigil::threads(), false)
         }))
     }
 
-    /// The fabric of all ranks of a world, whose segment is mapped at `mapped`.
+    /// The shared segment of all ranks of a world, whose memory file is mapped at `mapped`.
     ///
     /// # Safety
     /// The mapping is shared by all of them, was zeros at first, and is used by nobody else but the roll; each process
     /// calls this once, with the same number of ranks.
     ///
     /// # Errors
-    /// As [`Fabric::new`]; [`TransportError::NoMemory`] if less is mapped than the ranks need.
+    /// As [`SharedSegment::new`]; [`TransportError::NoMemory`] if less is mapped than the ranks need.
     #[cfg(target_os = "linux")]
     pub(crate) unsafe fn of_world(
         mapped: crate::launch::Mapped,
         ranks: u32,
         membership: Arc<crate::transport::shm::failure::liveness::Membership>,
-    ) -> Result<Arc<Fabric>, TransportError> {
+    ) -> Result<Arc<SharedSegment>, TransportError> {
         check_ranks(ranks)?;
         let mapped = std::mem::ManuallyDrop::new(mapped);
         // SAFETY: the caller's promise; the mapping is never undone.
@@ -117,11 +117,11 @@ impl Fabric {
         let parts = (near, near + near_bytes as u64);
         // SAFETY: the first bytes of the arena, which all ranks find alike and nobody hands out.
         Ok(Arc::new(unsafe {
-            Fabric::at(arena, parts, ranks, Vigil::processes(membership), false)
+            SharedSegment::at(arena, parts, ranks, Vigil::processes(membership), false)
         }))
     }
 
-    /// Memory for a fabric of `ranks` ranks, to be shown to the others and opened by each with [`Fabric::open`].
+    /// Memory for a segment of `ranks` ranks, to be shown to the others and opened by each with [`SharedSegment::open`].
     pub(crate) fn lay_out(&self, ranks: u32) -> Result<u64, TransportError> {
         check_ranks(ranks)?;
         let far = self.arena.allocate(far_bytes(ranks))?;
@@ -133,26 +133,27 @@ impl Fabric {
         Ok(near.keep().0)
     }
 
-    /// The fabric of some ranks of this one that one of them has laid out at `offset`.
+    /// The segment of some ranks of this one that one of them has laid out at `offset`.
     ///
     /// # Safety
-    /// [`Fabric::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
-    pub(crate) unsafe fn open(self: &Arc<Self>, offset: u64, ranks: &[u32]) -> Arc<Fabric> {
+    /// [`SharedSegment::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
+    pub(crate) unsafe fn open(self: &Arc<Self>, offset: u64, ranks: &[u32]) -> Arc<SharedSegment> {
         let count = ranks.len() as u32;
         let vigil = self.vigil.of(ranks);
         // SAFETY: laid out there, as the caller promises, and atomics alone.
         let head = unsafe { &*self.arena.at(offset).cast::<Head>() };
         let parts = (offset, head.far.load(Ordering::Acquire));
         // SAFETY: the caller's promise; each handle counts as gone once, so the last one gives the memory back.
-        let mut fabric = unsafe { Fabric::at(Arc::clone(&self.arena), parts, count, vigil, true) };
-        fabric.origin = Some(Origin::new(self, ranks));
-        Arc::new(fabric)
+        let mut segment =
+            unsafe { SharedSegment::at(Arc::clone(&self.arena), parts, count, vigil, true) };
+        segment.origin = Some(Origin::new(self, ranks));
+        Arc::new(segment)
     }
 
-    /// The fabric whose near and far parts are there.
+    /// The segment whose near and far parts are there.
     ///
     /// # Safety
-    /// That memory has the sizes of a fabric's for `ranks` ranks, was zeros when the first of them came, is used as a fabric
+    /// That memory has the sizes of a segment's for `ranks` ranks, was zeros when the first of them came, is used as a segment
     /// alone, and stays: for ever, or, if it is temporary, until every rank has dropped its one handle.
     pub(crate) unsafe fn at(
         arena: Arc<Arena>,
@@ -160,9 +161,9 @@ impl Fabric {
         ranks: u32,
         vigil: Vigil,
         temporary: bool,
-    ) -> Fabric {
+    ) -> SharedSegment {
         let crowded = vigil.is_crowded(ranks);
-        Fabric {
+        SharedSegment {
             arena,
             near,
             far,
@@ -220,7 +221,7 @@ impl Fabric {
         }
     }
 
-    /// As [`Fabric::distance`], in a call in which all ranks have `bytes` bytes and what is received is sent on by nobody.
+    /// As [`SharedSegment::distance`], in a call in which all ranks have `bytes` bytes and what is received is sent on by nobody.
     pub(crate) fn distance_of(&self, bytes: usize) -> Distance {
         match bytes.saturating_mul(self.ranks as usize) < caches::last_level_bytes() {
             true => self.distance(),
@@ -255,7 +256,7 @@ impl Fabric {
 
     #[inline]
     pub(crate) fn head(&self) -> &Head {
-        // SAFETY: the memory is a fabric's (the promise of `at`), which begins with this; it is atomics alone.
+        // SAFETY: the memory is a segment's (the promise of `at`), which begins with this; it is atomics alone.
         unsafe { &*self.arena.at(self.near).cast::<Head>() }
     }
 
@@ -268,7 +269,7 @@ impl Fabric {
     pub(crate) fn member(&self, rank: u32) -> &Member {
         assert!(rank < self.ranks, "a rank of the communicator");
         let at = members_at() + rank as usize * size_of::<Member>();
-        // SAFETY: inside the fabric's memory, aligned, and atomics alone.
+        // SAFETY: inside the segment's memory, aligned, and atomics alone.
         unsafe { &*self.arena.at(self.near + at as u64).cast::<Member>() }
     }
 
@@ -305,7 +306,7 @@ impl Fabric {
         match self.links.link(from, to) {
             Link::Ring(number) => {
                 let at = rings_at(self.ranks) + number as usize * size_of::<Ring>();
-                // SAFETY: inside the fabric's memory, as `Links` numbers no more rings than it counts; aligned; zeros
+                // SAFETY: inside the segment's memory, as `Links` numbers no more rings than it counts; aligned; zeros
                 // are an empty ring.
                 Carrier::Ring(unsafe { &*self.arena.at(self.far + at as u64).cast::<Ring>() })
             }
@@ -356,7 +357,7 @@ impl Fabric {
         bell.announce(&self.head().dormitory, self.fencing);
     }
 
-    /// Ends what [`Fabric::announce_sleep`] began.
+    /// Ends what [`SharedSegment::announce_sleep`] began.
     pub(crate) fn rise(&self, rank: u32) {
         self.member(rank).bell.rise(&self.head().dormitory);
     }
@@ -454,7 +455,7 @@ fn check_ranks(ranks: u32) -> Result<(), TransportError> {
     }
 }
 
-impl Drop for Fabric {
+impl Drop for SharedSegment {
     fn drop(&mut self) {
         let retired = self
             .retired

@@ -1,4 +1,4 @@
-//! The parts of a fabric's memory: what stands where in the near one and in the far one.
+//! The parts of a segment's memory: what stands where in the near one and in the far one.
 
 use super::Head;
 use crate::transport::shm::failure::member::{Member, More};
@@ -16,7 +16,7 @@ pub(super) fn early_at(ranks: u32) -> usize {
     members_at() + ranks as usize * size_of::<Member>()
 }
 
-/// The bytes of the near part of a fabric for `ranks` ranks.
+/// The bytes of the near part of a segment for `ranks` ranks.
 pub(super) fn near_bytes(ranks: u32) -> usize {
     early_at(ranks) + Links::new(ranks).between() as usize * size_of::<Early>()
 }
@@ -39,7 +39,7 @@ pub(super) fn inboxes_at(ranks: u32) -> usize {
     rings_at(ranks) + Links::new(ranks).rings() as usize * size_of::<Ring>()
 }
 
-/// The bytes of the far part of a fabric for `ranks` ranks.
+/// The bytes of the far part of a segment for `ranks` ranks.
 pub(super) fn far_bytes(ranks: u32) -> usize {
     inboxes_at(ranks) + Links::new(ranks).inboxes() as usize * size_of::<Inbox>()
 }
