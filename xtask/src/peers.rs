@@ -29,7 +29,7 @@ pub struct Peer {
 enum When {
     Always,
     /// With more ranks than cores.
-    Crowded,
+    Oversubscribed,
     /// With a core for every rank.
     Roomy,
 }
@@ -133,11 +133,11 @@ pub const PEERS: [Peer; 3] = [
 /// itself; Intel's with a core for every rank and sleeps between polls.
 pub const SETTINGS: &[Setting] = &[
     setting("mpich", "default", When::Always, &[], &[]),
-    setting("mpich", "throttle", When::Crowded, &[], THROTTLE),
+    setting("mpich", "throttle", When::Oversubscribed, &[], THROTTLE),
     setting(
         "mpich",
         "throttle-bound",
-        When::Crowded,
+        When::Oversubscribed,
         &["-bind-to", "core"],
         THROTTLE,
     ),
@@ -145,7 +145,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "openmpi",
         "bound",
-        When::Crowded,
+        When::Oversubscribed,
         &["--bind-to", "core:overload-allowed"],
         &[],
     ),
@@ -167,15 +167,15 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "intel",
         "unbound",
-        When::Crowded,
+        When::Oversubscribed,
         &[],
         &[("I_MPI_PIN", "0")],
     ),
-    setting("intel", "sleep0", When::Crowded, &[], SLEEP),
+    setting("intel", "sleep0", When::Oversubscribed, &[], SLEEP),
     setting(
         "intel",
         "wait-mode",
-        When::Crowded,
+        When::Oversubscribed,
         &[],
         &[("I_MPI_WAIT_MODE", "1")],
     ),
@@ -205,12 +205,12 @@ const fn setting(
 }
 
 /// The settings of these peers that are tried with or without a core for every rank.
-pub fn settings(peers: &[&str], crowded: bool) -> impl Iterator<Item = &'static Setting> {
+pub fn settings(peers: &[&str], oversubscribed: bool) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| {
         let fits = match setting.when {
             When::Always => true,
-            When::Crowded => crowded,
-            When::Roomy => !crowded,
+            When::Oversubscribed => oversubscribed,
+            When::Roomy => !oversubscribed,
         };
         fits && peers.contains(&setting.peer)
     })
@@ -222,8 +222,10 @@ const PLACED: [(&str, &str); 2] = [("mpich", "throttle-bound"), ("openmpi", "bou
 
 /// The one setting in which a peer has the drop-in preloaded: with every rank in its place, or, if that is so by itself,
 /// the default.
-pub fn placed(peer: &str, crowded: bool) -> Option<&'static Setting> {
-    let name = PLACED.iter().find(|placed| crowded && placed.0 == peer);
+pub fn placed(peer: &str, oversubscribed: bool) -> Option<&'static Setting> {
+    let name = PLACED
+        .iter()
+        .find(|placed| oversubscribed && placed.0 == peer);
     let name = name.map_or("default", |placed| placed.1);
     SETTINGS
         .iter()
@@ -339,8 +341,8 @@ impl Installed {
 
     /// The launcher of `ranks` ranks with a setting; what the worker is told comes behind.
     #[must_use]
-    pub fn launch(&self, setting: &Setting, ranks: usize, crowded: bool) -> Command {
-        self.launch_program(setting, ranks, crowded, &self.worker)
+    pub fn launch(&self, setting: &Setting, ranks: usize, oversubscribed: bool) -> Command {
+        self.launch_program(setting, ranks, oversubscribed, &self.worker)
     }
 
     /// The launcher of `ranks` ranks of a program with a setting; the program's arguments come behind.
@@ -349,12 +351,12 @@ impl Installed {
         &self,
         setting: &Setting,
         ranks: usize,
-        crowded: bool,
+        oversubscribed: bool,
         program: &Path,
     ) -> Command {
         let mut command = self.command("mpiexec");
         command.args(self.peer.arguments);
-        if !crowded {
+        if !oversubscribed {
             command.args(self.peer.bound);
         }
         command
@@ -437,9 +439,11 @@ mod tests {
 
     #[test]
     fn every_peer_is_tried_as_it_comes_and_settings_have_names_of_their_own() {
-        for crowded in [false, true] {
+        for oversubscribed in [false, true] {
             for peer in &PEERS {
-                let names: Vec<&str> = settings(&[peer.name], crowded).map(|s| s.name).collect();
+                let names: Vec<&str> = settings(&[peer.name], oversubscribed)
+                    .map(|s| s.name)
+                    .collect();
                 assert!(names.contains(&"default"), "{}", peer.name);
                 let mut single = names.clone();
                 single.sort_unstable();

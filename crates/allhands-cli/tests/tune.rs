@@ -143,7 +143,11 @@ fn ranks_that_are_tuned_are_processes_or_threads_and_no_ranks_of_others() {
 /// A table decides by itself, and what is chosen says where it is from.
 fn is_explained(cache: &Cache, table: &Table) {
     let best = &table.rows()[1].cells()[1].ranking[0];
-    let crowded = if table.rows()[1].crowded { "yes" } else { "no" };
+    let oversubscribed = if table.rows()[1].oversubscribed {
+        "yes"
+    } else {
+        "no"
+    };
     let explain = [
         "explain",
         "allreduce",
@@ -151,8 +155,8 @@ fn is_explained(cache: &Cache, table: &Table) {
         "2",
         "--bytes",
         "600",
-        "--crowded",
-        crowded,
+        "--oversubscribed",
+        oversubscribed,
     ];
     for more in [
         &[][..],
@@ -179,7 +183,7 @@ fn is_explained(cache: &Cache, table: &Table) {
         assert_eq!(said.matches(&file).count(), 1, "{said}");
     }
     // What it has not measured, the built-in table decides.
-    let said = cache.printed(&["explain", "scan", "-n", "2", "--crowded", "no"]);
+    let said = cache.printed(&["explain", "scan", "-n", "2", "--oversubscribed", "no"]);
     assert!(said.contains("(shm, "), "{said}");
     assert!(said.contains("no: not in the table"), "{said}");
 }
@@ -216,7 +220,7 @@ fn mistakes_are_named() {
         (&["tune", "--time", "0"], "more than 0"),
         (&["tune", "-n", "300"], "at most 256"),
         (
-            &["explain", "scan", "--crowded", "maybe"],
+            &["explain", "scan", "--oversubscribed", "maybe"],
             "neither yes nor no",
         ),
     ] {

@@ -13,7 +13,7 @@ enum { BOARD_RANKS = 64, BOARD_SAMPLES = 4096 };
 /* Bits of `flags`. */
 enum {
     BOARD_FRESH = 1,   /* write new input before every call */
-    BOARD_CROWDED = 2, /* more ranks than cores: yield while waiting */
+    BOARD_OVERSUBSCRIBED = 2, /* more ranks than cores: yield while waiting */
 };
 
 enum collective {

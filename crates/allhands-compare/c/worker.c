@@ -26,7 +26,7 @@ struct place {
     struct board_group *group;
     int rank, ranks;
     uint64_t epoch; /* barriers entered */
-    int crowded;
+    int oversubscribed;
 };
 
 /* A turn's call and buffers. */
@@ -55,7 +55,7 @@ static uint64_t now_ns(void)
 
 static void relax(const struct place *p)
 {
-    if (p->crowded)
+    if (p->oversubscribed)
         sched_yield();
     else
 #if defined(__x86_64__)
@@ -91,7 +91,7 @@ static uint64_t start(struct place *p, uint64_t *phase)
     assemble(p);
     if (p->rank == 0) {
         p->group->phase = *phase;
-        p->group->start_ns = now_ns() + (p->crowded ? 4000 * (uint64_t)p->ranks : 3000);
+        p->group->start_ns = now_ns() + (p->oversubscribed ? 4000 * (uint64_t)p->ranks : 3000);
     }
     release(p);
     *phase = p->group->phase;
@@ -282,7 +282,7 @@ static void take_turn(struct place *p)
     /* A barrier has no elements; one keeps `expected` free of a case. */
     work.elements = group->bytes / 8 ? group->bytes / 8 : 1;
     int fresh = (group->flags & BOARD_FRESH) != 0;
-    p->crowded = (group->flags & BOARD_CROWDED) != 0;
+    p->oversubscribed = (group->flags & BOARD_OVERSUBSCRIBED) != 0;
     own->wrong = 0;
     prepare(&work);
     uint64_t samples = 0, phase = WARM, begin_ns = now_ns();

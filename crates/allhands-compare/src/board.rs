@@ -16,7 +16,7 @@ pub const SAMPLES: usize = 4096;
 /// A bit of [`Turn::flags`]: write new input before every call.
 pub const FRESH: u64 = 1;
 /// A bit of [`Turn::flags`]: more ranks than cores, so yield while waiting.
-pub const CROWDED: u64 = 2;
+pub const OVERSUBSCRIBED: u64 = 2;
 
 /// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are in the order of `board.h`.
 pub const QUIT: u32 = 11;
@@ -51,7 +51,7 @@ pub struct Turn {
     pub bytes: AtomicU64,
     /// How long to go on.
     pub budget_ns: AtomicU64,
-    /// [`FRESH`] and [`CROWDED`].
+    /// [`FRESH`] and [`OVERSUBSCRIBED`].
     pub flags: AtomicU64,
 }
 

@@ -40,7 +40,7 @@ pub struct Turn {
     pub cell: Cell,
     /// How long.
     pub budget: Duration,
-    /// [`board::FRESH`] and [`board::CROWDED`].
+    /// [`board::FRESH`] and [`board::OVERSUBSCRIBED`].
     pub flags: u64,
 }
 

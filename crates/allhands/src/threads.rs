@@ -34,9 +34,9 @@ pub fn run<R: Send>(
     }
     let policy = policy::installed()?;
     let results = spawn(ranks as u32, |rank, segment| {
-        let crowded = segment.is_crowded();
+        let oversubscribed = segment.is_oversubscribed();
         let endpoint = Endpoint::new(segment, rank)?;
-        let comm = Communicator::new(endpoint, policy.clone(), crowded);
+        let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);
         Ok::<R, Error>(rank_main(comm))
     })?;
     results.into_iter().collect()
@@ -71,7 +71,7 @@ pub fn run_on_nodes<R: Send>(
     let segment = |node| SharedSegment::new(places.members(node).len() as u32);
     let segments: Vec<Arc<SharedSegment>> =
         (0..places.nodes()).map(segment).collect::<Result<_, _>>()?;
-    let crowded = segments[0].is_crowded_with(places.ranks());
+    let oversubscribed = segments[0].is_oversubscribed_with(places.ranks());
     let place = |rank| {
         let segment = Arc::clone(&segments[places.node(rank) as usize]);
         (segment, places.local(rank))
@@ -79,8 +79,8 @@ pub fn run_on_nodes<R: Send>(
     let results = spawn_on(places.ranks(), place, |rank, segment| {
         let endpoint = Endpoint::new(segment, places.local(rank))?;
         let network = Box::new(network.network(rank));
-        let endpoint = endpoint.join(network, places.clone(), rank, crowded)?;
-        let comm = Communicator::new(endpoint, policy.clone(), crowded);
+        let endpoint = endpoint.join(network, places.clone(), rank, oversubscribed)?;
+        let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);
         Ok::<R, Error>(rank_main(comm))
     })?;
     results.into_iter().collect()

@@ -19,11 +19,11 @@ use std::sync::Arc;
 /// chosen, if it was by times: what was measured, for entries of tables that say so, or what a model
 /// predicts, for rules that ask one.
 ///
-/// Keys of --json: collective, ranks, bytes, crowded, policy, algorithm, parameters, reason, rules (each with rule,
+/// Keys of --json: collective, ranks, bytes, oversubscribed, policy, algorithm, parameters, reason, rules (each with rule,
 /// source, verdict, measured_us and predicted_us).
 ///
 /// Examples:
-///   allhands explain allreduce --ranks 8 --bytes 4096 --crowded yes
+///   allhands explain allreduce --ranks 8 --bytes 4096 --oversubscribed yes
 ///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
 ///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
 ///   allhands explain allgather --ranks 16 --nodes 4x4 --bytes 4096 --policy qsnet
@@ -57,7 +57,7 @@ pub struct Arguments {
 
     /// Whether there are more ranks than cores [default: whether this machine has fewer cores]
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
-    crowded: Option<bool>,
+    oversubscribed: Option<bool>,
 
     /// The operator does not commute
     #[arg(long)]
@@ -80,7 +80,7 @@ struct Record {
     collective: &'static str,
     ranks: u32,
     bytes: u64,
-    crowded: bool,
+    oversubscribed: bool,
     policy: String,
     algorithm: &'static str,
     parameters: String,
@@ -142,7 +142,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bytes: arguments.bytes,
         irregular: arguments.irregular,
         user_operator: arguments.user_operator || arguments.non_commutative,
-        crowded: (arguments.crowded).unwrap_or(arguments.ranks as usize > cores),
+        oversubscribed: (arguments.oversubscribed).unwrap_or(arguments.ranks as usize > cores),
     };
     let explained =
         choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;
@@ -167,7 +167,7 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         collective: arguments.collective.name(),
         ranks: arguments.ranks,
         bytes: arguments.bytes,
-        crowded: explained.facts.crowded,
+        oversubscribed: explained.facts.oversubscribed,
         policy: policy.to_string(),
         algorithm: choice.algorithm.name,
         parameters: print_parameters(choice.algorithm.keys, &choice.shape.parameters),
@@ -200,7 +200,7 @@ fn print(out: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
     } else {
         format!(":{parameters}")
     };
-    let cores = if record.crowded {
+    let cores = if record.oversubscribed {
         "fewer cores"
     } else {
         "a core each"

@@ -40,7 +40,7 @@ const IMB_PEERS: [&str; 2] = ["intel", "mpich"];
 /// times the number of sizes are over, warming up included: where ranks share cores a peer by itself
 /// then has no times for long messages, if it is given as little.
 const IMB_SAMPLE_S: &str = "0.02";
-const IMB_CROWDED_SAMPLE_S: &str = "0.1";
+const IMB_OVERSUBSCRIBED_SAMPLE_S: &str = "0.1";
 
 /// The part of all the time that IMB has.
 pub(super) const IMB_SHARE: f64 = 1.0 / 3.0;
@@ -56,14 +56,14 @@ impl Run<'_> {
         &self,
         peer: &'static str,
         ranks: usize,
-        crowded: bool,
+        oversubscribed: bool,
     ) -> (Name, Command) {
         let name = Name {
             library: OWN.library,
             setting: peer,
         };
-        let mut launcher = match peers::placed(peer, crowded) {
-            Some(setting) => self.installed(peer).launch(setting, ranks, crowded),
+        let mut launcher = match peers::placed(peer, oversubscribed) {
+            Some(setting) => self.installed(peer).launch(setting, ranks, oversubscribed),
             None => self.installed(peer).launcher(ranks),
         };
         self.preload(&mut launcher, &self.report_path(peer, ranks));
@@ -92,12 +92,13 @@ impl Run<'_> {
     }
 
     /// What the ranks are compared with: the peer as it comes, or, where ranks share cores, that and every setting for it.
-    pub(super) fn settings(&self, peers: &[&str], crowded: bool) -> Vec<&'static Setting> {
+    pub(super) fn settings(&self, peers: &[&str], oversubscribed: bool) -> Vec<&'static Setting> {
         if self.before.is_some() {
             return Vec::new();
         }
-        let all = peers::settings(peers, crowded);
-        let alike = |setting: &&Setting| crowded || !self.arguments.dropin || is_default(setting);
+        let all = peers::settings(peers, oversubscribed);
+        let alike =
+            |setting: &&Setting| oversubscribed || !self.arguments.dropin || is_default(setting);
         all.filter(alike).collect()
     }
 
@@ -131,15 +132,19 @@ impl Run<'_> {
         (peer, ranks): (&'static str, usize),
         share: Duration,
     ) -> Result<Vec<Vec<Record>>, Error> {
-        let crowded = ranks > machine::cores();
-        let lengths = self.write_lengths(crowded)?;
+        let oversubscribed = ranks > machine::cores();
+        let lengths = self.write_lengths(oversubscribed)?;
         let (cells, _) = run_cells(self.arguments, ranks);
         let has = |cell: &Cell| {
             let known = IMB_NAMES[cell.collective].is_some();
-            known && (cell.bytes == 0 || self.lengths(crowded).any(|bytes| bytes == cell.bytes))
+            known
+                && (cell.bytes == 0
+                    || self
+                        .lengths(oversubscribed)
+                        .any(|bytes| bytes == cell.bytes))
         };
         let cells: Vec<Cell> = cells.into_iter().filter(has).collect();
-        let settings = self.settings(&[peer], crowded);
+        let settings = self.settings(&[peer], oversubscribed);
         let own = Name {
             library: OWN.library,
             setting: peer,
@@ -163,7 +168,8 @@ impl Run<'_> {
                     continue;
                 }
                 let setting = at.checked_sub(1).map(|index| settings[index]);
-                let mut launcher = self.imb(program, peer, setting, (ranks, crowded), &lengths);
+                let mut launcher =
+                    self.imb(program, peer, setting, (ranks, oversubscribed), &lengths);
                 self.line.measure();
                 let turn = || run(&mut launcher, &log, limit);
                 let (output, _) = self.quiet.during(turn, processes::interrupted);
@@ -186,16 +192,16 @@ impl Run<'_> {
     }
 
     /// The lengths that IMB is given: where ranks share cores it takes long, and has every second one.
-    fn lengths(&self, crowded: bool) -> impl Iterator<Item = usize> {
-        let step = if crowded { 2 } else { 1 };
+    fn lengths(&self, oversubscribed: bool) -> impl Iterator<Item = usize> {
+        let step = if oversubscribed { 2 } else { 1 };
         self.arguments.bytes.iter().copied().step_by(step)
     }
 
     /// The lengths of messages as IMB reads them.
-    fn write_lengths(&self, crowded: bool) -> Result<PathBuf, Error> {
+    fn write_lengths(&self, oversubscribed: bool) -> Result<PathBuf, Error> {
         let path = self.folder.0.join("lengths");
         let lines: Vec<String> = self
-            .lengths(crowded)
+            .lengths(oversubscribed)
             .map(|bytes| bytes.to_string())
             .collect();
         std::fs::write(&path, lines.join("\n") + "\n").map_err(at(&path))?;
@@ -208,13 +214,13 @@ impl Run<'_> {
         program: &Path,
         peer: &'static str,
         setting: Option<&Setting>,
-        (ranks, crowded): (usize, bool),
+        (ranks, oversubscribed): (usize, bool),
         lengths: &Path,
     ) -> Command {
         let installed = self.installed(peer);
-        let shown = setting.or_else(|| peers::placed(peer, crowded));
+        let shown = setting.or_else(|| peers::placed(peer, oversubscribed));
         let mut command = match shown {
-            Some(shown) => installed.launch_program(shown, ranks, crowded, program),
+            Some(shown) => installed.launch_program(shown, ranks, oversubscribed, program),
             None => installed.launcher(ranks),
         };
         command.env("LD_LIBRARY_PATH", installed.libraries());
@@ -222,8 +228,8 @@ impl Run<'_> {
             self.preload(&mut command, &self.report_path(peer, ranks));
         }
         let all = ranks.to_string();
-        let sample_s = if crowded {
-            IMB_CROWDED_SAMPLE_S
+        let sample_s = if oversubscribed {
+            IMB_OVERSUBSCRIBED_SAMPLE_S
         } else {
             IMB_SAMPLE_S
         };

@@ -192,8 +192,8 @@ impl Run<'_> {
         ranks: usize,
         peers: &[&'static str],
     ) -> Result<Vec<Vec<Record>>, Error> {
-        let crowded = ranks > machine::cores();
-        let settings = self.settings(peers, crowded);
+        let oversubscribed = ranks > machine::cores();
+        let settings = self.settings(peers, oversubscribed);
         let name = format!("board-{ranks}-{}", peers.join("-"));
         let path = self.folder.0.join(name);
         let file = File::options()
@@ -207,8 +207,8 @@ impl Run<'_> {
         let board = Board::map(&file).map_err(at(&path))?;
 
         let (ours, launcher) = match peers {
-            [peer] if self.arguments.dropin => self.preloaded(peer, ranks, crowded),
-            _ => (OWN, self.launcher(&self.worker, ranks, crowded)),
+            [peer] if self.arguments.dropin => self.preloaded(peer, ranks, oversubscribed),
+            _ => (OWN, self.launcher(&self.worker, ranks, oversubscribed)),
         };
         let place = |number| (&board, path.as_path(), number);
         let mut groups = vec![Group::new(ours, place(0), ranks, launcher, &self.folder.0)];
@@ -217,7 +217,9 @@ impl Run<'_> {
                 library: setting.peer,
                 setting: setting.name,
             };
-            let launcher = self.installed(setting.peer).launch(setting, ranks, crowded);
+            let launcher = self
+                .installed(setting.peer)
+                .launch(setting, ranks, oversubscribed);
             groups.push(Group::new(
                 name,
                 place(1 + index),
@@ -226,7 +228,7 @@ impl Run<'_> {
                 &self.folder.0,
             ));
         }
-        if let Some((name, launcher)) = self.older(peers, ranks, crowded) {
+        if let Some((name, launcher)) = self.older(peers, ranks, oversubscribed) {
             groups.push(Group::new(name, place(1), ranks, launcher, &self.folder.0));
         }
         start(&mut groups)?;
@@ -235,7 +237,7 @@ impl Run<'_> {
         println!("{}", report::head(&self.columns(peers), ranks));
         let mut all = Vec::new();
         for cell in cells {
-            let records = self.compare_cell(cell, ranks, crowded, &mut groups)?;
+            let records = self.compare_cell(cell, ranks, oversubscribed, &mut groups)?;
             println!("{}", report::row(cell, &self.columns(peers), &records));
             all.push(records);
         }
@@ -275,7 +277,7 @@ impl Run<'_> {
         &self,
         peers: &[&'static str],
         ranks: usize,
-        crowded: bool,
+        oversubscribed: bool,
     ) -> Option<(Name, Command)> {
         let before = self.before.as_ref()?;
         let library = before::NAME;
@@ -284,11 +286,11 @@ impl Run<'_> {
                 let setting = OWN.setting;
                 Some((
                     Name { library, setting },
-                    self.launcher(worker, ranks, crowded),
+                    self.launcher(worker, ranks, oversubscribed),
                 ))
             }
             ([peer], None) => {
-                let (name, mut launcher) = self.preloaded(peer, ranks, crowded);
+                let (name, mut launcher) = self.preloaded(peer, ranks, oversubscribed);
                 let setting = name.setting;
                 launcher
                     .env("LD_PRELOAD", &before.library)
@@ -304,7 +306,7 @@ impl Run<'_> {
         &self.installed[at.unwrap_or(0)]
     }
 
-    fn launcher(&self, worker: &Path, ranks: usize, crowded: bool) -> Command {
+    fn launcher(&self, worker: &Path, ranks: usize, oversubscribed: bool) -> Command {
         let before = self.before.as_ref();
         let before = before.filter(|before| before.worker.as_deref() == Some(worker));
         // Each checkout's ranks are started by its own program.
@@ -313,7 +315,7 @@ impl Run<'_> {
             |before| before.allhands.clone(),
         );
         let (worker, allhands) = (worker.to_string_lossy(), allhands.to_string_lossy());
-        let bind = if crowded { "" } else { "--bind" };
+        let bind = if oversubscribed { "" } else { "--bind" };
         let words = self.arguments.launcher.split_whitespace().map(|word| {
             word.replace("{worker}", &worker)
                 .replace("{allhands}", &allhands)
@@ -331,7 +333,7 @@ impl Run<'_> {
         &mut self,
         cell: Cell,
         ranks: usize,
-        crowded: bool,
+        oversubscribed: bool,
         groups: &mut [Group<'_>],
     ) -> Result<Vec<Record>, Error> {
         let (begin, rounds) = (Instant::now(), self.arguments.rounds);
@@ -351,7 +353,11 @@ impl Run<'_> {
                     board::FRESH
                 } else {
                     0
-                } | if crowded { board::CROWDED } else { 0 };
+                } | if oversubscribed {
+                    board::OVERSUBSCRIBED
+                } else {
+                    0
+                };
                 let turn = Turn {
                     cell,
                     budget,

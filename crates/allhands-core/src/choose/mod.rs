@@ -46,7 +46,7 @@ pub struct Question {
     /// Whether the operator is the user's own.
     pub user_operator: bool,
     /// Whether there are more ranks than cores; every rank must say the same.
-    pub crowded: bool,
+    pub oversubscribed: bool,
 }
 
 impl Question {
@@ -58,7 +58,7 @@ impl Question {
             bytes,
             irregular: false,
             user_operator: false,
-            crowded: false,
+            oversubscribed: false,
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Facts {
     /// Whether the operator is the user's own.
     pub user_operator: bool,
     /// Whether there are more ranks than cores.
-    pub crowded: bool,
+    pub oversubscribed: bool,
 }
 
 impl Facts {
@@ -30,7 +30,7 @@ impl Facts {
             bytes,
             irregular,
             user_operator,
-            crowded,
+            oversubscribed,
         } = *question;
         let size = match call.collective {
             Collective::Gather | Collective::Scatter | Collective::Allgather => {
@@ -51,7 +51,7 @@ impl Facts {
             size: (!hidden).then_some(size),
             bytes: (!hidden).then_some(bytes),
             user_operator,
-            crowded,
+            oversubscribed,
         }
     }
 

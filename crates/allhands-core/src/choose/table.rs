@@ -54,7 +54,7 @@ pub struct Row {
     /// The collective.
     pub collective: Collective,
     /// Whether there were more ranks than cores.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// The number of ranks.
     pub ranks: u32,
     /// The day on which it was measured, if it was.
@@ -66,10 +66,10 @@ pub struct Row {
 impl Row {
     /// A row without cells.
     #[must_use]
-    pub fn new(collective: Collective, ranks: u32, crowded: bool) -> Row {
+    pub fn new(collective: Collective, ranks: u32, oversubscribed: bool) -> Row {
         Row {
             collective,
-            crowded,
+            oversubscribed,
             ranks,
             measured: None,
             cells: Vec::new(),
@@ -94,7 +94,7 @@ impl Row {
     }
 
     fn key(&self) -> (Collective, bool, u32) {
-        (self.collective, self.crowded, self.ranks)
+        (self.collective, self.oversubscribed, self.ranks)
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Table {
     pub machine: String,
     /// The version of Allhands with which it was measured.
     pub version: String,
-    /// By collective, crowdedness and number of ranks, which grow.
+    /// By collective, oversubscription and number of ranks, which grow.
     rows: Vec<Row>,
     /// The table that is asked after this one.
     otherwise: Option<Arc<Table>>,
@@ -137,7 +137,7 @@ impl Table {
         }
     }
 
-    /// Its rows, by collective, crowdedness and number of ranks.
+    /// Its rows, by collective, oversubscription and number of ranks.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
@@ -154,10 +154,10 @@ impl Table {
         }
     }
 
-    /// The row of just this collective, number of ranks and crowdedness.
+    /// The row of just this collective, number of ranks and oversubscription.
     #[must_use]
-    pub fn row(&self, collective: Collective, ranks: u32, crowded: bool) -> Option<&Row> {
-        let key = (collective, crowded, ranks);
+    pub fn row(&self, collective: Collective, ranks: u32, oversubscribed: bool) -> Option<&Row> {
+        let key = (collective, oversubscribed, ranks);
         let at = self.rows.binary_search_by_key(&key, Row::key).ok()?;
         Some(&self.rows[at])
     }
@@ -172,9 +172,9 @@ impl Table {
     /// Where not every rank knows the size, it is the middle cell.
     #[must_use]
     pub fn find(&self, facts: &Facts) -> Option<(&Row, &Cell)> {
-        let (collective, crowded) = (facts.call.collective, facts.crowded);
-        let first = (collective, crowded);
-        let of = |row: &Row| (row.collective, row.crowded);
+        let (collective, oversubscribed) = (facts.call.collective, facts.oversubscribed);
+        let first = (collective, oversubscribed);
+        let of = |row: &Row| (row.collective, row.oversubscribed);
         let from = self.rows.partition_point(|row| of(row) < first);
         let to = self.rows.partition_point(|row| of(row) <= first);
         let row = nearest(&self.rows[from..to], u64::from(facts.call.ranks), |row| {
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn rows_and_cells_have_their_places() {
         let mut table = Table::new("t", "m", "0");
-        for (ranks, crowded) in [(8, true), (2, false), (4, true), (4, false)] {
-            let mut row = Row::new(Collective::Scan, ranks, crowded);
+        for (ranks, oversubscribed) in [(8, true), (2, false), (4, true), (4, false)] {
+            let mut row = Row::new(Collective::Scan, ranks, oversubscribed);
             for bytes in [64, 8] {
                 let ranking = Vec::new();
                 assert!(row.insert(Cell { bytes, ranking }).is_none());
@@ -244,7 +244,11 @@ mod tests {
             assert_eq!(row.cells()[0].bytes, 8);
             assert!(table.insert(row).is_none());
         }
-        let order: Vec<(bool, u32)> = table.rows().iter().map(|r| (r.crowded, r.ranks)).collect();
+        let order: Vec<(bool, u32)> = table
+            .rows()
+            .iter()
+            .map(|r| (r.oversubscribed, r.ranks))
+            .collect();
         assert_eq!(order, [(false, 2), (false, 4), (true, 4), (true, 8)]);
         let again = table.insert(Row::new(Collective::Scan, 8, true));
         assert_eq!(again.unwrap().cells().len(), 2);

@@ -269,7 +269,7 @@ fn questions(collective: Collective, ranks: u32) -> Vec<Question> {
                 bytes,
                 irregular,
                 user_operator,
-                crowded: false,
+                oversubscribed: false,
             });
         }
     }

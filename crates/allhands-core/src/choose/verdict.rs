@@ -88,7 +88,7 @@ pub enum Candidate {
         /// The collective.
         collective: Collective,
         /// Whether there are more ranks than cores.
-        crowded: bool,
+        oversubscribed: bool,
         /// The table.
         source: String,
     },
@@ -100,7 +100,7 @@ impl Candidate {
         let Some((row, cell)) = table.find(facts) else {
             return alloc::vec![Candidate::Unlisted {
                 collective: facts.call.collective,
-                crowded: facts.crowded,
+                oversubscribed: facts.oversubscribed,
                 source: table.name.clone(),
             }];
         };
@@ -143,10 +143,10 @@ impl fmt::Display for Candidate {
             }
             Candidate::Unlisted {
                 collective,
-                crowded,
+                oversubscribed,
                 ..
             } => {
-                let cores = if *crowded { "more" } else { "no more" };
+                let cores = if *oversubscribed { "more" } else { "no more" };
                 write!(f, "{collective} among {cores} ranks than cores")
             }
         }

@@ -27,7 +27,7 @@ const WARM_UP: usize = 2;
 const BURSTS: usize = 9;
 
 /// The ranks that take part, one of each node.
-pub(super) struct Crowd<'a> {
+pub(super) struct Peers<'a> {
     pub(super) native: &'a Native,
     pub(super) abi: &'a Abi,
     pub(super) comm: Handle,
@@ -36,7 +36,7 @@ pub(super) struct Crowd<'a> {
     pub(super) place: usize,
 }
 
-impl Crowd<'_> {
+impl Peers<'_> {
     /// The distances at which messages go.
     fn distances(&self) -> std::ops::Range<usize> {
         1..self.ranks.len().min(PEERS + 1)

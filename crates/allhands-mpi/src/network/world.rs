@@ -1,6 +1,6 @@
 //! The world as the network has it: a communicator that no program sees, and who uses which tags there.
 
-use super::burst::Crowd;
+use super::burst::Peers;
 use super::constants::Constants;
 use super::measure::Pair;
 use super::medium::Medium;
@@ -29,7 +29,7 @@ pub(crate) struct World {
     /// This process's rank there.
     pub(crate) rank: u32,
     /// Whether ranks share cores on any node.
-    pub(crate) crowded: bool,
+    pub(crate) oversubscribed: bool,
     /// What messages take between nodes, as rank 0 has measured it.
     pub(crate) times: Option<NetworkTimes>,
     /// The longest message that is copied before it is sent.
@@ -46,11 +46,11 @@ impl World {
     /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
     ///
     /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
-    pub(crate) fn meet(native: &Native<'_>, node: u64, crowded: bool) -> Option<World> {
+    pub(crate) fn meet(native: &Native<'_>, node: u64, oversubscribed: bool) -> Option<World> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
         let (size, rank) = (library.size(world)?, library.rank(world)?);
-        let all = native.collect([node, u64::from(crowded)], size, world)?;
+        let all = native.collect([node, u64::from(oversubscribed)], size, world)?;
         let nodes = all.iter().map(|[node, _]| *node);
         if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
             return None;
@@ -80,7 +80,7 @@ impl World {
         let world = World {
             id: id[0].max(1),
             rank: rank as u32,
-            crowded: all.iter().any(|[_, crowded]| *crowded != 0),
+            oversubscribed: all.iter().any(|[_, oversubscribed]| *oversubscribed != 0),
             times,
             copied_most: copied_most.unwrap_or(0),
             comm,
@@ -288,7 +288,7 @@ fn busy_ns(
     let library = Library::get()?;
     let native = &library.native;
     let mut requests = Requests::new(native, library.abi.as_ref()?, constants);
-    let crowd = Crowd {
+    let peers = Peers {
         native,
         abi,
         comm,
@@ -296,7 +296,7 @@ fn busy_ns(
         place,
     };
     let latency_ns = measured.as_ref().map_or(0.0, |(times, _)| times.latency_ns);
-    crowd.overhead_ns(&mut requests, latency_ns)
+    peers.overhead_ns(&mut requests, latency_ns)
 }
 
 /// The clear bit on which a lot falls.

@@ -35,9 +35,9 @@ pub trait Bootstrap: Sealed + Sized {
 
     /// The communicator of an endpoint, which may be joined to other nodes.
     ///
-    /// Policy and crowdedness are the same on every rank.
+    /// Policy and oversubscription are the same on every rank.
     #[must_use]
-    fn of_endpoint(endpoint: Endpoint, policy: Policy, crowded: bool) -> Self;
+    fn of_endpoint(endpoint: Endpoint, policy: Policy, oversubscribed: bool) -> Self;
 
     /// Memory for a communicator of `ranks` of these ranks: one of them lays it out and tells the others where it is, by
     /// whatever means, and each of them opens it with [`open`](Bootstrap::open).
@@ -83,11 +83,11 @@ impl Bootstrap for Communicator {
 
     #[cfg(target_os = "linux")]
     fn agree(&self) -> Result<(), Error> {
-        crate::policy::agree(self, self.is_segment_crowded())
+        crate::policy::agree(self, self.is_segment_oversubscribed())
     }
 
-    fn of_endpoint(endpoint: Endpoint, policy: Policy, crowded: bool) -> Communicator {
-        Communicator::new(endpoint, policy, crowded)
+    fn of_endpoint(endpoint: Endpoint, policy: Policy, oversubscribed: bool) -> Communicator {
+        Communicator::new(endpoint, policy, oversubscribed)
     }
 
     fn lay_out(&self, ranks: usize) -> Result<u64, Error> {
@@ -101,7 +101,7 @@ impl Bootstrap for Communicator {
         let inner = self.inner.take();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
-        let new = Communicator::new(endpoint, policy, inner.crowded);
+        let new = Communicator::new(endpoint, policy, inner.oversubscribed);
         new.set_while_waiting(inner.endpoint.while_waiting());
         new.set_left_alone(inner.endpoint.left_alone);
         new.tell_waits_after(inner.endpoint.told_after());

@@ -27,7 +27,7 @@ pub(super) struct Inner {
     pub(super) under_way: usize,
     pub(super) policy: Policy,
     /// Whether there are more ranks than cores, as all ranks have agreed.
-    pub(super) crowded: bool,
+    pub(super) oversubscribed: bool,
     /// Which ranks share a node, or are to be taken as if they did.
     pub(super) nodes: Nodes,
     pub(super) torus: Option<Torus>,
@@ -156,7 +156,7 @@ impl Inner {
         call: &Call,
         layout: &Layout,
     ) -> Result<(&'static Algorithm, Shape), Error> {
-        let question = policy::question(operation, call, layout, self.crowded);
+        let question = policy::question(operation, call, layout, self.oversubscribed);
         match self.endpoint.places() {
             None => policy::choose(&self.policy, &question),
             Some(places) => {

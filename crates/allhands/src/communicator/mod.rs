@@ -46,8 +46,8 @@ impl Communicator {
         look(&mut self.inner.take().cache)
     }
 
-    /// The communicator of an endpoint, which may be joined to other nodes; policy and crowdedness are the same on every rank.
-    pub(crate) fn new(endpoint: Endpoint, policy: Policy, crowded: bool) -> Communicator {
+    /// The communicator of an endpoint, which may be joined to other nodes; policy and oversubscription are the same on every rank.
+    pub(crate) fn new(endpoint: Endpoint, policy: Policy, oversubscribed: bool) -> Communicator {
         let (rank, size) = (
             endpoint.global_rank() as usize,
             endpoint.global_ranks() as usize,
@@ -59,7 +59,7 @@ impl Communicator {
             active: Vec::new(),
             under_way: 0,
             policy,
-            crowded,
+            oversubscribed,
             nodes,
             torus: None,
             forecast: None,
@@ -125,8 +125,8 @@ impl Communicator {
 
     /// Whether the ranks' machine has more ranks than cores, so that they take turns; the same on every rank.
     #[must_use]
-    pub fn is_crowded(&self) -> bool {
-        self.inner.take().crowded
+    pub fn is_oversubscribed(&self) -> bool {
+        self.inner.take().oversubscribed
     }
 
     /// Sets who chooses algorithms; every rank must set the same.
@@ -195,14 +195,14 @@ impl Communicator {
 
     /// Whether this process counts more ranks than cores.
     #[cfg(target_os = "linux")]
-    pub(crate) fn is_segment_crowded(&self) -> bool {
-        self.inner.take().endpoint.segment().is_crowded()
+    pub(crate) fn is_segment_oversubscribed(&self) -> bool {
+        self.inner.take().endpoint.segment().is_oversubscribed()
     }
 
     /// Sets what the ranks have agreed on.
     #[cfg(target_os = "linux")]
-    pub(crate) fn set_agreed(&self, policy: Policy, crowded: bool) {
-        self.inner.take().crowded = crowded;
+    pub(crate) fn set_agreed(&self, policy: Policy, oversubscribed: bool) {
+        self.inner.take().oversubscribed = oversubscribed;
         self.set_policy(policy);
     }
 

@@ -141,7 +141,7 @@ impl Found {
 /// # Errors
 /// On every rank the same [`PolicyError`] if the table is broken; otherwise as any call.
 #[cfg(target_os = "linux")]
-pub(crate) fn agree(comm: &Communicator, crowded: bool) -> Result<(), Error> {
+pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
     let found = if comm.rank() == 0 {
         Found::here()
     } else {
@@ -149,15 +149,15 @@ pub(crate) fn agree(comm: &Communicator, crowded: bool) -> Result<(), Error> {
     };
     let (numbers, mut bytes) = found.told();
     let [kind, file_bytes, text_bytes] = numbers;
-    let mut told = [kind, file_bytes, text_bytes, u64::from(crowded)];
+    let mut told = [kind, file_bytes, text_bytes, u64::from(oversubscribed)];
     comm.run(operation::broadcast(&mut told, 0))?;
-    let [kind, file_bytes, text_bytes, crowded] = told;
+    let [kind, file_bytes, text_bytes, oversubscribed] = told;
     bytes.resize((file_bytes + text_bytes) as usize, 0);
     if !bytes.is_empty() {
         comm.run(operation::broadcast(&mut bytes, 0))?;
     }
     let policy = Found::heard(kind, file_bytes, &bytes).policy()?;
-    comm.set_agreed(policy, crowded != 0);
+    comm.set_agreed(policy, oversubscribed != 0);
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn question(
     operation: &Operation<'_>,
     call: &Call,
     layout: &Layout,
-    crowded: bool,
+    oversubscribed: bool,
 ) -> Question {
     let size = operation.element.bytes as u64;
     let bytes = match layout {
@@ -62,7 +62,7 @@ pub(crate) fn question(
         bytes,
         irregular: operation.irregular(),
         user_operator: operation.reduction.is_some_and(|r| r.signature.is_user()),
-        crowded,
+        oversubscribed,
     }
 }
 

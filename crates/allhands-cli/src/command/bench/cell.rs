@@ -240,7 +240,7 @@ fn iterate(
         let Some(start) = agree_on_start(comm, goes_on(iteration))? else {
             break;
         };
-        wait_until(start, comm.is_crowded());
+        wait_until(start, comm.is_oversubscribed());
         comm.run(operation)?;
         samples.ns.push(now_ns().saturating_sub(start));
         if let Some(what) = workload.wrong(iteration as u64) {
@@ -298,7 +298,7 @@ fn agree_on_start(comm: &Communicator, goes_on: bool) -> Result<Option<u64>, Err
     /// … and for each rank, where they take turns.
     const SOON_EACH_NS: u64 = 6_000;
     comm.barrier()?;
-    let soon = if comm.is_crowded() {
+    let soon = if comm.is_oversubscribed() {
         SOON_EACH_NS * comm.size() as u64
     } else {
         SOON_NS
@@ -308,9 +308,9 @@ fn agree_on_start(comm: &Communicator, goes_on: bool) -> Result<Option<u64>, Err
     Ok((start[0] > 0).then_some(start[0]))
 }
 
-fn wait_until(start_ns: u64, crowded: bool) {
+fn wait_until(start_ns: u64, oversubscribed: bool) {
     while now_ns() < start_ns {
-        if crowded {
+        if oversubscribed {
             std::thread::yield_now();
         } else {
             std::hint::spin_loop();

@@ -172,7 +172,7 @@ fn chosen(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let question = Question {
         irregular: arguments.layout != Spread::Regular,
-        crowded: call.ranks as usize > cores,
+        oversubscribed: call.ranks as usize > cores,
         ..Question::new(call, bytes as u64)
     };
     let choice = choose::choose(&policy::installed()?, &question, &predict)?;

@@ -79,7 +79,7 @@ pub struct Arguments {
 struct Contest {
     collective: Collective,
     ranks: u32,
-    crowded: bool,
+    oversubscribed: bool,
     bytes: usize,
     candidates: Vec<Candidate>,
     /// The built-in table's choice among them.
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut store = Store::open(file, arguments.resume)?;
     let mut contests = contests(arguments)?;
     let known = |c: &Contest| {
-        let row = store.table().row(c.collective, c.ranks, c.crowded);
+        let row = store.table().row(c.collective, c.ranks, c.oversubscribed);
         row.is_some_and(|row| row.cells().iter().any(|cell| cell.bytes == c.bytes as u64))
     };
     contests.retain(|contest| !known(contest));
@@ -202,7 +202,7 @@ fn contend_all(
         let Contest {
             collective,
             ranks,
-            crowded,
+            oversubscribed,
             bytes,
             ..
         } = *contest;
@@ -216,7 +216,7 @@ fn contend_all(
         if !ranking.is_empty() {
             let bytes = bytes as u64;
             store.add(
-                Row::new(collective, ranks, crowded),
+                Row::new(collective, ranks, oversubscribed),
                 Cell { bytes, ranking },
             )?;
         }
@@ -262,8 +262,8 @@ fn contests(arguments: &Arguments) -> anyhow::Result<Vec<Contest>> {
             };
             for &bytes in sizes {
                 if memory::of_data(collective, ranks as usize, bytes) <= MOST_BYTES {
-                    let crowded = ranks as usize > cores;
-                    contests.push(contest(&policy, collective, ranks, crowded, bytes)?);
+                    let oversubscribed = ranks as usize > cores;
+                    contests.push(contest(&policy, collective, ranks, oversubscribed, bytes)?);
                 }
             }
         }
@@ -275,12 +275,12 @@ fn contest(
     policy: &Policy,
     collective: Collective,
     ranks: u32,
-    crowded: bool,
+    oversubscribed: bool,
     bytes: usize,
 ) -> anyhow::Result<Contest> {
     let call = Call::new(collective, ranks);
     let question = Question {
-        crowded,
+        oversubscribed,
         ..Question::new(call, bytes as u64)
     };
     let built_in = choose::choose(policy, &question, &predict)?;
@@ -319,7 +319,7 @@ fn contest(
     Ok(Contest {
         collective,
         ranks,
-        crowded,
+        oversubscribed,
         bytes,
         candidates,
         favourite,

@@ -58,7 +58,9 @@ impl Store {
 
     /// Adds a cell, and keeps what there is in case this program is ended.
     pub fn add(&mut self, row: Row, cell: Cell) -> anyhow::Result<()> {
-        let known = self.table.row(row.collective, row.ranks, row.crowded);
+        let known = self
+            .table
+            .row(row.collective, row.ranks, row.oversubscribed);
         let mut row = known.cloned().unwrap_or(row);
         row.measured = Some(self.day.clone());
         row.insert(cell);

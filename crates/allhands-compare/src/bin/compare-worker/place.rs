@@ -28,7 +28,7 @@ struct Place<'a> {
     ranks: usize,
     /// Barriers entered.
     epoch: u64,
-    crowded: bool,
+    oversubscribed: bool,
 }
 
 fn now_ns() -> u64 {
@@ -44,7 +44,7 @@ fn now_ns() -> u64 {
 /// The neutral start and finish: they use nothing of the library under test.
 impl Place<'_> {
     fn relax(&self) {
-        if self.crowded {
+        if self.oversubscribed {
             // Not `yield_now`, so that the call is plainly that of the C program.
             // SAFETY: has no preconditions.
             unsafe { libc::sched_yield() };
@@ -85,7 +85,7 @@ impl Place<'_> {
         self.assemble();
         if self.rank == 0 {
             go.phase.store(phase as u64, Relaxed);
-            let ahead = if self.crowded {
+            let ahead = if self.oversubscribed {
                 4000 * self.ranks as u64
             } else {
                 3000
@@ -126,7 +126,7 @@ impl Place<'_> {
         let flags = turn.flags.load(Relaxed);
         let budget_ns = turn.budget_ns.load(Relaxed);
         let bytes = turn.bytes.load(Relaxed) as usize;
-        self.crowded = flags & board::CROWDED != 0;
+        self.oversubscribed = flags & board::OVERSUBSCRIBED != 0;
         own.wrong.store(0, Relaxed);
         let collective = Collective::of(turn.collective.load(Relaxed))
             .ok_or("a collective that this worker does not know")?;
@@ -187,7 +187,7 @@ fn attend(group: &Group, comm: &Communicator) -> Result<(), Box<dyn Error + Send
         rank,
         ranks,
         epoch: 0,
-        crowded: false,
+        oversubscribed: false,
     };
     group.ranks[rank]
         .pid

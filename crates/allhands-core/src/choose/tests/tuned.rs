@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// A table of lines `collective ranks crowded: bytes name,name …`.
-/// A row: collective, ranks, crowded, and for sizes the ranked names.
+/// A table of lines `collective ranks oversubscribed: bytes name,name …`.
+/// A row: collective, ranks, oversubscribed, and for sizes the ranked names.
 type Line<'a> = (&'a str, u32, bool, &'a [(u64, &'a [&'a str])]);
 
 fn table(name: &str, lines: &[Line<'_>]) -> Table {
     let mut text = String::from("format = 1\nmachine = \"m\"\nversion = \"0\"\n");
-    for (collective, ranks, crowded, cells) in lines {
+    for (collective, ranks, oversubscribed, cells) in lines {
         text += &alloc::format!(
-            "[[row]]\ntransport = \"shm\"\ncollective = \"{collective}\"\nranks = {ranks}\ncrowded = {crowded}\n\
+            "[[row]]\ntransport = \"shm\"\ncollective = \"{collective}\"\nranks = {ranks}\noversubscribed = {oversubscribed}\n\
              measured = \"2026-01-30\"\n"
         );
         for (bytes, names) in *cells {
@@ -60,9 +60,9 @@ fn allreduces() -> Table {
 }
 
 #[test]
-fn the_nearest_ranks_and_sizes_of_the_same_crowdedness_decide() {
+fn the_nearest_ranks_and_sizes_of_the_same_oversubscription_decide() {
     let table = allreduces();
-    for (ranks, bytes, crowded, expected) in [
+    for (ranks, bytes, oversubscribed, expected) in [
         (8, 8, false, "recursive-doubling"),
         (8, 0, false, "recursive-doubling"),
         (8, 90, false, "recursive-doubling"),
@@ -76,11 +76,14 @@ fn the_nearest_ranks_and_sizes_of_the_same_crowdedness_decide() {
         (64, 1 << 20, true, "reduce-broadcast"),
     ] {
         let question = Question {
-            crowded,
+            oversubscribed,
             ..question(Collective::Allreduce, ranks, bytes)
         };
         let found = chosen(&table, &question);
-        assert_eq!(found, expected, "{ranks} ranks, {bytes} B, {crowded}");
+        assert_eq!(
+            found, expected,
+            "{ranks} ranks, {bytes} B, {oversubscribed}"
+        );
     }
 }
 
@@ -240,12 +243,15 @@ fn every_name_of_the_built_in_table_is_registered_with_its_parameters() {
         }
     }
     for collective in Collective::ALL {
-        for crowded in [false, true] {
+        for oversubscribed in [false, true] {
             let facts = Facts::of(&Question {
-                crowded,
+                oversubscribed,
                 ..question(collective, 8, 8)
             });
-            assert!(table.find(&facts).is_some(), "{collective}, {crowded}");
+            assert!(
+                table.find(&facts).is_some(),
+                "{collective}, {oversubscribed}"
+            );
         }
     }
 }
@@ -257,8 +263,11 @@ fn the_built_in_table_always_chooses_what_serves_the_call() {
     assert_eq!(Policy::parse("shm"), policy);
     for collective in Collective::ALL {
         for asked in (1..=40).flat_map(|ranks| questions(collective, ranks)) {
-            for crowded in [false, true] {
-                let asked = Question { crowded, ..asked };
+            for oversubscribed in [false, true] {
+                let asked = Question {
+                    oversubscribed,
+                    ..asked
+                };
                 let explained = explain(&policy, &asked, &|_, _, _| 0.0).unwrap();
                 let Choice {
                     algorithm, shape, ..

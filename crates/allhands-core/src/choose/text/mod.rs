@@ -9,7 +9,7 @@
 //! transport = "shm"
 //! collective = "allreduce"
 //! ranks = 4
-//! crowded = true
+//! oversubscribed = true
 //! measured = "2026-01-30"
 //! 8 = ["shared-memory 3.105", "recursive-doubling 4.870"]
 //! 4096 = ["ring 21.400", "shared-memory:work=parts 22.910"]
@@ -43,7 +43,7 @@ struct Draft {
     transport: Option<()>,
     collective: Option<Collective>,
     ranks: Option<u32>,
-    crowded: Option<bool>,
+    oversubscribed: Option<bool>,
     measured: Option<String>,
     cells: Vec<Cell>,
 }
@@ -80,10 +80,10 @@ impl Draft {
                 return once(reader, &mut self.ranks, key, ranks as u32);
             }
             ("ranks", _) => "a number of ranks, at least 1",
-            ("crowded", Value::Truth(crowded)) => {
-                return once(reader, &mut self.crowded, key, crowded);
+            ("oversubscribed", Value::Truth(oversubscribed)) => {
+                return once(reader, &mut self.oversubscribed, key, oversubscribed);
             }
-            ("crowded", _) => "true (more ranks than cores) or false",
+            ("oversubscribed", _) => "true (more ranks than cores) or false",
             ("measured", Value::Text(day)) => return once(reader, &mut self.measured, key, day),
             ("measured", _) => "a day, as in \"2026-01-30\"",
             (key, value) => return self.put_cell(reader, key, value),
@@ -98,7 +98,7 @@ impl Draft {
         let Ok(bytes) = key.parse() else {
             let (key, known) = (
                 key.into(),
-                "transport, collective, ranks, crowded, measured and numbers of bytes",
+                "transport, collective, ranks, oversubscribed, measured and numbers of bytes",
             );
             return reader.mistake(Mistake::UnknownKey { key, known });
         };
@@ -126,8 +126,8 @@ impl Draft {
         self.transport.ok_or(lacks("transport"))?;
         let collective = self.collective.ok_or(lacks("collective"))?;
         let ranks = self.ranks.ok_or(lacks("ranks"))?;
-        let crowded = self.crowded.ok_or(lacks("crowded"))?;
-        let mut row = Row::new(collective, ranks, crowded);
+        let oversubscribed = self.oversubscribed.ok_or(lacks("oversubscribed"))?;
+        let mut row = Row::new(collective, ranks, oversubscribed);
         row.measured = self.measured;
         if self.cells.is_empty() {
             return Err(lacks("BYTES"));
@@ -138,7 +138,11 @@ impl Draft {
         if table.insert(row).is_none() {
             return Ok(());
         }
-        let how = if crowded { "crowded" } else { "not crowded" };
+        let how = if oversubscribed {
+            "oversubscribed"
+        } else {
+            "not oversubscribed"
+        };
         let what = alloc::format!("the row of {collective} among {ranks} ranks ({how})");
         Err(wrong(Mistake::Twice { what }))
     }
@@ -278,7 +282,11 @@ impl fmt::Display for Table {
         for row in self.rows() {
             writeln!(f, "\n[[row]]\ntransport = \"{TRANSPORT}\"")?;
             writeln!(f, "collective = \"{}\"", row.collective)?;
-            writeln!(f, "ranks = {}\ncrowded = {}", row.ranks, row.crowded)?;
+            writeln!(
+                f,
+                "ranks = {}\noversubscribed = {}",
+                row.ranks, row.oversubscribed
+            )?;
             if let Some(day) = &row.measured {
                 writeln!(f, "measured = {}", Quoted(day))?;
             }

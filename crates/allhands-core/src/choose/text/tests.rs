@@ -5,7 +5,7 @@ use std::string::ToString;
 
 const HEAD: &str = "format = 1\nmachine = \"m\"\nversion = \"0.1.0\"\n";
 const ROW: &str =
-    "[[row]]\ntransport = \"shm\"\ncollective = \"scan\"\nranks = 4\ncrowded = true\n";
+    "[[row]]\ntransport = \"shm\"\ncollective = \"scan\"\nranks = 4\noversubscribed = true\n";
 
 fn read(text: &str) -> Table {
     Table::parse("t", text).unwrap()
@@ -14,7 +14,7 @@ fn read(text: &str) -> Table {
 #[test]
 fn a_table_is_read() {
     let text = "# About.\nformat=1 # the first\nmachine = \"a \\\"b\\\" \\\\\"\nversion = \"9\"\n\n\
-                [[row]]\ncrowded = false\nranks = 3\ncollective = \"allreduce\"\ntransport = \"shm\"\n\
+                [[row]]\noversubscribed = false\nranks = 3\ncollective = \"allreduce\"\ntransport = \"shm\"\n\
                 measured = \"2026-01-30\"\n4096 = [ # lines\n  \"ring 21.4\",\n  \"circulant\",\n]\n\
                 8 = [\"double-tree:segments=2,order=x 3.105\"]\r\n";
     let table = read(text);
@@ -37,8 +37,8 @@ fn what_is_written_is_read_back() {
     let mut table = Table::new("t", "a \"strange\" \\ machine", "0.1.0");
     let mut number = 1u64;
     for collective in Collective::ALL {
-        for (ranks, crowded) in [(1, false), (8, true), (3, true)] {
-            let mut row = Row::new(collective, ranks, crowded);
+        for (ranks, oversubscribed) in [(1, false), (8, true), (3, true)] {
+            let mut row = Row::new(collective, ranks, oversubscribed);
             row.measured = (ranks == 3).then(|| "2026-01-30".into());
             for bytes in [0, 8, 1 << 40] {
                 number = number.wrapping_mul(6_364_136_223_846_793_005) >> 13;
@@ -107,7 +107,7 @@ fn mistakes_of_rows_are_named() {
     let error = Table::parse("t", &twice).unwrap_err().to_string();
     assert_eq!(
         error,
-        "line 11: the row of scan among 4 ranks (crowded) stands twice"
+        "line 11: the row of scan among 4 ranks (oversubscribed) stands twice"
     );
     for (from, to, line, says) in [
         (

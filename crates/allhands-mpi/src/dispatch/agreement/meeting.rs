@@ -144,7 +144,7 @@ impl<'a> Meeting<'a> {
         let policy = settings.policy.as_deref();
         let policy = policy.map_or_else(Policy::shared_memory, Policy::parse);
         let (endpoint, traffic) = joined.ok_or(Reason::NoNetwork)?;
-        let comm = Communicator::of_endpoint(endpoint, policy, world.crowded);
+        let comm = Communicator::of_endpoint(endpoint, policy, world.oversubscribed);
         comm.set_left_alone(Some(left_alone));
         // Who names a policy wants that one's choice.
         if settings.policy.is_none() {
@@ -211,7 +211,7 @@ impl<'a> Meeting<'a> {
         let ranks = cards.iter().map(|card| card.world_rank as c_int);
         let network = MpiNetwork::new(world, claim, ranks.collect())?;
         let (rank, traffic) = (self.rank as u32, network.traffic());
-        let endpoint = endpoint.join(Box::new(network), places, rank, world.crowded);
+        let endpoint = endpoint.join(Box::new(network), places, rank, world.oversubscribed);
         Some((endpoint.ok()?, traffic))
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Node {
     /// All ranks of the world, if they are on several nodes and have a network.
     pub(crate) world: Option<Arc<World>>,
     /// Whether ranks share cores, also with those of nodes that are only pretended.
-    crowded: bool,
+    oversubscribed: bool,
 }
 
 /// Those on this process's, once they have been brought together.
@@ -155,8 +155,10 @@ fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
         free(native, machine);
         node
     });
-    let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
-    let world = World::meet(native, id, crowded).map(Arc::new);
+    let (id, oversubscribed) = node
+        .as_ref()
+        .map_or((0, false), |n| (n.id, n.oversubscribed));
+    let world = World::meet(native, id, oversubscribed).map(Arc::new);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
         REPORT.tell_times(times);
     }
@@ -218,13 +220,13 @@ fn share_among(
     let cards = native.collect(Card { cpus: own_cpus() }, size, comm)?;
     let cpus = (0..16).map(|word| cards.iter().fold(0, |all, card| all | card.cpus[word]));
     let mut cpus = cpus.map(u64::count_ones).sum::<u32>() as usize;
-    let crowded = all.unwrap_or(size) > cpus;
-    if crowded {
+    let oversubscribed = all.unwrap_or(size) > cpus;
+    if oversubscribed {
         // Others take turns on them, too.
         cpus = cpus.min(size.saturating_sub(1));
     }
     if size == 1 {
-        return alone(settings, crowded);
+        return alone(settings, oversubscribed);
     }
     let made = if rank == 0 { make(size as u32) } else { None };
     let mut place = made
@@ -264,14 +266,14 @@ fn share_among(
         id: (id ^ boot()).max(1),
         rank: rank as u32,
         world: None,
-        crowded,
+        oversubscribed,
     })
 }
 
 /// The node of a rank that shares its machine with no other.
-fn alone(settings: &Settings, crowded: bool) -> Option<Node> {
+fn alone(settings: &Settings, oversubscribed: bool) -> Option<Node> {
     let endpoint = Endpoint::new(SharedSegment::new(1).ok()?, 0).ok()?;
-    let comm = Communicator::of_endpoint(endpoint, Policy::shared_memory(), crowded);
+    let comm = Communicator::of_endpoint(endpoint, Policy::shared_memory(), oversubscribed);
     prepare(&comm, settings)?;
     // Pretended nodes are of one machine.
     let id = boot() ^ u64::from(std::process::id()).rotate_left(40);
@@ -280,7 +282,7 @@ fn alone(settings: &Settings, crowded: bool) -> Option<Node> {
         id: id.max(1),
         rank: 0,
         world: None,
-        crowded,
+        oversubscribed,
     })
 }
 

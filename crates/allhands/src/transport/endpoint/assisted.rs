@@ -52,7 +52,7 @@ impl Endpoint {
 
     /// Finds out in which manner a message is wanted, and tells its sender; none where it is always the same.
     fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
-        if self.segment.is_crowded() || !self.segment.arena().is_shared() {
+        if self.segment.is_oversubscribed() || !self.segment.arena().is_shared() {
             return None;
         }
         let message = (entry.bytes() as usize, combined);
@@ -113,10 +113,10 @@ impl Endpoint {
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
         let bytes = entry.bytes() as usize;
-        let least = match self.segment.is_crowded() {
+        let least = match self.segment.is_oversubscribed() {
             // Others may want the core that the sender would use for what the receiver does as well.
             true if !sink.copies() => return None,
-            true => sender_assisted::CROWDED_LEAST,
+            true => sender_assisted::OVERSUBSCRIBED_LEAST,
             false => sender_assisted::LEAST,
         };
         if bytes < least || !self.segment.may_help() {
@@ -126,7 +126,8 @@ impl Endpoint {
         match from {
             // While an own copy goes on, or others want the core, the few stages would soon be full.
             Found::There(from)
-                if !sink.copies() || !(request.has_deferred() || self.segment.is_crowded()) =>
+                if !sink.copies()
+                    || !(request.has_deferred() || self.segment.is_oversubscribed()) =>
             {
                 self.take_from_stages(sender, entry, from, sink)
             }
@@ -207,7 +208,7 @@ impl Endpoint {
         help.open(piece_bytes, Target::Stages);
         let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
         // A stage on this core is this core's already.
-        let theirs = match segment.is_crowded() {
+        let theirs = match segment.is_oversubscribed() {
             true => Distance::Near,
             false => Distance::Back,
         };

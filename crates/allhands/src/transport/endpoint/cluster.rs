@@ -165,7 +165,7 @@ impl State {
 impl Endpoint {
     /// The endpoint of rank `rank` of a communicator on several nodes, of which this endpoint's shared segment has the ranks of one.
     ///
-    /// The segment's ranks are those that share the rank's place, in their order. `crowded` says whether ranks share cores with
+    /// The segment's ranks are those that share the rank's place, in their order. `oversubscribed` says whether ranks share cores with
     /// anybody, be it on a node of another name.
     ///
     /// # Errors
@@ -175,12 +175,12 @@ impl Endpoint {
         network: Box<dyn Network>,
         places: Places,
         rank: u32,
-        crowded: bool,
+        oversubscribed: bool,
     ) -> Result<Endpoint, TransportError> {
         let here = (self.rank, self.segment.ranks());
         let cluster = Cluster::new(network, places, rank, here)?;
         self.segment.call_ranks(&cluster.names);
-        self.patience = Patience::new(crowded);
+        self.patience = Patience::new(oversubscribed);
         self.cluster = Some(Arc::new(cluster));
         Ok(self)
     }

@@ -14,7 +14,9 @@
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{Run, Sink};
-use crate::transport::shm::protocol::send_descriptors::{self, CROWDED_STAGE_MOST, Entry, Found};
+use crate::transport::shm::protocol::send_descriptors::{
+    self, Entry, Found, OVERSUBSCRIBED_STAGE_MOST,
+};
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Invitation, Room, Wanted};
 use crate::transport::shm::rendezvous::sender_assisted::{self, Help, STAGED_PIECE, Target};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
@@ -24,7 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The shortest message that is received so, in bytes: shorter ones are staged.
-pub(crate) const LEAST: usize = CROWDED_STAGE_MOST + 1;
+pub(crate) const LEAST: usize = OVERSUBSCRIBED_STAGE_MOST + 1;
 
 /// Looks in vain after which a receiver copies what a sender on its own core might have.
 const PATIENT_LOOKS: u32 = 8;

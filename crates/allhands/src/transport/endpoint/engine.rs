@@ -11,7 +11,7 @@ use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
 use crate::transport::shm::protocol::copy_protocol::Manner;
 use crate::transport::shm::protocol::send_descriptors::{
-    CROWDED_STAGE_MOST, Entry, Found, LONG_STAGE_MOST, STAGE_MOST,
+    Entry, Found, LONG_STAGE_MOST, OVERSUBSCRIBED_STAGE_MOST, STAGE_MOST,
 };
 use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
@@ -163,7 +163,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Whether an operation sends to a rank on another core that sends to this one at the same time.
     fn exchanges_apart(&self, ticket: u32) -> bool {
-        self.request.exchanges(ticket) && !self.endpoint.segment().is_crowded()
+        self.request.exchanges(ticket) && !self.endpoint.segment().is_oversubscribed()
     }
 
     #[inline]
@@ -212,7 +212,7 @@ impl<'a> NodeEngine<'a> {
         };
         let request = &*self.request;
         let exchanges = request.exchanges(post.ticket);
-        let (shown, pieces) = Pieces::of_slab(post.bytes, segment.is_crowded(), exchanges);
+        let (shown, pieces) = Pieces::of_slab(post.bytes, segment.is_oversubscribed(), exchanges);
         let sent = self
             .endpoint
             .send_slab(to, (header, shown), |slab, filled| {
@@ -266,8 +266,8 @@ impl<'a> NodeEngine<'a> {
             return Status::Pending;
         }
         if staged {
-            let crowded = self.endpoint.segment().is_crowded();
-            let pieces = Pieces::of_stage(post.bytes, crowded, entry.manner());
+            let oversubscribed = self.endpoint.segment().is_oversubscribed();
+            let pieces = Pieces::of_stage(post.bytes, oversubscribed, entry.manner());
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe { outbox.fill(ticket, request.runs(post.source()), pieces) };
             self.endpoint.segment().ring(to);
@@ -282,8 +282,8 @@ impl<'a> NodeEngine<'a> {
     /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
     fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
         let segment = self.endpoint.segment();
-        let most = if segment.is_crowded() {
-            CROWDED_STAGE_MOST
+        let most = if segment.is_oversubscribed() {
+            OVERSUBSCRIBED_STAGE_MOST
         } else {
             STAGE_MOST
         };
@@ -295,7 +295,8 @@ impl<'a> NodeEngine<'a> {
                 && self.request.sends_alone(post.ticket)
                 && self.request.outbox().may_stage_long()
         };
-        if post.bytes > most && segment.may_reach() && (segment.is_crowded() || !is_wanted()) {
+        if post.bytes > most && segment.may_reach() && (segment.is_oversubscribed() || !is_wanted())
+        {
             return false;
         }
         !self.is_reachable(post)
@@ -329,13 +330,13 @@ impl<'a> NodeEngine<'a> {
             self.endpoint.segment().forbid_reaching();
             outbox.describe_staged(ticket, post.bytes);
             descriptor.post(0);
-            let crowded = self.endpoint.segment().is_crowded();
+            let oversubscribed = self.endpoint.segment().is_oversubscribed();
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe {
                 outbox.fill(
                     ticket,
                     self.request.runs(post.source()),
-                    Pieces::of_stage(post.bytes, crowded, entry.manner()),
+                    Pieces::of_stage(post.bytes, oversubscribed, entry.manner()),
                 )
             };
             self.endpoint.segment().ring(to);

@@ -59,7 +59,7 @@ impl Shortcut {
         window: Option<&WindowSet>,
         exchanges: impl Fn(usize) -> bool,
     ) -> Option<Shortcut> {
-        if window.is_some() && !segment.is_crowded() {
+        if window.is_some() && !segment.is_oversubscribed() {
             return None;
         }
         let steps = plan.items.iter().map(|item| item.start..item.end);
@@ -78,8 +78,8 @@ impl Shortcut {
             one_sided.or_else(|| Move::new((segment, rank), plan, (op, exchanges)))
         });
         let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
-        let looks = match segment.is_crowded() {
-            true => crowded_looks(&moves),
+        let looks = match segment.is_oversubscribed() {
+            true => oversubscribed_looks(&moves),
             false => LOOKS,
         };
         Some(Shortcut {
@@ -91,7 +91,7 @@ impl Shortcut {
 }
 
 /// Looks of a rank that shares its core.
-fn crowded_looks(moves: &[Move]) -> u32 {
+fn oversubscribed_looks(moves: &[Move]) -> u32 {
     let is_long =
         |next: &&Move| matches!(next.way, Way::Get(_)) && usize::from(next.bytes) >= WRITTEN_LEAST;
     let waits_for_more = |next: &Move| matches!(next.way, Way::Wait { count, .. } if count > 1);
@@ -313,8 +313,8 @@ impl Endpoint {
             ..self.header(request, next)
         };
         let bytes = usize::from(next.bytes);
-        let crowded = self.segment.is_crowded();
-        let (shown, pieces) = Pieces::of_slab(bytes, crowded, next.exchanges);
+        let oversubscribed = self.segment.is_oversubscribed();
+        let (shown, pieces) = Pieces::of_slab(bytes, oversubscribed, next.exchanges);
         let sent = self.send_slab(next.peer, (header, shown), |slab, filled| {
             let run = |address| Run { address, bytes };
             let from = std::iter::once(run(from));

@@ -17,7 +17,7 @@ use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::Outbox;
 use crate::transport::shm::queue::buffers::{
-    CROWDED_STREAMED_PARCEL_BYTES, PARCEL_BYTES, STREAMED_PARCEL_BYTES,
+    OVERSUBSCRIBED_STREAMED_PARCEL_BYTES, PARCEL_BYTES, STREAMED_PARCEL_BYTES,
 };
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
@@ -136,10 +136,10 @@ impl RequestState {
         let exchanges = |at: usize| slots[at].exchanges;
         let shortcut = Shortcut::new((&segment, rank), plan, window.as_ref(), exchanges);
         let many = segment
-            .is_crowded()
+            .is_oversubscribed()
             .then(|| Many::new(plan, segment.ranks()));
         let distance = distance(&segment, plan, &slots);
-        let double = match segment.is_crowded() {
+        let double = match segment.is_oversubscribed() {
             true => None,
             false => Double::of(plan, exchanges),
         };
@@ -455,7 +455,7 @@ fn distance(segment: &SharedSegment, plan: &Plan, slots: &[Slot]) -> Distance {
 /// The most bytes that go in a parcel where received memory is at this distance; or where a copy goes past the caches.
 fn most_in_parcel(segment: &SharedSegment, distance: Distance, doubles: bool) -> usize {
     match distance {
-        Distance::Beyond if segment.is_crowded() => CROWDED_STREAMED_PARCEL_BYTES,
+        Distance::Beyond if segment.is_oversubscribed() => OVERSUBSCRIBED_STREAMED_PARCEL_BYTES,
         Distance::Beyond => STREAMED_PARCEL_BYTES,
         Distance::Far if doubles => STREAMED_PARCEL_BYTES,
         Distance::Near | Distance::Far | Distance::Back => PARCEL_BYTES,

@@ -87,7 +87,7 @@ impl Endpoint {
         Ok(Endpoint {
             rank,
             sent: (0..ranks)
-                .map(|to| Producer::new(!segment.is_crowded(), segment.early(rank, to)))
+                .map(|to| Producer::new(!segment.is_oversubscribed(), segment.early(rank, to)))
                 .collect(),
             received: (0..ranks)
                 .map(|from| Consumer::new(segment.early(from, rank)))
@@ -103,7 +103,7 @@ impl Endpoint {
             refusals: Refusals::default(),
             refused_since: None,
             chain: 0,
-            patience: Patience::new(segment.is_crowded()),
+            patience: Patience::new(segment.is_oversubscribed()),
             while_waiting: None,
             left_alone: None,
             looked_out: None,

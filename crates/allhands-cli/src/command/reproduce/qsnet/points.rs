@@ -33,7 +33,7 @@ pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
     let gain = both_ways_us(Way::OneRail)? / both_ways_us(Way::BothRails)?;
     let striped = first(|bytes| Ok(put_us(Way::BothRails, bytes)? < put_us(Way::OneRail, bytes)?))?;
     let beaten = first(|bytes| Ok(by_memory_us(bytes)? > by_interface_us(bytes)?))?;
-    let crowded = first(|bytes| Ok(testbed.copies_us(4, bytes)? > by_interface_us(bytes)?))?;
+    let oversubscribed = first(|bytes| Ok(testbed.copies_us(4, bytes)? > by_interface_us(bytes)?))?;
     let kb = KB as f64;
     let entry =
         |section, place: (&str, &str), numbers, fitted| Entry::new(section, place, numbers, fitted);
@@ -69,7 +69,7 @@ pub fn entries(testbed: &Testbed) -> anyhow::Result<Vec<Entry>> {
         entry(
             "4.2",
             ("4 copies win to", "bytes"),
-            (128.0 * kb, crowded as f64 / 2.0),
+            (128.0 * kb, oversubscribed as f64 / 2.0),
             false,
         ),
     ])

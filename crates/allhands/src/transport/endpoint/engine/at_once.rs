@@ -126,7 +126,7 @@ impl NodeEngine<'_> {
     /// Passes on what was copied to the own window, where peers will read it.
     #[inline]
     fn pass_on(&self, post: &Post<'_>) {
-        if post.bytes > PASS_ON_MOST || self.endpoint.segment().is_crowded() {
+        if post.bytes > PASS_ON_MOST || self.endpoint.segment().is_oversubscribed() {
             return;
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;

@@ -10,7 +10,7 @@ use allhands_core::progress::{Post, Status};
 
 /// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
 /// leaves the caches had better be read where it is, unless it goes past them.
-const CROWDED_PARCEL_MOST: usize = 128 << 10;
+const OVERSUBSCRIBED_PARCEL_MOST: usize = 128 << 10;
 
 impl NodeEngine<'_> {
     /// Gives a long message away in a parcel, or in one after another, where the receiver sends one at the same time; `None`
@@ -22,8 +22,8 @@ impl NodeEngine<'_> {
         header: Header,
     ) -> Option<Status> {
         let most = self.request.most_in_parcel;
-        let is_short = post.bytes <= CROWDED_PARCEL_MOST
-            || !self.endpoint.segment().is_crowded()
+        let is_short = post.bytes <= OVERSUBSCRIBED_PARCEL_MOST
+            || !self.endpoint.segment().is_oversubscribed()
             || self.request.distance == Distance::Beyond;
         let in_parcels = most > 0 && is_short;
         if !in_parcels || !self.request.exchanges(post.ticket) || self.is_reachable(post) {

@@ -110,7 +110,7 @@ impl NodeEngine<'_> {
     /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
     pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
         let segment = self.endpoint.segment();
-        if post.bytes < concurrent_rendezvous::LEAST || !segment.is_crowded() {
+        if post.bytes < concurrent_rendezvous::LEAST || !segment.is_oversubscribed() {
             return false;
         }
         let wanted = Wanted {

@@ -100,7 +100,7 @@ impl Move {
         };
         let most = match message {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
-            _ if segment.is_crowded() => EAGER_BYTES,
+            _ if segment.is_oversubscribed() => EAGER_BYTES,
             // What the receiver reaches anyway it reads where it is.
             _ if !segment.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
             _ => SLAB_BYTES,
@@ -131,7 +131,7 @@ impl Move {
             peer,
             channel,
             bytes: op.bytes() as u16,
-            exchanges: exchanges && !segment.is_crowded(),
+            exchanges: exchanges && !segment.is_oversubscribed(),
             source: place(op.source())?,
             target: place(op.target())?,
             other: place(op.other())?,

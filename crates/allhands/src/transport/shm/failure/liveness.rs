@@ -96,7 +96,7 @@ impl Vigil {
     }
 
     /// Whether the machine has more ranks than cores, for a communicator of `ranks`.
-    pub(crate) fn is_crowded(&self, ranks: u32) -> bool {
+    pub(crate) fn is_oversubscribed(&self, ranks: u32) -> bool {
         match self {
             Vigil::Threads => {
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);

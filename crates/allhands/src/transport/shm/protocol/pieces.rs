@@ -12,13 +12,13 @@ const COPIED_MEANWHILE: usize = 2 << 10;
 const LEAST: usize = 4 << 10;
 
 /// The bytes of a piece where ranks share cores.
-const CROWDED_PIECE: usize = 32 << 10;
+const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 
 impl Pieces {
     /// The pieces of a message of `bytes` bytes on a stage, whose receiver wants it in a manner.
-    pub(crate) fn of_stage(bytes: usize, crowded: bool, manner: Option<Manner>) -> Pieces {
-        let piece = length(bytes, crowded);
-        let claims = !crowded && manner != Some(Manner::Strings);
+    pub(crate) fn of_stage(bytes: usize, oversubscribed: bool, manner: Option<Manner>) -> Pieces {
+        let piece = length(bytes, oversubscribed);
+        let claims = !oversubscribed && manner != Some(Manner::Strings);
         Pieces {
             bytes: piece,
             claimed_ahead: if claims { piece } else { 0 },
@@ -28,14 +28,14 @@ impl Pieces {
     /// The pieces of a message of `bytes` bytes in a slab, and when it is shown to its receiver; one that sends at the same time
     /// has other things to do than to read what comes, and one on the same core cannot. A slab is short: all its lines are
     /// claimed at once.
-    pub(crate) fn of_slab(bytes: usize, crowded: bool, exchanges: bool) -> (Shown, Pieces) {
-        let (shown, piece) = match crowded || exchanges {
+    pub(crate) fn of_slab(bytes: usize, oversubscribed: bool, exchanges: bool) -> (Shown, Pieces) {
+        let (shown, piece) = match oversubscribed || exchanges {
             true => (Shown::Whole, bytes),
-            false => (Shown::AsItComes, length(bytes, crowded)),
+            false => (Shown::AsItComes, length(bytes, oversubscribed)),
         };
         let pieces = Pieces {
             bytes: piece,
-            claimed_ahead: if crowded { 0 } else { bytes },
+            claimed_ahead: if oversubscribed { 0 } else { bytes },
         };
         (shown, pieces)
     }
@@ -45,9 +45,9 @@ impl Pieces {
 ///
 /// After each piece a line moves that says so, and the receiver is a piece behind the sender: pieces of the root of the
 /// message's length times what is copied while a line moves make the sum of both the least.
-fn length(bytes: usize, crowded: bool) -> usize {
-    match crowded {
-        true => CROWDED_PIECE,
+fn length(bytes: usize, oversubscribed: bool) -> usize {
+    match oversubscribed {
+        true => OVERSUBSCRIBED_PIECE,
         false => {
             let least = (bytes * COPIED_MEANWHILE).isqrt();
             least.next_multiple_of(1 << 10).max(LEAST)

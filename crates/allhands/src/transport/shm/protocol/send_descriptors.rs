@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(crate) const STAGE_MOST: usize = 1 << 20;
 
 /// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
-pub(crate) const CROWDED_STAGE_MOST: usize = 128 << 10;
+pub(crate) const OVERSUBSCRIBED_STAGE_MOST: usize = 128 << 10;
 
 /// The longest message that is staged where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
 pub(crate) const LONG_STAGE_MOST: usize = 4 << 20;

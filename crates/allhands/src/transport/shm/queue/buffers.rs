@@ -50,7 +50,7 @@ pub(crate) const PARCEL_BYTES: usize = 1 << 20;
 pub(crate) const STREAMED_PARCEL_BYTES: usize = 512 << 10;
 
 /// The same where ranks share cores, and the parcels of all of them their caches.
-pub(crate) const CROWDED_STREAMED_PARCEL_BYTES: usize = 128 << 10;
+pub(crate) const OVERSUBSCRIBED_STREAMED_PARCEL_BYTES: usize = 128 << 10;
 
 const _: () = assert!(
     2 * PARCELS <= ALL || cfg!(loom),

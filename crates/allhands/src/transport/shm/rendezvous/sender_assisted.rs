@@ -18,7 +18,7 @@ use crate::transport::shm::sync::{AtomicU64, Ordering};
 pub(crate) const LEAST: usize = 24 << 10;
 
 /// The same where ranks share cores.
-pub(crate) const CROWDED_LEAST: usize = 512 << 10;
+pub(crate) const OVERSUBSCRIBED_LEAST: usize = 512 << 10;
 
 /// The fewest bytes of a message that is cut in four pieces instead of two, and the longest piece.
 const QUARTERS_FROM: usize = 256 << 10;

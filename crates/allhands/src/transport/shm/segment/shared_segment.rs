@@ -59,7 +59,7 @@ pub struct SharedSegment {
     pub(crate) ranks: u32,
     links: Links,
     fencing: Fencing,
-    crowded: bool,
+    oversubscribed: bool,
     pub(crate) vigil: Vigil,
     /// The communicator that this one was made of.
     pub(crate) origin: Option<Origin>,
@@ -162,7 +162,7 @@ impl SharedSegment {
         vigil: Vigil,
         temporary: bool,
     ) -> SharedSegment {
-        let crowded = vigil.is_crowded(ranks);
+        let oversubscribed = vigil.is_oversubscribed(ranks);
         SharedSegment {
             arena,
             near,
@@ -171,7 +171,7 @@ impl SharedSegment {
             ranks,
             links: Links::new(ranks),
             fencing: Fencing::new(),
-            crowded,
+            oversubscribed,
             vigil,
             origin: None,
             names: OnceLock::new(),
@@ -204,18 +204,18 @@ impl SharedSegment {
 
     /// Whether the node has more ranks than cores.
     #[must_use]
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     /// Whether as many ranks as `ranks` would be more than the node has cores.
-    pub(crate) fn is_crowded_with(&self, ranks: u32) -> bool {
-        self.vigil.is_crowded(ranks)
+    pub(crate) fn is_oversubscribed_with(&self, ranks: u32) -> bool {
+        self.vigil.is_oversubscribed(ranks)
     }
 
     /// Where memory is that another rank has written.
     pub(crate) fn distance(&self) -> Distance {
-        match self.crowded {
+        match self.oversubscribed {
             true => Distance::Near,
             false => Distance::Far,
         }

@@ -13,7 +13,7 @@ const LOOKS_BEFORE_YIELD: u32 = 16;
 const YIELDS: u32 = 200;
 /// Looks between which another rank may run, when there are more of them than cores. To give way costs less than a
 /// microsecond, to be woken tens of them: a rank sleeps only when its peers are long in coming.
-const CROWDED_YIELDS: u32 = 2000;
+const OVERSUBSCRIBED_YIELDS: u32 = 2000;
 
 /// How a rank waits; depends on whether every rank can have a core of its own.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +34,9 @@ impl Patience {
     /// The time between checks whether the call can complete at all.
     const CHECK_EVERY: Duration = Duration::from_millis(5);
 
-    pub(crate) fn new(crowded: bool) -> Patience {
-        let (spins, yields) = if crowded {
-            (0, CROWDED_YIELDS)
+    pub(crate) fn new(oversubscribed: bool) -> Patience {
+        let (spins, yields) = if oversubscribed {
+            (0, OVERSUBSCRIBED_YIELDS)
         } else {
             (SPINS, YIELDS)
         };
