@@ -144,7 +144,7 @@ mod tests {
     fn paths_up_and_tests_are_free() {
         for text in [
             "use crate::transport::shm::memory::{arena, copy};",
-            "use super::buffers::Parcel;",
+            "use super::buffers::Pipelined;",
             "use crate::transport::{AlignedBytes, Combine};",
             "use crate::kernel::Kernel;",
             "fn f(&self) { self.endpoint(); }",

@@ -282,8 +282,8 @@ impl Endpoint {
         unsafe { self.read_as_it_comes(sender, staged, sink, || claim.filled() as usize) }
     }
 
-    /// Reads the message in a slab, which is next in the ring from `sender`, while it comes.
-    pub(crate) fn read_slab<I: Iterator<Item = Run>>(
+    /// Reads the message in a medium buffer, which is next in the ring from `sender`, while it comes.
+    pub(crate) fn read_medium<I: Iterator<Item = Run>>(
         &self,
         ring: &Ring,
         sender: u32,
@@ -291,13 +291,13 @@ impl Endpoint {
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let side = &self.received[sender as usize];
-        let distance = match self.sent[sender as usize].keeps_slab() {
+        let distance = match self.sent[sender as usize].keeps_medium_buffer() {
             true => self.segment.distance(),
             false => Distance::Back,
         };
         // SAFETY: the side of this ring.
         let filled = || unsafe { ring.filled(side) };
-        // SAFETY: what is filled is readable until the message is released; slabs are aligned, and ours alone; the sink's
+        // SAFETY: what is filled is readable until the message is released; medium buffers are aligned, and ours alone; the sink's
         // memory is the call's.
         match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
             Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
@@ -305,8 +305,8 @@ impl Endpoint {
         }
     }
 
-    /// Waits until all of the message in a slab is there, which is next in the ring from `sender`.
-    pub(crate) fn await_slab(
+    /// Waits until all of the message in a medium buffer is there, which is next in the ring from `sender`.
+    pub(crate) fn await_medium(
         &self,
         ring: &Ring,
         sender: u32,

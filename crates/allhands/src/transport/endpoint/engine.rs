@@ -1,7 +1,7 @@
 //! The engine: what each operation of a plan does among ranks that share memory.
 
 mod at_once;
-mod in_parcels;
+mod pipelined;
 mod several;
 
 use crate::transport::TransportError;
@@ -13,15 +13,15 @@ use crate::transport::shm::protocol::copy_protocol::Manner;
 use crate::transport::shm::protocol::send_descriptors::{
     Entry, Found, LONG_STAGE_MOST, OVERSUBSCRIBED_STAGE_MOST, STAGE_MOST,
 };
-use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, SLAB_BYTES};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, MEDIUM_BYTES};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
 
-/// The most bytes that go by way of a slab although the receiver can read them where they are.
-pub(crate) const REACHABLE_SLAB_MOST: usize = 4 << 10;
+/// The most bytes that go by way of a medium buffer although the receiver can read them where they are.
+pub(crate) const REACHABLE_MEDIUM_MOST: usize = 4 << 10;
 
-/// The most bytes that go in a cell where both ranks send at once: beyond, a slab that goes to and fro is sooner written.
+/// The most bytes that go in a cell where both ranks send at once: beyond, a medium buffer that goes to and fro is sooner written.
 pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 
 /// Drives one request through one endpoint; made anew for each look at the call, at no cost.
@@ -140,18 +140,18 @@ impl<'a> NodeEngine<'a> {
         if post.bytes <= EAGER_BYTES {
             if post.bytes > EXCHANGED_EAGER_MOST
                 && self.exchanges_apart(ticket)
-                && let Some(status) = self.send_slab(post, to, header)
+                && let Some(status) = self.send_medium(post, to, header)
             {
                 return status;
             }
             return self.send_eager(post, to, header);
         }
-        if post.bytes <= SLAB_BYTES
-            && let Some(status) = self.send_slab(post, to, header)
+        if post.bytes <= MEDIUM_BYTES
+            && let Some(status) = self.send_medium(post, to, header)
         {
             return status;
         }
-        if let Some(status) = self.send_parcel(post, to, header) {
+        if let Some(status) = self.send_pipelined(post, to, header) {
             return status;
         }
         if self.write_invited(post, to, &header) {
@@ -199,30 +199,30 @@ impl<'a> NodeEngine<'a> {
         status(sent)
     }
 
-    /// Sends a message of some kilobytes by way of a slab; `None` where it had better be read where it is.
-    fn send_slab(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
+    /// Sends a message of some kilobytes by way of a medium buffer; `None` where it had better be read where it is.
+    fn send_medium(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let segment = self.endpoint.segment();
-        if post.bytes > REACHABLE_SLAB_MOST && self.is_reachable(post) {
+        if post.bytes > REACHABLE_MEDIUM_MOST && self.is_reachable(post) {
             return None;
         }
         let header = Header {
             bytes: post.bytes as u16,
-            kind: Kind::Slab,
+            kind: Kind::Medium,
             ..header
         };
         let request = &*self.request;
         let exchanges = request.exchanges(post.ticket);
-        let (shown, pieces) = Pieces::of_slab(post.bytes, segment.is_oversubscribed(), exchanges);
+        let (shown, pieces) = Pieces::of_medium(post.bytes, segment.is_oversubscribed(), exchanges);
         let sent = self
             .endpoint
-            .send_slab(to, (header, shown), |slab, filled| {
-                let slab = Run {
-                    address: slab,
+            .send_medium(to, (header, shown), |buffer, filled| {
+                let buffer = Run {
+                    address: buffer,
                     bytes: post.bytes,
                 };
                 let from = request.runs(post.source());
-                // SAFETY: the call's own memory, to a slab that is ours and has room for `post.bytes`; each piece is written once.
-                unsafe { iovec::copy_in_pieces(from, slab, pieces, filled) };
+                // SAFETY: the call's own memory, to a medium buffer that is ours and has room for `post.bytes`; each piece is written once.
+                unsafe { iovec::copy_in_pieces(from, buffer, pieces, filled) };
             })?;
         if sent {
             self.request.went(post.ticket);

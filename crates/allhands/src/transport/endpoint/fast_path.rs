@@ -204,8 +204,8 @@ impl Endpoint {
         let bytes = usize::from(next.bytes);
         let at = |place: Place| request.address(place.space, place.offset);
         match next.way {
-            Way::Send if next.goes_in_slab() => {
-                self.send_slab_at_once(request, next, at(next.source))
+            Way::Send if next.goes_as_medium() => {
+                self.send_medium_at_once(request, next, at(next.source))
             }
             Way::Send => self.send_at_once(request, next, at(next.source)),
             Way::Receive => {
@@ -306,20 +306,20 @@ impl Endpoint {
         Gone::Done
     }
 
-    /// As [`Endpoint::send_at_once`], of a message that had better go in a slab.
-    fn send_slab_at_once(&mut self, request: &RequestState, next: &Move, from: *mut u8) -> Gone {
+    /// As [`Endpoint::send_at_once`], of a message that had better go in a medium buffer.
+    fn send_medium_at_once(&mut self, request: &RequestState, next: &Move, from: *mut u8) -> Gone {
         let header = Header {
-            kind: Kind::Slab,
+            kind: Kind::Medium,
             ..self.header(request, next)
         };
         let bytes = usize::from(next.bytes);
         let oversubscribed = self.segment.is_oversubscribed();
-        let (shown, pieces) = Pieces::of_slab(bytes, oversubscribed, next.exchanges);
-        let sent = self.send_slab(next.peer, (header, shown), |slab, filled| {
+        let (shown, pieces) = Pieces::of_medium(bytes, oversubscribed, next.exchanges);
+        let sent = self.send_medium(next.peer, (header, shown), |buffer, filled| {
             let run = |address| Run { address, bytes };
             let from = std::iter::once(run(from));
-            // SAFETY: the call's own memory, to a slab that is ours and has room for so many bytes; each piece is written once.
-            unsafe { iovec::copy_in_pieces(from, run(slab), pieces, filled) };
+            // SAFETY: the call's own memory, to a medium buffer that is ours and has room for so many bytes; each piece is written once.
+            unsafe { iovec::copy_in_pieces(from, run(buffer), pieces, filled) };
         });
         match sent {
             Some(true) => Gone::Done,
@@ -379,12 +379,12 @@ impl Endpoint {
                 }
                 Gone::Done
             }
-            Kind::Slab => match self.take_slab(ring, next.peer, (&header, payload), sink()) {
+            Kind::Medium => match self.take_medium(ring, next.peer, (&header, payload), sink()) {
                 Ok(()) => Gone::Done,
                 // The interpreter finds the same.
                 Err(_) => Gone::Odd,
             },
-            Kind::Parcel | Kind::Rendezvous => Gone::Odd,
+            Kind::Pipelined | Kind::Rendezvous => Gone::Odd,
         }
     }
 }

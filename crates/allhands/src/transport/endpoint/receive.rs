@@ -10,7 +10,7 @@ use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::Reached;
 use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::Entry;
-use crate::transport::shm::queue::buffers::{Parcel, Part};
+use crate::transport::shm::queue::buffers::{Part, Pipelined};
 use crate::transport::shm::queue::inbox::Inbox;
 use crate::transport::shm::queue::ring::{Header, Kind, Ring};
 use crate::transport::shm::rendezvous::descriptor::Asked;
@@ -43,10 +43,10 @@ struct Message {
 #[derive(Clone, Copy)]
 enum Holder {
     Cell,
-    /// The slab of this code.
-    Slab(u64),
-    /// The parcel at this offset of the arena.
-    Parcel(u64),
+    /// The medium buffer of this code.
+    Medium(u64),
+    /// The pipeline buffer at this offset of the arena.
+    Pipelined(u64),
 }
 
 /// The message that a receive waits for.
@@ -156,8 +156,8 @@ impl Endpoint {
             self.agree(expected.request, from, &header)?;
             if header.kind != Kind::Rendezvous {
                 self.fits(expected, message.part.of, sink)?;
-                if header.kind == Kind::Slab {
-                    self.read_slab(ring, from, message.run, sink())?;
+                if header.kind == Kind::Medium {
+                    self.read_medium(ring, from, message.run, sink())?;
                 } else {
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
@@ -192,15 +192,15 @@ impl Endpoint {
         from: u32,
         (header, message): (Header, Message),
     ) -> Result<(), TransportError> {
-        if header.kind == Kind::Slab {
-            self.await_slab(ring, from, message.run.bytes)?;
+        if header.kind == Kind::Medium {
+            self.await_medium(ring, from, message.run.bytes)?;
         }
         self.put_aside(header, (message.run, message.part))?;
         self.release(ring, from, &header, message.holder);
         Ok(())
     }
 
-    /// Puts aside what `from` has sent for other calls than the request's: it may be ahead there, with all the parcels that
+    /// Puts aside what `from` has sent for other calls than the request's: it may be ahead there, with all the pipeline buffers that
     /// this call waits for.
     #[cold]
     pub(crate) fn make_way(
@@ -294,7 +294,7 @@ impl Endpoint {
             return Err(self.differs(from, header.call));
         }
         let content = match header.kind {
-            Kind::Eager | Kind::Slab | Kind::Parcel => {
+            Kind::Eager | Kind::Medium | Kind::Pipelined => {
                 let kept = AlignedBytes::zeroed(message.bytes);
                 let from = message.address.cast_const();
                 // SAFETY: the message has this many bytes, and `kept` is new and as long.
@@ -324,32 +324,32 @@ impl Endpoint {
         let bytes = header.bytes as usize;
         match header.kind {
             Kind::Eager | Kind::Rendezvous => at(payload, bytes, Holder::Cell),
-            Kind::Slab => {
+            Kind::Medium => {
                 let Carrier::Ring(back) = self.segment.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
-                // SAFETY: the payload was just shown, of this kind; its slab is used only until the release.
-                let (code, slab) = unsafe { ring.read_slab(back, payload, |at| at) };
-                at(slab, bytes, Holder::Slab(code))
+                // SAFETY: the payload was just shown, of this kind; its medium buffer is used only until the release.
+                let (code, buffer) = unsafe { ring.read_medium(back, payload, |at| at) };
+                at(buffer, bytes, Holder::Medium(code))
             }
-            Kind::Parcel => {
+            Kind::Pipelined => {
                 // SAFETY: the payload of this kind is this, which its sender wrote.
-                let parcel = unsafe { payload.cast::<Parcel>().read() };
-                let address = self.segment.arena().at(parcel.offset);
-                let holder = Holder::Parcel(parcel.offset);
+                let buffer = unsafe { payload.cast::<Pipelined>().read() };
+                let address = self.segment.arena().at(buffer.offset);
+                let holder = Holder::Pipelined(buffer.offset);
                 Message {
-                    part: parcel.part,
-                    ..at(address, parcel.part.bytes, holder)
+                    part: buffer.part,
+                    ..at(address, buffer.part.bytes, holder)
                 }
             }
         }
     }
 
-    /// Gives the message in a slab, which is next in the ring from `from`, to `sink`, as it comes.
+    /// Gives the message in a medium buffer, which is next in the ring from `from`, to `sink`, as it comes.
     ///
     /// # Errors
     /// Whatever stops the communicator, as its sender does not write on; the message is still there then.
-    pub(crate) fn take_slab<I: Iterator<Item = Run>>(
+    pub(crate) fn take_medium<I: Iterator<Item = Run>>(
         &mut self,
         ring: &Ring,
         from: u32,
@@ -357,7 +357,7 @@ impl Endpoint {
         sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let message = self.find(ring, from, header, payload);
-        self.read_slab(ring, from, message.run, sink)?;
+        self.read_medium(ring, from, message.run, sink)?;
         self.release(ring, from, header, message.holder);
         Ok(())
     }
@@ -368,13 +368,14 @@ impl Endpoint {
         match holder {
             Holder::Cell => {}
             // SAFETY: read, by the one consumer of the ring.
-            Holder::Slab(code) => unsafe { ring.release_slab(side, code) },
-            Holder::Parcel(offset) => {
+            Holder::Medium(code) => unsafe { ring.release_medium(side, code) },
+            Holder::Pipelined(offset) => {
                 let Carrier::Ring(own) = self.segment.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
-                let (ours, theirs) = (&own.parcels_back, &ring.parcels_back);
-                side.parcels.keep_or_hand_back(offset, ours, theirs);
+                let (ours, theirs) = (&own.pipeline_buffers_back, &ring.pipeline_buffers_back);
+                side.pipeline_buffers
+                    .keep_or_hand_back(offset, ours, theirs);
             }
         }
         let side = &mut self.received[from as usize];

@@ -17,7 +17,8 @@ use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::Outbox;
 use crate::transport::shm::queue::buffers::{
-    OVERSUBSCRIBED_STREAMED_PARCEL_BYTES, PARCEL_BYTES, STREAMED_PARCEL_BYTES,
+    OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES, PIPELINE_BUFFER_BYTES,
+    STREAMED_PIPELINE_BUFFER_BYTES,
 };
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
@@ -46,8 +47,8 @@ pub struct RequestState {
     slots: Box<[Slot]>,
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
-    /// The most bytes that go in a parcel: whole elements, as its receiver may combine them.
-    pub(crate) most_in_parcel: usize,
+    /// The most bytes that go in a pipeline buffer: whole elements, as its receiver may combine them.
+    pub(crate) pipelined_most: usize,
     /// Where memory is that another rank has written.
     pub(crate) distance: Distance,
     bases: [*mut u8; 4],
@@ -143,7 +144,7 @@ impl RequestState {
             true => None,
             false => Double::of(plan, exchanges),
         };
-        let most_in_parcel = most_in_parcel(&segment, distance, double.is_some());
+        let pipelined_most = pipelined_most(&segment, distance, double.is_some());
         Ok(RequestState {
             rank,
             distance,
@@ -154,7 +155,7 @@ impl RequestState {
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
-            most_in_parcel: most_in_parcel - most_in_parcel % plan.element_bytes.max(1),
+            pipelined_most: pipelined_most - pipelined_most % plan.element_bytes.max(1),
             bases,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
@@ -452,13 +453,15 @@ fn distance(segment: &SharedSegment, plan: &Plan, slots: &[Slot]) -> Distance {
     }
 }
 
-/// The most bytes that go in a parcel where received memory is at this distance; or where a copy goes past the caches.
-fn most_in_parcel(segment: &SharedSegment, distance: Distance, doubles: bool) -> usize {
+/// The most bytes that go in a pipeline buffer where received memory is at this distance; or where a copy goes past the caches.
+fn pipelined_most(segment: &SharedSegment, distance: Distance, doubles: bool) -> usize {
     match distance {
-        Distance::Beyond if segment.is_oversubscribed() => OVERSUBSCRIBED_STREAMED_PARCEL_BYTES,
-        Distance::Beyond => STREAMED_PARCEL_BYTES,
-        Distance::Far if doubles => STREAMED_PARCEL_BYTES,
-        Distance::Near | Distance::Far | Distance::Back => PARCEL_BYTES,
+        Distance::Beyond if segment.is_oversubscribed() => {
+            OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES
+        }
+        Distance::Beyond => STREAMED_PIPELINE_BUFFER_BYTES,
+        Distance::Far if doubles => STREAMED_PIPELINE_BUFFER_BYTES,
+        Distance::Near | Distance::Far | Distance::Back => PIPELINE_BUFFER_BYTES,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Sending: how an endpoint puts a message in the queue to another rank, or in a buffer that goes with it.
 
 use crate::transport::endpoint::state::Endpoint;
-use crate::transport::shm::queue::buffers::{PARCEL_BYTES, PARCELS_IN_ALL, Parcel, Part};
-use crate::transport::shm::queue::ring::{EAGER_BYTES, Header, Kind, SLAB_BYTES, Shown};
+use crate::transport::shm::queue::buffers::{
+    PIPELINE_BUFFER_BYTES, PIPELINE_BUFFERS_IN_ALL, Part, Pipelined,
+};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, Header, Kind, MEDIUM_BYTES, Shown};
 use crate::transport::shm::segment::shared_segment::Carrier;
 use std::sync::Arc;
 
@@ -29,10 +31,10 @@ impl Endpoint {
         sent
     }
 
-    /// As [`Endpoint::send`], of a message that is longer than a cell and at most [`SLAB_BYTES`]; `None` where there is no
-    /// ring to carry it, or no slab now.
+    /// As [`Endpoint::send`], of a message that is longer than a cell and at most [`MEDIUM_BYTES`]; `None` where there is no
+    /// ring to carry it, or no medium buffer now.
     #[inline]
-    pub(crate) fn send_slab(
+    pub(crate) fn send_medium(
         &mut self,
         to: u32,
         (header, shown): (Header, Shown),
@@ -46,12 +48,12 @@ impl Endpoint {
             return None;
         };
         assert!(
-            header.bytes as usize <= SLAB_BYTES,
-            "a payload fits its slab"
+            header.bytes as usize <= MEDIUM_BYTES,
+            "a payload fits its medium buffer"
         );
         let side = &mut self.sent[to as usize];
         // SAFETY: as in `send`.
-        let sent = unsafe { ring.push_slab(back, side, (header, shown), fill) };
+        let sent = unsafe { ring.push_medium(back, side, (header, shown), fill) };
         if sent? {
             self.segment.ring(to);
         }
@@ -60,9 +62,9 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// As [`Endpoint::send`], of a part of at most [`PARCEL_BYTES`] in a parcel, which goes to the receiver; `None` where there
-    /// is no parcel now.
-    pub(crate) fn send_parcel(
+    /// As [`Endpoint::send`], of a part of at most [`PIPELINE_BUFFER_BYTES`] in a pipeline buffer, which goes to the receiver; `None` where there
+    /// is no pipeline buffer now.
+    pub(crate) fn send_pipelined(
         &mut self,
         to: u32,
         header: Header,
@@ -73,30 +75,39 @@ impl Endpoint {
         let Carrier::Ring(ring) = segment.link(self.rank, to) else {
             return None;
         };
-        assert!(part.bytes <= PARCEL_BYTES, "a part fits its parcel");
+        assert!(
+            part.bytes <= PIPELINE_BUFFER_BYTES,
+            "a part fits its pipeline buffer"
+        );
         let side = &mut self.sent[to as usize];
-        let offset = match side.parcels.take(&ring.parcels_back) {
+        let offset = match side.pipeline_buffers.take(&ring.pipeline_buffers_back) {
             Some(offset) => offset,
-            None if self.parcels_made < PARCELS_IN_ALL && side.parcels.may_make() => {
-                let made = segment.arena().allocate(PARCEL_BYTES).ok()?;
-                side.parcels.make();
-                self.parcels_made += 1;
+            None if self.pipeline_buffers_made < PIPELINE_BUFFERS_IN_ALL
+                && side.pipeline_buffers.may_make() =>
+            {
+                let made = segment.arena().allocate(PIPELINE_BUFFER_BYTES).ok()?;
+                side.pipeline_buffers.make();
+                self.pipeline_buffers_made += 1;
                 made.keep().0
             }
             None => return None,
         };
         let header = Header {
-            kind: Kind::Parcel,
-            bytes: size_of::<Parcel>() as u16,
+            kind: Kind::Pipelined,
+            bytes: size_of::<Pipelined>() as u16,
             ..header
         };
         let sent = self.send(to, header, |payload| {
             fill(segment.arena().at(offset));
             // SAFETY: a cell's payload has room for this and is aligned for it.
-            unsafe { payload.cast::<Parcel>().write(Parcel { offset, part }) };
+            unsafe {
+                payload
+                    .cast::<Pipelined>()
+                    .write(Pipelined { offset, part })
+            };
         });
         if !sent {
-            self.sent[to as usize].parcels.keep(offset);
+            self.sent[to as usize].pipeline_buffers.keep(offset);
         }
         Some(sent)
     }

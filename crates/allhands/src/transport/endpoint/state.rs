@@ -9,7 +9,7 @@ use crate::transport::endpoint::refusal::Refusals;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::protocol::copy_protocol::Manners;
-use crate::transport::shm::queue::buffers::PARCEL_BYTES;
+use crate::transport::shm::queue::buffers::PIPELINE_BUFFER_BYTES;
 use crate::transport::shm::queue::ring::{Consumer, Producer};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::wait::backoff::Patience;
@@ -28,8 +28,8 @@ pub struct Endpoint {
     pub(crate) sent: Box<[Producer]>,
     /// For each peer, our side of the ring from it.
     pub(crate) received: Box<[Consumer]>,
-    /// Parcels that this rank has made.
-    pub(crate) parcels_made: usize,
+    /// Pipeline buffers that this rank has made.
+    pub(crate) pipeline_buffers_made: usize,
     /// For each peer, how the messages that it stages are copied; made with the first of these.
     pub(crate) manners: Box<[Option<Box<Manners>>]>,
     /// The position in our inbox.
@@ -92,7 +92,7 @@ impl Endpoint {
             received: (0..ranks)
                 .map(|from| Consumer::new(segment.early(from, rank)))
                 .collect(),
-            parcels_made: 0,
+            pipeline_buffers_made: 0,
             manners: vec![None; ranks as usize].into(),
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
@@ -174,15 +174,17 @@ impl Drop for Endpoint {
         let arena = self.segment.arena();
         for (to, side) in (0..).zip(&mut self.sent) {
             // Who has made none has none, and leaves the memory of long messages alone.
-            if side.parcels.has_made_none() {
+            if side.pipeline_buffers.has_made_none() {
                 continue;
             }
             let Carrier::Ring(ring) = self.segment.link(self.rank, to) else {
                 continue;
             };
-            while let Some(offset) = side.parcels.take(&ring.parcels_back) {
-                // SAFETY: a parcel, handed out with this size; we have it, so nobody else gives it back.
-                drop(unsafe { Block::adopt(Arc::clone(arena), offset, PARCEL_BYTES as u64) });
+            while let Some(offset) = side.pipeline_buffers.take(&ring.pipeline_buffers_back) {
+                // SAFETY: a pipeline buffer, handed out with this size; we have it, so nobody else gives it back.
+                drop(unsafe {
+                    Block::adopt(Arc::clone(arena), offset, PIPELINE_BUFFER_BYTES as u64)
+                });
             }
         }
         let panicked = std::thread::panicking();

@@ -1,9 +1,9 @@
 //! The moves of a shortcut: what an operation of a plan means to one rank, found out when the request is made.
 
-use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_SLAB_MOST};
+use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_MEDIUM_MOST};
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Run;
-use crate::transport::shm::queue::ring::{EAGER_BYTES, Ring, SLAB_BYTES};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES, Ring};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
@@ -71,9 +71,9 @@ impl Move {
         })
     }
 
-    /// Whether its message goes in a slab rather than in a cell.
+    /// Whether its message goes in a medium buffer rather than in a cell.
     #[inline]
-    pub(super) fn goes_in_slab(&self) -> bool {
+    pub(super) fn goes_as_medium(&self) -> bool {
         let bytes = usize::from(self.bytes);
         bytes > EAGER_BYTES || (self.exchanges && bytes > EXCHANGED_EAGER_MOST)
     }
@@ -102,8 +102,8 @@ impl Move {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
             _ if segment.is_oversubscribed() => EAGER_BYTES,
             // What the receiver reaches anyway it reads where it is.
-            _ if !segment.arena().is_shared() || reaches(plan, op) => REACHABLE_SLAB_MOST,
-            _ => SLAB_BYTES,
+            _ if !segment.arena().is_shared() || reaches(plan, op) => REACHABLE_MEDIUM_MOST,
+            _ => MEDIUM_BYTES,
         };
         if op.moves() || op.bytes() > most {
             return None;

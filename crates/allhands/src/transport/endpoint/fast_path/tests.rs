@@ -175,7 +175,7 @@ fn short_calls_of_two_ranks_have_one_and_long_ones_have_none() {
         let of = |elements| plans(algorithm, "", Call::new(collective, 2), elements).unwrap();
         assert_eq!(has_one(&of(1)), [true; 2], "{name}");
         let is_barrier = collective == Collective::Barrier;
-        // A kilobyte in a cell or a slab, as much as threads send so; with cores shared what fits a cell.
+        // A kilobyte in a cell or a medium buffer, as much as threads send so; with cores shared what fits a cell.
         assert_eq!(has_one(&of(128)), [true; 2], "{name}");
         assert_eq!(has_one(&of(512)), [cores > 1 || is_barrier; 2], "{name}");
         assert_eq!(has_one(&of(20_000)), [is_barrier; 2], "{name}");

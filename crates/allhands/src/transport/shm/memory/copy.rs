@@ -109,19 +109,19 @@ fn is_apart(from: *const u8, into: *const u8, bytes: usize) -> bool {
     from.addr().abs_diff(into.addr()) >= bytes
 }
 
-/// Copies `from` into `parcel` as near memory, and into `past` past the caches, and reads it once.
+/// Copies `from` into `pipeline buffer` as near memory, and into `past` past the caches, and reads it once.
 ///
 /// # Safety
 /// All three have so many bytes and are apart; the first is readable and the others writable, by nobody else meanwhile.
-pub(crate) unsafe fn copy_twice(from: *const u8, parcel: *mut u8, past: *mut u8, bytes: usize) {
+pub(crate) unsafe fn copy_twice(from: *const u8, buffer: *mut u8, past: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if bytes >= LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
-        return unsafe { stream::<true>(from, parcel, past, bytes) };
+        return unsafe { stream::<true>(from, buffer, past, bytes) };
     }
     // SAFETY: the caller's promise.
     unsafe {
-        Distance::Near.copy(from, parcel, bytes);
+        Distance::Near.copy(from, buffer, bytes);
         Distance::Beyond.copy(from, past, bytes);
     }
 }
@@ -276,13 +276,13 @@ mod tests {
             (17, 39_983),
             (64, 48 << 10),
         ] {
-            let (mut parcel, mut past) = (vec![0; from.len() + 3], vec![0; from.len() + 5]);
+            let (mut buffer, mut past) = (vec![0; from.len() + 3], vec![0; from.len() + 5]);
             // SAFETY: all three vectors are long enough, and apart.
             unsafe {
-                let (parcel, past) = (parcel.as_mut_ptr().add(3), past.as_mut_ptr().add(5));
-                copy_twice(from.as_ptr().add(start), parcel, past, bytes);
+                let (buffer, past) = (buffer.as_mut_ptr().add(3), past.as_mut_ptr().add(5));
+                copy_twice(from.as_ptr().add(start), buffer, past, bytes);
             }
-            for (into, place) in [(&parcel, 3), (&past, 5)] {
+            for (into, place) in [(&buffer, 3), (&past, 5)] {
                 assert_eq!(into[place..place + bytes], from[start..start + bytes]);
                 assert!(into[..place].iter().all(|b| *b == 0));
                 assert!(into[place + bytes..].iter().all(|b| *b == 0));

@@ -15,7 +15,7 @@
 //! ```
 
 use crate::transport::shm::protocol::send_descriptors::{LONG_STAGE_MOST, STAGE_MOST};
-use crate::transport::shm::queue::ring::SLAB_BYTES;
+use crate::transport::shm::queue::ring::MEDIUM_BYTES;
 use std::time::Instant;
 
 /// How a long message comes to its receiver.
@@ -51,8 +51,8 @@ const COUNTED: usize = 4;
 /// The fewest times of each from which one is chosen.
 const SAMPLES_LEAST: usize = 3;
 
-/// Lengths, by powers of two, that are tried by themselves, from [`SLAB_BYTES`] to [`LONG_STAGE_MOST`].
-const LENGTHS: usize = (LONG_STAGE_MOST / SLAB_BYTES).ilog2() as usize;
+/// Lengths, by powers of two, that are tried by themselves, from [`MEDIUM_BYTES`] to [`LONG_STAGE_MOST`].
+const LENGTHS: usize = (LONG_STAGE_MOST / MEDIUM_BYTES).ilog2() as usize;
 
 /// What a rank knows of the long messages that one other sends to it.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ impl Manner {
 impl Default for Manners {
     fn default() -> Manners {
         let of = |length| {
-            let is_long = SLAB_BYTES << length >= STAGE_MOST;
+            let is_long = MEDIUM_BYTES << length >= STAGE_MOST;
             let trial = Trial::new(if is_long { LONG } else { SHORT });
             [trial.clone(), trial]
         };
@@ -132,10 +132,10 @@ impl Manners {
         staged: bool,
         last: Option<Manner>,
     ) -> Option<Timed> {
-        if !(SLAB_BYTES + 1..=LONG_STAGE_MOST).contains(&bytes) {
+        if !(MEDIUM_BYTES + 1..=LONG_STAGE_MOST).contains(&bytes) {
             return None;
         }
-        let length = ((bytes - 1) / SLAB_BYTES).ilog2() as usize;
+        let length = ((bytes - 1) / MEDIUM_BYTES).ilog2() as usize;
         let place = (length, usize::from(combined));
         let (manner, tries) = self.trials[place.0][place.1].next();
         let as_wanted = last == Some(manner) && staged == (manner != Manner::Direct);
@@ -283,8 +283,8 @@ mod tests {
         };
         for (bytes, manner) in [
             (0, None),
-            (SLAB_BYTES, None),
-            (SLAB_BYTES + 1, Some(Manner::Lines)),
+            (MEDIUM_BYTES, None),
+            (MEDIUM_BYTES + 1, Some(Manner::Lines)),
             (STAGE_MOST, Some(Manner::Lines)),
             (STAGE_MOST + 1, Some(Manner::Direct)),
             (LONG_STAGE_MOST, Some(Manner::Direct)),

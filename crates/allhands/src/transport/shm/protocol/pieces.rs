@@ -25,10 +25,14 @@ impl Pieces {
         }
     }
 
-    /// The pieces of a message of `bytes` bytes in a slab, and when it is shown to its receiver; one that sends at the same time
-    /// has other things to do than to read what comes, and one on the same core cannot. A slab is short: all its lines are
+    /// The pieces of a message of `bytes` bytes in a medium buffer, and when it is shown to its receiver; one that sends at the same time
+    /// has other things to do than to read what comes, and one on the same core cannot. A medium buffer is short: all its lines are
     /// claimed at once.
-    pub(crate) fn of_slab(bytes: usize, oversubscribed: bool, exchanges: bool) -> (Shown, Pieces) {
+    pub(crate) fn of_medium(
+        bytes: usize,
+        oversubscribed: bool,
+        exchanges: bool,
+    ) -> (Shown, Pieces) {
         let (shown, piece) = match oversubscribed || exchanges {
             true => (Shown::Whole, bytes),
             false => (Shown::AsItComes, length(bytes, oversubscribed)),

@@ -1,60 +1,60 @@
-//! Slabs: payloads of some kilobytes that two ranks pass to and fro.
+//! Medium buffers: payloads of some kilobytes that two ranks pass to and fro.
 //!
-//! A slab belongs to one of the two at a time. Who receives one keeps it for a message of its own: the lines are in its cache
+//! A medium buffer belongs to one of the two at a time. Who receives one keeps it for a message of its own: the lines are in its cache
 //! then, and nobody else's, so to write them costs nothing. Two ranks that exchange messages so move every line once, where a
-//! buffer that always carries the same direction moves twice, to its reader and back. Who has more than its share of slabs
+//! buffer that always carries the same direction moves twice, to its reader and back. Who has more than its share of medium buffers
 //! hands one back at once: a rank that only sends always has some.
 //!
 //! ```text
 //! rank 0 has a b, rank 1 has c d      0 ─ a ─▶ 1, 1 ─ c ─▶ 0      rank 0 has b c, rank 1 has d a
 //! ```
 //!
-//! A slab's code says where it lies: among those of the ring that carries a message, or, plus [`SLABS`], of the ring the other
+//! A medium buffer's code says where it lies: among those of the ring that carries a message, or, plus [`MEDIUM_BUFFERS`], of the ring the other
 //! way.
 //!
-//! Parcels are the same for longer messages of ranks that exchange: memory of the arena, a few for each pair that uses some,
-//! whose code is the offset there. A message that is longer than a parcel goes in several, for which its sender waits: a rank
+//! Pipeline buffers are the same for longer messages of ranks that exchange: memory of the arena, a few for each pair that uses some,
+//! whose code is the offset there. A message that is longer than a pipeline buffer goes in several, for which its sender waits: a rank
 //! keeps no more than it has made, those that it was handed back included, so as many as the other has made are the other's as
 //! soon as it is read. (Who has none has sent those that it kept when it handed others back; whoever has read these had taken
-//! the others back before.) And a rank that waits for parcels puts aside what has come for later calls, which may be in all of them.
+//! the others back before.) And a rank that waits for pipeline buffers puts aside what has come for later calls, which may be in all of them.
 
 use crate::transport::shm::sync::{AtomicU64, Ordering};
 
-/// Slabs of each ring: as many as its sender has at first.
+/// Medium buffers of each ring: as many as its sender has at first.
 #[cfg(not(loom))]
-pub(crate) const SLABS: u32 = 4;
-/// Slabs of each ring.
+pub(crate) const MEDIUM_BUFFERS: u32 = 4;
+/// Medium buffers of each ring.
 #[cfg(loom)]
-pub(crate) const SLABS: u32 = 1;
+pub(crate) const MEDIUM_BUFFERS: u32 = 1;
 
-/// Slabs of both rings together.
-const ALL: usize = 2 * SLABS as usize;
+/// Medium buffers of both rings together.
+const ALL: usize = 2 * MEDIUM_BUFFERS as usize;
 
-/// The most slabs that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
-const SLABS_KEPT: usize = SLABS as usize;
+/// The most medium buffers that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
+const MEDIUM_BUFFERS_KEPT: usize = MEDIUM_BUFFERS as usize;
 
-/// The most parcels that a rank makes for one other; of those between two it keeps as many as it has made.
-pub(crate) const PARCELS: usize = 2;
+/// The most pipeline buffers that a rank makes for one other; of those between two it keeps as many as it has made.
+pub(crate) const PIPELINE_BUFFERS: usize = 2;
 
-/// The most parcels that a rank makes, for all others together: they are kept as long as the communicator is.
-pub(crate) const PARCELS_IN_ALL: usize = 32;
+/// The most pipeline buffers that a rank makes, for all others together: they are kept as long as the communicator is.
+pub(crate) const PIPELINE_BUFFERS_IN_ALL: usize = 32;
 
-/// The most bytes in a parcel; a longer message goes in several, one after another. What its reader wrote there last, and its
+/// The most bytes in a pipeline buffer; a longer message goes in several, one after another. What its reader wrote there last, and its
 /// writer has read since, has then left their own caches (a megabyte or two) for the one that they share: a line that both
-/// still have is written five times as slowly. And parcels of both together leave most of that cache to what they copy.
-pub(crate) const PARCEL_BYTES: usize = 1 << 20;
+/// still have is written five times as slowly. And pipeline buffers of both together leave most of that cache to what they copy.
+pub(crate) const PIPELINE_BUFFER_BYTES: usize = 1 << 20;
 
-/// The same where what is received goes past the caches: a parcel is in them then, and no longer than keeps it there. Shorter
+/// The same where what is received goes past the caches: a pipeline buffer is in them then, and no longer than keeps it there. Shorter
 /// ones are still in both cores' own caches when they are written again, now and then: an all-to-all of 4 MB takes twice as
 /// long then.
-pub(crate) const STREAMED_PARCEL_BYTES: usize = 512 << 10;
+pub(crate) const STREAMED_PIPELINE_BUFFER_BYTES: usize = 512 << 10;
 
-/// The same where ranks share cores, and the parcels of all of them their caches.
-pub(crate) const OVERSUBSCRIBED_STREAMED_PARCEL_BYTES: usize = 128 << 10;
+/// The same where ranks share cores, and the pipeline buffers of all of them their caches.
+pub(crate) const OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES: usize = 128 << 10;
 
 const _: () = assert!(
-    2 * PARCELS <= ALL || cfg!(loom),
-    "parcels of both ranks have room"
+    2 * PIPELINE_BUFFERS <= ALL || cfg!(loom),
+    "pipeline buffers of both ranks have room"
 );
 
 /// A part of a message, or all of it.
@@ -84,15 +84,15 @@ impl Part {
     }
 }
 
-/// What stands in the cell of a part that is in a parcel.
+/// What stands in the cell of a part that is in a pipeline buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Parcel {
+pub(crate) struct Pipelined {
     pub(crate) offset: u64,
     pub(crate) part: Part,
 }
 
-/// The slabs, or parcels, that a rank has for messages to one other.
+/// The medium buffers, or pipeline buffers, that a rank has for messages to one other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     codes: [u64; ALL],
@@ -104,15 +104,15 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The slabs that a rank has at first.
-    pub(crate) fn slabs() -> Held {
-        let mut held = Held::nothing(SLABS_KEPT);
-        (0..u64::from(SLABS)).for_each(|code| held.keep(code));
+    /// The medium buffers that a rank has at first.
+    pub(crate) fn medium_buffers() -> Held {
+        let mut held = Held::nothing(MEDIUM_BUFFERS_KEPT);
+        (0..u64::from(MEDIUM_BUFFERS)).for_each(|code| held.keep(code));
         held
     }
 
-    /// The parcels that a rank has at first.
-    pub(crate) fn parcels() -> Held {
+    /// The pipeline buffers that a rank has at first.
+    pub(crate) fn pipeline_buffers() -> Held {
         Held::nothing(0)
     }
 
@@ -147,9 +147,9 @@ impl Held {
         }
     }
 
-    /// Whether the rank may make one parcel more.
+    /// Whether the rank may make one pipeline buffer more.
     pub(crate) fn may_make(&self) -> bool {
-        self.most < PARCELS
+        self.most < PIPELINE_BUFFERS
     }
 
     /// Whether it has made none: then it keeps none, and none is handed back to it.
@@ -157,7 +157,7 @@ impl Held {
         self.most == 0
     }
 
-    /// Counts a parcel that the rank makes, as many of which it may keep.
+    /// Counts a pipeline buffer that the rank makes, as many of which it may keep.
     pub(crate) fn make(&mut self) {
         self.most += 1;
     }
@@ -190,9 +190,9 @@ impl Held {
     }
 }
 
-/// The code, for the other direction, of a slab that was received.
-pub(crate) fn mirrored(slab: u64) -> u64 {
-    (slab + u64::from(SLABS)) % (2 * u64::from(SLABS))
+/// The code, for the other direction, of a medium buffer that was received.
+pub(crate) fn mirrored(buffer: u64) -> u64 {
+    (buffer + u64::from(MEDIUM_BUFFERS)) % (2 * u64::from(MEDIUM_BUFFERS))
 }
 
 /// What the receiver of a ring has handed back to its sender; zeros: nothing.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_only_sends_never_runs_out() {
-        let (mut sender, mut receiver) = (Held::slabs(), Held::slabs());
+        let (mut sender, mut receiver) = (Held::medium_buffers(), Held::medium_buffers());
         let handed_back = HandedBack::new();
         for message in 0..100 {
             let code = sender.take(&handed_back);
@@ -250,12 +250,12 @@ mod tests {
                 handed_back.put(code);
             }
         }
-        assert_eq!(receiver.count, SLABS_KEPT);
+        assert_eq!(receiver.count, MEDIUM_BUFFERS_KEPT);
     }
 
-    /// Two ranks that send one another messages of many parts, in every order of some thousands, never both wait for parcels.
+    /// Two ranks that send one another messages of many parts, in every order of some thousands, never both wait for pipeline buffers.
     #[test]
-    fn who_waits_for_a_parcel_gets_one() {
+    fn who_waits_for_a_pipeline_buffer_gets_one() {
         for seed in 0..2000u64 {
             let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let mut below = |most: u64| {
@@ -265,7 +265,7 @@ mod tests {
                 random % most
             };
             let backs = [HandedBack::new(), HandedBack::new()];
-            let mut held = [Held::parcels(), Held::parcels()];
+            let mut held = [Held::pipeline_buffers(), Held::pipeline_buffers()];
             let mut code = 0;
             let mut on_the_way: [Vec<u64>; 2] = Default::default();
             let mut left = [below(12), below(12)];
@@ -279,7 +279,7 @@ mod tests {
                     held[me].keep_or_hand_back(got, &backs[me], &backs[1 - me]);
                     idle = 0;
                 } else if sends && left[me] > 0 {
-                    let parcel = held[me].take(&backs[me]).or_else(|| {
+                    let buffer = held[me].take(&backs[me]).or_else(|| {
                         // Either may have made its most for all others already.
                         let may = below(2) == 0 && held[me].may_make();
                         may.then(|| {
@@ -288,12 +288,12 @@ mod tests {
                             code
                         })
                     });
-                    let Some(parcel) = parcel else {
+                    let Some(buffer) = buffer else {
                         // Who has made none does not wait, but sends the message another way.
                         left[me] = if held[me].most == 0 { 0 } else { left[me] };
                         continue;
                     };
-                    on_the_way[me].push(parcel);
+                    on_the_way[me].push(buffer);
                     left[me] -= 1;
                     idle = 0;
                 }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn ranks_that_exchange_write_what_they_read_last() {
-        let mut held = [Held::slabs(), Held::slabs()];
+        let mut held = [Held::medium_buffers(), Held::medium_buffers()];
         let mut last = None;
         for _ in 0..5 {
             let [a, b] = &mut held;

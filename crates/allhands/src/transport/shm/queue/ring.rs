@@ -6,7 +6,7 @@
 //!
 //! The first messages of a ring, one lap, go each in a line elsewhere ([`Early`]).
 //!
-//! A message in a slab may be shown before all of it is there: the upper bits of its number say how many bytes are.
+//! A message in a medium buffer may be shown before all of it is there: the upper bits of its number say how many bytes are.
 
 mod early;
 mod side;
@@ -15,7 +15,7 @@ pub(crate) use early::Early;
 pub(crate) use side::{Consumer, Producer};
 
 use crate::transport::shm::memory::page_aliasing::PAGE_BYTES;
-use crate::transport::shm::queue::buffers::{self, HandedBack, SLABS};
+use crate::transport::shm::queue::buffers::{self, HandedBack, MEDIUM_BUFFERS};
 use crate::transport::shm::rendezvous::receiver_initiated::Invitation;
 use crate::transport::shm::sync::{AtomicU64, Ordering, UnsafeCell};
 use side::has_room;
@@ -41,25 +41,25 @@ const _: () = assert!(
     "each cell has its turn once in a lap"
 );
 
-/// The longest payload of a slab in bytes.
+/// The longest payload of a medium buffer in bytes.
 #[cfg(not(loom))]
-pub(crate) const SLAB_BYTES: usize = 16 << 10;
-/// The longest payload of a slab in bytes; short, as the model checker makes them anew all the time.
+pub(crate) const MEDIUM_BYTES: usize = 16 << 10;
+/// The longest payload of a medium buffer in bytes; short, as the model checker makes them anew all the time.
 #[cfg(loom)]
-pub(crate) const SLAB_BYTES: usize = 64;
+pub(crate) const MEDIUM_BYTES: usize = 64;
 /// Messages after which the consumer tells the producer that their cells are free.
 const BULK: u64 = CELLS / 2;
 
-/// From this bit on a cell's number says how many bytes of the message's slab are there.
+/// From this bit on a cell's number says how many bytes of the message's medium buffer are there.
 const FILLED: u32 = 48;
 /// The bits below.
 const NUMBER: u64 = (1 << FILLED) - 1;
 const _: () = assert!(
-    SLAB_BYTES < 1 << (64 - FILLED),
-    "a slab's bytes can be said"
+    MEDIUM_BYTES < 1 << (64 - FILLED),
+    "a medium buffer's bytes can be said"
 );
 
-/// When the consumer is shown a message in a slab.
+/// When the consumer is shown a message in a medium buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// When all of it is there.
@@ -74,10 +74,10 @@ pub(crate) enum Shown {
 pub(crate) enum Kind {
     /// The payload is the message.
     Eager,
-    /// The payload is the code of the slab that the message is in.
-    Slab,
-    /// The payload says in which parcel the message is, and the message's length.
-    Parcel,
+    /// The payload is the code of the medium buffer that the message is in.
+    Medium,
+    /// The payload says in which pipeline buffer the message is, and the message's length.
+    Pipelined,
     /// The payload says where a descriptor of the message lies, and the message's length.
     Rendezvous,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Payload([MaybeUninit<u8>; EAGER_BYTES]);
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Cell {
-    /// In a ring the number of the message in it, counted from 1, and how much of its slab is [filled](FILLED); zero at
+    /// In a ring the number of the message in it, counted from 1, and how much of its medium buffer is [filled](FILLED); zero at
     /// first.
     pub(crate) number: AtomicU64,
     pub(crate) header: UnsafeCell<MaybeUninit<Header>>,
@@ -125,12 +125,12 @@ const CELLS_APART_BYTES: usize = if cfg!(loom) { 0 } else { 1 << 10 };
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Ring {
-    /// Slabs that the consumer has handed back.
-    slabs_back: HandedBack,
-    /// Parcels that it has.
-    pub(crate) parcels_back: HandedBack,
+    /// Medium buffers that the consumer has handed back.
+    medium_buffers_back: HandedBack,
+    /// Pipeline buffers that it has.
+    pub(crate) pipeline_buffers_back: HandedBack,
     cells: [Cell; CELLS as usize],
-    slabs: [UnsafeCell<Slab>; SLABS as usize],
+    medium_buffers: [UnsafeCell<MediumBuffer>; MEDIUM_BUFFERS as usize],
     /// To the producer, to write its next long message where the consumer wants it.
     pub(crate) invitation: Invitation,
 }
@@ -138,22 +138,22 @@ pub(crate) struct Ring {
 /// The payload of a longer message, on pages that cost nothing before they are used.
 #[derive(Debug)]
 #[repr(C, align(128))]
-struct Slab {
-    payload: [MaybeUninit<u8>; SLAB_BYTES],
-    /// No two slabs have parts of one page: who reads the end of one fetches ahead what comes next there, and takes it from a
+struct MediumBuffer {
+    payload: [MaybeUninit<u8>; MEDIUM_BYTES],
+    /// No two medium buffers have parts of one page: who reads the end of one fetches ahead what comes next there, and takes it from a
     /// peer that is writing.
-    _apart: [MaybeUninit<u8>; SLABS_APART_BYTES],
+    _apart: [MaybeUninit<u8>; MEDIUM_BUFFERS_APART_BYTES],
 }
 
-/// The bytes between two slabs; the model checker has no caches.
-const SLABS_APART_BYTES: usize = if cfg!(loom) { 0 } else { PAGE_BYTES };
+/// The bytes between two medium buffers; the model checker has no caches.
+const MEDIUM_BUFFERS_APART_BYTES: usize = if cfg!(loom) { 0 } else { PAGE_BYTES };
 
-impl Slab {
+impl MediumBuffer {
     #[cfg(any(test, loom))]
-    fn new() -> Slab {
-        Slab {
-            payload: [MaybeUninit::uninit(); SLAB_BYTES],
-            _apart: [MaybeUninit::uninit(); SLABS_APART_BYTES],
+    fn new() -> MediumBuffer {
+        MediumBuffer {
+            payload: [MaybeUninit::uninit(); MEDIUM_BYTES],
+            _apart: [MaybeUninit::uninit(); MEDIUM_BUFFERS_APART_BYTES],
         }
     }
 }
@@ -180,10 +180,10 @@ impl Ring {
     #[cfg(any(test, loom))]
     pub(crate) fn new() -> Ring {
         Ring {
-            slabs_back: HandedBack::new(),
-            parcels_back: HandedBack::new(),
+            medium_buffers_back: HandedBack::new(),
+            pipeline_buffers_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
-            slabs: std::array::from_fn(|_| UnsafeCell::new(Slab::new())),
+            medium_buffers: std::array::from_fn(|_| UnsafeCell::new(MediumBuffer::new())),
             invitation: Invitation::new(),
         }
     }
@@ -249,15 +249,15 @@ impl Ring {
         &self.cells[(position * STRIDE % CELLS) as usize]
     }
 
-    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `None` if no slab
+    /// Appends a message of more than a cell's payload, which `fill` writes; as [`Ring::push`] otherwise. `None` if no medium buffer
     /// is there: the consumer may have them all and need this very message before it gives one back. `back` is the ring of
     /// the same two ranks the other way.
     ///
     /// # Safety
-    /// As for [`Ring::push`], with [`SLAB_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Slab`].
+    /// As for [`Ring::push`], with [`MEDIUM_BYTES`] in the place of [`EAGER_BYTES`], and the header's kind is [`Kind::Medium`].
     /// What `fill` tells to be there it does not touch again.
     #[inline]
-    pub(crate) unsafe fn push_slab(
+    pub(crate) unsafe fn push_medium(
         &self,
         back: &Ring,
         side: &mut Producer,
@@ -265,18 +265,18 @@ impl Ring {
         fill: impl FnOnce(*mut u8, &dyn Fn(usize)),
     ) -> Option<bool> {
         debug_assert!(
-            header.bytes as usize <= SLAB_BYTES && header.kind == Kind::Slab,
-            "a payload fits its slab"
+            header.bytes as usize <= MEDIUM_BYTES && header.kind == Kind::Medium,
+            "a payload fits its medium buffer"
         );
         // SAFETY: the side of this ring.
         if !unsafe { has_room(side) } {
             return Some(false);
         }
-        let code = side.slabs.take(&self.slabs_back)?;
+        let code = side.medium_buffers.take(&self.medium_buffers_back)?;
         let is_early = side.position < CELLS;
-        // The slab is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
+        // The medium buffer is ours alone: ours from the start, or its last message was read, by us or by the consumer before it
         // handed it back.
-        let slab = self.slab(back, code).with_mut(|at| at.cast::<u8>());
+        let buffer = self.buffer(back, code).with_mut(|at| at.cast::<u8>());
         // SAFETY: as in `push`; a payload has room for a code and is aligned for it.
         let write = |at: *mut u64| unsafe { at.write(code) };
         // SAFETY: as above.
@@ -301,44 +301,44 @@ impl Ring {
             shown_at.store(filled | number, Ordering::Release);
         };
         match shown {
-            Shown::Whole => fill(slab, &|_| {}),
+            Shown::Whole => fill(buffer, &|_| {}),
             Shown::AsItComes => {
                 show(0);
-                fill(slab, &show);
+                fill(buffer, &show);
             }
         }
         show(header.bytes as usize);
         if shown == Shown::AsItComes && !is_early {
-            // The cell's line alone: to claim a slab's takes longer than what it saves, while the consumer still reads.
+            // The cell's line alone: to claim a medium buffer's takes longer than what it saves, while the consumer still reads.
             self.claim_next(side, std::mem::offset_of!(Cell, payload) + size_of::<u64>());
         }
         Some(true)
     }
 
-    fn slab<'a>(&'a self, back: &'a Ring, code: u64) -> &'a UnsafeCell<Slab> {
-        let slabs = u64::from(SLABS);
-        let of = if code < slabs { self } else { back };
-        &of.slabs[(code % slabs) as usize]
+    fn buffer<'a>(&'a self, back: &'a Ring, code: u64) -> &'a UnsafeCell<MediumBuffer> {
+        let medium_buffers = u64::from(MEDIUM_BUFFERS);
+        let of = if code < medium_buffers { self } else { back };
+        &of.medium_buffers[(code % medium_buffers) as usize]
     }
 
-    /// Shows the slab of a message of this ring to `read`.
+    /// Shows the medium buffer of a message of this ring to `read`.
     ///
     /// # Safety
     /// Only the ring's one consumer calls this, with the payload of a message of that kind, which [`Ring::front`] showed and
     /// which is not released.
     #[inline]
-    pub(crate) unsafe fn read_slab<R>(
+    pub(crate) unsafe fn read_medium<R>(
         &self,
         back: &Ring,
         payload: *const u8,
         read: impl FnOnce(*const u8) -> R,
     ) -> (u64, R) {
-        // SAFETY: the payload of this kind is a code, which the producer wrote; the slab is ours since the message is.
+        // SAFETY: the payload of this kind is a code, which the producer wrote; the medium buffer is ours since the message is.
         let code = unsafe { payload.cast::<u64>().read() };
-        (code, self.slab(back, code).with(|at| read(at.cast())))
+        (code, self.buffer(back, code).with(|at| read(at.cast())))
     }
 
-    /// How many bytes are there of the message in a slab that [`Ring::front`] shows.
+    /// How many bytes are there of the message in a medium buffer that [`Ring::front`] shows.
     ///
     /// # Safety
     /// The side is of this ring.
@@ -349,15 +349,15 @@ impl Ring {
         (number.load(Ordering::Acquire) >> FILLED) as usize
     }
 
-    /// Keeps the slab of a message that was read for `side`, the other way, or hands it back.
+    /// Keeps the medium buffer of a message that was read for `side`, the other way, or hands it back.
     ///
     /// # Safety
-    /// As for [`Ring::read_slab`], which gave the code; nobody reads the slab any more.
-    pub(crate) unsafe fn release_slab(&self, side: &mut Producer, code: u64) {
-        if side.slabs.has_room() {
-            side.slabs.keep(buffers::mirrored(code));
+    /// As for [`Ring::read_medium`], which gave the code; nobody reads the medium buffer any more.
+    pub(crate) unsafe fn release_medium(&self, side: &mut Producer, code: u64) {
+        if side.medium_buffers.has_room() {
+            side.medium_buffers.keep(buffers::mirrored(code));
         } else {
-            self.slabs_back.put(code);
+            self.medium_buffers_back.put(code);
         }
     }
 
@@ -397,8 +397,9 @@ impl Ring {
     #[inline]
     pub(crate) unsafe fn release(&self, side: &mut Consumer, kind: Kind) -> bool {
         side.position += 1;
-        // Slabs and parcels are few: the producer is told of each, as it may wait for one.
-        let seen = matches!(kind, Kind::Slab | Kind::Parcel) || side.position.is_multiple_of(BULK);
+        // Medium buffers and pipeline buffers are few: the producer is told of each, as it may wait for one.
+        let seen =
+            matches!(kind, Kind::Medium | Kind::Pipelined) || side.position.is_multiple_of(BULK);
         if seen {
             // SAFETY: the side of this ring.
             let returned = &unsafe { side.early.get() }.returned;

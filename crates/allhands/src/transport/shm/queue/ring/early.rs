@@ -103,7 +103,7 @@ impl Ring {
         line.number.store(side.position, Ordering::Release);
     }
 
-    /// The number of the message at a position, and how much of its slab is filled.
+    /// The number of the message at a position, and how much of its medium buffer is filled.
     ///
     /// # Safety
     /// The early lines are those of this ring.
@@ -129,8 +129,8 @@ impl Ring {
         }
         // SAFETY: the number says that the message is there, and a line has no other, so the header is initialized for good.
         let header = line.header.with(|at| unsafe { (*at).assume_init_read() });
-        // Of a message in a slab the payload is the slab's code, however long the message is.
-        let is_long = header.kind != Kind::Slab && usize::from(header.bytes) > FIRST_LINE;
+        // Of a message in a medium buffer the payload is the medium buffer's code, however long the message is.
+        let is_long = header.kind != Kind::Medium && usize::from(header.bytes) > FIRST_LINE;
         let payload = match is_long {
             true => self.cell(side.position).payload.with(|at| at.cast()),
             false => line.payload.with(|at| at.cast()),

@@ -1,4 +1,4 @@
-//! Models of the ring: every interleaving of a producer and a consumer, with cells and with slabs.
+//! Models of the ring: every interleaving of a producer and a consumer, with cells and with medium buffers.
 
 use super::*;
 use loom::sync::Arc;
@@ -36,7 +36,13 @@ fn messages_arrive_whole_and_in_order_over_two_laps() {
 
 #[test]
 fn long_messages_do_so_among_short_ones() {
-    flow(|number| if number == 1 { Kind::Eager } else { Kind::Slab });
+    flow(|number| {
+        if number == 1 {
+            Kind::Eager
+        } else {
+            Kind::Medium
+        }
+    });
 }
 
 fn flow(kind: fn(u64) -> Kind) {
@@ -61,7 +67,7 @@ fn flow(kind: fn(u64) -> Kind) {
 
 /// Both ranks send and receive; each sends what it has received.
 #[test]
-fn slabs_go_to_and_fro() {
+fn medium_buffers_go_to_and_fro() {
     loom::model(|| {
         let rings = Arc::new(pair());
         let theirs = Arc::clone(&rings);
@@ -69,9 +75,9 @@ fn slabs_go_to_and_fro() {
             let (ours, theirs) = (&rings[me], &rings[1 - me]);
             let (mut side, mut own) = (producer_of(ours), consumer_of(theirs));
             for number in 0..2 {
-                send_on(ours, theirs, &mut side, number, Kind::Slab);
+                send_on(ours, theirs, &mut side, number, Kind::Medium);
                 while own.position <= number {
-                    receive_on(theirs, ours, &mut own, &mut side, Kind::Slab);
+                    receive_on(theirs, ours, &mut own, &mut side, Kind::Medium);
                 }
             }
         };
@@ -81,8 +87,8 @@ fn slabs_go_to_and_fro() {
     });
 }
 
-/// Of a slab that is read while it is filled each half is there when it is said to be; the halves stand beside it, as
-/// the model checker knows of the slab only as a whole.
+/// Of a medium buffer that is read while it is filled each half is there when it is said to be; the halves stand beside it, as
+/// the model checker knows of the medium buffer only as a whole.
 #[test]
 fn what_is_filled_can_be_read() {
     loom::model(|| {
@@ -92,7 +98,7 @@ fn what_is_filled_can_be_read() {
         let producer = loom::thread::spawn(move || {
             let (rings, halves) = &*theirs;
             let header = Header {
-                kind: Kind::Slab,
+                kind: Kind::Medium,
                 ..header(0)
             };
             let fill = |_: *mut u8, show: &dyn Fn(usize)| {
@@ -103,9 +109,9 @@ fn what_is_filled_can_be_read() {
                 halves[1].with_mut(|half| unsafe { *half = 6 });
             };
             let (side, what) = (&mut producer_of(&rings[0]), (header, Shown::AsItComes));
-            // SAFETY: the one producer; nobody reads the slab itself.
+            // SAFETY: the one producer; nobody reads the medium buffer itself.
             assert_eq!(
-                unsafe { rings[0].0.push_slab(&rings[1].0, side, what, fill) },
+                unsafe { rings[0].0.push_medium(&rings[1].0, side, what, fill) },
                 Some(true)
             );
         });
@@ -135,7 +141,7 @@ fn send(rings: &[Whole; 2], side: &mut Producer, number: u64, kind: Kind) {
 fn send_on((ring, _): &Whole, (back, _): &Whole, side: &mut Producer, number: u64, kind: Kind) {
     // SAFETY: the caller is the one producer, and 8 bytes are written.
     let fill = |at: *mut u8| unsafe { at.cast::<u64>().write(number * 7) };
-    let fill_slab = |at: *mut u8, _: &dyn Fn(usize)| fill(at);
+    let fill_medium = |at: *mut u8, _: &dyn Fn(usize)| fill(at);
     let header = Header {
         kind,
         ..header(number)
@@ -143,9 +149,9 @@ fn send_on((ring, _): &Whole, (back, _): &Whole, side: &mut Producer, number: u6
     // SAFETY: as above.
     while !unsafe {
         match kind {
-            Kind::Slab => {
+            Kind::Medium => {
                 let whole = (header, Shown::Whole);
-                ring.push_slab(back, side, whole, fill_slab) == Some(true)
+                ring.push_medium(back, side, whole, fill_medium) == Some(true)
             }
             _ => ring.push(side, header, fill),
         }
@@ -170,8 +176,8 @@ fn receive_on(
     // SAFETY: the caller is the one consumer; the payload is read within, or before the release.
     let seen = unsafe {
         ring.front(own, |header, at| match header.kind {
-            Kind::Slab => {
-                let (code, value) = ring.read_slab(back, at, |at| at.cast::<u64>().read());
+            Kind::Medium => {
+                let (code, value) = ring.read_medium(back, at, |at| at.cast::<u64>().read());
                 (header, value, Some(code))
             }
             _ => (header, at.cast::<u64>().read(), None),
@@ -188,7 +194,7 @@ fn receive_on(
     assert_eq!((seen, value), (expected, position * 7));
     if let Some(code) = code {
         // SAFETY: as above, and read.
-        unsafe { ring.release_slab(side, code) };
+        unsafe { ring.release_medium(side, code) };
     }
     // SAFETY: as above.
     unsafe { ring.release(own, kind) };

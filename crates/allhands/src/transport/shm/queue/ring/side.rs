@@ -16,8 +16,8 @@ pub(crate) struct Producer {
     longest: usize,
     /// How many messages ago that was.
     since: u64,
-    pub(super) slabs: Held,
-    pub(crate) parcels: Held,
+    pub(super) medium_buffers: Held,
+    pub(crate) pipeline_buffers: Held,
     pub(super) early: AtEarly,
 }
 
@@ -48,8 +48,8 @@ impl Producer {
             passes_on,
             longest: 0,
             since: 0,
-            slabs: Held::slabs(),
-            parcels: Held::parcels(),
+            medium_buffers: Held::medium_buffers(),
+            pipeline_buffers: Held::pipeline_buffers(),
         }
     }
 
@@ -63,9 +63,9 @@ impl Producer {
         self.longest
     }
 
-    /// Whether a slab that is received now is kept for a message the other way.
-    pub(crate) fn keeps_slab(&self) -> bool {
-        self.slabs.has_room()
+    /// Whether a medium buffer that is received now is kept for a message the other way.
+    pub(crate) fn keeps_medium_buffer(&self) -> bool {
+        self.medium_buffers.has_room()
     }
 }
 

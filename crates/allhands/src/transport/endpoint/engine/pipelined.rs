@@ -1,4 +1,4 @@
-//! Parcels as the engine fills them: long messages between ranks that send to one another at the same time.
+//! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time.
 
 use super::NodeEngine;
 use crate::transport::shm::memory::copy::{self, Distance};
@@ -8,25 +8,25 @@ use crate::transport::shm::queue::buffers::Part;
 use crate::transport::shm::queue::ring::Header;
 use allhands_core::progress::{Post, Status};
 
-/// The longest message that goes in a parcel where ranks share cores: there are parcels of many ranks at a time, and what
+/// The longest message that goes in a pipeline buffer where ranks share cores: there are pipeline buffers of many ranks at a time, and what
 /// leaves the caches had better be read where it is, unless it goes past them.
-const OVERSUBSCRIBED_PARCEL_MOST: usize = 128 << 10;
+const OVERSUBSCRIBED_PIPELINED_MOST: usize = 128 << 10;
 
 impl NodeEngine<'_> {
-    /// Gives a long message away in a parcel, or in one after another, where the receiver sends one at the same time; `None`
+    /// Gives a long message away in a pipeline buffer, or in one after another, where the receiver sends one at the same time; `None`
     /// where it had better be read where it is.
-    pub(super) fn send_parcel(
+    pub(super) fn send_pipelined(
         &mut self,
         post: &Post<'_>,
         to: u32,
         header: Header,
     ) -> Option<Status> {
-        let most = self.request.most_in_parcel;
-        let is_short = post.bytes <= OVERSUBSCRIBED_PARCEL_MOST
+        let most = self.request.pipelined_most;
+        let is_short = post.bytes <= OVERSUBSCRIBED_PIPELINED_MOST
             || !self.endpoint.segment().is_oversubscribed()
             || self.request.distance == Distance::Beyond;
-        let in_parcels = most > 0 && is_short;
-        if !in_parcels || !self.request.exchanges(post.ticket) || self.is_reachable(post) {
+        let pipelined = most > 0 && is_short;
+        if !pipelined || !self.request.exchanges(post.ticket) || self.is_reachable(post) {
             return None;
         }
         let copy = self.doubled(post.ticket);
@@ -39,31 +39,31 @@ impl NodeEngine<'_> {
                 of: post.bytes,
             };
             let request = &*self.request;
-            let fill = |parcel: *mut u8| {
-                let parcel = Run {
-                    address: parcel,
+            let fill = |buffer: *mut u8| {
+                let buffer = Run {
+                    address: buffer,
                     bytes,
                 };
                 let from = request.runs(post.source());
-                // SAFETY: the call's own memory, to a parcel that is ours and has room for `bytes`, and to where the copy of
+                // SAFETY: the call's own memory, to a pipeline buffer that is ours and has room for `bytes`, and to where the copy of
                 // the same goes, which has as many as the message.
                 unsafe {
                     match (copy, post.source()) {
                         (Some(copy), [source]) => {
                             let address = |run: Run| run.piece(start, bytes).address;
                             let (from, past) = (address(request.run(source)), address(copy));
-                            copy::copy_twice(from, parcel.address, past, bytes);
+                            copy::copy_twice(from, buffer.address, past, bytes);
                         }
-                        _ => iovec::copy_part(from, start, parcel),
+                        _ => iovec::copy_part(from, start, buffer),
                     }
                 };
             };
-            match self.endpoint.send_parcel(to, header, part, fill) {
+            match self.endpoint.send_pipelined(to, header, part, fill) {
                 None if start == 0 => {
                     self.make_double(post, copy);
                     return None;
                 }
-                // The receiver, who takes the parts that it has, hands their parcels back or sends its own in them.
+                // The receiver, who takes the parts that it has, hands their pipeline buffers back or sends its own in them.
                 None => {
                     // What is wrong with these is found by who receives them.
                     let _ = self.endpoint.make_way(self.request, to);
@@ -92,7 +92,7 @@ impl NodeEngine<'_> {
         taken.then(|| self.request.run(&double.into))
     }
 
-    /// Copies all of a message that goes in no parcels to where its send would have copied it.
+    /// Copies all of a message that goes in no pipeline buffers to where its send would have copied it.
     fn make_double(&self, post: &Post<'_>, copy: Option<Run>) {
         let Some(into) = copy else { return };
         // SAFETY: own memory that the call may use; no operation that touches it has to come before this one.
