@@ -80,7 +80,7 @@ impl Prepared {
         self.plan.flags > 0 || self.plan.space_bytes[Space::Window.index()] > 0
     }
 
-    /// Whether it has messages that may be staged for their receivers.
+    /// Whether it has messages that may be bounced for their receivers.
     fn has_long_messages(&self) -> bool {
         let is_long =
             |op: &PlanOp| matches!(op.kind, OpKind::Send { .. }) && op.bytes() > EAGER_BYTES;
@@ -190,7 +190,7 @@ pub(crate) struct Entry {
     pub(crate) stamp: Stamp,
     /// What takes calls through the plan; `None`: out with a call.
     running: Vec<Option<Box<Running>>>,
-    /// Calls so far. They take turns among [`Entry::TURNS`] places, so that a rank that is ahead finds a window, and a stage
+    /// Calls so far. They take turns among [`Entry::TURNS`] places, so that a rank that is ahead finds a window, and a bounce buffer
     /// for long messages, that its peers have done with; all ranks make the same turns. Where there is neither, one place does.
     calls: usize,
     /// The bits of a call's number that say whose turn it is.

@@ -67,7 +67,7 @@ fn short(comm: &Communicator) -> Result<(), Error> {
     allreduce(comm, 3)
 }
 
-/// Messages that their senders stage.
+/// Messages that their senders bounce.
 fn middling(comm: &Communicator) -> Result<(), Error> {
     allreduce(comm, 3000)
 }

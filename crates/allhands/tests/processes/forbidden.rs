@@ -77,7 +77,7 @@ fn exchange(comm: &Communicator) -> Result<(), String> {
 }
 
 #[test]
-fn long_messages_are_staged() {
+fn long_messages_are_bounced() {
     for ranks in [2, 5] {
         world::run(this_test!(), ranks, |comm| {
             forbid()?;

@@ -5,7 +5,7 @@ use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{Run, Sink};
-use crate::transport::shm::protocol::copy_protocol::{Manner, Manners, Timed};
+use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols, Timed};
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
 use crate::transport::shm::rendezvous::descriptor::Claim;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Pieces of a message that is combined which are read at once, where the sender does not help.
 const LANDED: usize = 2;
 
-/// Gives a sender that is about to stage `piece` the time to begin: that takes it a third of what the system takes to bring
+/// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
 /// the piece here.
 fn let_begin(help: &Help, piece: u64) {
     /// About a microsecond.
@@ -38,61 +38,63 @@ impl Endpoint {
         mut sink: Sink<I>,
     ) -> Reached {
         let timed = self.begin_timed(sender, entry, !sink.copies());
-        let manner = timed.map_or(Manner::Lines, |timed| timed.manner);
-        let reached = self.read_in(manner, (request, sender), (entry, claim), &mut sink);
+        let protocol = timed.map_or(CopyProtocol::Lines, |timed| timed.protocol);
+        let reached = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
         if let (Some(timed), Reached::All) = (timed, &reached) {
             if timed.counts() {
-                // Some manners make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
+                // Some copy protocols make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
                 request.finish_deferred();
             }
-            self.manners_of(sender).end(timed);
+            self.copy_protocols_of(sender).end(timed);
         }
         reached
     }
 
-    /// Finds out in which manner a message is wanted, and tells its sender; none where it is always the same.
+    /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
     fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
         if self.segment.is_oversubscribed() || !self.segment.arena().is_shared() {
             return None;
         }
         let message = (entry.bytes() as usize, combined);
-        let manners = self.manners_of(sender);
-        let timed = manners.begin(message, entry.is_staged(), entry.manner())?;
-        entry.set_manner(timed.manner);
+        let protocols = self.copy_protocols_of(sender);
+        let timed = protocols.begin(message, entry.is_bounced(), entry.protocol())?;
+        entry.set_copy_protocol(timed.protocol);
         Some(timed)
     }
 
     /// What is known of the long messages that `sender` sends.
-    fn manners_of(&mut self, sender: u32) -> &mut Manners {
-        self.manners[sender as usize].get_or_insert_default()
+    fn copy_protocols_of(&mut self, sender: u32) -> &mut CopyProtocols {
+        self.protocols[sender as usize].get_or_insert_default()
     }
 
-    /// Reads a message in a manner, as far as its sender lets one choose.
+    /// Reads a message by a copy protocol, as far as its sender lets one choose.
     fn read_in<I: Iterator<Item = Run>>(
         &mut self,
-        manner: Manner,
+        protocol: CopyProtocol,
         (request, sender): (&RequestState, u32),
         (entry, claim): (&Entry, &Claim<'_>),
         sink: &mut Sink<I>,
     ) -> Reached {
         let segment = Arc::clone(&self.segment);
-        let is_staged = entry.is_staged();
-        if !is_staged && let Some(reached) = self.read_together(request, sender, entry, sink) {
+        let is_bounced = entry.is_bounced();
+        if !is_bounced && let Some(reached) = self.read_together(request, sender, entry, sink) {
             return reached;
         }
-        let from_stage = match manner {
-            Manner::Strings => Distance::Near,
-            Manner::Lines | Manner::Direct => Distance::Back,
+        let from_bounce_buffer = match protocol {
+            CopyProtocol::Strings => Distance::Near,
+            CopyProtocol::Lines | CopyProtocol::Direct => Distance::Back,
         };
         for found in entry.found(segment.arena()) {
             let reached = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
                 // message is; the sink's memory is the call's own.
-                Found::Here(run) if !is_staged => unsafe {
+                Found::Here(run) if !is_bounced => unsafe {
                     sink.feed(run, segment.distance());
                     Reached::All
                 },
-                Found::Here(run) => self.read_staged(sender, claim, (run, from_stage), sink),
+                Found::Here(run) => {
+                    self.read_bounced(sender, claim, (run, from_bounce_buffer), sink)
+                }
                 Found::There(run) => {
                     cross_memory_attach::read(entry.process(), run, sink, &mut self.landing)
                 }
@@ -124,12 +126,12 @@ impl Endpoint {
         }
         let from = entry.single(self.segment.arena())?;
         match from {
-            // While an own copy goes on, or others want the core, the few stages would soon be full.
+            // While an own copy goes on, or others want the core, the few bounce buffers would soon be full.
             Found::There(from)
                 if !sink.copies()
                     || !(request.has_deferred() || self.segment.is_oversubscribed()) =>
             {
-                self.take_from_stages(sender, entry, from, sink)
+                self.take_from_bounce_buffers(sender, entry, from, sink)
             }
             _ => self.copy_together(request, sender, entry, from, sink.single(bytes)?),
         }
@@ -185,8 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes what is in `from`, in pieces that the sender has staged and pieces that are read here.
-    fn take_from_stages<I: Iterator<Item = Run>>(
+    /// Takes what is in `from`, in pieces that the sender has bounced and pieces that are read here.
+    fn take_from_bounce_buffers<I: Iterator<Item = Run>>(
         &mut self,
         sender: u32,
         entry: &Entry,
@@ -194,20 +196,20 @@ impl Endpoint {
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
         let (help, grain) = (&entry.help, sink.grain());
-        let piece_bytes = (sender_assisted::STAGED_PIECE / grain).max(1) * grain;
+        let piece_bytes = (sender_assisted::BOUNCED_PIECE / grain).max(1) * grain;
         let segment = Arc::clone(&self.segment);
-        entry.staged(segment.arena(), 0, 0)?;
+        entry.bounced(segment.arena(), 0, 0)?;
         if self.landing.len() < LANDED * piece_bytes {
             self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
         }
-        // Once the sender has staged something it would be too late to find out that this process may not read for itself.
+        // Once the sender has bounced something it would be too late to find out that this process may not read for itself.
         let allowed = self.land(entry, from.piece(0, grain)).1;
         if allowed != Reached::All {
             return Some(allowed);
         }
-        help.open(piece_bytes, Target::Stages);
-        let (mut done, mut staged, mut look, mut reached) = (0, 0, 0, Reached::All);
-        // A stage on this core is this core's already.
+        help.open(piece_bytes, Target::BounceBuffers);
+        let (mut done, mut bounced, mut look, mut reached) = (0, 0, 0, Reached::All);
+        // A bounce buffer on this core is this core's already.
         let theirs = match segment.is_oversubscribed() {
             true => Distance::Near,
             false => Distance::Back,
@@ -215,10 +217,10 @@ impl Endpoint {
         while done < from.bytes && reached == Reached::All {
             let piece = (done / piece_bytes) as u64;
             // A sender that has not come may have other things to do: fewer calls then.
-            let most = if staged > 0 { 1 } else { LANDED };
+            let most = if bounced > 0 { 1 } else { LANDED };
             let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
             let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
-            if done == 0 || staged > 0 {
+            if done == 0 || bounced > 0 {
                 let_begin(help, piece);
             }
             if help.take_these(piece, count as u64) {
@@ -227,21 +229,21 @@ impl Endpoint {
                     reached = Reached::Failed(1);
                 }
             } else {
-                while reached == Reached::All && help.copied().0 == staged {
+                while reached == Reached::All && help.copied().0 == bounced {
                     reached = self
                         .wait_for_sender(sender, &mut look)
                         .unwrap_or(Reached::All);
                 }
-                let at = Help::stage(staged, piece_bytes);
-                here = entry.staged(segment.arena(), at, here.bytes)?;
-                (staged, distance) = (staged + 1, theirs);
+                let at = Help::bounce_buffer(bounced, piece_bytes);
+                here = entry.bounced(segment.arena(), at, here.bytes)?;
+                (bounced, distance) = (bounced + 1, theirs);
             }
             if reached == Reached::All {
                 // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
-                // reads it; whole elements, aligned, as all pieces and stages begin at whole elements; the sink's memory is
+                // reads it; whole elements, aligned, as all pieces and bounce buffers begin at whole elements; the sink's memory is
                 // the call's own.
                 unsafe { sink.feed(here, distance) };
-                help.combined(staged);
+                help.combined(bounced);
                 done += here.bytes;
             }
         }
@@ -269,17 +271,17 @@ impl Endpoint {
         gone.then_some(Reached::Failed(cross_memory_attach::NO_SUCH_PROCESS))
     }
 
-    /// Reads a message while its sender stages it.
-    fn read_staged<I: Iterator<Item = Run>>(
+    /// Reads a message while its sender bounces it.
+    fn read_bounced<I: Iterator<Item = Run>>(
         &self,
         sender: u32,
         claim: &Claim<'_>,
-        staged: (Run, Distance),
+        bounced: (Run, Distance),
         sink: &mut Sink<I>,
     ) -> Reached {
-        // SAFETY: what is filled is readable until the claim is dropped; an aligned stage, which nobody else reads; the sink's
+        // SAFETY: what is filled is readable until the claim is dropped; an aligned bounce buffer, which nobody else reads; the sink's
         // memory is the call's.
-        unsafe { self.read_as_it_comes(sender, staged, sink, || claim.filled() as usize) }
+        unsafe { self.read_as_it_comes(sender, bounced, sink, || claim.filled() as usize) }
     }
 
     /// Reads the message in a medium buffer, which is next in the ring from `sender`, while it comes.

@@ -8,25 +8,25 @@
 //!
 //! Where ranks share cores, a receiver that takes one message after the other keeps all senders but one waiting, and the
 //! other cores with them. A sender on another core writes to where its message goes, as the system's way there is half as
-//! long for who has the bytes in its cache as for who has not; one on the receiver's core passes pieces by way of its stage,
+//! long for who has the bytes in its cache as for who has not; one on the receiver's core passes pieces by way of its bounce buffer,
 //! which is twice as fast while both copies find them in that core's cache. From there they go past the caches, where the
 //! messages of all ranks are more than these hold.
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::{
-    self, Entry, Found, OVERSUBSCRIBED_STAGE_MOST,
+    self, Entry, Found, OVERSUBSCRIBED_BOUNCE_MOST,
 };
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Invitation, Room, Wanted};
-use crate::transport::shm::rendezvous::sender_assisted::{self, Help, STAGED_PIECE, Target};
+use crate::transport::shm::rendezvous::sender_assisted::{self, BOUNCED_PIECE, Help, Target};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The shortest message that is received so, in bytes: shorter ones are staged.
-pub(crate) const LEAST: usize = OVERSUBSCRIBED_STAGE_MOST + 1;
+/// The shortest message that is received so, in bytes: shorter ones are bounced.
+pub(crate) const LEAST: usize = OVERSUBSCRIBED_BOUNCE_MOST + 1;
 
 /// Looks in vain after which a receiver copies what a sender on its own core might have.
 const PATIENT_LOOKS: u32 = 8;
@@ -253,12 +253,12 @@ pub(crate) struct Begun {
     into: Run,
     piece_bytes: usize,
     pieces: u64,
-    /// Whether the sender copies to its stages, in whose order pieces then are taken.
-    by_stages: bool,
+    /// Whether the sender copies to its bounce buffers, in whose order pieces then are taken.
+    by_bounce_buffers: bool,
     /// Pieces that were copied here from the sender's memory.
     own: u64,
-    /// Pieces that were copied here from the sender's stages.
-    staged: u64,
+    /// Pieces that were copied here from the sender's bounce buffers.
+    bounced: u64,
 }
 
 // SAFETY: the addresses are of memory of the call, which its maker keeps valid for the request, from whatever thread, and of the
@@ -275,14 +275,14 @@ impl Begun {
         sink: &mut Sink<I>,
     ) -> Option<Begun> {
         let arena = segment.arena();
-        // SAFETY: claimed, so the sender's outbox lives.
+        // SAFETY: claimed, so the sender's send descriptors live.
         let entry = unsafe { Entry::at(arena, entry_at) };
         let bytes = entry.bytes() as usize;
-        if bytes < LEAST || entry.is_staged() || !segment.may_help() {
+        if bytes < LEAST || entry.is_bounced() || !segment.may_help() {
             return None;
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
-        let mut by_stages = false;
+        let mut by_bounce_buffers = false;
         if let Found::There(run) = from {
             // Once the sender has copied something it would be too late to find out that this process may not read for itself.
             // SAFETY: the sink's memory is the call's own.
@@ -291,11 +291,11 @@ impl Begun {
             if allowed != Reached::All {
                 return None;
             }
-            by_stages =
-                entry.core() == send_descriptors::core() && entry.staged(arena, 0, 0).is_some();
+            by_bounce_buffers =
+                entry.core() == send_descriptors::core() && entry.bounced(arena, 0, 0).is_some();
         }
-        let (piece_bytes, target) = if by_stages {
-            (STAGED_PIECE, Target::Stages)
+        let (piece_bytes, target) = if by_bounce_buffers {
+            (BOUNCED_PIECE, Target::BounceBuffers)
         } else {
             let place = send_descriptors::tell(arena, into);
             let process = std::process::id();
@@ -314,14 +314,14 @@ impl Begun {
             into,
             piece_bytes,
             pieces: bytes.div_ceil(piece_bytes) as u64,
-            by_stages,
+            by_bounce_buffers,
             own: 0,
-            staged: 0,
+            bounced: 0,
         })
     }
 
     fn entry(&self) -> &Entry {
-        // SAFETY: claimed, so the sender's outbox lives.
+        // SAFETY: claimed, so the sender's send descriptors live.
         unsafe { Entry::at(self.segment.arena(), self.entry) }
     }
 
@@ -333,8 +333,8 @@ impl Begun {
     /// How it ended, if all of it is copied.
     fn outcome(&self) -> Option<Reached> {
         let (copied, well) = self.entry().help.copied();
-        let here = match self.by_stages {
-            true => self.own + self.staged,
+        let here = match self.by_bounce_buffers {
+            true => self.own + self.bounced,
             false => self.own + copied,
         };
         if here < self.pieces {
@@ -371,10 +371,10 @@ impl Begun {
 
     /// Copies a piece that nobody has taken, if there is one.
     fn copy_next(&mut self) -> Option<Reached> {
-        let piece = match self.by_stages {
+        let piece = match self.by_bounce_buffers {
             false => self.entry().help.take(self.pieces)?,
             true => {
-                let next = self.own + self.staged;
+                let next = self.own + self.bounced;
                 let taken = next < self.pieces && self.entry().help.take_these(next, 1);
                 taken.then_some(next)?
             }
@@ -382,23 +382,23 @@ impl Begun {
         Some(self.copy(piece))
     }
 
-    /// Copies what the sender has staged; whether there was something.
-    fn copy_staged(&mut self) -> bool {
-        let (before, distance) = (self.staged, self.segment.distance_of(self.into.bytes));
-        while self.by_stages && self.entry().help.copied().0 > self.staged {
+    /// Copies what the sender has bounced; whether there was something.
+    fn copy_bounced(&mut self) -> bool {
+        let (before, distance) = (self.bounced, self.segment.distance_of(self.into.bytes));
+        while self.by_bounce_buffers && self.entry().help.copied().0 > self.bounced {
             // Pieces are taken in order, and we take one only when the sender has none: what it has follows all that is here.
-            let start = (self.own + self.staged) as usize * self.piece_bytes;
+            let start = (self.own + self.bounced) as usize * self.piece_bytes;
             let here = self.into.piece(start, self.piece_bytes);
-            let at = Help::stage(self.staged, self.piece_bytes);
-            if let Some(staged) = self.entry().staged(self.segment.arena(), at, here.bytes) {
+            let at = Help::bounce_buffer(self.bounced, self.piece_bytes);
+            if let Some(bounced) = self.entry().bounced(self.segment.arena(), at, here.bytes) {
                 // SAFETY: filled by the sender, who leaves it until it is told that it is used; this piece of the call's
                 // memory is ours alone.
-                unsafe { distance.copy(staged.address, here.address, here.bytes) };
+                unsafe { distance.copy(bounced.address, here.address, here.bytes) };
             }
-            self.staged += 1;
-            self.entry().help.combined(self.staged);
+            self.bounced += 1;
+            self.entry().help.combined(self.bounced);
         }
-        self.staged > before
+        self.bounced > before
     }
 }
 
@@ -406,8 +406,8 @@ impl Drop for Begun {
     fn drop(&mut self) {
         let theirs = self.entry().help.close().saturating_sub(self.own);
         let is_gone = || self.segment.vigil().is_dead(self.sender);
-        // What goes to stages goes to memory of the sender's.
-        while !self.by_stages && self.entry().help.copied().0 < theirs && !is_gone() {
+        // What goes to bounce buffers goes to memory of the sender's.
+        while !self.by_bounce_buffers && self.entry().help.copied().0 < theirs && !is_gone() {
             std::thread::yield_now();
         }
         self.entry().descriptor.end();
@@ -418,21 +418,21 @@ impl Drop for Begun {
 /// Copies some of what was begun, after `look` looks in vain; whether there was something to copy, or how it failed and with
 /// whom.
 pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Reached)> {
-    let staged = begun
+    let bounced = begun
         .iter_mut()
-        .filter_map(|one| one.copy_staged().then_some(()));
-    if staged.count() > 0 {
+        .filter_map(|one| one.copy_bounced().then_some(()));
+    if bounced.count() > 0 {
         return Ok(true);
     }
     // Who shares this core comes to it when this rank gives way.
-    let least = match begun.iter().any(|one| one.by_stages) {
+    let least = match begun.iter().any(|one| one.by_bounce_buffers) {
         true => SHORT_LOOKS,
         false => 0,
     };
     if look < least {
         return Ok(false);
     }
-    let may = |one: &&mut Begun| !one.by_stages || look > PATIENT_LOOKS;
+    let may = |one: &&mut Begun| !one.by_bounce_buffers || look > PATIENT_LOOKS;
     let open = begun.iter_mut().filter(may).max_by_key(|one| one.left());
     let Some((sender, reached)) = open.and_then(|one| Some((one.sender, one.copy_next()?))) else {
         return Ok(false);

@@ -9,9 +9,9 @@ use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
-use crate::transport::shm::protocol::copy_protocol::Manner;
+use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::protocol::send_descriptors::{
-    Entry, Found, LONG_STAGE_MOST, OVERSUBSCRIBED_STAGE_MOST, STAGE_MOST,
+    BOUNCE_MOST, Entry, Found, LONG_BOUNCE_MOST, OVERSUBSCRIBED_BOUNCE_MOST,
 };
 use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, MEDIUM_BYTES};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
@@ -230,33 +230,33 @@ impl<'a> NodeEngine<'a> {
         Some(status(sent))
     }
 
-    /// Announces a long message, and stages it if its receiver had better not read it where it is.
+    /// Announces a long message, and bounces it if its receiver had better not read it where it is.
     fn send_long(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
-        let outbox = self.request.outbox();
-        let (ticket, entry) = (post.ticket, self.request.outbox().entry(post.ticket));
+        let descriptors = self.request.descriptors();
+        let (ticket, entry) = (post.ticket, self.request.descriptors().entry(post.ticket));
         if !entry.descriptor.is_free() {
-            // The message of the last call, or iteration, is staged and not yet read.
+            // The message of the last call, or iteration, is bounced and not yet read.
             return Status::Pending;
         }
-        let staged = self.is_staged(post, entry);
+        let bounced = self.is_bounced(post, entry);
         let header = Header {
             bytes: size_of::<Offer>() as u16,
             kind: Kind::Rendezvous,
             ..header
         };
         let offer = Offer {
-            entry: outbox.entry_offset(ticket),
+            entry: descriptors.entry_offset(ticket),
             bytes: post.bytes,
         };
         let request = &*self.request;
         let sent = self.endpoint.send(to, header, |payload| {
-            if staged {
-                outbox.describe_staged(ticket, post.bytes);
+            if bounced {
+                descriptors.describe_bounced(ticket, post.bytes);
                 entry.descriptor.post(0);
             } else {
                 // The call's memory stays as it is until the operation is done, which it is only when the message is
                 // read, or the request is stopped, which takes it back. The ring's release passes all of this on.
-                outbox.describe(ticket, request.runs(post.source()));
+                descriptors.describe(ticket, request.runs(post.source()));
                 entry.descriptor.post(post.bytes as u64);
             }
             // SAFETY: a cell's payload has room for an offer and is aligned for it.
@@ -265,35 +265,35 @@ impl<'a> NodeEngine<'a> {
         if !sent {
             return Status::Pending;
         }
-        if staged {
+        if bounced {
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
-            let pieces = Pieces::of_stage(post.bytes, oversubscribed, entry.manner());
+            let pieces = Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol());
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { outbox.fill(ticket, request.runs(post.source()), pieces) };
+            unsafe { descriptors.fill(ticket, request.runs(post.source()), pieces) };
             self.endpoint.segment().ring(to);
         } else {
             self.request.set_posted(ticket);
         }
         self.request.went(ticket);
-        // A staged message needs the call's memory no more.
-        status(staged)
+        // A bounced message needs the call's memory no more.
+        status(bounced)
     }
 
-    /// Whether a message is copied to the stage: where its receiver cannot reach it, or not cheaply.
-    fn is_staged(&self, post: &Post<'_>, entry: &Entry) -> bool {
+    /// Whether a message is copied to the bounce buffer: where its receiver cannot reach it, or not cheaply.
+    fn is_bounced(&self, post: &Post<'_>, entry: &Entry) -> bool {
         let segment = self.endpoint.segment();
         let most = if segment.is_oversubscribed() {
-            OVERSUBSCRIBED_STAGE_MOST
+            OVERSUBSCRIBED_BOUNCE_MOST
         } else {
-            STAGE_MOST
+            BOUNCE_MOST
         };
         let is_wanted = || {
-            let manner = entry.manner();
-            matches!(manner, Some(Manner::Lines | Manner::Strings))
-                && post.bytes <= LONG_STAGE_MOST
+            let protocol = entry.protocol();
+            matches!(protocol, Some(CopyProtocol::Lines | CopyProtocol::Strings))
+                && post.bytes <= LONG_BOUNCE_MOST
                 // What else there is to copy would wait meanwhile, which the receiver, who has tried, does not see.
                 && self.request.sends_alone(post.ticket)
-                && self.request.outbox().may_stage_long()
+                && self.request.descriptors().may_bounce_long()
         };
         if post.bytes > most && segment.may_reach() && (segment.is_oversubscribed() || !is_wanted())
         {
@@ -315,8 +315,8 @@ impl<'a> NodeEngine<'a> {
         if self.request.is_read(ticket) {
             return Status::Done;
         }
-        let outbox = self.request.outbox();
-        let entry = outbox.entry(ticket);
+        let descriptors = self.request.descriptors();
+        let entry = descriptors.entry(ticket);
         let descriptor = &entry.descriptor;
         let is_to_all = entry.help.is_to_all();
         if (self.request.is_idle(ticket) || is_to_all)
@@ -328,15 +328,15 @@ impl<'a> NodeEngine<'a> {
             }
         } else if descriptor.is_refused() {
             self.endpoint.segment().forbid_reaching();
-            outbox.describe_staged(ticket, post.bytes);
+            descriptors.describe_bounced(ticket, post.bytes);
             descriptor.post(0);
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe {
-                outbox.fill(
+                descriptors.fill(
                     ticket,
                     self.request.runs(post.source()),
-                    Pieces::of_stage(post.bytes, oversubscribed, entry.manner()),
+                    Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol()),
                 )
             };
             self.endpoint.segment().ring(to);
@@ -359,10 +359,10 @@ impl<'a> NodeEngine<'a> {
                 Found::at(arena, place, post.bytes).piece(start, bytes),
                 process,
             ),
-            Target::Stages => {
-                let stage = entry.staged(arena, piece.stage, from.bytes);
+            Target::BounceBuffers => {
+                let bounce_buffer = entry.bounced(arena, piece.bounce_buffer, from.bytes);
                 (
-                    Found::Here(stage.expect("a receiver asks only where there is one")),
+                    Found::Here(bounce_buffer.expect("a receiver asks only where there is one")),
                     0,
                 )
             }

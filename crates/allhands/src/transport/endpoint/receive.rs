@@ -386,7 +386,7 @@ impl Endpoint {
         }
     }
 
-    /// Reads a long message from where its sender has it, and tells the sender; `false` if it must be staged first.
+    /// Reads a long message from where its sender has it, and tells the sender; `false` if it must be bounced first.
     fn claim<I: Iterator<Item = Run>>(
         &mut self,
         expected: &Expected<'_>,
@@ -396,7 +396,7 @@ impl Endpoint {
         let from = expected.from;
         self.fits(expected, offer.bytes, sink)?;
         let segment = Arc::clone(&self.segment);
-        // SAFETY: a sender's outbox lives until its messages are read, and, if one was taken back, for ever.
+        // SAFETY: a sender's send descriptors live until their messages are read, and, if one was taken back, for ever.
         let entry = unsafe { Entry::at(segment.arena(), offer.entry) };
         let claim = match entry.descriptor.claim() {
             Asked::Granted(claim) => claim,

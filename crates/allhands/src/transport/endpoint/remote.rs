@@ -1,6 +1,6 @@
 //! Remote: what a request keeps for its messages to other nodes, and the engine of plans that have some.
 //!
-//! A message of one run goes from the call's memory, or to it, as it is. One of several runs is packed on a stage first, or
+//! A message of one run goes from the call's memory, or to it, as it is. One of several runs is packed in a bounce buffer first, or
 //! lands there and is unpacked, and what is combined lands there, too.
 
 use crate::transport::endpoint::cluster::{Cluster, State};
@@ -22,7 +22,7 @@ struct Message {
     /// While it is under way.
     ticket: Option<Ticket>,
     /// Where it is packed, or lands, unless that is the call's own memory.
-    stage: Option<AlignedBytes>,
+    bounce_buffer: Option<AlignedBytes>,
 }
 
 /// What a request keeps for its messages to other nodes.
@@ -32,8 +32,8 @@ pub(crate) struct Remote {
     call: Option<u64>,
     /// By the operation's number.
     messages: Box<[Message]>,
-    /// Stages that nothing is on.
-    stages: Vec<AlignedBytes>,
+    /// Bounce buffers that are free.
+    bounce_buffers: Vec<AlignedBytes>,
 }
 
 impl Remote {
@@ -46,7 +46,7 @@ impl Remote {
             cluster: Arc::clone(cluster),
             call: None,
             messages: plan.kinds().map(|_| Message::default()).collect(),
-            stages: Vec::new(),
+            bounce_buffers: Vec::new(),
         })
     }
 
@@ -75,9 +75,9 @@ impl Remote {
                 continue;
             };
             while !state.network.cancel(ticket) {
-                if let Some(stage) = message.stage.take() {
+                if let Some(bounce_buffer) = message.bounce_buffer.take() {
                     // Memory that is nobody's any more may be touched for ever.
-                    std::mem::forget(stage);
+                    std::mem::forget(bounce_buffer);
                     break;
                 }
                 // What stands in the way of this message stopped the communicator.
@@ -89,11 +89,11 @@ impl Remote {
         self.arrive();
     }
 
-    /// A stage for `bytes` bytes.
-    fn stage(&mut self, bytes: usize) -> AlignedBytes {
-        let fits = |stage: &AlignedBytes| stage.len() >= bytes;
-        match self.stages.iter().position(fits) {
-            Some(at) => self.stages.swap_remove(at),
+    /// A bounce buffer for `bytes` bytes.
+    fn bounce_buffer(&mut self, bytes: usize) -> AlignedBytes {
+        let fits = |bounce_buffer: &AlignedBytes| bounce_buffer.len() >= bytes;
+        match self.bounce_buffers.iter().position(fits) {
+            Some(at) => self.bounce_buffers.swap_remove(at),
             None => AlignedBytes::zeroed(bytes),
         }
     }
@@ -138,10 +138,10 @@ impl NetworkEngine<'_> {
         &mut remote.messages[post.ticket as usize]
     }
 
-    fn stage(&mut self, bytes: usize) -> AlignedBytes {
+    fn bounce_buffer(&mut self, bytes: usize) -> AlignedBytes {
         let remote = self.node.request.remote.as_mut();
         let remote = remote.expect("a request of this engine has remote messages");
-        remote.stage(bytes)
+        remote.bounce_buffer(bytes)
     }
 
     /// Begins a message.
@@ -155,9 +155,9 @@ impl NetworkEngine<'_> {
             }
             _ => None,
         };
-        let mut stage = None;
+        let mut bounce_buffer = None;
         let run = own.unwrap_or_else(|| {
-            let made = stage.insert(self.stage(post.bytes));
+            let made = bounce_buffer.insert(self.bounce_buffer(post.bytes));
             Run {
                 address: made.address(),
                 bytes: post.bytes,
@@ -165,13 +165,13 @@ impl NetworkEngine<'_> {
         });
         let network = &mut self.state.network;
         let begun = if sends {
-            if stage.is_some() {
+            if bounce_buffer.is_some() {
                 let from = self.node.request.runs(post.source());
-                // SAFETY: the call's own memory, to a stage that is ours and as long.
+                // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
                 unsafe { iovec::copy(from, std::iter::once(run)) };
             }
             // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
-            // stage, which the message keeps as long: both only when the network has said that the message has ended or is over.
+            // bounce buffer, which the message keeps as long: both only when the network has said that the message has ended or is over.
             unsafe { network.send(name, tag, run.address, run.bytes) }
         } else {
             // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations.
@@ -181,7 +181,10 @@ impl NetworkEngine<'_> {
             Ok(ticket) => Some(ticket),
             Err(error) => return Err(self.failed(error)),
         };
-        *self.message(post) = Message { ticket, stage };
+        *self.message(post) = Message {
+            ticket,
+            bounce_buffer,
+        };
         // Short messages are away at once.
         match sends {
             true => self.look(post, peer),
@@ -201,15 +204,16 @@ impl NetworkEngine<'_> {
         };
         let message = self.message(post);
         message.ticket = None;
-        let stage = message.stage.take();
+        let bounce_buffer = message.bounce_buffer.take();
         if !matches!(post.kind(), OpKind::Send { .. }) {
             let received = self.fits(post, peer, ended)?;
-            if let Some(stage) = &stage {
-                self.unpack(post, stage, received);
+            if let Some(bounce_buffer) = &bounce_buffer {
+                self.unpack(post, bounce_buffer, received);
             }
         }
-        if let (Some(stage), Some(remote)) = (stage, &mut self.node.request.remote) {
-            remote.stages.push(stage);
+        if let (Some(bounce_buffer), Some(remote)) = (bounce_buffer, &mut self.node.request.remote)
+        {
+            remote.bounce_buffers.push(bounce_buffer);
         }
         Ok(Status::Done)
     }
@@ -226,14 +230,14 @@ impl NetworkEngine<'_> {
         }
     }
 
-    /// Gives the bytes that have landed on a stage to where they belong.
-    fn unpack(&self, post: &Post<'_>, stage: &AlignedBytes, bytes: usize) {
+    /// Gives the bytes that have landed in a bounce buffer to where they belong.
+    fn unpack(&self, post: &Post<'_>, bounce_buffer: &AlignedBytes, bytes: usize) {
         let mut sink = self.sink(post);
         let landed = Run {
-            address: stage.address(),
+            address: bounce_buffer.address(),
             bytes,
         };
-        // SAFETY: all of the message is on the stage, which starts on a cache line; the sink's memory is the call's own, and its
+        // SAFETY: all of the message is in the bounce buffer, which starts on a cache line; the sink's memory is the call's own, and its
         // extents are whole elements.
         unsafe { sink.feed(landed, Distance::Near) };
     }

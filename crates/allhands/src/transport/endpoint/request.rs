@@ -15,7 +15,7 @@ use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::Run;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
-use crate::transport::shm::protocol::send_descriptors::Outbox;
+use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
 use crate::transport::shm::queue::buffers::{
     OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES, PIPELINE_BUFFER_BYTES,
     STREAMED_PIPELINE_BUFFER_BYTES,
@@ -56,7 +56,7 @@ pub struct RequestState {
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
     taken: Box<[Cell<i64>]>,
     /// Taken only when the request ends for good.
-    outbox: Option<Outbox>,
+    descriptors: Option<SendDescriptors>,
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
     /// How its calls go where all is as in most of them.
@@ -133,7 +133,7 @@ impl RequestState {
         if let Some(scratch) = &scratch {
             bases[Space::Scratch.index()] = scratch.address();
         }
-        let outbox = Outbox::new(segment.arena(), plan, segment.ranks())?;
+        let descriptors = SendDescriptors::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
         let shortcut = Shortcut::new((&segment, rank), plan, window.as_ref(), exchanges);
         let many = segment
@@ -159,7 +159,7 @@ impl RequestState {
             bases,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
-            outbox: Some(outbox),
+            descriptors: Some(descriptors),
             _scratch: scratch,
             remote: Remote::new(endpoint, plan).map(Box::new),
             combine: None,
@@ -210,19 +210,21 @@ impl RequestState {
         if let Some(remote) = &mut self.remote {
             remote.stop();
         }
-        let Some(outbox) = &self.outbox else { return };
+        let Some(descriptors) = &self.descriptors else {
+            return;
+        };
         let mut read = true;
         for (ticket, slot) in (0..).zip(&mut self.slots).filter(|(_, s)| s.posted) {
             slot.posted = false;
             // A process that has ended reads no more, wherever it was.
             let is_gone = || self.segment.vigil().is_any_dead();
-            read &= outbox.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
+            read &= descriptors.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
         }
-        // What is staged, or was taken back, may still be found: it stays where it is, and the request ends for good.
-        if !(read && outbox.is_free())
-            && let Some(outbox) = self.outbox.take()
+        // What is bounced, or was taken back, may still be found: it stays where it is, and the request ends for good.
+        if !(read && descriptors.is_free())
+            && let Some(descriptors) = self.descriptors.take()
         {
-            self.segment.retire(outbox);
+            self.segment.retire(descriptors);
         }
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
@@ -268,7 +270,7 @@ impl RequestState {
     /// Whether the receiver has read the message that `ticket` posted.
     #[inline]
     pub(crate) fn is_read(&mut self, ticket: u32) -> bool {
-        let read = self.outbox().entry(ticket).descriptor.is_done();
+        let read = self.descriptors().entry(ticket).descriptor.is_done();
         let slot = &mut self.slots[ticket as usize];
         slot.posted = !read;
         slot.looks = slot.looks.saturating_add(1);
@@ -340,9 +342,9 @@ impl RequestState {
     }
 
     /// The memory for long messages.
-    pub(crate) fn outbox(&self) -> &Outbox {
-        let outbox = self.outbox.as_ref();
-        outbox.expect("a request that was stopped does not begin again")
+    pub(crate) fn descriptors(&self) -> &SendDescriptors {
+        let descriptors = self.descriptors.as_ref();
+        descriptors.expect("a request that was stopped does not begin again")
     }
 
     pub(crate) fn set_posted(&mut self, ticket: u32) {
@@ -430,10 +432,10 @@ impl Drop for RequestState {
             self.segment.poison_from(self.call, rank, fault);
             self.stop();
         }
-        if let Some(outbox) = self.outbox.take()
-            && !outbox.is_free()
+        if let Some(descriptors) = self.descriptors.take()
+            && !descriptors.is_free()
         {
-            self.segment.retire(outbox);
+            self.segment.retire(descriptors);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::transport::endpoint::receive::Unexpected;
 use crate::transport::endpoint::refusal::Refusals;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::memory::arena::Block;
-use crate::transport::shm::protocol::copy_protocol::Manners;
+use crate::transport::shm::protocol::copy_protocol::CopyProtocols;
 use crate::transport::shm::queue::buffers::PIPELINE_BUFFER_BYTES;
 use crate::transport::shm::queue::ring::{Consumer, Producer};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
@@ -30,8 +30,8 @@ pub struct Endpoint {
     pub(crate) received: Box<[Consumer]>,
     /// Pipeline buffers that this rank has made.
     pub(crate) pipeline_buffers_made: usize,
-    /// For each peer, how the messages that it stages are copied; made with the first of these.
-    pub(crate) manners: Box<[Option<Box<Manners>>]>,
+    /// For each peer, how the messages that it bounces are copied; made with the first of these.
+    pub(crate) protocols: Box<[Option<Box<CopyProtocols>>]>,
     /// The position in our inbox.
     pub(crate) taken: u64,
     /// For each peer, messages that came before they were wanted.
@@ -93,7 +93,7 @@ impl Endpoint {
                 .map(|from| Consumer::new(segment.early(from, rank)))
                 .collect(),
             pipeline_buffers_made: 0,
-            manners: vec![None; ranks as usize].into(),
+            protocols: vec![None; ranks as usize].into(),
             taken: 0,
             unexpected: (0..ranks).map(|_| VecDeque::new()).collect(),
             landing: AlignedBytes::zeroed(0),

@@ -4,7 +4,7 @@
 //! memory that goes to and fro with them, so that each line moves once; long ones are copied, or combined, straight from
 //! the sender's memory wherever the receiver can reach it: threads everywhere, processes in the arena that they share
 //! (which holds scratch, windows and what a user asks for there) and else with the system's help, or from where the sender
-//! stages them. A sender that would only wait takes part in the work. One-sided operations are copies to a peer's window
+//! bounces them. A sender that would only wait takes part in the work. One-sided operations are copies to a peer's window
 //! and additions to its flags. Nobody takes a lock, or makes a system call but those for long messages, while nobody sleeps.
 //!
 //! Everything that ranks share lies in an arena, is found by offsets, consists of atomics and of memory that these guard, and

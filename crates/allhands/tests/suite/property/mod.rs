@@ -172,7 +172,7 @@ impl Case {
 pub enum Lengths {
     /// Nothing, little, and some KB.
     Short,
-    /// These, and around the longest eager message, the longest staged one, and beyond.
+    /// These, and around the longest eager message, the longest bounced one, and beyond.
     AlsoLong,
 }
 
@@ -180,7 +180,7 @@ impl Lengths {
     fn of(self, ranks: usize) -> Vec<usize> {
         let mut all = vec![0, 1, 2, 3, ranks - 1, ranks, ranks + 1, 50, 300, 2000];
         if self == Lengths::AlsoLong {
-            // In elements of 8 bytes: 1056 bytes are eager, 32 KiB staged; of a vector, each rank's part is p times less.
+            // In elements of 8 bytes: 1056 bytes are eager, 32 KiB bounced; of a vector, each rank's part is p times less.
             all.extend([132, 133, 4097, 132 * ranks + 1, 20_000 / ranks, 40_000]);
         }
         all

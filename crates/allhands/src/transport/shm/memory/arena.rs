@@ -44,8 +44,8 @@ pub struct Arena {
     free: Mutex<BTreeMap<u64, Vec<u64>>>,
     /// Where this process's next small pieces are, and where they end.
     chunk: Mutex<(u64, u64)>,
-    /// Bytes of this process's stages for the longest messages.
-    long_stages: AtomicUsize,
+    /// Bytes of this process's bounce buffers for the longest messages.
+    long_bounce_buffers: AtomicUsize,
 }
 
 // SAFETY: plain memory whose address does not change; what is done to it is each user's argument. The list is locked.
@@ -54,9 +54,9 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Bytes of this process's stages for the longest messages.
-    pub(crate) fn long_stages(&self) -> &AtomicUsize {
-        &self.long_stages
+    /// Bytes of this process's bounce buffers for the longest messages.
+    pub(crate) fn long_bounce_buffers(&self) -> &AtomicUsize {
+        &self.long_bounce_buffers
     }
 
     /// Memory for the threads of this process.
@@ -98,7 +98,7 @@ impl Arena {
             shared,
             free: Mutex::default(),
             chunk: Mutex::default(),
-            long_stages: AtomicUsize::new(0),
+            long_bounce_buffers: AtomicUsize::new(0),
         }
     }
 

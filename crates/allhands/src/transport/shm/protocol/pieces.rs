@@ -1,7 +1,7 @@
 //! Pieces: how a message is cut that goes to memory which its receiver reads meanwhile.
 
 use crate::transport::shm::memory::iovec::Pieces;
-use crate::transport::shm::protocol::copy_protocol::Manner;
+use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::Shown;
 
 /// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
@@ -15,10 +15,14 @@ const LEAST: usize = 4 << 10;
 const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 
 impl Pieces {
-    /// The pieces of a message of `bytes` bytes on a stage, whose receiver wants it in a manner.
-    pub(crate) fn of_stage(bytes: usize, oversubscribed: bool, manner: Option<Manner>) -> Pieces {
+    /// The pieces of a message of `bytes` bytes in a bounce buffer, whose receiver wants this copy protocol.
+    pub(crate) fn of_bounce_buffer(
+        bytes: usize,
+        oversubscribed: bool,
+        protocol: Option<CopyProtocol>,
+    ) -> Pieces {
         let piece = length(bytes, oversubscribed);
-        let claims = !oversubscribed && manner != Some(Manner::Strings);
+        let claims = !oversubscribed && protocol != Some(CopyProtocol::Strings);
         Pieces {
             bytes: piece,
             claimed_ahead: if claims { piece } else { 0 },

@@ -1,14 +1,14 @@
-//! The outbox: a call's own memory for its long messages, where their receivers can reach it.
+//! The send descriptors: a call's own memory for its long messages, where their receivers can reach it.
 //!
 //! A long message is announced by the offset of its descriptor. Behind the descriptor stand the runs of the message: places
 //! in the arena, which every rank maps, or addresses of the sender's own memory, which threads read as they are and other
-//! processes with the system's help. Behind the runs is room to stage a message that receivers cannot, or
+//! processes with the system's help. Behind the runs is room to bounce a message that receivers cannot, or
 //! had better not, read where it is.
 
 use crate::transport::TransportError;
 use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run};
-use crate::transport::shm::protocol::copy_protocol::Manner;
+use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
 use crate::transport::shm::rendezvous::sender_assisted::Help;
@@ -16,20 +16,20 @@ use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The longest message that is staged although the system could read it from the sender's memory: staging costs a second
-/// copy, at the same time as the first and three times as fast as the system, which has to find every page; but what is staged
+/// The longest message that is bounced although the system could read it from the sender's memory: bouncing costs a second
+/// copy, at the same time as the first and three times as fast as the system, which has to find every page; but what is bounced
 /// has to fit into a core's own cache.
-pub(crate) const STAGE_MOST: usize = 1 << 20;
+pub(crate) const BOUNCE_MOST: usize = 1 << 20;
 
-/// The same where ranks share cores: there one copy is made after the other, and several messages are staged at a time.
-pub(crate) const OVERSUBSCRIBED_STAGE_MOST: usize = 128 << 10;
+/// The same where ranks share cores: there one copy is made after the other, and several messages are bounced at a time.
+pub(crate) const OVERSUBSCRIBED_BOUNCE_MOST: usize = 128 << 10;
 
-/// The longest message that is staged where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
-pub(crate) const LONG_STAGE_MOST: usize = 4 << 20;
+/// The longest message that is bounced where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
+pub(crate) const LONG_BOUNCE_MOST: usize = 4 << 20;
 
-/// The most bytes of stages for messages longer than [`STAGE_MOST`] that a rank uses at a time: they are kept as long as the
+/// The most bytes of bounce buffers for messages longer than [`BOUNCE_MOST`] that a rank uses at a time: they are kept as long as the
 /// plans are.
-const LONG_STAGES_MOST: usize = 64 << 20;
+const LONG_BOUNCE_BUFFERS_MOST: usize = 64 << 20;
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;
@@ -45,12 +45,12 @@ pub(crate) struct Entry {
     process: AtomicU64,
     /// The core on which the sender was.
     core: AtomicU64,
-    /// The offset of its stage in the arena; 0: it has none.
-    stage: AtomicU64,
-    /// Whether the message is on the stage, or on its way there: 1, or 0.
-    staged: AtomicU64,
-    /// The [`Manner`] that the receiver of the last message wanted.
-    manner: AtomicU64,
+    /// The offset of its bounce buffer in the arena; 0: it has none.
+    bounce_buffer: AtomicU64,
+    /// Whether the message is in the bounce buffer, or on its way there: 1, or 0.
+    bounced: AtomicU64,
+    /// The [`CopyProtocol`] that the receiver of the last message wanted.
+    protocol: AtomicU64,
     pub(crate) help: Help,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn core() -> u32 {
     unsafe { libc::sched_getcpu() as u32 }
 }
 
-/// Elsewhere nobody asks: a stage is used of another process's message alone, which cannot be read there.
+/// Elsewhere nobody asks: a bounce buffer is used of another process's message alone, which cannot be read there.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn core() -> u32 {
     0
@@ -117,7 +117,7 @@ impl Entry {
     /// The entry at an offset of the arena.
     ///
     /// # Safety
-    /// A sender has announced the offset, or owns it, and its outbox lives.
+    /// A sender has announced the offset, or owns it, and its send descriptors live.
     pub(crate) unsafe fn at(arena: &Arena, offset: u64) -> &Entry {
         // SAFETY: the caller's promise; it is atomics alone.
         unsafe { &*arena.at(offset).cast::<Entry>() }
@@ -143,29 +143,29 @@ impl Entry {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The manner that the receiver of the last message wanted, if it said so.
-    pub(crate) fn manner(&self) -> Option<Manner> {
-        Manner::of_word(self.manner.load(Ordering::Relaxed))
+    /// The copy protocol that the receiver of the last message wanted, if it said so.
+    pub(crate) fn protocol(&self) -> Option<CopyProtocol> {
+        CopyProtocol::of_word(self.protocol.load(Ordering::Relaxed))
     }
 
-    /// Says which manner its receiver wants, to one who has claimed the message and says so before the end of the claim.
-    pub(crate) fn set_manner(&self, manner: Manner) {
-        let word = Manner::word(Some(manner));
-        if self.manner.load(Ordering::Relaxed) != word {
-            self.manner.store(word, Ordering::Relaxed);
+    /// Says which copy protocol its receiver wants, to one who has claimed the message and says so before the end of the claim.
+    pub(crate) fn set_copy_protocol(&self, protocol: CopyProtocol) {
+        let word = CopyProtocol::word(Some(protocol));
+        if self.protocol.load(Ordering::Relaxed) != word {
+            self.protocol.store(word, Ordering::Relaxed);
         }
     }
 
-    /// Whether the message comes by way of the stage.
-    pub(crate) fn is_staged(&self) -> bool {
-        self.staged.load(Ordering::Relaxed) == 1
+    /// Whether the message comes by way of the bounce buffer.
+    pub(crate) fn is_bounced(&self) -> bool {
+        self.bounced.load(Ordering::Relaxed) == 1
     }
 
-    /// The memory of its stage, of which `bytes` bytes from `offset` on are used; none if it has no stage.
-    pub(crate) fn staged(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Run> {
-        let stage = self.stage.load(Ordering::Relaxed);
-        (stage > 0).then(|| Run {
-            address: arena.at(stage + offset as u64),
+    /// The memory of its bounce buffer, of which `bytes` bytes from `offset` on are used; none if it has no bounce buffer.
+    pub(crate) fn bounced(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Run> {
+        let bounce_buffer = self.bounce_buffer.load(Ordering::Relaxed);
+        (bounce_buffer > 0).then(|| Run {
+            address: arena.at(bounce_buffer + offset as u64),
             bytes,
         })
     }
@@ -190,7 +190,7 @@ impl Entry {
     /// Says where the message lies, before it is posted.
     ///
     /// # Safety
-    /// The entry's outbox has room for so many runs.
+    /// The entry's descriptors have room for so many runs.
     unsafe fn write(&self, arena: &Arena, runs: impl Iterator<Item = Run>) {
         let (mut count, mut total) = (0, 0);
         for run in runs.filter(|r| r.bytes > 0) {
@@ -209,33 +209,33 @@ impl Entry {
     }
 }
 
-/// Where an operation's message has its entry and its stage.
+/// Where an operation's message has its entry and its bounce buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Offset in the outbox of the entry plus one; 0: the operation sends no long message.
+    /// Offset in the send descriptors of the entry plus one; 0: the operation sends no long message.
     entry: usize,
     runs: usize,
-    stage: usize,
-    stage_bytes: usize,
+    bounce_buffer: usize,
+    bounce_bytes: usize,
 }
 
 /// A call's memory for long messages.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct SendDescriptors {
     arena: Arc<Arena>,
     block: Option<Block>,
     slots: Box<[Slot]>,
-    /// Bytes of stages for the longest messages that this rank may use here, once it has asked; 0: none.
-    long_stages: AtomicUsize,
+    /// Bytes of bounce buffers for the longest messages that this rank may use here, once it has asked; 0: none.
+    long_bounce_buffers: AtomicUsize,
 }
 
-impl Outbox {
-    /// The outbox of a plan among `ranks` ranks of the arena; no memory at all if the plan sends them nothing long.
+impl SendDescriptors {
+    /// The send descriptors of a plan among `ranks` ranks of the arena; no memory at all if the plan sends them nothing long.
     pub(crate) fn new(
         arena: &Arc<Arena>,
         plan: &Plan,
         ranks: u32,
-    ) -> Result<Outbox, TransportError> {
+    ) -> Result<SendDescriptors, TransportError> {
         let mut bytes = 0;
         let mut take = |size: usize| {
             let at = bytes;
@@ -252,19 +252,19 @@ impl Outbox {
             slot.runs = op.source().len();
             slot.entry = take(size_of::<Entry>() + slot.runs.max(1) * size_of::<Place>()) + 1;
         }
-        // Stages come last: their pages cost nothing until a message is staged.
+        // Bounce buffers come last: their pages cost nothing until a message is bounced.
         for (slot, op) in slots.iter_mut().zip(&plan.ops) {
             if slot.entry > 0 && arena.is_shared() {
-                slot.stage_bytes = longest(plan, op);
-                slot.stage = take(slot.stage_bytes);
+                slot.bounce_bytes = longest(plan, op);
+                slot.bounce_buffer = take(slot.bounce_bytes);
             }
         }
         let block = (bytes > 0).then(|| arena.allocate(bytes)).transpose()?;
-        Ok(Outbox {
+        Ok(SendDescriptors {
             arena: Arc::clone(arena),
             block,
             slots,
-            long_stages: AtomicUsize::new(0),
+            long_bounce_buffers: AtomicUsize::new(0),
         })
     }
 
@@ -293,60 +293,63 @@ impl Outbox {
             "as many runs as the plan says"
         );
         let slot = &self.slots[ticket as usize];
-        let stage = match slot.stage_bytes {
+        let bounce_buffer = match slot.bounce_bytes {
             0 => 0,
-            _ => self.offset() + slot.stage as u64,
+            _ => self.offset() + slot.bounce_buffer as u64,
         };
         let entry = self.entry(ticket);
-        entry.stage.store(stage, Ordering::Relaxed);
-        entry.staged.store(0, Ordering::Relaxed);
+        entry.bounce_buffer.store(bounce_buffer, Ordering::Relaxed);
+        entry.bounced.store(0, Ordering::Relaxed);
         // SAFETY: just checked.
         unsafe { entry.write(&self.arena, runs) };
     }
 
-    /// Writes into the entry of `ticket` that its message of `bytes` bytes is on the stage; the caller posts it and then
-    /// fills the stage.
-    pub(crate) fn describe_staged(&self, ticket: u32, bytes: usize) {
+    /// Writes into the entry of `ticket` that its message of `bytes` bytes is in the bounce buffer; the caller posts it and then
+    /// fills the bounce buffer.
+    pub(crate) fn describe_bounced(&self, ticket: u32, bytes: usize) {
         let slot = &self.slots[ticket as usize];
-        assert!(bytes <= slot.stage_bytes, "a stage for the longest message");
-        let stage = Run {
-            address: self.arena.at(self.offset() + slot.stage as u64),
+        assert!(
+            bytes <= slot.bounce_bytes,
+            "a bounce buffer for the longest message"
+        );
+        let bounce_buffer = Run {
+            address: self.arena.at(self.offset() + slot.bounce_buffer as u64),
             bytes,
         };
         let entry = self.entry(ticket);
-        entry.staged.store(1, Ordering::Relaxed);
+        entry.bounced.store(1, Ordering::Relaxed);
         // SAFETY: room for one run at least.
-        unsafe { entry.write(&self.arena, std::iter::once(stage)) };
+        unsafe { entry.write(&self.arena, std::iter::once(bounce_buffer)) };
     }
 
-    /// Copies the message in `runs` to the stage of `ticket`, saying after each piece how much is there.
+    /// Copies the message in `runs` to the bounce buffer of `ticket`, saying after each piece how much is there.
     ///
     /// # Safety
-    /// The runs are readable, and [`Outbox::describe_staged`] was called with their length.
+    /// The runs are readable, and [`SendDescriptors::describe_bounced`] was called with their length.
     pub(crate) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>, pieces: Pieces) {
         let (slot, entry) = (&self.slots[ticket as usize], self.entry(ticket));
-        let stage = Run {
-            address: self.arena.at(self.offset() + slot.stage as u64),
+        let bounce_buffer = Run {
+            address: self.arena.at(self.offset() + slot.bounce_buffer as u64),
             bytes: entry.bytes() as usize,
         };
         let filled = |bytes: usize| entry.descriptor.fill(bytes as u64);
-        // SAFETY: readable, as promised; the stage is as long as the message, and no receiver reads what is not yet filled.
-        unsafe { iovec::copy_in_pieces(runs, stage, pieces, filled) };
+        // SAFETY: readable, as promised; the bounce buffer is as long as the message, and no receiver reads what is not yet filled.
+        unsafe { iovec::copy_in_pieces(runs, bounce_buffer, pieces, filled) };
     }
 
-    /// Whether messages longer than [`STAGE_MOST`] may be staged here: such stages are few.
-    pub(crate) fn may_stage_long(&self) -> bool {
-        if self.long_stages.load(Ordering::Relaxed) > 0 {
+    /// Whether messages longer than [`BOUNCE_MOST`] may be bounced here: such bounce buffers are few.
+    pub(crate) fn may_bounce_long(&self) -> bool {
+        if self.long_bounce_buffers.load(Ordering::Relaxed) > 0 {
             return true;
         }
-        let long = |slot: &&Slot| slot.stage_bytes > STAGE_MOST;
-        let bytes: usize = self.slots.iter().filter(long).map(|s| s.stage_bytes).sum();
-        let in_use = self.arena.long_stages();
-        if in_use.fetch_add(bytes, Ordering::Relaxed) + bytes > LONG_STAGES_MOST {
+        let long = |slot: &&Slot| slot.bounce_bytes > BOUNCE_MOST;
+        let bytes: usize = self.slots.iter().filter(long).map(|s| s.bounce_bytes).sum();
+        let in_use = self.arena.long_bounce_buffers();
+        if in_use.fetch_add(bytes, Ordering::Relaxed) + bytes > LONG_BOUNCE_BUFFERS_MOST {
             in_use.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }
-        self.long_stages.store(bytes, Ordering::Relaxed);
+        self.long_bounce_buffers.store(bytes, Ordering::Relaxed);
         bytes > 0
     }
 
@@ -371,10 +374,12 @@ impl Outbox {
     }
 }
 
-impl Drop for Outbox {
+impl Drop for SendDescriptors {
     fn drop(&mut self) {
-        let bytes = *self.long_stages.get_mut();
-        self.arena.long_stages().fetch_sub(bytes, Ordering::Relaxed);
+        let bytes = *self.long_bounce_buffers.get_mut();
+        self.arena
+            .long_bounce_buffers()
+            .fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

@@ -1,10 +1,10 @@
-//! The rendezvous: a long message that the receiver reads from the sender's memory, or from where the sender stages it.
+//! The rendezvous: a long message that the receiver reads from the sender's memory, or from where the sender bounces it.
 //!
 //! ```text
 //!            sender posts           receiver claims            receiver is done
 //!     IDLE ───────────────▶ POSTED ────────────────▶ COPYING ──────────────────▶ DONE
 //!                            ▲ └─ sender revokes ─▶ REVOKED       │
-//!                            └───── sender stages ──── REFUSED ◀──┘ receiver may not read the sender's memory
+//!                            └───── sender bounces ──── REFUSED ◀──┘ receiver may not read the sender's memory
 //! ```
 //!
 //! Claim and revoke are compare-and-swaps from POSTED, so exactly one wins. A sender that loses waits
@@ -33,7 +33,7 @@ pub(crate) enum Revoked {
 #[repr(C, align(64))]
 pub(crate) struct Descriptor {
     state: AtomicU32,
-    /// Bytes that are there already, where the message is being staged.
+    /// Bytes that are there already, where the message is being bounced.
     filled: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Descriptor {
 pub(crate) enum Asked<'a> {
     /// The right to read it.
     Granted(Claim<'a>),
-    /// It refused the message, and the sender has not staged it yet.
+    /// It refused the message, and the sender has not bounced it yet.
     NotYet,
     /// The sender has taken it back.
     Revoked,
@@ -72,13 +72,13 @@ impl Descriptor {
         self.state.store(POSTED, Ordering::Release);
     }
 
-    /// Says how many bytes of a staged message are there.
+    /// Says how many bytes of a bounced message are there.
     pub(crate) fn fill(&self, filled: u64) {
         // Release: whoever sees the number sees the bytes.
         self.filled.store(filled, Ordering::Release);
     }
 
-    /// How many bytes of a staged message are there.
+    /// How many bytes of a bounced message are there.
     pub(crate) fn filled(&self) -> u64 {
         self.filled.load(Ordering::Acquire)
     }
@@ -89,7 +89,7 @@ impl Descriptor {
         self.state.load(Ordering::Acquire) == DONE
     }
 
-    /// Whether the receiver may not read the sender's memory and asks for it to be staged.
+    /// Whether the receiver may not read the sender's memory and asks for it to be bounced.
     pub(crate) fn is_refused(&self) -> bool {
         self.state.load(Ordering::Acquire) == REFUSED
     }
@@ -136,7 +136,7 @@ pub(crate) struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// How many bytes of a staged message are there.
+    /// How many bytes of a bounced message are there.
     pub(crate) fn filled(&self) -> u64 {
         self.descriptor.filled()
     }
@@ -146,7 +146,7 @@ impl Claim<'_> {
         std::mem::forget(self);
     }
 
-    /// Gives the message back unread: the sender is to stage it.
+    /// Gives the message back unread: the sender is to bounce it.
     pub(crate) fn refuse(self) {
         self.descriptor.state.store(REFUSED, Ordering::Release);
         std::mem::forget(self);

@@ -40,7 +40,7 @@ pub(crate) struct Wanted {
 /// Where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// As an outbox's place says it.
+    /// As a send descriptor's place says it.
     pub(crate) place: u64,
     /// The receiver's process.
     pub(crate) process: u32,

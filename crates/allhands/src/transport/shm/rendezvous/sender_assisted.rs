@@ -38,7 +38,7 @@ pub(crate) struct Help {
     combined: AtomicU64,
     /// The length of each piece but the last, in bytes.
     piece_bytes: AtomicU64,
-    /// Where the message goes, as an outbox's place says it, or [`TO_STAGES`].
+    /// Where the message goes, as a send descriptor's place says it, or [`TO_BOUNCE_BUFFERS`].
     target: AtomicU64,
     /// The receiver's process.
     process: AtomicU64,
@@ -47,25 +47,25 @@ pub(crate) struct Help {
 }
 
 /// The target of pieces that are combined.
-const TO_STAGES: u64 = u64::MAX;
+const TO_BOUNCE_BUFFERS: u64 = u64::MAX;
 
 /// The places that the sender copies pieces to by turns: few enough to stay in its cache.
-const STAGES: u64 = 8;
+const BOUNCE_BUFFERS: u64 = 8;
 
 /// The most bytes of a piece that is combined.
-pub(crate) const STAGED_PIECE: usize = 32 << 10;
+pub(crate) const BOUNCED_PIECE: usize = 32 << 10;
 
 /// Where pieces go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// To memory of the receiver.
     Memory {
-        /// As an outbox's place says it.
+        /// As a send descriptor's place says it.
         place: u64,
         process: u32,
     },
-    /// To the sender's stages, by turns.
-    Stages,
+    /// To the sender's bounce buffers, by turns.
+    BounceBuffers,
 }
 
 /// A piece that was taken.
@@ -76,8 +76,8 @@ pub(crate) struct Piece {
     /// Its bytes, if the message is long enough.
     pub(crate) bytes: usize,
     pub(crate) target: Target,
-    /// Where it begins in the stages, in bytes.
-    pub(crate) stage: usize,
+    /// Where it begins in the bounce buffers, in bytes.
+    pub(crate) bounce_buffer: usize,
 }
 
 /// The length of each piece but the last, of a message of `bytes` bytes.
@@ -109,7 +109,7 @@ impl Help {
         self.to_all.store(u64::from(to_all), Ordering::Relaxed);
         let (place, process) = match target {
             Target::Memory { place, process } => (place, process),
-            Target::Stages => (TO_STAGES, 0),
+            Target::BounceBuffers => (TO_BOUNCE_BUFFERS, 0),
         };
         self.copied.store(0, Ordering::Relaxed);
         self.combined.store(0, Ordering::Relaxed);
@@ -154,15 +154,17 @@ impl Help {
         // What the receiver wrote before it opened stays as it is until the message is done with, which the sender sees.
         let piece_bytes = self.piece_bytes.load(Ordering::Relaxed) as usize;
         let target = match self.target.load(Ordering::Relaxed) {
-            TO_STAGES => Target::Stages,
+            TO_BOUNCE_BUFFERS => Target::BounceBuffers,
             place => Target::Memory {
                 place,
                 process: self.process.load(Ordering::Relaxed) as u32,
             },
         };
         let copied = self.copied.load(Ordering::Relaxed) % FAILED;
-        // Acquire: the receiver's reads of a stage come before it is filled again.
-        if target == Target::Stages && copied - self.combined.load(Ordering::Acquire) >= STAGES {
+        // Acquire: the receiver's reads of a bounce buffer come before it is filled again.
+        if target == Target::BounceBuffers
+            && copied - self.combined.load(Ordering::Acquire) >= BOUNCE_BUFFERS
+        {
             return None;
         }
         let pieces = bytes.div_ceil(piece_bytes) as u64;
@@ -171,13 +173,13 @@ impl Help {
             start: piece as usize * piece_bytes,
             bytes: piece_bytes,
             target,
-            stage: Self::stage(copied, piece_bytes),
+            bounce_buffer: Self::bounce_buffer(copied, piece_bytes),
         })
     }
 
-    /// Where the sender's piece number `copied` begins in the stages, in bytes.
-    pub(crate) fn stage(copied: u64, piece_bytes: usize) -> usize {
-        (copied % STAGES) as usize * piece_bytes
+    /// Where the sender's piece number `copied` begins in the bounce buffers, in bytes.
+    pub(crate) fn bounce_buffer(copied: u64, piece_bytes: usize) -> usize {
+        (copied % BOUNCE_BUFFERS) as usize * piece_bytes
     }
 
     fn take_if(&self, may: impl Fn(u64) -> bool) -> Option<u64> {
@@ -268,37 +270,37 @@ mod models {
         })
     }
 
-    /// The sender's pieces come by way of its stage; those that the receiver takes itself do not.
+    /// The sender's pieces come by way of its bounce buffer; those that the receiver takes itself do not.
     #[test]
-    fn what_is_staged_is_combined_in_order() {
+    fn what_is_bounced_is_combined_in_order() {
         loom::model(|| {
             let shared = shared();
             let theirs = Arc::clone(&shared);
             let sender = loom::thread::spawn(move || {
                 for _ in 0..2 {
                     if let Some(piece) = theirs.help.take_to_help(PIECES as usize) {
-                        assert_eq!(piece.target, Target::Stages);
+                        assert_eq!(piece.target, Target::BounceBuffers);
                         // SAFETY: the sender's own place until it says that it is done.
                         let value = 10 + piece.start as u8;
-                        theirs.into[piece.stage].with_mut(|b| unsafe { *b = value });
+                        theirs.into[piece.bounce_buffer].with_mut(|b| unsafe { *b = value });
                         theirs.help.done(true);
                     }
                 }
             });
-            shared.help.open(1, Target::Stages);
-            let mut staged = 0;
+            shared.help.open(1, Target::BounceBuffers);
+            let mut bounced = 0;
             for piece in 0..PIECES {
                 if shared.help.take_these(piece, 1) {
                     continue;
                 }
-                while shared.help.copied().0 == staged {
+                while shared.help.copied().0 == bounced {
                     loom::thread::yield_now();
                 }
-                let at = Help::stage(staged, 1);
+                let at = Help::bounce_buffer(bounced, 1);
                 // SAFETY: the sender is done with it.
                 shared.into[at].with(|b| assert_eq!(unsafe { *b }, 10 + piece as u8));
-                staged += 1;
-                shared.help.combined(staged);
+                bounced += 1;
+                shared.help.combined(bounced);
             }
             shared.help.close();
             sender.join().unwrap();

@@ -10,7 +10,7 @@ use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::caches;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::page_aliasing::PAGE_BYTES;
-use crate::transport::shm::protocol::send_descriptors::Outbox;
+use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
 use crate::transport::shm::queue::inbox::Inbox;
 use crate::transport::shm::queue::links::{Link, Links};
 use crate::transport::shm::queue::ring::{Early, Ring};
@@ -66,7 +66,7 @@ pub struct SharedSegment {
     /// What ranks are called in the communicator, where it has others than those of this node: by number, its own first.
     names: OnceLock<Box<[u32]>>,
     /// Memory of requests that have ended, with messages that receivers have not read yet.
-    retired: Mutex<Vec<Outbox>>,
+    retired: Mutex<Vec<SendDescriptors>>,
 }
 
 impl std::fmt::Debug for SharedSegment {
@@ -429,12 +429,12 @@ impl SharedSegment {
         self.openings().has_place(key)
     }
 
-    /// Keeps an outbox until its messages are read.
-    pub(crate) fn retire(&self, outbox: Outbox) {
+    /// Keeps send descriptors until their messages are read.
+    pub(crate) fn retire(&self, descriptors: SendDescriptors) {
         // Whole between any two statements, so a panic spoils nothing.
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        retired.retain(|outbox| !outbox.is_free());
-        retired.push(outbox);
+        retired.retain(|descriptors| !descriptors.is_free());
+        retired.push(descriptors);
     }
 }
 
@@ -461,8 +461,11 @@ impl Drop for SharedSegment {
             .retired
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        for outbox in retired.drain(..).filter(|outbox| !outbox.is_free()) {
-            outbox.abandon();
+        for descriptors in retired
+            .drain(..)
+            .filter(|descriptors| !descriptors.is_free())
+        {
+            descriptors.abandon();
         }
         // Release and acquire: what every rank did with the memory comes before its end.
         if self.temporary && self.head().gone.fetch_add(1, Ordering::AcqRel) + 1 == self.ranks {
