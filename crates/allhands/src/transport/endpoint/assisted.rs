@@ -1,4 +1,4 @@
-//! Together: how a receiver reads a long message, alone or with its sender's help.
+//! Sender-assisted reads: how a receiver reads a long message, alone or with its sender's help.
 
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
@@ -9,7 +9,7 @@ use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
 use crate::transport::shm::rendezvous::descriptor::Claim;
-use crate::transport::shm::rendezvous::sender_assisted::{self, Help, Target};
+use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ const LANDED: usize = 2;
 
 /// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
 /// the piece here.
-fn let_begin(help: &Help, piece: u64) {
+fn let_begin(assist: &SenderAssist, piece: u64) {
     /// About a microsecond.
     const LOOKS: u32 = 64;
     let mut looks = 0..LOOKS;
-    while looks.next().is_some() && !help.is_taken(piece) {
+    while looks.next().is_some() && !assist.is_taken(piece) {
         std::hint::spin_loop();
     }
 }
@@ -77,7 +77,7 @@ impl Endpoint {
     ) -> Reached {
         let segment = Arc::clone(&self.segment);
         let is_bounced = entry.is_bounced();
-        if !is_bounced && let Some(reached) = self.read_together(request, sender, entry, sink) {
+        if !is_bounced && let Some(reached) = self.read_assisted(request, sender, entry, sink) {
             return reached;
         }
         let from_bounce_buffer = match protocol {
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// Reads a message together with its sender; none where that does not pay or has failed.
-    fn read_together<I: Iterator<Item = Run>>(
+    fn read_assisted<I: Iterator<Item = Run>>(
         &mut self,
         request: &RequestState,
         sender: u32,
@@ -121,7 +121,7 @@ impl Endpoint {
             true => sender_assisted::OVERSUBSCRIBED_LEAST,
             false => sender_assisted::LEAST,
         };
-        if bytes < least || !self.segment.may_help() {
+        if bytes < least || !self.segment.may_assist() {
             return None;
         }
         let from = entry.single(self.segment.arena())?;
@@ -133,12 +133,12 @@ impl Endpoint {
             {
                 self.take_from_bounce_buffers(sender, entry, from, sink)
             }
-            _ => self.copy_together(request, sender, entry, from, sink.single(bytes)?),
+            _ => self.copy_assisted(request, sender, entry, from, sink.single(bytes)?),
         }
     }
 
     /// Copies `from` to `into`, some pieces here and some at the sender.
-    fn copy_together(
+    fn copy_assisted(
         &self,
         request: &RequestState,
         sender: u32,
@@ -146,18 +146,18 @@ impl Endpoint {
         from: Found,
         into: Run,
     ) -> Option<Reached> {
-        let (help, piece_bytes) = (&entry.help, sender_assisted::piece_bytes(into.bytes));
+        let (assist, piece_bytes) = (&entry.assist, sender_assisted::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
             place: send_descriptors::tell(self.segment.arena(), into),
             process: std::process::id(),
         };
-        help.open(piece_bytes, target);
+        assist.open(piece_bytes, target);
         request.finish_deferred();
         let (mut own, mut reached) = (0, Reached::All);
         let distance = self.segment.distance();
         while reached == Reached::All
-            && let Some(piece) = help.take(pieces)
+            && let Some(piece) = assist.take(pieces)
         {
             let start = piece as usize * piece_bytes;
             let here = into.piece(start, piece_bytes);
@@ -175,9 +175,9 @@ impl Endpoint {
             };
             own += 1;
         }
-        let (theirs, mut look) = (help.close() - own, 0);
+        let (theirs, mut look) = (assist.close() - own, 0);
         loop {
-            let (copied, well) = help.copied();
+            let (copied, well) = assist.copied();
             if copied == theirs {
                 return (well || reached != Reached::All).then_some(reached);
             }
@@ -195,7 +195,7 @@ impl Endpoint {
         from: Run,
         sink: &mut Sink<I>,
     ) -> Option<Reached> {
-        let (help, grain) = (&entry.help, sink.grain());
+        let (assist, grain) = (&entry.assist, sink.grain());
         let piece_bytes = (sender_assisted::BOUNCED_PIECE / grain).max(1) * grain;
         let segment = Arc::clone(&self.segment);
         entry.bounced(segment.arena(), 0, 0)?;
@@ -207,7 +207,7 @@ impl Endpoint {
         if allowed != Reached::All {
             return Some(allowed);
         }
-        help.open(piece_bytes, Target::BounceBuffers);
+        assist.open(piece_bytes, Target::BounceBuffers);
         let (mut done, mut bounced, mut look, mut reached) = (0, 0, 0, Reached::All);
         // A bounce buffer on this core is this core's already.
         let theirs = match segment.is_oversubscribed() {
@@ -221,20 +221,20 @@ impl Endpoint {
             let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
             let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
             if done == 0 || bounced > 0 {
-                let_begin(help, piece);
+                let_begin(assist, piece);
             }
-            if help.take_these(piece, count as u64) {
+            if assist.take_these(piece, count as u64) {
                 (here, reached) = self.land(entry, from.piece(done, count * piece_bytes));
                 if reached == Reached::Forbidden {
                     reached = Reached::Failed(1);
                 }
             } else {
-                while reached == Reached::All && help.copied().0 == bounced {
+                while reached == Reached::All && assist.copied().0 == bounced {
                     reached = self
                         .wait_for_sender(sender, &mut look)
                         .unwrap_or(Reached::All);
                 }
-                let at = Help::bounce_buffer(bounced, piece_bytes);
+                let at = SenderAssist::bounce_buffer(bounced, piece_bytes);
                 here = entry.bounced(segment.arena(), at, here.bytes)?;
                 (bounced, distance) = (bounced + 1, theirs);
             }
@@ -243,11 +243,11 @@ impl Endpoint {
                 // reads it; whole elements, aligned, as all pieces and bounce buffers begin at whole elements; the sink's memory is
                 // the call's own.
                 unsafe { sink.feed(here, distance) };
-                help.combined(bounced);
+                assist.combined(bounced);
                 done += here.bytes;
             }
         }
-        help.close();
+        assist.close();
         Some(reached)
     }
 

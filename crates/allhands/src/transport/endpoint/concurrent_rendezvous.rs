@@ -1,4 +1,4 @@
-//! Many: long messages of several senders that one step receives, copied by all their senders at the same time.
+//! Concurrent rendezvous: long messages of several senders that one step receives, copied by all their senders at the same time.
 //!
 //! ```text
 //! receiver      claims what has come, opens all of it ─▶ takes pieces of what has most left ─▶ waits for the senders' pieces
@@ -17,8 +17,10 @@ use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::{
     self, Entry, Found, OVERSUBSCRIBED_BOUNCE_MOST,
 };
-use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Invitation, Room, Wanted};
-use crate::transport::shm::rendezvous::sender_assisted::{self, BOUNCED_PIECE, Help, Target};
+use crate::transport::shm::rendezvous::receiver_initiated::{Answer, ReadyToReceive, Room, Wanted};
+use crate::transport::shm::rendezvous::sender_assisted::{
+    self, BOUNCED_PIECE, SenderAssist, Target,
+};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
@@ -53,7 +55,7 @@ pub(crate) struct Incoming {
     /// Whether it is the only one of its plan from this sender on this channel.
     is_alone: bool,
     state: Cell<State>,
-    is_invited: Cell<bool>,
+    announced_ready: Cell<bool>,
 }
 
 impl Incoming {
@@ -77,41 +79,47 @@ impl Incoming {
         }
     }
 
-    /// What its sender has answered, if it was invited.
+    /// What its sender has answered, if it was told that this rank is ready.
     pub(crate) fn answer(&self, segment: &SharedSegment, rank: u32) -> Answer {
-        let invitation = segment.invitation(self.from, rank);
-        let invited = invitation.filter(|_| self.is_invited.get());
-        let answer = invited.map_or(Answer::None, Invitation::look);
+        let ready = segment.ready_to_receive(self.from, rank);
+        let announced = ready.filter(|_| self.announced_ready.get());
+        let answer = announced.map_or(Answer::None, ReadyToReceive::look);
         if answer == Answer::Declined {
-            // Its sender has said that nobody can be written to: it is not invited again.
-            self.is_invited.set(false);
+            // Its sender has said that nobody can be written to: it is not told again.
+            self.announced_ready.set(false);
         }
         answer
     }
 
-    /// Invites its sender, who has not announced it, to write it to `into`.
-    pub(crate) fn invite(&self, segment: &SharedSegment, rank: u32, call: (u64, u64), into: Run) {
-        if !self.is_alone || self.is_invited.get() || !segment.may_help() {
+    /// Tells its sender, who has not announced it, that `into` is ready for it.
+    pub(crate) fn announce_ready(
+        &self,
+        segment: &SharedSegment,
+        rank: u32,
+        call: (u64, u64),
+        into: Run,
+    ) {
+        if !self.is_alone || self.announced_ready.get() || !segment.may_assist() {
             return;
         }
-        if let Some(invitation) = segment.invitation(self.from, rank) {
+        if let Some(ready) = segment.ready_to_receive(self.from, rank) {
             let room = Room {
                 place: send_descriptors::tell(segment.arena(), into),
                 process: std::process::id(),
             };
-            invitation.open(self.wanted(call), room);
-            self.is_invited.set(true);
+            ready.open(self.wanted(call), room);
+            self.announced_ready.set(true);
         }
     }
 
-    /// Takes an invitation back; waits for a sender who has accepted it.
+    /// Takes a ready-to-receive back; waits for a sender who has accepted it.
     pub(crate) fn shut(&self, segment: &SharedSegment, rank: u32) {
-        let invitation = segment.invitation(self.from, rank);
-        if let Some(invitation) = invitation.filter(|_| self.is_invited.take()) {
-            let mut answer = invitation.shut();
+        let ready = segment.ready_to_receive(self.from, rank);
+        if let Some(ready) = ready.filter(|_| self.announced_ready.take()) {
+            let mut answer = ready.shut();
             while answer == Answer::Coming && !segment.vigil().is_dead(self.from) {
                 std::thread::yield_now();
-                answer = invitation.look();
+                answer = ready.look();
             }
         }
     }
@@ -119,16 +127,16 @@ impl Incoming {
 
 /// The receives of a plan's steps that receive several long messages and send nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Many {
+pub(crate) struct ConcurrentRendezvous {
     /// In the order of their tickets.
     incoming: Box<[Incoming]>,
     /// Those of each step.
     steps: Box<[Range<usize>]>,
 }
 
-impl Many {
+impl ConcurrentRendezvous {
     /// Those of a plan among `ranks` ranks that share cores.
-    pub(crate) fn new(plan: &Plan, ranks: u32) -> Many {
+    pub(crate) fn new(plan: &Plan, ranks: u32) -> ConcurrentRendezvous {
         let (mut incoming, mut steps) = (Vec::new(), Vec::new());
         for item in plan.items.iter().filter(|item| item.repeat.is_none()) {
             let start = incoming.len();
@@ -139,7 +147,7 @@ impl Many {
                 steps.push(start..incoming.len());
             }
         }
-        Many {
+        ConcurrentRendezvous {
             incoming: incoming.into(),
             steps: steps.into(),
         }
@@ -227,7 +235,7 @@ fn receives<'p>(
                 .count()
                 == 1,
             state: Cell::new(State::Idle),
-            is_invited: Cell::new(false),
+            announced_ready: Cell::new(false),
         })
     })
 }
@@ -278,7 +286,7 @@ impl Begun {
         // SAFETY: claimed, so the sender's send descriptors live.
         let entry = unsafe { Entry::at(arena, entry_at) };
         let bytes = entry.bytes() as usize;
-        if bytes < LEAST || entry.is_bounced() || !segment.may_help() {
+        if bytes < LEAST || entry.is_bounced() || !segment.may_assist() {
             return None;
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
@@ -304,7 +312,7 @@ impl Begun {
                 Target::Memory { place, process },
             )
         };
-        entry.help.open_to_all(piece_bytes, target);
+        entry.assist.open_to_all(piece_bytes, target);
         segment.ring(sender);
         Some(Begun {
             segment: Arc::clone(segment),
@@ -327,12 +335,12 @@ impl Begun {
 
     /// Pieces that nobody has taken.
     fn left(&self) -> u64 {
-        self.entry().help.left(self.pieces)
+        self.entry().assist.left(self.pieces)
     }
 
     /// How it ended, if all of it is copied.
     fn outcome(&self) -> Option<Reached> {
-        let (copied, well) = self.entry().help.copied();
+        let (copied, well) = self.entry().assist.copied();
         let here = match self.by_bounce_buffers {
             true => self.own + self.bounced,
             false => self.own + copied,
@@ -372,10 +380,10 @@ impl Begun {
     /// Copies a piece that nobody has taken, if there is one.
     fn copy_next(&mut self) -> Option<Reached> {
         let piece = match self.by_bounce_buffers {
-            false => self.entry().help.take(self.pieces)?,
+            false => self.entry().assist.take(self.pieces)?,
             true => {
                 let next = self.own + self.bounced;
-                let taken = next < self.pieces && self.entry().help.take_these(next, 1);
+                let taken = next < self.pieces && self.entry().assist.take_these(next, 1);
                 taken.then_some(next)?
             }
         };
@@ -385,18 +393,18 @@ impl Begun {
     /// Copies what the sender has bounced; whether there was something.
     fn copy_bounced(&mut self) -> bool {
         let (before, distance) = (self.bounced, self.segment.distance_of(self.into.bytes));
-        while self.by_bounce_buffers && self.entry().help.copied().0 > self.bounced {
+        while self.by_bounce_buffers && self.entry().assist.copied().0 > self.bounced {
             // Pieces are taken in order, and we take one only when the sender has none: what it has follows all that is here.
             let start = (self.own + self.bounced) as usize * self.piece_bytes;
             let here = self.into.piece(start, self.piece_bytes);
-            let at = Help::bounce_buffer(self.bounced, self.piece_bytes);
+            let at = SenderAssist::bounce_buffer(self.bounced, self.piece_bytes);
             if let Some(bounced) = self.entry().bounced(self.segment.arena(), at, here.bytes) {
                 // SAFETY: filled by the sender, who leaves it until it is told that it is used; this piece of the call's
                 // memory is ours alone.
                 unsafe { distance.copy(bounced.address, here.address, here.bytes) };
             }
             self.bounced += 1;
-            self.entry().help.combined(self.bounced);
+            self.entry().assist.combined(self.bounced);
         }
         self.bounced > before
     }
@@ -404,10 +412,10 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let theirs = self.entry().help.close().saturating_sub(self.own);
+        let theirs = self.entry().assist.close().saturating_sub(self.own);
         let is_gone = || self.segment.vigil().is_dead(self.sender);
         // What goes to bounce buffers goes to memory of the sender's.
-        while !self.by_bounce_buffers && self.entry().help.copied().0 < theirs && !is_gone() {
+        while !self.by_bounce_buffers && self.entry().assist.copied().0 < theirs && !is_gone() {
             std::thread::yield_now();
         }
         self.entry().descriptor.end();

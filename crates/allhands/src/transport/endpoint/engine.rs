@@ -43,7 +43,7 @@ impl Engine for NodeEngine<'_> {
             }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
                 self.request.queue(post.ticket);
-                if self.request.many.begin(post.ticket) {
+                if self.request.concurrent.begin(post.ticket) {
                     // All of the step are to have begun.
                     return Ok(Status::Pending);
                 }
@@ -83,7 +83,7 @@ impl Engine for NodeEngine<'_> {
                 true => self.send(post, to, channel),
                 false => Status::Pending,
             }),
-            OpKind::Recv { .. } if self.request.many.has(post.ticket) => {
+            OpKind::Recv { .. } if self.request.concurrent.has(post.ticket) => {
                 self.receive_several(post.ticket)
             }
             OpKind::Recv { from, channel, .. } => self.receive(post, from, channel, None),
@@ -154,7 +154,7 @@ impl<'a> NodeEngine<'a> {
         if let Some(status) = self.send_pipelined(post, to, header) {
             return status;
         }
-        if self.write_invited(post, to, &header) {
+        if self.write_to_ready(post, to, &header) {
             self.request.went(ticket);
             return Status::Done;
         }
@@ -318,13 +318,13 @@ impl<'a> NodeEngine<'a> {
         let descriptors = self.request.descriptors();
         let entry = descriptors.entry(ticket);
         let descriptor = &entry.descriptor;
-        let is_to_all = entry.help.is_to_all();
+        let is_to_all = entry.assist.is_to_all();
         if (self.request.is_idle(ticket) || is_to_all)
-            && let Some(piece) = entry.help.take_to_help(post.bytes)
+            && let Some(piece) = entry.assist.take_to_assist(post.bytes)
         {
-            self.help(post, entry, piece);
-            while is_to_all && let Some(piece) = entry.help.take_to_help(post.bytes) {
-                self.help(post, entry, piece);
+            self.assist(post, entry, piece);
+            while is_to_all && let Some(piece) = entry.assist.take_to_assist(post.bytes) {
+                self.assist(post, entry, piece);
             }
         } else if descriptor.is_refused() {
             self.endpoint.segment().forbid_reaching();
@@ -346,7 +346,7 @@ impl<'a> NodeEngine<'a> {
 
     /// Copies a piece of a message to where its receiver, who asked for it, wants it.
     #[cold]
-    fn help(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
+    fn assist(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
         let Piece { start, bytes, .. } = piece;
         let mut runs = self.request.runs(post.source()).filter(|run| run.bytes > 0);
         let whole = runs
@@ -378,9 +378,9 @@ impl<'a> NodeEngine<'a> {
             Found::There(run) => unsafe { cross_memory_attach::store(process, from, run) },
         };
         if reached != Reached::All {
-            segment.forbid_helping();
+            segment.forbid_assisting();
         }
-        entry.help.done(reached == Reached::All);
+        entry.assist.done(reached == Reached::All);
     }
 
     /// Receives the message that is next on its lane, if it is there.

@@ -4,7 +4,7 @@ mod slots;
 
 use self::slots::{Lane, Slot, slots, watches};
 use crate::transport::endpoint::agreement::may_be_shorter;
-use crate::transport::endpoint::concurrent_rendezvous::Many;
+use crate::transport::endpoint::concurrent_rendezvous::ConcurrentRendezvous;
 use crate::transport::endpoint::fast_path::Shortcut;
 use crate::transport::endpoint::remote::Remote;
 use crate::transport::endpoint::state::Endpoint;
@@ -67,7 +67,7 @@ pub struct RequestState {
     deferred: Cell<Option<Deferred>>,
     /// The copy that is made with a send.
     pub(crate) double: Option<Double>,
-    pub(crate) many: Many,
+    pub(crate) concurrent: ConcurrentRendezvous,
     /// Whether messages may be shorter than their rooms, as far as the plan goes.
     pub(crate) may_be_shorter: bool,
     pub(crate) call: u64,
@@ -136,9 +136,9 @@ impl RequestState {
         let descriptors = SendDescriptors::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
         let shortcut = Shortcut::new((&segment, rank), plan, window.as_ref(), exchanges);
-        let many = segment
+        let concurrent = segment
             .is_oversubscribed()
-            .then(|| Many::new(plan, segment.ranks()));
+            .then(|| ConcurrentRendezvous::new(plan, segment.ranks()));
         let distance = distance(&segment, plan, &slots);
         let double = match segment.is_oversubscribed() {
             true => None,
@@ -148,7 +148,7 @@ impl RequestState {
         Ok(RequestState {
             rank,
             distance,
-            many: many.unwrap_or_default(),
+            concurrent: concurrent.unwrap_or_default(),
             may_be_shorter: may_be_shorter(plan, call),
             segment,
             shortcut,
@@ -229,7 +229,7 @@ impl RequestState {
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
-        self.many.reset(&self.segment, self.rank);
+        self.concurrent.reset(&self.segment, self.rank);
         self.under_way = false;
     }
 

@@ -115,7 +115,7 @@ impl NodeEngine<'_> {
         };
         let defers = post.bytes >= deferred_copy::LEAST
             && request.may_defer(post.ticket)
-            && self.endpoint.segment().may_help();
+            && self.endpoint.segment().may_assist();
         if defers {
             let (from, into) = (request.run(from), request.run(into));
             request.defer(Deferred::new(post.ticket, from, into));

@@ -17,15 +17,15 @@ const LOOKS: u32 = 1024;
 impl NodeEngine<'_> {
     /// Receives what has come of the step of `ticket`; whether that has its message.
     pub(super) fn receive_several(&mut self, ticket: u32) -> Result<Status, TransportError> {
-        if !self.request.many.end(ticket) {
-            let step = self.request.many.step(ticket);
+        if !self.request.concurrent.end(ticket) {
+            let step = self.request.concurrent.step(ticket);
             // The endpoint's own memory, so that nothing is allocated; ours now, so that a panic ends what was begun.
             let mut begun = std::mem::take(&mut self.endpoint.begun);
             let copied = self.copy_several(step, &mut begun);
             begun.clear();
             self.endpoint.begun = begun;
             copied?;
-            if !self.request.many.end(ticket) {
+            if !self.request.concurrent.end(ticket) {
                 return Ok(Status::Pending);
             }
         }
@@ -74,7 +74,7 @@ impl NodeEngine<'_> {
     ) -> Result<(), TransportError> {
         for place in step {
             let request = &*self.request;
-            let one = request.many.at(place);
+            let one = request.concurrent.at(place);
             if !one.is_awaited() || !request.may_go(one.ticket) {
                 continue;
             }
@@ -89,14 +89,14 @@ impl NodeEngine<'_> {
                     .receive_or_begin(request, which, sink, begun)?,
             };
             if received {
-                // Who has announced a message looks for no invitation any more.
+                // Who has announced a message looks for no ready-to-receive any more.
                 one.shut(self.endpoint.segment(), request.rank);
                 one.received();
                 let ticket = one.ticket;
                 self.request.went(ticket);
             } else {
                 let call = (request.call, request.chain);
-                one.invite(
+                one.announce_ready(
                     self.endpoint.segment(),
                     request.rank,
                     call,
@@ -107,8 +107,8 @@ impl NodeEngine<'_> {
         Ok(())
     }
 
-    /// Writes a long message to where its receiver waits for it, if that has invited this rank; whether it did.
-    pub(super) fn write_invited(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
+    /// Writes a long message to where its receiver waits for it, if that has said so; whether it did.
+    pub(super) fn write_to_ready(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
         let segment = self.endpoint.segment();
         if post.bytes < concurrent_rendezvous::LEAST || !segment.is_oversubscribed() {
             return false;
@@ -123,8 +123,8 @@ impl NodeEngine<'_> {
         let (Some(from), None) = (runs.next(), runs.next()) else {
             return false;
         };
-        let invitation = segment.invitation(self.request.rank, to);
-        let Some((invitation, room)) = invitation.and_then(|i| Some((i, i.accept(wanted)?))) else {
+        let ready = segment.ready_to_receive(self.request.rank, to);
+        let Some((ready, room)) = ready.and_then(|i| Some((i, i.accept(wanted)?))) else {
             return false;
         };
         let written = match Found::at(segment.arena(), room.place, from.bytes) {
@@ -139,9 +139,9 @@ impl NodeEngine<'_> {
             },
         };
         if !written {
-            segment.forbid_helping();
+            segment.forbid_assisting();
         }
-        invitation.answer(written);
+        ready.answer(written);
         segment.ring(to);
         written
     }

@@ -11,7 +11,7 @@ use crate::transport::shm::memory::iovec::{self, Pieces, Run};
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
-use crate::transport::shm::rendezvous::sender_assisted::Help;
+use crate::transport::shm::rendezvous::sender_assisted::SenderAssist;
 use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ pub(crate) struct Entry {
     bounced: AtomicU64,
     /// The [`CopyProtocol`] that the receiver of the last message wanted.
     protocol: AtomicU64,
-    pub(crate) help: Help,
+    pub(crate) assist: SenderAssist,
 }
 
 #[derive(Debug)]

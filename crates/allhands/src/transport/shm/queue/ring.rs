@@ -16,7 +16,7 @@ pub(crate) use side::{Consumer, Producer};
 
 use crate::transport::shm::memory::page_aliasing::PAGE_BYTES;
 use crate::transport::shm::queue::buffers::{self, HandedBack, MEDIUM_BUFFERS};
-use crate::transport::shm::rendezvous::receiver_initiated::Invitation;
+use crate::transport::shm::rendezvous::receiver_initiated::ReadyToReceive;
 use crate::transport::shm::sync::{AtomicU64, Ordering, UnsafeCell};
 use side::has_room;
 use std::mem::MaybeUninit;
@@ -132,7 +132,7 @@ pub(crate) struct Ring {
     cells: [Cell; CELLS as usize],
     medium_buffers: [UnsafeCell<MediumBuffer>; MEDIUM_BUFFERS as usize],
     /// To the producer, to write its next long message where the consumer wants it.
-    pub(crate) invitation: Invitation,
+    pub(crate) ready_to_receive: ReadyToReceive,
 }
 
 /// The payload of a longer message, on pages that cost nothing before they are used.
@@ -184,7 +184,7 @@ impl Ring {
             pipeline_buffers_back: HandedBack::new(),
             cells: std::array::from_fn(|_| Cell::new()),
             medium_buffers: std::array::from_fn(|_| UnsafeCell::new(MediumBuffer::new())),
-            invitation: Invitation::new(),
+            ready_to_receive: ReadyToReceive::new(),
         }
     }
 

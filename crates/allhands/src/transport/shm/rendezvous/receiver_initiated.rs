@@ -1,4 +1,4 @@
-//! The invitation: where a receiver that waits for a long message wants it, so that a sender who comes later writes it there.
+//! Ready to receive: where a receiver that waits for a long message wants it, so that a sender who comes later writes it there.
 //!
 //! ```text
 //!          receiver opens             sender accepts           sender has written
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! A message that was announced costs its sender the time until its receiver has looked for it, and until it has been copied;
-//! where ranks share cores that may be the time of all other messages of the step. Who is invited writes and goes on.
+//! where ranks share cores that may be the time of all other messages of the step. Who finds its receiver ready writes and goes on.
 //!
 //! There is one for each ring, for the message that its receiver waits for next on a channel that carries one message in a
-//! call. A sender that has announced that message does not look for an invitation any more; so a receiver that finds it
-//! announced may shut the invitation. Opening counts: a sender that has read an invitation accepts that one or none.
+//! call. A sender that has announced that message does not look for a ready-to-receive any more; so a receiver that finds it
+//! announced may shut its own. Opening counts: a sender that has read one accepts that one or none.
 
 use crate::transport::shm::sync::{AtomicU64, Ordering};
 
@@ -46,7 +46,7 @@ pub(crate) struct Room {
     pub(crate) process: u32,
 }
 
-/// What has become of an invitation.
+/// What has become of a ready-to-receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Nobody has come.
@@ -59,10 +59,10 @@ pub(crate) enum Answer {
     Declined,
 }
 
-/// An invitation; zeros are one that is shut.
+/// A ready-to-receive (UCX's RTR); zeros are one that is shut.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(crate) struct Invitation {
+pub(crate) struct ReadyToReceive {
     /// How often it was opened, and the phase.
     state: AtomicU64,
     call: AtomicU64,
@@ -73,11 +73,11 @@ pub(crate) struct Invitation {
     process: AtomicU64,
 }
 
-impl Invitation {
+impl ReadyToReceive {
     #[cfg(any(test, loom))]
-    pub(crate) fn new() -> Invitation {
+    pub(crate) fn new() -> ReadyToReceive {
         let zero = || AtomicU64::new(0);
-        Invitation {
+        ReadyToReceive {
             state: zero(),
             call: zero(),
             signature: zero(),
@@ -88,7 +88,7 @@ impl Invitation {
         }
     }
 
-    /// Invites the sender of the ring. For the receiver, when the last invitation was answered or shut.
+    /// Tells the sender of the ring. For the receiver, when the last one was answered or shut.
     pub(crate) fn open(&self, wanted: Wanted, room: Room) {
         let last = self.state.load(Ordering::Relaxed);
         debug_assert!(!matches!(last & PHASE, OPEN | TAKEN), "one at a time");
@@ -105,7 +105,7 @@ impl Invitation {
         self.state.store(next | OPEN, Ordering::Release);
     }
 
-    /// Accepts, if just this message is wanted: the caller then writes it, and [answers](Invitation::answer). For the sender.
+    /// Accepts, if just this message is wanted: the caller then writes it, and [answers](ReadyToReceive::answer). For the sender.
     pub(crate) fn accept(&self, wanted: Wanted) -> Option<Room> {
         let open = self.state.load(Ordering::Acquire);
         let meant = open & PHASE == OPEN
@@ -173,7 +173,7 @@ mod models {
     };
 
     struct Shared {
-        invitation: Invitation,
+        ready_to_receive: ReadyToReceive,
         into: UnsafeCell<u8>,
     }
 
@@ -182,38 +182,38 @@ mod models {
     // SAFETY: as above.
     unsafe impl Send for Shared {}
 
-    /// The sender comes once, for the second of two invitations; the receiver takes the first back, and the second if `shuts`.
+    /// The sender comes once, for the second of two; the receiver takes the first back, and the second if `shuts`.
     fn model(shuts: bool, writes: bool) {
         loom::model(move || {
             let shared = Arc::new(Shared {
-                invitation: Invitation::new(),
+                ready_to_receive: ReadyToReceive::new(),
                 into: UnsafeCell::new(0),
             });
             let theirs = Arc::clone(&shared);
             let sender = loom::thread::spawn(move || {
-                let room = theirs.invitation.accept(WANTED);
+                let room = theirs.ready_to_receive.accept(WANTED);
                 if let Some(room) = room {
                     assert_eq!(room, ROOM);
                     // SAFETY: accepted, so the sender's until the answer.
                     theirs.into.with_mut(|b| unsafe { *b = 9 });
-                    theirs.invitation.answer(writes);
+                    theirs.ready_to_receive.answer(writes);
                 }
                 room.is_some()
             });
             let earlier = Wanted { call: 2, ..WANTED };
             let elsewhere = Room { place: 1, ..ROOM };
-            shared.invitation.open(earlier, elsewhere);
-            assert_eq!(shared.invitation.shut(), Answer::None);
+            shared.ready_to_receive.open(earlier, elsewhere);
+            assert_eq!(shared.ready_to_receive.shut(), Answer::None);
             // SAFETY: shut, or never accepted.
             shared.into.with_mut(|b| unsafe { *b = 1 });
-            shared.invitation.open(WANTED, ROOM);
+            shared.ready_to_receive.open(WANTED, ROOM);
             let mut answer = Answer::None;
             if shuts {
-                answer = shared.invitation.shut();
+                answer = shared.ready_to_receive.shut();
             }
             while answer == Answer::Coming {
                 loom::thread::yield_now();
-                answer = shared.invitation.look();
+                answer = shared.ready_to_receive.look();
             }
             if shuts {
                 // SAFETY: shut or answered.
@@ -225,7 +225,7 @@ mod models {
                 (true, true) => Answer::Here,
                 (true, false) => Answer::Declined,
             };
-            assert_eq!(shared.invitation.look(), expected);
+            assert_eq!(shared.ready_to_receive.look(), expected);
             // SAFETY: the sender has ended.
             let value = shared.into.with(|b| unsafe { *b });
             assert_eq!(value, if accepted { 9 } else { 1 } + u8::from(shuts));
@@ -233,12 +233,12 @@ mod models {
     }
 
     #[test]
-    fn who_is_invited_writes_before_it_is_seen() {
+    fn who_finds_a_ready_receiver_writes_before_it_is_seen() {
         model(false, true);
     }
 
     #[test]
-    fn an_invitation_is_taken_back_or_answered() {
+    fn a_ready_to_receive_is_taken_back_or_answered() {
         model(true, true);
         model(true, false);
     }

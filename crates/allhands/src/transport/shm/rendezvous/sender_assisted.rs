@@ -1,4 +1,4 @@
-//! Help: a long message that its sender, who waits for it to be read, copies together with the receiver.
+//! The sender's assistance: a long message that its sender, who waits for it to be read, copies together with the receiver.
 //!
 //! ```text
 //! receiver   opens ─▶ takes piece 0 ─▶ takes piece 2 ─▶ closes ─▶ waits until what the sender took is copied
@@ -29,7 +29,7 @@ const FAILED: u64 = 1 << 32;
 /// What there is to copy of a message that a receiver has claimed; zeros: nothing.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Help {
+pub(crate) struct SenderAssist {
     /// Pieces that are taken, plus one; 0 while there is nothing to take.
     taken: AtomicU64,
     /// Pieces that the sender has copied.
@@ -89,8 +89,8 @@ pub(crate) fn piece_bytes(bytes: usize) -> usize {
         .min(QUARTERS_FROM)
 }
 
-impl Help {
-    /// As [`Help::open`], by a receiver that asks several senders: each copies as much as it can when it finds that out.
+impl SenderAssist {
+    /// As [`SenderAssist::open`], by a receiver that asks several senders: each copies as much as it can when it finds that out.
     pub(crate) fn open_to_all(&self, piece_bytes: usize, target: Target) {
         self.write(piece_bytes, target, true);
     }
@@ -146,7 +146,7 @@ impl Help {
 
     /// Takes the next piece of a message of `bytes` bytes, if there is one, somebody asks for help, and there is a place for
     /// it. For the sender.
-    pub(crate) fn take_to_help(&self, bytes: usize) -> Option<Piece> {
+    pub(crate) fn take_to_assist(&self, bytes: usize) -> Option<Piece> {
         // Nobody asks, mostly.
         if self.taken.load(Ordering::Acquire) == 0 {
             return None;
@@ -199,7 +199,7 @@ impl Help {
 
     /// Says that the receiver has combined `count` of the sender's pieces.
     pub(crate) fn combined(&self, count: u64) {
-        // Release: as for `take_to_help`.
+        // Release: as for `take_to_assist`.
         self.combined.store(count, Ordering::Release);
     }
 
@@ -245,7 +245,7 @@ mod models {
     };
 
     struct Shared {
-        help: Help,
+        assist: SenderAssist,
         into: [UnsafeCell<u8>; PIECES as usize],
     }
 
@@ -257,7 +257,7 @@ mod models {
     fn shared() -> Arc<Shared> {
         let zero = || AtomicU64::new(0);
         Arc::new(Shared {
-            help: Help {
+            assist: SenderAssist {
                 taken: zero(),
                 copied: zero(),
                 combined: zero(),
@@ -278,31 +278,31 @@ mod models {
             let theirs = Arc::clone(&shared);
             let sender = loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    if let Some(piece) = theirs.help.take_to_help(PIECES as usize) {
+                    if let Some(piece) = theirs.assist.take_to_assist(PIECES as usize) {
                         assert_eq!(piece.target, Target::BounceBuffers);
                         // SAFETY: the sender's own place until it says that it is done.
                         let value = 10 + piece.start as u8;
                         theirs.into[piece.bounce_buffer].with_mut(|b| unsafe { *b = value });
-                        theirs.help.done(true);
+                        theirs.assist.done(true);
                     }
                 }
             });
-            shared.help.open(1, Target::BounceBuffers);
+            shared.assist.open(1, Target::BounceBuffers);
             let mut bounced = 0;
             for piece in 0..PIECES {
-                if shared.help.take_these(piece, 1) {
+                if shared.assist.take_these(piece, 1) {
                     continue;
                 }
-                while shared.help.copied().0 == bounced {
+                while shared.assist.copied().0 == bounced {
                     loom::thread::yield_now();
                 }
-                let at = Help::bounce_buffer(bounced, 1);
+                let at = SenderAssist::bounce_buffer(bounced, 1);
                 // SAFETY: the sender is done with it.
                 shared.into[at].with(|b| assert_eq!(unsafe { *b }, 10 + piece as u8));
                 bounced += 1;
-                shared.help.combined(bounced);
+                shared.assist.combined(bounced);
             }
-            shared.help.close();
+            shared.assist.close();
             sender.join().unwrap();
         });
     }
@@ -315,24 +315,24 @@ mod models {
             let sender = loom::thread::spawn(move || {
                 // It looks now and then; never at all is among the interleavings.
                 for _ in 0..2 {
-                    if let Some(piece) = theirs.help.take_to_help(PIECES as usize) {
+                    if let Some(piece) = theirs.assist.take_to_assist(PIECES as usize) {
                         assert_eq!(piece.target, TARGET);
                         // SAFETY: taken, so nobody else's.
                         theirs.into[piece.start].with_mut(|b| unsafe { *b += 1 });
-                        theirs.help.done(true);
+                        theirs.assist.done(true);
                     }
                 }
             });
-            shared.help.open(1, TARGET);
+            shared.assist.open(1, TARGET);
             let mut own = 0;
-            while let Some(piece) = shared.help.take(PIECES) {
+            while let Some(piece) = shared.assist.take(PIECES) {
                 // SAFETY: as above.
                 shared.into[piece as usize].with_mut(|b| unsafe { *b += 1 });
                 own += 1;
             }
-            let taken = shared.help.close();
+            let taken = shared.assist.close();
             assert_eq!(taken, PIECES);
-            while shared.help.copied() != (taken - own, true) {
+            while shared.assist.copied() != (taken - own, true) {
                 loom::thread::yield_now();
             }
             for piece in &shared.into {

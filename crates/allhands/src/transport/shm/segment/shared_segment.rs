@@ -14,7 +14,7 @@ use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
 use crate::transport::shm::queue::inbox::Inbox;
 use crate::transport::shm::queue::links::{Link, Links};
 use crate::transport::shm::queue::ring::{Early, Ring};
-use crate::transport::shm::rendezvous::receiver_initiated::Invitation;
+use crate::transport::shm::rendezvous::receiver_initiated::ReadyToReceive;
 use crate::transport::shm::segment::origin::Origin;
 use crate::transport::shm::segment::window::{Opened, Openings, WindowSet, WindowSize};
 use crate::transport::shm::wait::wait_queue::{Dormitory, Fencing};
@@ -240,12 +240,12 @@ impl SharedSegment {
     }
 
     /// Whether a rank that waits for a message to be read can help.
-    pub(crate) fn may_help(&self) -> bool {
+    pub(crate) fn may_assist(&self) -> bool {
         self.head().unwritable.load(Ordering::Relaxed) == 0
     }
 
     /// Says that it cannot.
-    pub(crate) fn forbid_helping(&self) {
+    pub(crate) fn forbid_assisting(&self) {
         self.head().unwritable.store(1, Ordering::Relaxed);
     }
 
@@ -314,10 +314,10 @@ impl SharedSegment {
         }
     }
 
-    /// The invitation to `from` to write to `to`, where they have a ring.
-    pub(crate) fn invitation(&self, from: u32, to: u32) -> Option<&Invitation> {
+    /// What tells `from` that `to` is ready to receive, where they have a ring.
+    pub(crate) fn ready_to_receive(&self, from: u32, to: u32) -> Option<&ReadyToReceive> {
         match self.link(from, to) {
-            Carrier::Ring(ring) => Some(&ring.invitation),
+            Carrier::Ring(ring) => Some(&ring.ready_to_receive),
             Carrier::Inbox(_) => None,
         }
     }
