@@ -3,7 +3,7 @@
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols, Timed};
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
@@ -36,18 +36,18 @@ impl Endpoint {
         entry: &Entry,
         claim: &Claim<'_>,
         mut sink: Sink<I>,
-    ) -> Reached {
+    ) -> Outcome {
         let timed = self.begin_timed(sender, entry, !sink.copies());
         let protocol = timed.map_or(CopyProtocol::Lines, |timed| timed.protocol);
-        let reached = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
-        if let (Some(timed), Reached::All) = (timed, &reached) {
+        let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
+        if let (Some(timed), Outcome::All) = (timed, &outcome) {
             if timed.counts() {
                 // Some copy protocols make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
                 request.finish_deferred();
             }
             self.copy_protocols_of(sender).end(timed);
         }
-        reached
+        outcome
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
@@ -74,23 +74,23 @@ impl Endpoint {
         (request, sender): (&RequestState, u32),
         (entry, claim): (&Entry, &Claim<'_>),
         sink: &mut Sink<I>,
-    ) -> Reached {
+    ) -> Outcome {
         let segment = Arc::clone(&self.segment);
         let is_bounced = entry.is_bounced();
-        if !is_bounced && let Some(reached) = self.read_assisted(request, sender, entry, sink) {
-            return reached;
+        if !is_bounced && let Some(outcome) = self.read_assisted(request, sender, entry, sink) {
+            return outcome;
         }
         let from_bounce_buffer = match protocol {
             CopyProtocol::Strings => Distance::Near,
             CopyProtocol::Lines | CopyProtocol::Direct => Distance::Back,
         };
         for found in entry.found(segment.arena()) {
-            let reached = match found {
+            let outcome = match found {
                 // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
                 // message is; the sink's memory is the call's own.
                 Found::Here(run) if !is_bounced => unsafe {
                     sink.feed(run, segment.distance());
-                    Reached::All
+                    Outcome::All
                 },
                 Found::Here(run) => {
                     self.read_bounced(sender, claim, (run, from_bounce_buffer), sink)
@@ -99,11 +99,11 @@ impl Endpoint {
                     cross_memory_attach::read(entry.process(), run, sink, &mut self.landing)
                 }
             };
-            if !matches!(reached, Reached::All) {
-                return reached;
+            if !matches!(outcome, Outcome::All) {
+                return outcome;
             }
         }
-        Reached::All
+        Outcome::All
     }
 
     /// Reads a message together with its sender; none where that does not pay or has failed.
@@ -113,7 +113,7 @@ impl Endpoint {
         sender: u32,
         entry: &Entry,
         sink: &mut Sink<I>,
-    ) -> Option<Reached> {
+    ) -> Option<Outcome> {
         let bytes = entry.bytes() as usize;
         let least = match self.segment.is_oversubscribed() {
             // Others may want the core that the sender would use for what the receiver does as well.
@@ -145,7 +145,7 @@ impl Endpoint {
         entry: &Entry,
         from: Found,
         into: Run,
-    ) -> Option<Reached> {
+    ) -> Option<Outcome> {
         let (assist, piece_bytes) = (&entry.assist, sender_assisted::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
@@ -154,19 +154,19 @@ impl Endpoint {
         };
         assist.open(piece_bytes, target);
         request.finish_deferred();
-        let (mut own, mut reached) = (0, Reached::All);
+        let (mut own, mut outcome) = (0, Outcome::All);
         let distance = self.segment.distance();
-        while reached == Reached::All
+        while outcome == Outcome::All
             && let Some(piece) = assist.take(pieces)
         {
             let start = piece as usize * piece_bytes;
             let here = into.piece(start, piece_bytes);
-            reached = match from.piece(start, piece_bytes) {
+            outcome = match from.piece(start, piece_bytes) {
                 // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
                 // piece of it is ours alone.
                 Found::Here(run) => unsafe {
                     distance.copy(run.address, here.address, here.bytes);
-                    Reached::All
+                    Outcome::All
                 },
                 // SAFETY: as above.
                 Found::There(run) => unsafe {
@@ -179,7 +179,7 @@ impl Endpoint {
         loop {
             let (copied, well) = assist.copied();
             if copied == theirs {
-                return (well || reached != Reached::All).then_some(reached);
+                return (well || outcome != Outcome::All).then_some(outcome);
             }
             if let Some(gone) = self.wait_for_sender(sender, &mut look) {
                 return Some(gone);
@@ -194,7 +194,7 @@ impl Endpoint {
         entry: &Entry,
         from: Run,
         sink: &mut Sink<I>,
-    ) -> Option<Reached> {
+    ) -> Option<Outcome> {
         let (assist, grain) = (&entry.assist, sink.grain());
         let piece_bytes = (sender_assisted::BOUNCED_PIECE / grain).max(1) * grain;
         let segment = Arc::clone(&self.segment);
@@ -204,17 +204,17 @@ impl Endpoint {
         }
         // Once the sender has bounced something it would be too late to find out that this process may not read for itself.
         let allowed = self.land(entry, from.piece(0, grain)).1;
-        if allowed != Reached::All {
+        if allowed != Outcome::All {
             return Some(allowed);
         }
         assist.open(piece_bytes, Target::BounceBuffers);
-        let (mut done, mut bounced, mut look, mut reached) = (0, 0, 0, Reached::All);
+        let (mut done, mut bounced, mut look, mut outcome) = (0, 0, 0, Outcome::All);
         // A bounce buffer on this core is this core's already.
         let theirs = match segment.is_oversubscribed() {
             true => Distance::Near,
             false => Distance::Back,
         };
-        while done < from.bytes && reached == Reached::All {
+        while done < from.bytes && outcome == Outcome::All {
             let piece = (done / piece_bytes) as u64;
             // A sender that has not come may have other things to do: fewer calls then.
             let most = if bounced > 0 { 1 } else { LANDED };
@@ -224,21 +224,21 @@ impl Endpoint {
                 let_begin(assist, piece);
             }
             if assist.take_these(piece, count as u64) {
-                (here, reached) = self.land(entry, from.piece(done, count * piece_bytes));
-                if reached == Reached::Forbidden {
-                    reached = Reached::Failed(1);
+                (here, outcome) = self.land(entry, from.piece(done, count * piece_bytes));
+                if outcome == Outcome::Forbidden {
+                    outcome = Outcome::Failed(1);
                 }
             } else {
-                while reached == Reached::All && assist.copied().0 == bounced {
-                    reached = self
+                while outcome == Outcome::All && assist.copied().0 == bounced {
+                    outcome = self
                         .wait_for_sender(sender, &mut look)
-                        .unwrap_or(Reached::All);
+                        .unwrap_or(Outcome::All);
                 }
                 let at = SenderAssist::bounce_buffer(bounced, piece_bytes);
                 here = entry.bounced(segment.arena(), at, here.bytes)?;
                 (bounced, distance) = (bounced + 1, theirs);
             }
-            if reached == Reached::All {
+            if outcome == Outcome::All {
                 // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
                 // reads it; whole elements, aligned, as all pieces and bounce buffers begin at whole elements; the sink's memory is
                 // the call's own.
@@ -248,27 +248,27 @@ impl Endpoint {
             }
         }
         assist.close();
-        Some(reached)
+        Some(outcome)
     }
 
     /// Reads a part of a sender's memory to where pieces land, which is long enough for it; gives where it is then.
-    fn land(&self, entry: &Entry, there: Run) -> (Run, Reached) {
+    fn land(&self, entry: &Entry, there: Run) -> (Run, Outcome) {
         let here = Run {
             address: self.landing.address(),
             bytes: there.bytes,
         };
         debug_assert!(here.bytes <= self.landing.len(), "pieces have room");
         // SAFETY: `landing` is ours and is long enough.
-        let reached = unsafe { cross_memory_attach::fetch(entry.process(), there, here) };
-        (here, reached)
+        let outcome = unsafe { cross_memory_attach::fetch(entry.process(), there, here) };
+        (here, outcome)
     }
 
     /// Lets time pass in which a sender copies, perhaps to our memory; says so if it has ended and never will.
-    fn wait_for_sender(&self, sender: u32, look: &mut u32) -> Option<Reached> {
+    fn wait_for_sender(&self, sender: u32, look: &mut u32) -> Option<Outcome> {
         self.patience.pause(*look);
         *look += 1;
-        let gone = (*look).is_multiple_of(1024) && self.segment.vigil().is_dead(sender);
-        gone.then_some(Reached::Failed(cross_memory_attach::NO_SUCH_PROCESS))
+        let gone = (*look).is_multiple_of(1024) && self.segment.liveness().is_dead(sender);
+        gone.then_some(Outcome::Failed(cross_memory_attach::NO_SUCH_PROCESS))
     }
 
     /// Reads a message while its sender bounces it.
@@ -278,7 +278,7 @@ impl Endpoint {
         claim: &Claim<'_>,
         bounced: (Run, Distance),
         sink: &mut Sink<I>,
-    ) -> Reached {
+    ) -> Outcome {
         // SAFETY: what is filled is readable until the claim is dropped; an aligned bounce buffer, which nobody else reads; the sink's
         // memory is the call's.
         unsafe { self.read_as_it_comes(sender, bounced, sink, || claim.filled() as usize) }
@@ -302,7 +302,7 @@ impl Endpoint {
         // SAFETY: what is filled is readable until the message is released; medium buffers are aligned, and ours alone; the sink's
         // memory is the call's.
         match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
-            Reached::Failed(errno) => Err(self.unreachable(sender, errno)),
+            Outcome::Failed(errno) => Err(self.unreachable(sender, errno)),
             _ => Ok(()),
         }
     }
@@ -317,7 +317,7 @@ impl Endpoint {
         let (side, mut look) = (&self.received[sender as usize], 0);
         // SAFETY: the side of this ring.
         while unsafe { ring.filled(side) } < bytes {
-            if let Some(Reached::Failed(errno)) = self.wait_for_sender(sender, &mut look) {
+            if let Some(Outcome::Failed(errno)) = self.wait_for_sender(sender, &mut look) {
                 return Err(self.unreachable(sender, errno));
             }
         }
@@ -337,7 +337,7 @@ impl Endpoint {
         (run, distance): (Run, Distance),
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
-    ) -> Reached {
+    ) -> Outcome {
         let (mut done, mut look) = (0, 0);
         while done < run.bytes {
             let filled = filled();
@@ -355,6 +355,6 @@ impl Endpoint {
                 return gone;
             }
         }
-        Reached::All
+        Outcome::All
     }
 }

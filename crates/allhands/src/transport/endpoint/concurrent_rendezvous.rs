@@ -12,7 +12,7 @@
 //! which is twice as fast while both copies find them in that core's cache. From there they go past the caches, where the
 //! messages of all ranks are more than these hold.
 
-use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::{
     self, Entry, Found, OVERSUBSCRIBED_BOUNCE_MOST,
@@ -117,7 +117,7 @@ impl Incoming {
         let ready = segment.ready_to_receive(self.from, rank);
         if let Some(ready) = ready.filter(|_| self.announced_ready.take()) {
             let mut answer = ready.shut();
-            while answer == Answer::Coming && !segment.vigil().is_dead(self.from) {
+            while answer == Answer::Coming && !segment.liveness().is_dead(self.from) {
                 std::thread::yield_now();
                 answer = ready.look();
             }
@@ -296,7 +296,7 @@ impl Begun {
             // SAFETY: the sink's memory is the call's own.
             let allowed =
                 unsafe { cross_memory_attach::fetch(entry.process(), run.piece(0, 1), into) };
-            if allowed != Reached::All {
+            if allowed != Outcome::All {
                 return None;
             }
             by_bounce_buffers =
@@ -313,7 +313,7 @@ impl Begun {
             )
         };
         entry.assist.open_to_all(piece_bytes, target);
-        segment.ring(sender);
+        segment.wake(sender);
         Some(Begun {
             segment: Arc::clone(segment),
             sender,
@@ -339,7 +339,7 @@ impl Begun {
     }
 
     /// How it ended, if all of it is copied.
-    fn outcome(&self) -> Option<Reached> {
+    fn outcome(&self) -> Option<Outcome> {
         let (copied, well) = self.entry().assist.copied();
         let here = match self.by_bounce_buffers {
             true => self.own + self.bounced,
@@ -353,12 +353,12 @@ impl Begun {
             Found::There(run) if !well => unsafe {
                 cross_memory_attach::fetch(self.entry().process(), run, self.into)
             },
-            _ => Reached::All,
+            _ => Outcome::All,
         })
     }
 
     /// Copies a piece that was taken from the sender's memory.
-    fn copy(&mut self, piece: u64) -> Reached {
+    fn copy(&mut self, piece: u64) -> Outcome {
         let start = piece as usize * self.piece_bytes;
         let here = self.into.piece(start, self.piece_bytes);
         self.own += 1;
@@ -368,7 +368,7 @@ impl Begun {
                 self.segment
                     .distance()
                     .copy(run.address, here.address, here.bytes);
-                Reached::All
+                Outcome::All
             },
             // SAFETY: as above.
             Found::There(run) => unsafe {
@@ -378,7 +378,7 @@ impl Begun {
     }
 
     /// Copies a piece that nobody has taken, if there is one.
-    fn copy_next(&mut self) -> Option<Reached> {
+    fn copy_next(&mut self) -> Option<Outcome> {
         let piece = match self.by_bounce_buffers {
             false => self.entry().assist.take(self.pieces)?,
             true => {
@@ -413,19 +413,19 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let theirs = self.entry().assist.close().saturating_sub(self.own);
-        let is_gone = || self.segment.vigil().is_dead(self.sender);
+        let is_gone = || self.segment.liveness().is_dead(self.sender);
         // What goes to bounce buffers goes to memory of the sender's.
         while !self.by_bounce_buffers && self.entry().assist.copied().0 < theirs && !is_gone() {
             std::thread::yield_now();
         }
         self.entry().descriptor.end();
-        self.segment.ring(self.sender);
+        self.segment.wake(self.sender);
     }
 }
 
 /// Copies some of what was begun, after `look` looks in vain; whether there was something to copy, or how it failed and with
 /// whom.
-pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Reached)> {
+pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Outcome)> {
     let bounced = begun
         .iter_mut()
         .filter_map(|one| one.copy_bounced().then_some(()));
@@ -442,23 +442,23 @@ pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Re
     }
     let may = |one: &&mut Begun| !one.by_bounce_buffers || look > PATIENT_LOOKS;
     let open = begun.iter_mut().filter(may).max_by_key(|one| one.left());
-    let Some((sender, reached)) = open.and_then(|one| Some((one.sender, one.copy_next()?))) else {
+    let Some((sender, outcome)) = open.and_then(|one| Some((one.sender, one.copy_next()?))) else {
         return Ok(false);
     };
-    match reached {
-        Reached::All => Ok(true),
+    match outcome {
+        Outcome::All => Ok(true),
         failed => Err((sender, failed)),
     }
 }
 
 /// Ends what is copied.
-pub(crate) fn end_some(begun: &mut Vec<Begun>) -> Result<(), (u32, Reached)> {
+pub(crate) fn end_some(begun: &mut Vec<Begun>) -> Result<(), (u32, Outcome)> {
     let mut failed = Ok(());
     begun.retain(|one| match one.outcome() {
         None => true,
-        Some(Reached::All) => false,
-        Some(reached) => {
-            failed = Err((one.sender, reached));
+        Some(Outcome::All) => false,
+        Some(outcome) => {
+            failed = Err((one.sender, outcome));
             false
         }
     });

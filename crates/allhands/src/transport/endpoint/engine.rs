@@ -7,7 +7,7 @@ mod several;
 use crate::transport::TransportError;
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
-use crate::transport::shm::memory::cross_memory_attach::{self, Reached};
+use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::protocol::send_descriptors::{
@@ -60,13 +60,13 @@ impl Engine for NodeEngine<'_> {
             | OpKind::PutReduce { .. }
             | OpKind::Get { .. }
             | OpKind::GetReduce { .. } => {
-                self.combine_or_reach(post);
+                self.combine_or_get(post);
                 Ok(Status::Done)
             }
             OpKind::Notify { to, flag } => {
                 self.request.notify(to, flag);
                 // Any rank may wait for it.
-                self.endpoint.segment().ring_all();
+                self.endpoint.segment().wake_all();
                 Ok(Status::Done)
             }
             OpKind::Wait { .. } | OpKind::Combine { .. } | OpKind::Await { .. } => self.poll(post),
@@ -270,7 +270,7 @@ impl<'a> NodeEngine<'a> {
             let pieces = Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol());
             // SAFETY: the call's own memory, of the length that was just described.
             unsafe { descriptors.fill(ticket, request.runs(post.source()), pieces) };
-            self.endpoint.segment().ring(to);
+            self.endpoint.segment().wake(to);
         } else {
             self.request.set_posted(ticket);
         }
@@ -295,7 +295,9 @@ impl<'a> NodeEngine<'a> {
                 && self.request.sends_alone(post.ticket)
                 && self.request.descriptors().may_bounce_long()
         };
-        if post.bytes > most && segment.may_reach() && (segment.is_oversubscribed() || !is_wanted())
+        if post.bytes > most
+            && segment.may_attach()
+            && (segment.is_oversubscribed() || !is_wanted())
         {
             return false;
         }
@@ -327,7 +329,7 @@ impl<'a> NodeEngine<'a> {
                 self.assist(post, entry, piece);
             }
         } else if descriptor.is_refused() {
-            self.endpoint.segment().forbid_reaching();
+            self.endpoint.segment().forbid_attaching();
             descriptors.describe_bounced(ticket, post.bytes);
             descriptor.post(0);
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
@@ -339,7 +341,7 @@ impl<'a> NodeEngine<'a> {
                     Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol()),
                 )
             };
-            self.endpoint.segment().ring(to);
+            self.endpoint.segment().wake(to);
         }
         Status::Pending
     }
@@ -367,20 +369,20 @@ impl<'a> NodeEngine<'a> {
                 )
             }
         };
-        let reached = match into {
+        let outcome = match into {
             // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is
             // ours until we say that it is copied, and as long.
             Found::Here(run) => unsafe {
                 iovec::copy_run(from, run);
-                Reached::All
+                Outcome::All
             },
             // SAFETY: as above.
             Found::There(run) => unsafe { cross_memory_attach::store(process, from, run) },
         };
-        if reached != Reached::All {
+        if outcome != Outcome::All {
             segment.forbid_assisting();
         }
-        entry.assist.done(reached == Reached::All);
+        entry.assist.done(outcome == Outcome::All);
     }
 
     /// Receives the message that is next on its lane, if it is there.

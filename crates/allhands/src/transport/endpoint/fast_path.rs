@@ -1,4 +1,4 @@
-//! The shortcut: how a call of a few short messages goes step by step, without the interpreter.
+//! The fast path: how a call of a few short messages goes step by step, without the interpreter.
 //!
 //! What an operation of a plan means is found out once, when the request is made: whose ring, which memory, how many bytes. A call
 //! then goes through a list. Whatever is not as in most calls (a full ring, a message that is not the expected one, a peer that
@@ -34,7 +34,7 @@ const MOST: usize = 32;
 
 /// A plan's operations, as one request makes them.
 #[derive(Debug)]
-pub(crate) struct Shortcut {
+pub(crate) struct FastPath {
     steps: Box<[Range<u32>]>,
     moves: Box<[Move]>,
     /// Looks for what a step waits for before the interpreter takes over.
@@ -50,15 +50,15 @@ enum Gone {
     Odd,
 }
 
-impl Shortcut {
-    /// The shortcut of a plan of rank `rank`, whose window is `window`, if it has one; `exchanges` says which operations send
+impl FastPath {
+    /// The fast path of a plan of rank `rank`, whose window is `window`, if it has one; `exchanges` says which operations send
     /// to a rank that sends to this one at the same time.
     pub(crate) fn new(
         (segment, rank): (&SharedSegment, u32),
         plan: &Plan,
         window: Option<&WindowSet>,
         exchanges: impl Fn(usize) -> bool,
-    ) -> Option<Shortcut> {
+    ) -> Option<FastPath> {
         if window.is_some() && !segment.is_oversubscribed() {
             return None;
         }
@@ -82,7 +82,7 @@ impl Shortcut {
             true => oversubscribed_looks(&moves),
             false => LOOKS,
         };
-        Some(Shortcut {
+        Some(FastPath {
             steps,
             moves,
             looks,
@@ -121,7 +121,7 @@ fn is_one_a_lane(plan: &Plan, step: &Range<u32>) -> bool {
 }
 
 impl Endpoint {
-    /// Takes a call that has begun, and gone nowhere yet, along its shortcut, if its plan has one; otherwise, and where that
+    /// Takes a call that has begun, and gone nowhere yet, along its fast path, if its plan has one; otherwise, and where that
     /// leads no further, the cursor is put where the interpreter goes on.
     #[inline]
     pub(crate) fn hurry(
@@ -130,13 +130,13 @@ impl Endpoint {
         plan: &Plan,
         cursor: &mut Cursor,
     ) -> Status {
-        let Some(shortcut) = &request.shortcut else {
+        let Some(fast_path) = &request.fast_path else {
             cursor.reset(plan);
             return Status::Pending;
         };
-        let looks = shortcut.looks;
-        for (item, step) in shortcut.steps.iter().enumerate() {
-            let moves = &shortcut.moves[step.start as usize..step.end as usize];
+        let looks = fast_path.looks;
+        for (item, step) in fast_path.steps.iter().enumerate() {
+            let moves = &fast_path.moves[step.start as usize..step.end as usize];
             let left = self.take_step(request, moves, looks);
             if left != 0 {
                 self.hand_over(request, (item as u32, left), plan, cursor);
@@ -232,7 +232,7 @@ impl Endpoint {
             Way::Notify { flag } => {
                 request.notify(next.peer, flag);
                 // Any rank may wait for it.
-                self.segment.ring_all();
+                self.segment.wake_all();
                 Gone::Done
             }
             Way::Wait {
@@ -302,7 +302,7 @@ impl Endpoint {
         if !sent {
             return Gone::NotYet;
         }
-        self.segment.ring(next.peer);
+        self.segment.wake(next.peer);
         Gone::Done
     }
 
@@ -375,7 +375,7 @@ impl Endpoint {
                 take(payload);
                 // SAFETY: shown just now. A sender that found the ring full is woken when it can see free cells.
                 if unsafe { ring.release(&mut self.received[from], Kind::Eager) } {
-                    self.segment.ring(next.peer);
+                    self.segment.wake(next.peer);
                 }
                 Gone::Done
             }

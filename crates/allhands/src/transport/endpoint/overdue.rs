@@ -38,11 +38,11 @@ impl Overdue {
         };
         let collective = endpoint.segment.signature(endpoint.rank, &stamp).collective;
         let here = endpoint.missing_here(call);
-        if endpoint.segment.vigil().is_watching() {
+        if endpoint.segment.liveness().is_watching() {
             let wait = |missing: &[u32]| Waits::new(collective, waited, missing);
             endpoint
                 .segment
-                .vigil()
+                .liveness()
                 .note_wait(endpoint.rank, &here, &wait);
             let noted = || (Arc::clone(&endpoint.segment), endpoint.rank);
             self.noted.get_or_insert_with(noted);
@@ -63,7 +63,7 @@ impl Overdue {
 impl Drop for Overdue {
     fn drop(&mut self) {
         if let Some((segment, rank)) = &self.noted {
-            segment.vigil().forget_wait(*rank);
+            segment.liveness().forget_wait(*rank);
         }
     }
 }

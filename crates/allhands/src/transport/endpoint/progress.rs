@@ -166,7 +166,7 @@ impl Endpoint {
             let status = step(self);
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
-                self.segment.member(self.rank).bell.sleep(nap);
+                self.segment.member(self.rank).wait_queue.sleep(nap);
                 let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
                 nap = (2 * nap).min(longest);
             }
@@ -215,7 +215,7 @@ impl Endpoint {
         }
         match self.segment.trouble(self.rank, call) {
             // A rank that leaves when another has died: the reason is what counts.
-            Some((_, Fault::Left { .. })) if self.segment.vigil().is_any_dead() => {
+            Some((_, Fault::Left { .. })) if self.segment.liveness().is_any_dead() => {
                 self.segment.mourn(self.rank, Some(call))
             }
             Some((first, fault)) => {

@@ -5,9 +5,9 @@ use crate::transport::endpoint::engine::Offer;
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
-use crate::transport::shm::failure::liveness::Vigil;
+use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::cross_memory_attach::Reached;
+use crate::transport::shm::memory::cross_memory_attach::Outcome;
 use crate::transport::shm::memory::iovec::{Run, Sink};
 use crate::transport::shm::protocol::send_descriptors::Entry;
 use crate::transport::shm::queue::buffers::{Part, Pipelined};
@@ -382,7 +382,7 @@ impl Endpoint {
         // SAFETY: as in `receive`, which was shown the message. A sender that found the ring full is woken when it can see
         // free cells.
         if unsafe { ring.release(side, kind) } {
-            self.segment.ring(from);
+            self.segment.wake(from);
         }
     }
 
@@ -414,18 +414,18 @@ impl Endpoint {
             }
         }
         match self.read(expected.request, from, entry, &claim, sink()) {
-            Reached::All => drop(claim),
-            Reached::Forbidden => {
+            Outcome::All => drop(claim),
+            Outcome::Forbidden => {
                 claim.refuse();
-                self.segment.ring(from);
+                self.segment.wake(from);
                 return Ok(false);
             }
-            Reached::Failed(errno) => {
+            Outcome::Failed(errno) => {
                 drop(claim);
                 return Err(self.unreachable(from, errno));
             }
         }
-        self.segment.ring(from);
+        self.segment.wake(from);
         Ok(true)
     }
 
@@ -434,7 +434,7 @@ impl Endpoint {
     pub(crate) fn unreachable(&self, other: u32, errno: u32) -> TransportError {
         let (rank, start) = (self.rank, Instant::now());
         // A process that is ending has no memory any more, before anybody can see that it has ended.
-        while self.segment.vigil().is_watching() && start.elapsed() < Vigil::NOTICED_WITHIN {
+        while self.segment.liveness().is_watching() && start.elapsed() < Liveness::NOTICED_WITHIN {
             if let Some(error) = self.segment.error(rank) {
                 return error;
             }

@@ -5,7 +5,7 @@ mod slots;
 use self::slots::{Lane, Slot, slots, watches};
 use crate::transport::endpoint::agreement::may_be_shorter;
 use crate::transport::endpoint::concurrent_rendezvous::ConcurrentRendezvous;
-use crate::transport::endpoint::fast_path::Shortcut;
+use crate::transport::endpoint::fast_path::FastPath;
 use crate::transport::endpoint::remote::Remote;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
@@ -60,7 +60,7 @@ pub struct RequestState {
     /// Held for its life alone: its address is a base.
     _scratch: Option<Block>,
     /// How its calls go where all is as in most of them.
-    pub(crate) shortcut: Option<Shortcut>,
+    pub(crate) fast_path: Option<FastPath>,
     /// What goes to other nodes.
     pub(crate) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
@@ -135,7 +135,7 @@ impl RequestState {
         }
         let descriptors = SendDescriptors::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
-        let shortcut = Shortcut::new((&segment, rank), plan, window.as_ref(), exchanges);
+        let fast_path = FastPath::new((&segment, rank), plan, window.as_ref(), exchanges);
         let concurrent = segment
             .is_oversubscribed()
             .then(|| ConcurrentRendezvous::new(plan, segment.ranks()));
@@ -151,7 +151,7 @@ impl RequestState {
             concurrent: concurrent.unwrap_or_default(),
             may_be_shorter: may_be_shorter(plan, call),
             segment,
-            shortcut,
+            fast_path,
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
@@ -217,7 +217,7 @@ impl RequestState {
         for (ticket, slot) in (0..).zip(&mut self.slots).filter(|(_, s)| s.posted) {
             slot.posted = false;
             // A process that has ended reads no more, wherever it was.
-            let is_gone = || self.segment.vigil().is_any_dead();
+            let is_gone = || self.segment.liveness().is_any_dead();
             read &= descriptors.entry(ticket).descriptor.revoke(is_gone) == Revoked::Read;
         }
         // What is bounced, or was taken back, may still be found: it stays where it is, and the request ends for good.

@@ -26,7 +26,7 @@ impl Endpoint {
             Carrier::Inbox(inbox) => unsafe { inbox.push(header, fill) },
         };
         if sent {
-            self.segment.ring(to);
+            self.segment.wake(to);
         }
         sent
     }
@@ -55,7 +55,7 @@ impl Endpoint {
         // SAFETY: as in `send`.
         let sent = unsafe { ring.push_medium(back, side, (header, shown), fill) };
         if sent? {
-            self.segment.ring(to);
+            self.segment.wake(to);
         }
         sent
     }

@@ -13,13 +13,13 @@ const CLAIM_MOST: usize = 32 << 10;
 /// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
 const PASS_ON_MOST: usize = 1 << 10;
 
-/// The fewest bytes of a window that are worth being taken over: in short blocks those of other ranks share the lines.
-const TAKE_OVER_LEAST: usize = 1 << 10;
+/// The fewest bytes of a window that are worth being claimed for writing: in short blocks those of other ranks share the lines.
+const CLAIM_LEAST: usize = 1 << 10;
 
 /// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
 #[inline]
 fn of_the_last(run: Run, last: bool, distance: Distance) -> Distance {
-    match last && run.bytes >= TAKE_OVER_LEAST {
+    match last && run.bytes >= CLAIM_LEAST {
         true => Distance::Back,
         false => distance,
     }
@@ -48,7 +48,7 @@ impl NodeEngine<'_> {
 
     /// Does a reduction, a put or a get.
     #[inline]
-    pub(super) fn combine_or_reach(&self, post: &Post<'_>) {
+    pub(super) fn combine_or_get(&self, post: &Post<'_>) {
         let (request, distance) = (&*self.request, self.endpoint.segment().distance());
         let (source, into) = (request.runs(post.source()), request.runs(post.target()));
         match post.kind() {

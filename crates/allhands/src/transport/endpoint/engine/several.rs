@@ -3,7 +3,7 @@
 use super::NodeEngine;
 use crate::transport::TransportError;
 use crate::transport::endpoint::concurrent_rendezvous::{self, Begun};
-use crate::transport::shm::memory::cross_memory_attach::{self, NO_SUCH_PROCESS, Reached};
+use crate::transport::shm::memory::cross_memory_attach::{self, NO_SUCH_PROCESS, Outcome};
 use crate::transport::shm::memory::iovec::Sink;
 use crate::transport::shm::protocol::send_descriptors::Found;
 use crate::transport::shm::queue::ring::Header;
@@ -60,7 +60,7 @@ impl NodeEngine<'_> {
             if look % LOOKS == LOOKS - 1
                 && let Some(sender) = self.find_dead(begun)
             {
-                let gone = Reached::Failed(NO_SUCH_PROCESS);
+                let gone = Outcome::Failed(NO_SUCH_PROCESS);
                 return Err(self.failed(begun, (sender, gone)));
             }
         }
@@ -135,31 +135,31 @@ impl NodeEngine<'_> {
             },
             // SAFETY: as above.
             Found::There(into) => unsafe {
-                cross_memory_attach::store(room.process, from, into) == Reached::All
+                cross_memory_attach::store(room.process, from, into) == Outcome::All
             },
         };
         if !written {
             segment.forbid_assisting();
         }
         ready.answer(written);
-        segment.ring(to);
+        segment.wake(to);
         written
     }
 
     fn find_dead(&self, begun: &[Begun]) -> Option<u32> {
-        let vigil = self.endpoint.segment().vigil();
+        let liveness = self.endpoint.segment().liveness();
         let mut senders = begun.iter().map(|one| one.sender);
-        senders.find(|sender| vigil.is_dead(*sender))
+        senders.find(|sender| liveness.is_dead(*sender))
     }
 
     /// Why a message could not be copied; first everything else ends.
     #[cold]
-    fn failed(&self, begun: &mut Vec<Begun>, (sender, reached): (u32, Reached)) -> TransportError {
+    fn failed(&self, begun: &mut Vec<Begun>, (sender, outcome): (u32, Outcome)) -> TransportError {
         begun.clear();
-        let errno = match reached {
-            Reached::Failed(errno) => errno,
+        let errno = match outcome {
+            Outcome::Failed(errno) => errno,
             // A permission that is withdrawn in between.
-            Reached::All | Reached::Forbidden => 1,
+            Outcome::All | Outcome::Forbidden => 1,
         };
         self.endpoint.unreachable(sender, errno)
     }

@@ -1,4 +1,4 @@
-//! The moves of a shortcut: what an operation of a plan means to one rank, found out when the request is made.
+//! The moves of a fast path: what an operation of a plan means to one rank, found out when the request is made.
 
 use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_MEDIUM_MOST};
 use crate::transport::endpoint::request::RequestState;
@@ -102,7 +102,7 @@ impl Move {
             None if plan.flags > 0 => WINDOW_BYTES_MOST,
             _ if segment.is_oversubscribed() => EAGER_BYTES,
             // What the receiver reaches anyway it reads where it is.
-            _ if !segment.arena().is_shared() || reaches(plan, op) => REACHABLE_MEDIUM_MOST,
+            _ if !segment.arena().is_shared() || is_reachable(plan, op) => REACHABLE_MEDIUM_MOST,
             _ => MEDIUM_BYTES,
         };
         if op.moves() || op.bytes() > most {
@@ -185,7 +185,7 @@ impl Move {
 }
 
 /// Whether an operation's source is memory of the arena.
-fn reaches(plan: &Plan, op: &PlanOp) -> bool {
+fn is_reachable(plan: &Plan, op: &PlanOp) -> bool {
     let of_user = |extent: &Extent| matches!(extent.space, Space::Input | Space::Output);
     !plan.extents[op.source()].iter().all(of_user)
 }

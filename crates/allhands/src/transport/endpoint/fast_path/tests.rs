@@ -1,4 +1,4 @@
-//! The shortcut's tests: it takes what it is meant for, and every plan that has one gives the bytes that the interpreter gives.
+//! The fast path's tests: it takes what it is meant for, and every plan that has one gives the bytes that the interpreter gives.
 
 use super::*;
 use crate::transport::endpoint::request::Buffers;
@@ -39,7 +39,7 @@ unsafe fn mix(_: *const (), left: *const u8, right: *const u8, out: *mut u8, cou
     }
 }
 
-/// What ranks have after some calls of a plan with a shortcut, each a word of every call's output; and how many calls went
+/// What ranks have after some calls of a plan with a fast path, each a word of every call's output; and how many calls went
 /// all along it.
 fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
     const CALLS: u8 = 5;
@@ -50,7 +50,7 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
         let mut request = RequestState::new(&endpoint, plan, 0, &stamp).unwrap();
         let (mut cursor, mut all, mut along) = (Cursor::new(plan), Vec::new(), 0);
         if !by_shortcut {
-            request.shortcut = None;
+            request.fast_path = None;
         }
         let bytes = |space: Space| plan.space_bytes[space.index()];
         for call in 0..CALLS {
@@ -102,7 +102,7 @@ fn has_one(plans: &[Plan]) -> Vec<bool> {
     let of = |(rank, plan)| {
         let endpoint = Endpoint::new(Arc::clone(&segment), rank).unwrap();
         let request = RequestState::new(&endpoint, plan, 0, &Stamp::default()).unwrap();
-        (endpoint, request.shortcut.is_some())
+        (endpoint, request.fast_path.is_some())
     };
     // Endpoints stay until all have their requests: a rank that has left opens no windows.
     let all: Vec<(Endpoint, bool)> = (0..).zip(plans).map(of).collect();

@@ -1,4 +1,4 @@
-//! The vigil: how ranks that are processes learn that one of them has ended.
+//! Liveness: how ranks that are processes learn that one of them has ended.
 
 #[cfg(target_os = "linux")]
 use crate::launch::{How, Roll};
@@ -34,7 +34,7 @@ impl Drop for Membership {
 
 /// Who watches over the ranks of a communicator.
 #[derive(Debug)]
-pub(crate) enum Vigil {
+pub(crate) enum Liveness {
     /// Ranks are threads of one process: they leave or panic, and say so.
     Threads,
     /// Ranks are processes, which may end at any time.
@@ -63,34 +63,34 @@ fn now_ms() -> u64 {
     ORIGIN.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1
 }
 
-impl Vigil {
+impl Liveness {
     /// The time within which everybody notices that a process has ended, whether or not a launcher tells, even where
     /// others hold the cores while it ends.
     pub(crate) const NOTICED_WITHIN: Duration = Duration::from_secs(2);
     /// The time between looks at the others.
     const EVERY: Duration = Duration::from_millis(5);
 
-    /// The vigil over threads.
-    pub(crate) fn threads() -> Vigil {
-        Vigil::Threads
+    /// Who looks after threads.
+    pub(crate) fn threads() -> Liveness {
+        Liveness::Threads
     }
 
-    /// The vigil over the ranks of a world.
+    /// Who looks after the ranks of a world.
     #[cfg(target_os = "linux")]
-    pub(crate) fn processes(membership: Arc<Membership>) -> Vigil {
+    pub(crate) fn processes(membership: Arc<Membership>) -> Liveness {
         let world_ranks = (0..membership.roll.ranks()).collect();
-        Vigil::Processes(Watch::new(membership, world_ranks))
+        Liveness::Processes(Watch::new(membership, world_ranks))
     }
 
-    /// The vigil over some of these ranks.
-    pub(crate) fn of(&self, ranks: &[u32]) -> Vigil {
+    /// Who looks after some of these ranks.
+    pub(crate) fn of(&self, ranks: &[u32]) -> Liveness {
         match self {
-            Vigil::Threads => Vigil::Threads,
+            Liveness::Threads => Liveness::Threads,
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => {
+            Liveness::Processes(watch) => {
                 let world_ranks = ranks.iter().map(|r| watch.world_ranks[*r as usize]);
                 let membership = Arc::clone(&watch.membership);
-                Vigil::Processes(Watch::new(membership, world_ranks.collect()))
+                Liveness::Processes(Watch::new(membership, world_ranks.collect()))
             }
         }
     }
@@ -98,12 +98,12 @@ impl Vigil {
     /// Whether the machine has more ranks than cores, for a communicator of `ranks`.
     pub(crate) fn is_oversubscribed(&self, ranks: u32) -> bool {
         match self {
-            Vigil::Threads => {
+            Liveness::Threads => {
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);
                 ranks as usize > cores
             }
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => {
+            Liveness::Processes(watch) => {
                 watch.membership.roll.ranks() as usize > watch.membership.cpus
             }
         }
@@ -119,45 +119,45 @@ impl Vigil {
         has_entered: impl Fn(u32) -> bool,
     ) -> Option<(u32, u32)> {
         match self {
-            Vigil::Threads => None,
+            Liveness::Threads => None,
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => watch.dead(is_gone, has_entered),
+            Liveness::Processes(watch) => watch.dead(is_gone, has_entered),
         }
     }
 
     /// Whether ranks are processes, which may end at any time.
     pub(crate) fn is_watching(&self) -> bool {
         match self {
-            Vigil::Threads => false,
+            Liveness::Threads => false,
             #[cfg(target_os = "linux")]
-            Vigil::Processes(_) => true,
+            Liveness::Processes(_) => true,
         }
     }
 
     /// Whether any process that is watched over has ended.
     pub(crate) fn is_any_dead(&self) -> bool {
         match self {
-            Vigil::Threads => false,
+            Liveness::Threads => false,
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => watch.ended().next().is_some(),
+            Liveness::Processes(watch) => watch.ended().next().is_some(),
         }
     }
 
     /// Whether the process of `rank` has ended.
     pub(crate) fn is_dead(&self, rank: u32) -> bool {
         match self {
-            Vigil::Threads => false,
+            Liveness::Threads => false,
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => watch.ended().any(|(dead, _)| dead == rank),
+            Liveness::Processes(watch) => watch.ended().any(|(dead, _)| dead == rank),
         }
     }
 
     /// Says, for the launcher, that `rank` waits for these ranks: `wait` makes the word with the numbers that the world has for them.
     pub(crate) fn note_wait(&self, rank: u32, missing: &[u32], wait: &dyn Fn(&[u32]) -> Waits) {
         match self {
-            Vigil::Threads => {}
+            Liveness::Threads => {}
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => {
+            Liveness::Processes(watch) => {
                 let in_world = missing.iter().map(|r| watch.world_ranks[*r as usize]);
                 let wait = wait(&in_world.collect::<Vec<u32>>());
                 let rank = watch.world_ranks[rank as usize];
@@ -169,9 +169,9 @@ impl Vigil {
     /// Says that `rank` waits no more.
     pub(crate) fn forget_wait(&self, rank: u32) {
         match self {
-            Vigil::Threads => {}
+            Liveness::Threads => {}
             #[cfg(target_os = "linux")]
-            Vigil::Processes(watch) => {
+            Liveness::Processes(watch) => {
                 let rank = watch.world_ranks[rank as usize];
                 watch.membership.roll.note_wait(rank, None);
             }
@@ -181,10 +181,10 @@ impl Vigil {
     /// Says, for the launcher, that the ranks' trouble began with `rank`.
     pub(crate) fn blame(&self, rank: u32) {
         match self {
-            Vigil::Threads => {}
+            Liveness::Threads => {}
             #[cfg(target_os = "linux")]
             // A rank of another node has no number here.
-            Vigil::Processes(watch) => {
+            Liveness::Processes(watch) => {
                 if let Some(rank) = watch.world_ranks.get(rank as usize) {
                     watch.membership.roll.blame(*rank);
                 }

@@ -1,7 +1,7 @@
 //! The member: what the ranks of a shared segment know about one of them.
 
 use crate::transport::shm::failure::names::{Later, Names};
-use crate::transport::shm::wait::wait_queue::Bell;
+use crate::transport::shm::wait::wait_queue::WaitQueue;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many of a rank's latest calls peers can compare with theirs.
@@ -52,7 +52,7 @@ struct Calls {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Member {
-    pub(crate) bell: Bell,
+    pub(crate) wait_queue: WaitQueue,
     presence: AtomicU32,
     taken: AtomicU32,
     /// What the rank has refused since its last call, as [`Refusals`](crate::transport::endpoint::refusal) has it.

@@ -19,7 +19,7 @@ pub(crate) enum Distance {
     Near,
     /// Another core's.
     Far,
-    /// Another core's, as likely as not, who writes there next and wants nothing that is in it: [taken over](iovec::take_over) line by
+    /// Another core's, as likely as not, who writes there next and wants nothing that is in it: [claimed for writing](iovec::claim_for_write) line by
     /// line, each as soon as it is copied, and so zeroed here and there.
     Back,
     /// Nobody's for long: what is written through the caches would drive out what is still read.
@@ -32,7 +32,7 @@ const AHEAD: usize = 2 << 10;
 /// The fewest bytes that are worth it.
 const LEAST: usize = 24 << 10;
 
-/// The fewest bytes that are taken over while they are copied.
+/// The fewest bytes that are claimed for writing while they are copied.
 const BACK_LEAST: usize = 1 << 10;
 
 /// The most bytes that are copied in place: the processor then asks for all lines before it knows how the call goes on,
@@ -71,7 +71,7 @@ impl Distance {
         }
         #[cfg(target_arch = "x86_64")]
         if bytes >= page_aliasing::LEAST
-            && page_aliasing::is_alias(from, into)
+            && page_aliasing::is_4k_aliased(from, into)
             && is_apart(from, into, bytes)
             && is_wide()
         {
@@ -83,7 +83,7 @@ impl Distance {
     }
 }
 
-/// Copies what is then taken over.
+/// Copies what is then claimed for writing.
 ///
 /// # Safety
 /// As for [`Distance::copy`].
@@ -100,7 +100,7 @@ unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         std::ptr::copy(from, into, bytes);
-        iovec::take_over(run);
+        iovec::claim_for_write(run);
     }
 }
 

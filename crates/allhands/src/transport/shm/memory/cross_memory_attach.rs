@@ -1,4 +1,4 @@
-//! Reach: reading and writing the memory of another process with the system's help.
+//! Cross-memory attach: reading and writing the memory of another process with the system's help.
 
 use crate::transport::AlignedBytes;
 use crate::transport::shm::memory::copy::Distance;
@@ -11,7 +11,7 @@ pub(crate) const NO_SUCH_PROCESS: u32 = 3;
 
 /// How a read ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reached {
+pub(crate) enum Outcome {
     /// Everything was read.
     All,
     /// Nothing was read: this process may not read that one's memory.
@@ -33,7 +33,7 @@ pub(crate) fn read<I: Iterator<Item = Run>>(
     run: Run,
     sink: &mut Sink<I>,
     landing: &mut AlignedBytes,
-) -> Reached {
+) -> Outcome {
     if sink.copies() {
         return read_into(process, run, sink);
     }
@@ -55,20 +55,20 @@ pub(crate) fn read<I: Iterator<Item = Run>>(
         };
         // SAFETY: `landing` is ours and has this many bytes.
         match unsafe { fetch(process, there, here) } {
-            Reached::All => {}
+            Outcome::All => {}
             // A permission that is withdrawn in between is a failure: something has been combined already.
-            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+            Outcome::Forbidden if done > 0 => return Outcome::Failed(1),
             failed => return failed,
         }
         // SAFETY: just filled; a whole number of elements, aligned; the sink's memory is the call's own.
         unsafe { sink.feed(here, Distance::Near) };
         done += bytes;
     }
-    Reached::All
+    Outcome::All
 }
 
 /// Reads `run` straight into the memory of a sink that does not combine.
-fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>) -> Reached {
+fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>) -> Outcome {
     /// Runs that are filled by one call.
     const MOST: usize = 64;
     let mut done = 0;
@@ -86,32 +86,32 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
             count += 1;
         }
         if count == 0 {
-            return Reached::All;
+            return Outcome::All;
         }
         let there = Run {
             address: run.address.wrapping_add(done),
             bytes,
         };
-        let reached = match rooms[..count] {
+        let outcome = match rooms[..count] {
             // SAFETY: the sink's memory is the call's own, writable until it is complete.
             [room] => unsafe { fetch(process, there, room) },
             // SAFETY: as above.
             ref rooms => unsafe { system_copy(process, rooms, there, Way::Read) },
         };
-        match reached {
-            Reached::All => done += bytes,
-            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+        match outcome {
+            Outcome::All => done += bytes,
+            Outcome::Forbidden if done > 0 => return Outcome::Failed(1),
             failed => return failed,
         }
     }
-    Reached::All
+    Outcome::All
 }
 
 /// Copies a run of another process's memory to one of ours that is as long.
 ///
 /// # Safety
 /// Ours is writable and nobody else touches it.
-pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
+pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Outcome {
     if moves_slowly(there, here) {
         // SAFETY: the caller's promise.
         return unsafe { copy_aside(process, here, there, Way::Read) };
@@ -124,7 +124,7 @@ pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Reached {
 ///
 /// # Safety
 /// Ours is readable; the other process has asked for it, and leaves that memory alone until it is told.
-pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Reached {
+pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Outcome {
     if moves_slowly(here, there) {
         // SAFETY: the caller's promise.
         return unsafe { copy_aside(process, here, there, Way::Write) };
@@ -136,7 +136,7 @@ pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Reached {
 /// Whether the system would take much longer for a copy than for one to another place.
 fn moves_slowly(from: Run, into: Run) -> bool {
     from.bytes >= ASIDE_LEAST
-        && page_aliasing::is_alias(from.address, into.address)
+        && page_aliasing::is_4k_aliased(from.address, into.address)
         && page_aliasing::are_slow()
 }
 
@@ -145,15 +145,15 @@ fn moves_slowly(from: Run, into: Run) -> bool {
 ///
 /// # Safety
 /// As for [`fetch`] or [`store`].
-unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Reached {
+unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Outcome {
     thread_local! {
         static ASIDE: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
     }
     // SAFETY: the caller's promise.
     let copy = |memory: &mut AlignedBytes| unsafe { copy_by(memory, process, here, there, way) };
-    let reached = ASIDE.try_with(|memory| copy(&mut memory.borrow_mut()));
+    let outcome = ASIDE.try_with(|memory| copy(&mut memory.borrow_mut()));
     // A thread that is ending may have given it back already.
-    reached.unwrap_or_else(|_| copy(&mut AlignedBytes::zeroed(0)))
+    outcome.unwrap_or_else(|_| copy(&mut AlignedBytes::zeroed(0)))
 }
 
 /// The same, with this memory.
@@ -166,7 +166,7 @@ unsafe fn copy_by(
     here: Run,
     there: Run,
     way: Way,
-) -> Reached {
+) -> Outcome {
     if memory.is_empty() {
         *memory = AlignedBytes::zeroed(ASIDE_BYTES + page_aliasing::PAGE_BYTES);
     }
@@ -186,23 +186,23 @@ unsafe fn copy_by(
             bytes: here.bytes,
         };
         // SAFETY: the caller's promise; what is aside is this thread's own and as long.
-        let reached = unsafe {
+        let outcome = unsafe {
             if let Way::Write = way {
                 iovec::copy_run(here, aside);
             }
-            let reached = system_copy(process, &[aside], there, way);
-            if let (Way::Read, Reached::All) = (way, reached) {
+            let outcome = system_copy(process, &[aside], there, way);
+            if let (Way::Read, Outcome::All) = (way, outcome) {
                 iovec::copy_run(aside, here);
             }
-            reached
+            outcome
         };
-        match reached {
-            Reached::All => done += here.bytes,
-            Reached::Forbidden if done > 0 => return Reached::Failed(1),
+        match outcome {
+            Outcome::All => done += here.bytes,
+            Outcome::Forbidden if done > 0 => return Outcome::Failed(1),
             failed => return failed,
         }
     }
-    Reached::All
+    Outcome::All
 }
 
 /// Which way bytes go.
@@ -218,7 +218,7 @@ enum Way {
 /// The rooms are readable, and writable if they are to be filled, and nobody else touches them; so is what is there. (What
 /// is not accessible there is an error, not a fault.)
 #[cfg(target_os = "linux")]
-unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Reached {
+unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Outcome {
     use std::ffi::c_void;
     let slice = |run: &Run| libc::iovec {
         iov_base: run.address.cast::<c_void>(),
@@ -246,22 +246,22 @@ unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Reac
         }
     };
     if copied == there.bytes as isize {
-        return Reached::All;
+        return Outcome::All;
     }
     if copied >= 0 {
         // The part that was copied ends where the other's memory does.
-        return Reached::Failed(libc::EFAULT as u32);
+        return Outcome::Failed(libc::EFAULT as u32);
     }
     match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Reached::Forbidden,
-        other => Reached::Failed(other.unwrap_or(0) as u32),
+        Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => Outcome::Forbidden,
+        other => Outcome::Failed(other.unwrap_or(0) as u32),
     }
 }
 
 /// Elsewhere there is no such help.
 #[cfg(not(target_os = "linux"))]
-unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Reached {
-    Reached::Forbidden
+unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Outcome {
+    Outcome::Forbidden
 }
 
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
@@ -270,7 +270,7 @@ mod tests {
 
     /// Copies within this process, to `behind` bytes behind the source's place in its page, both ways; checks what came and
     /// that nothing else did.
-    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Run, Run, Way) -> Reached) {
+    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Run, Run, Way) -> Outcome) {
         let from: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
         for way in [Way::Read, Way::Write] {
             let mut into = vec![0u8; bytes + 3 * page_aliasing::PAGE_BYTES];
@@ -286,7 +286,7 @@ mod tests {
                 bytes,
             };
             // SAFETY: both vectors are long enough and this test's own; the source is only read.
-            assert_eq!(unsafe { copy(source, target, way) }, Reached::All);
+            assert_eq!(unsafe { copy(source, target, way) }, Outcome::All);
             assert_eq!(into[start..start + bytes], from);
             let mut rest = into[..start].iter().chain(&into[start + bytes..]);
             assert!(rest.all(|byte| *byte == 0), "{behind} {bytes}");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     /// As the caller of `copies` has it: from one run to another of this process.
-    unsafe fn as_it_is(from: Run, into: Run, way: Way) -> Reached {
+    unsafe fn as_it_is(from: Run, into: Run, way: Way) -> Outcome {
         let process = std::process::id();
         // SAFETY: the caller's promise.
         unsafe {
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    unsafe fn aside(from: Run, into: Run, way: Way) -> Reached {
+    unsafe fn aside(from: Run, into: Run, way: Way) -> Outcome {
         let (here, there) = match way {
             Way::Read => (into, from),
             Way::Write => (from, into),
@@ -359,8 +359,8 @@ mod tests {
         };
         for way in [Way::Read, Way::Write] {
             // SAFETY: ours is this test's own; what is not there is not touched.
-            let reached = unsafe { copy_aside(std::process::id(), here, there, way) };
-            assert!(matches!(reached, Reached::Failed(_)), "{reached:?}");
+            let outcome = unsafe { copy_aside(std::process::id(), here, there, way) };
+            assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
         }
     }
 }

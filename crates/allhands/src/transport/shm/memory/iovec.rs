@@ -70,7 +70,7 @@ pub(crate) fn claim_lines(address: *mut u8, bytes: usize) {
 /// # Safety
 /// The run is writable, by nobody else meanwhile, and nobody wants what is in it.
 #[inline]
-pub(crate) unsafe fn take_over(run: Run) {
+pub(crate) unsafe fn claim_for_write(run: Run) {
     let first = run.address.align_offset(LINE);
     for at in (first..run.bytes).step_by(LINE) {
         // SAFETY: inside the run, as the caller promises. Volatile, as the store is not to be left out.
@@ -371,7 +371,7 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                         };
                         combine.run(left, right, out, bytes);
                         if distance == Distance::Back {
-                            take_over(Run {
+                            claim_for_write(Run {
                                 address: from,
                                 bytes,
                             });
@@ -413,7 +413,7 @@ mod tests {
                 bytes,
             };
             // SAFETY: inside the vector.
-            unsafe { take_over(run) };
+            unsafe { claim_for_write(run) };
             let written = |at: usize| (run.address as usize - start + at).is_multiple_of(LINE);
             for (at, byte) in memory.iter().enumerate() {
                 let inside = (start..start + bytes).contains(&at);

@@ -1,4 +1,4 @@
-//! Aliases: where a copy goes so little behind the place that its source has in a page that string moves mind.
+//! 4 KiB aliasing: where a copy goes so little behind the place that its source has in a page that string moves mind.
 //!
 //! Some processors move strings (`rep movsb`) fifteen times as slowly where the target's place in its page is one to 31 bytes
 //! behind the source's, as if each byte might be read again: 64 KB in 23 µs, not 1.4. The system's library copies with
@@ -20,7 +20,7 @@ const APART: usize = 32;
 
 /// Whether a copy from here to there may be slow.
 #[inline]
-pub(crate) fn is_alias(from: *const u8, into: *const u8) -> bool {
+pub(crate) fn is_4k_aliased(from: *const u8, into: *const u8) -> bool {
     let behind = into.addr().wrapping_sub(from.addr()) % PAGE_BYTES;
     behind > 0 && behind < APART
 }
@@ -85,7 +85,7 @@ mod tests {
             (8192 + 8, 4096, false),
             (8192, 4096 + 8, true),
         ] {
-            assert_eq!(is_alias(at(from), at(into)), expected, "{from} {into}");
+            assert_eq!(is_4k_aliased(at(from), at(into)), expected, "{from} {into}");
         }
     }
 

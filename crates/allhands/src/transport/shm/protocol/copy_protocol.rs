@@ -1,7 +1,7 @@
 //! Copy protocols: the ways in which a long message comes to its receiver, and which of them takes least, here and now.
 //!
 //! The lines of a bounce buffer go to its reader and back. Either both make them their own before they write there: the sender claims
-//! the lines of the piece that comes next, the reader [takes over](crate::transport::shm::memory::iovec::take_over) what it has read. Or neither does, and
+//! the lines of the piece that comes next, the reader [claims for writing](crate::transport::shm::memory::iovec::claim_for_write) what it has read. Or neither does, and
 //! copies are left to the string moves of the processor, some of which write whole lines without fetching them. And what does
 //! not fit a core's own cache may be better read from the sender's memory. Which takes least is a matter of the processor,
 //! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program runs: on one processor
@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CopyProtocol {
-    /// By way of a bounce buffer whose lines are claimed, and taken over.
+    /// By way of a bounce buffer whose lines are claimed by its writer, and then by its reader.
     Lines = 1,
     /// By way of a bounce buffer whose lines are left to the processor.
     Strings,

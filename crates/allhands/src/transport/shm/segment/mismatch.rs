@@ -133,7 +133,7 @@ impl SharedSegment {
             Fault::Left { rank } => TransportError::RankLeft { rank: name(rank) },
             Fault::Died { rank, how } => TransportError::RankDied {
                 rank: name(rank),
-                how: self.vigil.how(how),
+                how: self.liveness.how(how),
             },
             Fault::Dropped { rank } => TransportError::CallDropped { rank: name(rank) },
             Fault::Unreachable { rank, other, errno } => TransportError::Unreachable {
@@ -175,7 +175,7 @@ impl SharedSegment {
     pub(crate) fn poison_from(&self, call: u64, rank: u32, fault: Fault) -> TransportError {
         let fault = self.or_refused(call, fault);
         self.head().fault.post(rank, fault);
-        self.vigil.blame(fault.culprit(rank));
+        self.liveness.blame(fault.culprit(rank));
         self.stop_from(call);
         self.error(rank).unwrap_or_else(|| self.error_of(fault))
     }
@@ -183,7 +183,7 @@ impl SharedSegment {
     /// Says, once there is a fault, that call `call` has failed, and so cannot be completed by anybody.
     pub(crate) fn stop_from(&self, call: u64) {
         self.head().fault.stop_from(call);
-        self.ring_all();
+        self.wake_all();
     }
 
     /// The fault that the state of the other ranks means for call `call`, which rank `rank` waits in, and the first call that
@@ -217,7 +217,7 @@ impl SharedSegment {
     pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
         let gone = |other: u32| self.presence(other) != Presence::Present;
         let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
-        match self.vigil.dead(gone, entered) {
+        match self.liveness.dead(gone, entered) {
             Some((dead, how)) => Err(self.poison(rank, Fault::Died { rank: dead, how })),
             None => Ok(()),
         }

@@ -4,7 +4,7 @@ mod parts;
 
 use crate::transport::TransportError;
 use crate::transport::shm::failure::fault::{Fault, FaultBoard};
-use crate::transport::shm::failure::liveness::Vigil;
+use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::failure::member::{Member, More, Record, Stamp};
 use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::caches;
@@ -17,7 +17,7 @@ use crate::transport::shm::queue::ring::{Early, Ring};
 use crate::transport::shm::rendezvous::receiver_initiated::ReadyToReceive;
 use crate::transport::shm::segment::origin::Origin;
 use crate::transport::shm::segment::window::{Opened, Openings, WindowSet, WindowSize};
-use crate::transport::shm::wait::wait_queue::{Dormitory, Fencing};
+use crate::transport::shm::wait::wait_queue::{Fencing, Sleepers};
 use parts::{
     early_at, far_bytes, inboxes_at, members_at, more_at, near_bytes, own_early_at, rings_at,
 };
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[repr(C)]
 pub(crate) struct Head {
     pub(crate) fault: FaultBoard,
-    pub(crate) dormitory: Dormitory,
+    pub(crate) sleepers: Sleepers,
     /// Ranks that have let go of it.
     pub(crate) gone: AtomicU32,
     /// Set once a process was not allowed to read another's memory.
@@ -60,7 +60,7 @@ pub struct SharedSegment {
     links: Links,
     fencing: Fencing,
     oversubscribed: bool,
-    pub(crate) vigil: Vigil,
+    pub(crate) liveness: Liveness,
     /// The communicator that this one was made of.
     pub(crate) origin: Option<Origin>,
     /// What ranks are called in the communicator, where it has others than those of this node: by number, its own first.
@@ -90,7 +90,7 @@ impl SharedSegment {
         let far = arena.allocate(far_bytes(ranks))?.keep().0;
         // SAFETY: new memory of the arena, zeros, which stays as long as the arena.
         Ok(Arc::new(unsafe {
-            SharedSegment::at(arena, (near, far), ranks, Vigil::threads(), false)
+            SharedSegment::at(arena, (near, far), ranks, Liveness::threads(), false)
         }))
     }
 
@@ -117,7 +117,7 @@ impl SharedSegment {
         let parts = (near, near + near_bytes as u64);
         // SAFETY: the first bytes of the arena, which all ranks find alike and nobody hands out.
         Ok(Arc::new(unsafe {
-            SharedSegment::at(arena, parts, ranks, Vigil::processes(membership), false)
+            SharedSegment::at(arena, parts, ranks, Liveness::processes(membership), false)
         }))
     }
 
@@ -139,13 +139,13 @@ impl SharedSegment {
     /// [`SharedSegment::lay_out`] gave the offset for as many ranks, and every one of them opens it once.
     pub(crate) unsafe fn open(self: &Arc<Self>, offset: u64, ranks: &[u32]) -> Arc<SharedSegment> {
         let count = ranks.len() as u32;
-        let vigil = self.vigil.of(ranks);
+        let liveness = self.liveness.of(ranks);
         // SAFETY: laid out there, as the caller promises, and atomics alone.
         let head = unsafe { &*self.arena.at(offset).cast::<Head>() };
         let parts = (offset, head.far.load(Ordering::Acquire));
         // SAFETY: the caller's promise; each handle counts as gone once, so the last one gives the memory back.
         let mut segment =
-            unsafe { SharedSegment::at(Arc::clone(&self.arena), parts, count, vigil, true) };
+            unsafe { SharedSegment::at(Arc::clone(&self.arena), parts, count, liveness, true) };
         segment.origin = Some(Origin::new(self, ranks));
         Arc::new(segment)
     }
@@ -159,10 +159,10 @@ impl SharedSegment {
         arena: Arc<Arena>,
         (near, far): (u64, u64),
         ranks: u32,
-        vigil: Vigil,
+        liveness: Liveness,
         temporary: bool,
     ) -> SharedSegment {
-        let oversubscribed = vigil.is_oversubscribed(ranks);
+        let oversubscribed = liveness.is_oversubscribed(ranks);
         SharedSegment {
             arena,
             near,
@@ -172,7 +172,7 @@ impl SharedSegment {
             links: Links::new(ranks),
             fencing: Fencing::new(),
             oversubscribed,
-            vigil,
+            liveness,
             origin: None,
             names: OnceLock::new(),
             retired: Mutex::default(),
@@ -210,7 +210,7 @@ impl SharedSegment {
 
     /// Whether as many ranks as `ranks` would be more than the node has cores.
     pub(crate) fn is_oversubscribed_with(&self, ranks: u32) -> bool {
-        self.vigil.is_oversubscribed(ranks)
+        self.liveness.is_oversubscribed(ranks)
     }
 
     /// Where memory is that another rank has written.
@@ -230,12 +230,12 @@ impl SharedSegment {
     }
 
     /// Whether processes may read one another's memory, as far as is known.
-    pub(crate) fn may_reach(&self) -> bool {
+    pub(crate) fn may_attach(&self) -> bool {
         self.head().unreachable.load(Ordering::Relaxed) == 0
     }
 
     /// Says that they may not.
-    pub(crate) fn forbid_reaching(&self) {
+    pub(crate) fn forbid_attaching(&self) {
         self.head().unreachable.store(1, Ordering::Relaxed);
     }
 
@@ -250,8 +250,8 @@ impl SharedSegment {
     }
 
     /// Who watches over the ranks' lives.
-    pub(crate) fn vigil(&self) -> &Vigil {
-        &self.vigil
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     #[inline]
@@ -332,41 +332,41 @@ impl SharedSegment {
 
     /// Wakes `rank` if it sleeps; call it after publishing what it waits for.
     #[inline]
-    pub(crate) fn ring(&self, rank: u32) {
-        if self.head().dormitory.is_anybody_asleep(self.fencing) {
-            self.member(rank).bell.ring();
+    pub(crate) fn wake(&self, rank: u32) {
+        if self.head().sleepers.is_anybody_asleep(self.fencing) {
+            self.member(rank).wait_queue.wake();
         }
     }
 
     /// Wakes every rank that sleeps.
     #[inline]
-    pub(crate) fn ring_all(&self) {
-        if self.head().dormitory.is_anybody_asleep(self.fencing) {
+    pub(crate) fn wake_all(&self) {
+        if self.head().sleepers.is_anybody_asleep(self.fencing) {
             self.ring_each();
         }
     }
 
     #[cold]
     fn ring_each(&self) {
-        (0..self.ranks).for_each(|rank| self.member(rank).bell.ring());
+        (0..self.ranks).for_each(|rank| self.member(rank).wait_queue.wake());
     }
 
     /// Says that `rank` is about to sleep; it must look for work once more before it does.
     pub(crate) fn announce_sleep(&self, rank: u32) {
-        let bell = &self.member(rank).bell;
-        bell.announce(&self.head().dormitory, self.fencing);
+        let wait_queue = &self.member(rank).wait_queue;
+        wait_queue.announce(&self.head().sleepers, self.fencing);
     }
 
     /// Ends what [`SharedSegment::announce_sleep`] began.
     pub(crate) fn rise(&self, rank: u32) {
-        self.member(rank).bell.rise(&self.head().dormitory);
+        self.member(rank).wait_queue.rise(&self.head().sleepers);
     }
 
     /// Says that rank `rank` makes no further call, and why.
     pub(crate) fn leave(&self, rank: u32, panicked: bool) {
         self.member(rank).leave(panicked);
         // Waiting peers notice in time by themselves; this only makes it sooner.
-        self.ring_all();
+        self.wake_all();
     }
 
     /// The windows that all ranks share under `key`. Every rank asks once for a key; the first lays them out.
@@ -397,7 +397,7 @@ impl SharedSegment {
                 }
                 Opened::NotYet => {
                     std::thread::yield_now();
-                    self.vigil.check_now_and_then(&mut since, || {
+                    self.liveness.check_now_and_then(&mut since, || {
                         match self.stopped(rank, next) {
                             Some(error) => Err(error),
                             None => self.mourn(rank, None),

@@ -1,4 +1,4 @@
-//! The bell: how a rank sleeps until a peer has something for it, without ever missing it.
+//! The wait queue: how a rank sleeps until a peer has something for it, without ever missing it.
 //!
 //! A sleeper says that it will sleep, looks once more, then sleeps; a peer publishes, then looks whether the sleeper
 //! said so. Between the two steps of each stands a sequentially consistent fence, so at least one of the two sees the
@@ -15,14 +15,14 @@ use std::time::Duration;
 /// Wakes one sleeper, its owner.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Bell {
+pub(crate) struct WaitQueue {
     asleep: Futex,
 }
 
-/// How many owners of bells sleep or are about to: what a peer looks at first.
+/// How many owners of wait queues sleep or are about to: what a peer looks at first.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(crate) struct Dormitory {
+pub(crate) struct Sleepers {
     sleepers: AtomicU32,
 }
 
@@ -66,10 +66,10 @@ impl Fencing {
     }
 }
 
-impl Dormitory {
+impl Sleepers {
     #[cfg(loom)]
-    pub(crate) fn new() -> Dormitory {
-        Dormitory {
+    pub(crate) fn new() -> Sleepers {
+        Sleepers {
             sleepers: AtomicU32::new(0),
         }
     }
@@ -82,35 +82,35 @@ impl Dormitory {
     }
 }
 
-impl Bell {
+impl WaitQueue {
     #[cfg(loom)]
-    pub(crate) fn new() -> Bell {
-        Bell {
+    pub(crate) fn new() -> WaitQueue {
+        WaitQueue {
             asleep: Futex::new(0),
         }
     }
 
     /// Says that the owner is about to sleep; it must look for work once more before it does.
-    pub(crate) fn announce(&self, dormitory: &Dormitory, fencing: Fencing) {
-        dormitory.sleepers.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn announce(&self, sleepers: &Sleepers, fencing: Fencing) {
+        sleepers.sleepers.fetch_add(1, Ordering::Relaxed);
         self.asleep.store(1, Ordering::Relaxed);
         fencing.announced();
     }
 
     /// Takes the announcement back, or ends the sleep.
-    pub(crate) fn rise(&self, dormitory: &Dormitory) {
+    pub(crate) fn rise(&self, sleepers: &Sleepers) {
         self.asleep.store(0, Ordering::Relaxed);
-        dormitory.sleepers.fetch_sub(1, Ordering::Relaxed);
+        sleepers.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps until the bell has rung since the announcement, at most for `limit`.
+    /// Sleeps until it has been woken since the announcement, at most for `limit`.
     pub(crate) fn sleep(&self, limit: Duration) {
         self.asleep.sleep(1, limit);
     }
 
     /// Wakes the owner if it sleeps or is about to.
     #[cold]
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         // One of several ringers makes the system call; who finds the owner awake leaves it so.
         if self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.clear() {
             self.asleep.wake();
@@ -124,15 +124,15 @@ mod models {
     use loom::sync::Arc;
 
     struct Shared {
-        bell: Bell,
-        dormitory: Dormitory,
+        wait_queue: WaitQueue,
+        sleepers: Sleepers,
         flags: [AtomicU32; 2],
     }
 
     fn shared() -> Arc<Shared> {
         Arc::new(Shared {
-            bell: Bell::new(),
-            dormitory: Dormitory::new(),
+            wait_queue: WaitQueue::new(),
+            sleepers: Sleepers::new(),
             flags: [AtomicU32::new(0), AtomicU32::new(0)],
         })
     }
@@ -142,18 +142,18 @@ mod models {
         fn sleep_until(&self, flag: usize) {
             let ready = || self.flags[flag].load(Ordering::Acquire) == 1;
             while !ready() {
-                self.bell.announce(&self.dormitory, Fencing::Both);
+                self.wait_queue.announce(&self.sleepers, Fencing::Both);
                 if !ready() {
-                    self.bell.sleep(Duration::from_secs(1));
+                    self.wait_queue.sleep(Duration::from_secs(1));
                 }
-                self.bell.rise(&self.dormitory);
+                self.wait_queue.rise(&self.sleepers);
             }
         }
 
         fn publish(&self, flag: usize) {
             self.flags[flag].store(1, Ordering::Release);
-            if self.dormitory.is_anybody_asleep(Fencing::Both) {
-                self.bell.ring();
+            if self.sleepers.is_anybody_asleep(Fencing::Both) {
+                self.wait_queue.wake();
             }
         }
     }
