@@ -6,7 +6,7 @@ use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{RECENT, Stamp};
-use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::queue::ring::Header;
 use allhands_core::call::Collective;
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
@@ -102,7 +102,7 @@ impl Endpoint {
 
     /// Whether a message of `received` bytes is as long as it is to be, or may be shorter than what `sink` has room for.
     #[inline]
-    pub(crate) fn fits<I: Iterator<Item = Run>>(
+    pub(crate) fn fits<I: Iterator<Item = Iovec>>(
         &self,
         expected: &Expected<'_>,
         received: usize,
@@ -116,7 +116,7 @@ impl Endpoint {
 
     #[cold]
     #[inline(never)]
-    fn has_room<I: Iterator<Item = Run>>(
+    fn has_room<I: Iterator<Item = Iovec>>(
         &self,
         expected: &Expected<'_>,
         received: usize,
@@ -137,7 +137,7 @@ impl Endpoint {
 
     /// Whether a message may be shorter than its room, and is; then the memory in `sink` that nothing comes to is told of.
     #[cold]
-    pub(crate) fn leaves_alone<I: Iterator<Item = Run>>(
+    pub(crate) fn leaves_alone<I: Iterator<Item = Iovec>>(
         &self,
         request: &RequestState,
         (room, received): (usize, usize),
@@ -150,8 +150,8 @@ impl Endpoint {
             return false;
         };
         let mut rest = sink.behind(received);
-        while let Some(run) = rest.room(usize::MAX) {
-            tell(run.address, run.bytes);
+        while let Some(iovec) = rest.room(usize::MAX) {
+            tell(iovec.address, iovec.bytes);
         }
         true
     }

@@ -4,7 +4,7 @@ use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
-use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols, Timed};
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
@@ -29,7 +29,7 @@ fn let_begin(assist: &SenderAssist, piece: u64) {
 
 impl Endpoint {
     /// Reads a long message that was claimed.
-    pub(crate) fn read<I: Iterator<Item = Run>>(
+    pub(crate) fn read<I: Iterator<Item = Iovec>>(
         &mut self,
         request: &RequestState,
         sender: u32,
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 
     /// Reads a message by a copy protocol, as far as its sender lets one choose.
-    fn read_in<I: Iterator<Item = Run>>(
+    fn read_in<I: Iterator<Item = Iovec>>(
         &mut self,
         protocol: CopyProtocol,
         (request, sender): (&RequestState, u32),
@@ -86,17 +86,17 @@ impl Endpoint {
         };
         for found in entry.found(segment.arena()) {
             let outcome = match found {
-                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every run of a
+                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every iovec of a
                 // message is; the sink's memory is the call's own.
-                Found::Here(run) if !is_bounced => unsafe {
-                    sink.feed(run, segment.distance());
+                Found::Here(iovec) if !is_bounced => unsafe {
+                    sink.feed(iovec, segment.distance());
                     Outcome::All
                 },
-                Found::Here(run) => {
-                    self.read_bounced(sender, claim, (run, from_bounce_buffer), sink)
+                Found::Here(iovec) => {
+                    self.read_bounced(sender, claim, (iovec, from_bounce_buffer), sink)
                 }
-                Found::There(run) => {
-                    cross_memory_attach::read(entry.process(), run, sink, &mut self.landing)
+                Found::There(iovec) => {
+                    cross_memory_attach::read(entry.process(), iovec, sink, &mut self.landing)
                 }
             };
             if !matches!(outcome, Outcome::All) {
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// Reads a message together with its sender; none where that does not pay or has failed.
-    fn read_assisted<I: Iterator<Item = Run>>(
+    fn read_assisted<I: Iterator<Item = Iovec>>(
         &mut self,
         request: &RequestState,
         sender: u32,
@@ -144,7 +144,7 @@ impl Endpoint {
         sender: u32,
         entry: &Entry,
         from: Found,
-        into: Run,
+        into: Iovec,
     ) -> Option<Outcome> {
         let (assist, piece_bytes) = (&entry.assist, sender_assisted::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
@@ -164,13 +164,13 @@ impl Endpoint {
             outcome = match from.piece(start, piece_bytes) {
                 // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
                 // piece of it is ours alone.
-                Found::Here(run) => unsafe {
-                    distance.copy(run.address, here.address, here.bytes);
+                Found::Here(iovec) => unsafe {
+                    distance.copy(iovec.address, here.address, here.bytes);
                     Outcome::All
                 },
                 // SAFETY: as above.
-                Found::There(run) => unsafe {
-                    cross_memory_attach::fetch(entry.process(), run, here)
+                Found::There(iovec) => unsafe {
+                    cross_memory_attach::fetch(entry.process(), iovec, here)
                 },
             };
             own += 1;
@@ -188,11 +188,11 @@ impl Endpoint {
     }
 
     /// Takes what is in `from`, in pieces that the sender has bounced and pieces that are read here.
-    fn take_from_bounce_buffers<I: Iterator<Item = Run>>(
+    fn take_from_bounce_buffers<I: Iterator<Item = Iovec>>(
         &mut self,
         sender: u32,
         entry: &Entry,
-        from: Run,
+        from: Iovec,
         sink: &mut Sink<I>,
     ) -> Option<Outcome> {
         let (assist, grain) = (&entry.assist, sink.grain());
@@ -252,8 +252,8 @@ impl Endpoint {
     }
 
     /// Reads a part of a sender's memory to where pieces land, which is long enough for it; gives where it is then.
-    fn land(&self, entry: &Entry, there: Run) -> (Run, Outcome) {
-        let here = Run {
+    fn land(&self, entry: &Entry, there: Iovec) -> (Iovec, Outcome) {
+        let here = Iovec {
             address: self.landing.address(),
             bytes: there.bytes,
         };
@@ -272,11 +272,11 @@ impl Endpoint {
     }
 
     /// Reads a message while its sender bounces it.
-    fn read_bounced<I: Iterator<Item = Run>>(
+    fn read_bounced<I: Iterator<Item = Iovec>>(
         &self,
         sender: u32,
         claim: &Claim<'_>,
-        bounced: (Run, Distance),
+        bounced: (Iovec, Distance),
         sink: &mut Sink<I>,
     ) -> Outcome {
         // SAFETY: what is filled is readable until the claim is dropped; an aligned bounce buffer, which nobody else reads; the sink's
@@ -285,11 +285,11 @@ impl Endpoint {
     }
 
     /// Reads the message in a medium buffer, which is next in the ring from `sender`, while it comes.
-    pub(crate) fn read_medium<I: Iterator<Item = Run>>(
+    pub(crate) fn read_medium<I: Iterator<Item = Iovec>>(
         &self,
         ring: &Ring,
         sender: u32,
-        run: Run,
+        iovec: Iovec,
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let side = &self.received[sender as usize];
@@ -301,7 +301,7 @@ impl Endpoint {
         let filled = || unsafe { ring.filled(side) };
         // SAFETY: what is filled is readable until the message is released; medium buffers are aligned, and ours alone; the sink's
         // memory is the call's.
-        match unsafe { self.read_as_it_comes(sender, (run, distance), &mut sink, filled) } {
+        match unsafe { self.read_as_it_comes(sender, (iovec, distance), &mut sink, filled) } {
             Outcome::Failed(errno) => Err(self.unreachable(sender, errno)),
             _ => Ok(()),
         }
@@ -324,30 +324,30 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Feeds `run` to the sink as far as it is `filled`, until all of it is; afterwards its bytes are of no use, if the sender
+    /// Feeds `iovec` to the sink as far as it is `filled`, until all of it is; afterwards its bytes are of no use, if the sender
     /// is the next to write there.
     ///
     /// # Safety
-    /// So many bytes of the run, which is aligned for elements, as `filled` says are readable, and writable if it goes back,
+    /// So many bytes of the iovec, which is aligned for elements, as `filled` says are readable, and writable if it goes back,
     /// by nobody else; the rest is as for [`Sink::feed`].
     #[inline]
-    unsafe fn read_as_it_comes<I: Iterator<Item = Run>>(
+    unsafe fn read_as_it_comes<I: Iterator<Item = Iovec>>(
         &self,
         sender: u32,
-        (run, distance): (Run, Distance),
+        (iovec, distance): (Iovec, Distance),
         sink: &mut Sink<I>,
         filled: impl Fn() -> usize,
     ) -> Outcome {
         let (mut done, mut look) = (0, 0);
-        while done < run.bytes {
+        while done < iovec.bytes {
             let filled = filled();
-            let whole = if filled < run.bytes {
+            let whole = if filled < iovec.bytes {
                 filled - filled % sink.grain()
             } else {
                 filled
             };
             if whole > done {
-                let piece = run.piece(done, whole - done);
+                let piece = iovec.piece(done, whole - done);
                 // SAFETY: filled, and whole elements; nobody reads it again.
                 unsafe { sink.feed(piece, distance) };
                 done = whole;

@@ -13,7 +13,7 @@
 //! messages of all ranks are more than these hold.
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
-use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::protocol::send_descriptors::{
     self, Entry, Found, OVERSUBSCRIBED_BOUNCE_MOST,
 };
@@ -97,7 +97,7 @@ impl Incoming {
         segment: &SharedSegment,
         rank: u32,
         call: (u64, u64),
-        into: Run,
+        into: Iovec,
     ) {
         if !self.is_alone || self.announced_ready.get() || !segment.may_assist() {
             return;
@@ -258,7 +258,7 @@ pub(crate) struct Begun {
     /// The offset of its entry.
     entry: u64,
     from: Found,
-    into: Run,
+    into: Iovec,
     piece_bytes: usize,
     pieces: u64,
     /// Whether the sender copies to its bounce buffers, in whose order pieces then are taken.
@@ -276,7 +276,7 @@ unsafe impl Send for Begun {}
 impl Begun {
     /// Asks `sender`, whose message in the entry at this offset was just claimed, to copy it; none where that does not pay or
     /// may not be. If there is one, it keeps the claim.
-    pub(crate) fn new<I: Iterator<Item = Run>>(
+    pub(crate) fn new<I: Iterator<Item = Iovec>>(
         segment: &Arc<SharedSegment>,
         sender: u32,
         entry_at: u64,
@@ -291,11 +291,11 @@ impl Begun {
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
         let mut by_bounce_buffers = false;
-        if let Found::There(run) = from {
+        if let Found::There(iovec) = from {
             // Once the sender has copied something it would be too late to find out that this process may not read for itself.
             // SAFETY: the sink's memory is the call's own.
             let allowed =
-                unsafe { cross_memory_attach::fetch(entry.process(), run.piece(0, 1), into) };
+                unsafe { cross_memory_attach::fetch(entry.process(), iovec.piece(0, 1), into) };
             if allowed != Outcome::All {
                 return None;
             }
@@ -350,8 +350,8 @@ impl Begun {
         }
         Some(match self.from {
             // SAFETY: claimed, so readable until the claim ends; nobody else writes to the call's memory any more.
-            Found::There(run) if !well => unsafe {
-                cross_memory_attach::fetch(self.entry().process(), run, self.into)
+            Found::There(iovec) if !well => unsafe {
+                cross_memory_attach::fetch(self.entry().process(), iovec, self.into)
             },
             _ => Outcome::All,
         })
@@ -364,15 +364,15 @@ impl Begun {
         self.own += 1;
         match self.from.piece(start, self.piece_bytes) {
             // SAFETY: claimed, so readable until the claim ends; this piece of the call's memory is ours alone.
-            Found::Here(run) => unsafe {
+            Found::Here(iovec) => unsafe {
                 self.segment
                     .distance()
-                    .copy(run.address, here.address, here.bytes);
+                    .copy(iovec.address, here.address, here.bytes);
                 Outcome::All
             },
             // SAFETY: as above.
-            Found::There(run) => unsafe {
-                cross_memory_attach::fetch(self.entry().process(), run, here)
+            Found::There(iovec) => unsafe {
+                cross_memory_attach::fetch(self.entry().process(), iovec, here)
             },
         }
     }

@@ -8,7 +8,7 @@ use crate::transport::TransportError;
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
-use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
+use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::protocol::send_descriptors::{
     BOUNCE_MOST, Entry, Found, LONG_BOUNCE_MOST, OVERSUBSCRIBED_BOUNCE_MOST,
@@ -172,7 +172,7 @@ impl<'a> NodeEngine<'a> {
         let header = Header { bytes, ..header };
         let request = &*self.request;
         let sent = self.endpoint.send(to, header, |payload| {
-            let payload = Run {
+            let payload = Iovec {
                 address: payload,
                 bytes: post.bytes,
             };
@@ -180,16 +180,16 @@ impl<'a> NodeEngine<'a> {
             unsafe {
                 match post.source() {
                     [extent] => {
-                        let (from, line) = (request.run(extent), FIRST_LINE);
+                        let (from, line) = (request.iovec(extent), FIRST_LINE);
                         if from.bytes > line {
-                            iovec::copy_run(
+                            iovec::copy_iovec(
                                 from.piece(line, usize::MAX),
                                 payload.piece(line, usize::MAX),
                             );
                         }
-                        iovec::copy_run(from.piece(0, line), payload.piece(0, line));
+                        iovec::copy_iovec(from.piece(0, line), payload.piece(0, line));
                     }
-                    extents => iovec::copy(request.runs(extents), std::iter::once(payload)),
+                    extents => iovec::copy(request.iovecs(extents), std::iter::once(payload)),
                 }
             };
         });
@@ -216,11 +216,11 @@ impl<'a> NodeEngine<'a> {
         let sent = self
             .endpoint
             .send_medium(to, (header, shown), |buffer, filled| {
-                let buffer = Run {
+                let buffer = Iovec {
                     address: buffer,
                     bytes: post.bytes,
                 };
-                let from = request.runs(post.source());
+                let from = request.iovecs(post.source());
                 // SAFETY: the call's own memory, to a medium buffer that is ours and has room for `post.bytes`; each piece is written once.
                 unsafe { iovec::copy_in_pieces(from, buffer, pieces, filled) };
             })?;
@@ -256,7 +256,7 @@ impl<'a> NodeEngine<'a> {
             } else {
                 // The call's memory stays as it is until the operation is done, which it is only when the message is
                 // read, or the request is stopped, which takes it back. The ring's release passes all of this on.
-                descriptors.describe(ticket, request.runs(post.source()));
+                descriptors.describe(ticket, request.iovecs(post.source()));
                 entry.descriptor.post(post.bytes as u64);
             }
             // SAFETY: a cell's payload has room for an offer and is aligned for it.
@@ -269,7 +269,7 @@ impl<'a> NodeEngine<'a> {
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
             let pieces = Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol());
             // SAFETY: the call's own memory, of the length that was just described.
-            unsafe { descriptors.fill(ticket, request.runs(post.source()), pieces) };
+            unsafe { descriptors.fill(ticket, request.iovecs(post.source()), pieces) };
             self.endpoint.segment().wake(to);
         } else {
             self.request.set_posted(ticket);
@@ -307,8 +307,8 @@ impl<'a> NodeEngine<'a> {
     /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.
     fn is_reachable(&self, post: &Post<'_>) -> bool {
         let arena = self.endpoint.segment().arena();
-        let inside = |run: Run| arena.offset_of(run.address, run.bytes).is_some();
-        !arena.is_shared() || self.request.runs(post.source()).all(inside)
+        let inside = |iovec: Iovec| arena.offset_of(iovec.address, iovec.bytes).is_some();
+        !arena.is_shared() || self.request.iovecs(post.source()).all(inside)
     }
 
     /// What has become of a message that its receiver reads from the call's memory.
@@ -337,7 +337,7 @@ impl<'a> NodeEngine<'a> {
             unsafe {
                 descriptors.fill(
                     ticket,
-                    self.request.runs(post.source()),
+                    self.request.iovecs(post.source()),
                     Pieces::of_bounce_buffer(post.bytes, oversubscribed, entry.protocol()),
                 )
             };
@@ -350,10 +350,13 @@ impl<'a> NodeEngine<'a> {
     #[cold]
     fn assist(&self, post: &Post<'_>, entry: &Entry, piece: Piece) {
         let Piece { start, bytes, .. } = piece;
-        let mut runs = self.request.runs(post.source()).filter(|run| run.bytes > 0);
-        let whole = runs
+        let mut iovecs = self
+            .request
+            .iovecs(post.source())
+            .filter(|iovec| iovec.bytes > 0);
+        let whole = iovecs
             .next()
-            .expect("a receiver asks for a message with a run");
+            .expect("a receiver asks for a message with an iovec");
         let (from, segment) = (whole.piece(start, bytes), self.endpoint.segment());
         let arena = segment.arena();
         let (into, process) = match piece.target {
@@ -372,12 +375,12 @@ impl<'a> NodeEngine<'a> {
         let outcome = match into {
             // SAFETY: the message is the call's own memory until its receiver is done with it; the piece where it goes is
             // ours until we say that it is copied, and as long.
-            Found::Here(run) => unsafe {
-                iovec::copy_run(from, run);
+            Found::Here(iovec) => unsafe {
+                iovec::copy_iovec(from, iovec);
                 Outcome::All
             },
             // SAFETY: as above.
-            Found::There(run) => unsafe { cross_memory_attach::store(process, from, run) },
+            Found::There(iovec) => unsafe { cross_memory_attach::store(process, from, iovec) },
         };
         if outcome != Outcome::All {
             segment.forbid_assisting();
@@ -399,11 +402,11 @@ impl<'a> NodeEngine<'a> {
         }
         let request = &*self.request;
         let sink = || {
-            let into = request.runs(post.target());
+            let into = request.iovecs(post.target());
             match side {
                 None => Sink::copy(into),
                 Some(side) => {
-                    Sink::reduce(into, request.runs(post.source()), request.combine(), side)
+                    Sink::reduce(into, request.iovecs(post.source()), request.combine(), side)
                 }
             }
         };

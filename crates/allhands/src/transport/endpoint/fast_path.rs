@@ -11,7 +11,7 @@ mod moves;
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::{self, Pieces, Run, Sink};
+use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::queue::ring::{FIRST_LINE, Header, Kind};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::WindowSet;
@@ -214,7 +214,7 @@ impl Endpoint {
                     // long, and apart from it.
                     unsafe { Distance::Far.copy(payload, at(next.target), bytes) };
                 };
-                let sink = || Sink::copy(next.run(request, next.target));
+                let sink = || Sink::copy(next.iovec(request, next.target));
                 self.receive_at_once(request, next, take, sink)
             }
             Way::Combine(side) => self.combine_at_once(request, next, side),
@@ -277,8 +277,15 @@ impl Endpoint {
             // whole elements, aligned for them.
             unsafe { request.combine().run(left, right, at(next.target), bytes) };
         };
-        let run = |place| next.run(request, place);
-        let sink = || Sink::reduce(run(next.target), run(next.source), request.combine(), side);
+        let iovec = |place| next.iovec(request, place);
+        let sink = || {
+            Sink::reduce(
+                iovec(next.target),
+                iovec(next.source),
+                request.combine(),
+                side,
+            )
+        };
         self.receive_at_once(request, next, take, sink)
     }
 
@@ -316,10 +323,10 @@ impl Endpoint {
         let oversubscribed = self.segment.is_oversubscribed();
         let (shown, pieces) = Pieces::of_medium(bytes, oversubscribed, next.exchanges);
         let sent = self.send_medium(next.peer, (header, shown), |buffer, filled| {
-            let run = |address| Run { address, bytes };
-            let from = std::iter::once(run(from));
+            let iovec = |address| Iovec { address, bytes };
+            let from = std::iter::once(iovec(from));
             // SAFETY: the call's own memory, to a medium buffer that is ours and has room for so many bytes; each piece is written once.
-            unsafe { iovec::copy_in_pieces(from, run(buffer), pieces, filled) };
+            unsafe { iovec::copy_in_pieces(from, iovec(buffer), pieces, filled) };
         });
         match sent {
             Some(true) => Gone::Done,
@@ -342,7 +349,7 @@ impl Endpoint {
 
     /// Gives a message that is there to `take`, if it is in a cell, or to `sink`.
     #[inline]
-    fn receive_at_once<I: Iterator<Item = Run>>(
+    fn receive_at_once<I: Iterator<Item = Iovec>>(
         &mut self,
         request: &RequestState,
         next: &Move,

@@ -8,7 +8,7 @@ use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::Outcome;
-use crate::transport::shm::memory::iovec::{Run, Sink};
+use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::protocol::send_descriptors::Entry;
 use crate::transport::shm::queue::buffers::{Part, Pipelined};
 use crate::transport::shm::queue::inbox::Inbox;
@@ -34,7 +34,7 @@ enum Content {
 
 /// A message at the front of a ring.
 struct Message {
-    run: Run,
+    iovec: Iovec,
     part: Part,
     holder: Holder,
 }
@@ -70,7 +70,7 @@ impl Endpoint {
     /// Gives the next message from `from` on `channel` for the request's call to `sink`; `false` if it is not
     /// there yet. Messages for others are put aside.
     #[inline]
-    pub(crate) fn receive<I: Iterator<Item = Run>>(
+    pub(crate) fn receive<I: Iterator<Item = Iovec>>(
         &mut self,
         request: &RequestState,
         from: u32,
@@ -90,7 +90,7 @@ impl Endpoint {
 
     /// As [`Endpoint::receive`], of a message that others are received with: a long one is not here yet, but among those that
     /// are `begun`.
-    pub(crate) fn receive_or_begin<I: Iterator<Item = Run>>(
+    pub(crate) fn receive_or_begin<I: Iterator<Item = Iovec>>(
         &mut self,
         request: &RequestState,
         (from, channel, bytes): (u32, u16, usize),
@@ -110,7 +110,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn receive_expected<I: Iterator<Item = Run>>(
+    fn receive_expected<I: Iterator<Item = Iovec>>(
         &mut self,
         expected: &Expected<'_>,
         sink: impl Fn() -> Sink<I>,
@@ -133,7 +133,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn receive_from_ring<I: Iterator<Item = Run>>(
+    fn receive_from_ring<I: Iterator<Item = Iovec>>(
         &mut self,
         expected: &Expected<'_>,
         ring: &Ring,
@@ -157,14 +157,14 @@ impl Endpoint {
             if header.kind != Kind::Rendezvous {
                 self.fits(expected, message.part.of, sink)?;
                 if header.kind == Kind::Medium {
-                    self.read_medium(ring, from, message.run, sink())?;
+                    self.read_medium(ring, from, message.iovec, sink())?;
                 } else {
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
                     unsafe {
                         sink()
                             .behind(message.part.start)
-                            .feed(message.run, expected.request.distance);
+                            .feed(message.iovec, expected.request.distance);
                     };
                 }
                 self.release(ring, from, &header, message.holder);
@@ -193,9 +193,9 @@ impl Endpoint {
         (header, message): (Header, Message),
     ) -> Result<(), TransportError> {
         if header.kind == Kind::Medium {
-            self.await_medium(ring, from, message.run.bytes)?;
+            self.await_medium(ring, from, message.iovec.bytes)?;
         }
-        self.put_aside(header, (message.run, message.part))?;
+        self.put_aside(header, (message.iovec, message.part))?;
         self.release(ring, from, &header, message.holder);
         Ok(())
     }
@@ -227,7 +227,7 @@ impl Endpoint {
     }
 
     /// Gives the expected message to `sink` if it was put aside; `Some(false)` if it is there and cannot be read yet.
-    fn receive_put_aside<I: Iterator<Item = Run>>(
+    fn receive_put_aside<I: Iterator<Item = Iovec>>(
         &mut self,
         expected: &Expected<'_>,
         sink: &impl Fn() -> Sink<I>,
@@ -242,7 +242,7 @@ impl Endpoint {
             self.agree(expected.request, from, header)?;
             let (received, is_last) = match content {
                 Content::Eager(kept, part) => {
-                    let payload = Run {
+                    let payload = Iovec {
                         address: kept.address(),
                         bytes: kept.len(),
                     };
@@ -273,7 +273,7 @@ impl Endpoint {
             let Some((header, payload)) = front else {
                 return Ok(());
             };
-            let message = Run {
+            let message = Iovec {
                 address: payload.cast_mut(),
                 bytes: header.bytes as usize,
             };
@@ -286,7 +286,7 @@ impl Endpoint {
     fn put_aside(
         &mut self,
         header: Header,
-        (message, part): (Run, Part),
+        (message, part): (Iovec, Part),
     ) -> Result<(), TransportError> {
         let from = u32::from(header.from);
         let mine = self.segment.record(self.rank).chain(header.call);
@@ -314,7 +314,7 @@ impl Endpoint {
     #[inline]
     fn find(&self, ring: &Ring, from: u32, header: &Header, payload: *const u8) -> Message {
         let at = |address: *const u8, bytes, holder| Message {
-            run: Run {
+            iovec: Iovec {
                 address: address.cast_mut(),
                 bytes,
             },
@@ -349,7 +349,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Whatever stops the communicator, as its sender does not write on; the message is still there then.
-    pub(crate) fn take_medium<I: Iterator<Item = Run>>(
+    pub(crate) fn take_medium<I: Iterator<Item = Iovec>>(
         &mut self,
         ring: &Ring,
         from: u32,
@@ -357,7 +357,7 @@ impl Endpoint {
         sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let message = self.find(ring, from, header, payload);
-        self.read_medium(ring, from, message.run, sink)?;
+        self.read_medium(ring, from, message.iovec, sink)?;
         self.release(ring, from, header, message.holder);
         Ok(())
     }
@@ -387,7 +387,7 @@ impl Endpoint {
     }
 
     /// Reads a long message from where its sender has it, and tells the sender; `false` if it must be bounced first.
-    fn claim<I: Iterator<Item = Run>>(
+    fn claim<I: Iterator<Item = Iovec>>(
         &mut self,
         expected: &Expected<'_>,
         offer: Offer,

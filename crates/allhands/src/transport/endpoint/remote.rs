@@ -1,16 +1,16 @@
 //! Remote: what a request keeps for its messages to other nodes, and the engine of plans that have some.
 //!
-//! A message of one run goes from the call's memory, or to it, as it is. One of several runs is packed in a bounce buffer first, or
+//! A message of one iovec goes from the call's memory, or to it, as it is. One of several iovecs is packed in a bounce buffer first, or
 //! lands there and is unpacked, and what is combined lands there, too.
 
 use crate::transport::endpoint::cluster::{Cluster, State};
 use crate::transport::endpoint::engine::NodeEngine;
-use crate::transport::endpoint::request::{RequestState, Runs};
+use crate::transport::endpoint::request::{Iovecs, RequestState};
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::{Ended, NetworkError, Ticket};
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
 use crate::transport::{AlignedBytes, TransportError};
 use allhands_core::progress::{Cursor, Engine, Post, Status, advance};
 use allhands_core::schedule::{OpKind, Plan};
@@ -151,14 +151,14 @@ impl NetworkEngine<'_> {
         let sends = matches!(kind, OpKind::Send { .. });
         let own = match (kind, post.source(), post.target()) {
             (OpKind::Send { .. }, [extent], _) | (OpKind::Recv { .. }, _, [extent]) => {
-                Some(self.node.request.run(extent))
+                Some(self.node.request.iovec(extent))
             }
             _ => None,
         };
         let mut bounce_buffer = None;
-        let run = own.unwrap_or_else(|| {
+        let iovec = own.unwrap_or_else(|| {
             let made = bounce_buffer.insert(self.bounce_buffer(post.bytes));
-            Run {
+            Iovec {
                 address: made.address(),
                 bytes: post.bytes,
             }
@@ -166,16 +166,16 @@ impl NetworkEngine<'_> {
         let network = &mut self.state.network;
         let begun = if sends {
             if bounce_buffer.is_some() {
-                let from = self.node.request.runs(post.source());
+                let from = self.node.request.iovecs(post.source());
                 // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
-                unsafe { iovec::copy(from, std::iter::once(run)) };
+                unsafe { iovec::copy(from, std::iter::once(iovec)) };
             }
             // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
             // bounce buffer, which the message keeps as long: both only when the network has said that the message has ended or is over.
-            unsafe { network.send(name, tag, run.address, run.bytes) }
+            unsafe { network.send(name, tag, iovec.address, iovec.bytes) }
         } else {
             // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations.
-            unsafe { network.receive(name, tag, run.address, run.bytes) }
+            unsafe { network.receive(name, tag, iovec.address, iovec.bytes) }
         };
         let ticket = match begun {
             Ok(ticket) => Some(ticket),
@@ -219,12 +219,12 @@ impl NetworkEngine<'_> {
     }
 
     /// Where what is received goes.
-    fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Runs<'s>> {
+    fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Iovecs<'s>> {
         let request = &*self.node.request;
-        let into = request.runs(post.target());
+        let into = request.iovecs(post.target());
         match post.kind() {
             OpKind::RecvReduce { side, .. } => {
-                Sink::reduce(into, request.runs(post.source()), request.combine(), side)
+                Sink::reduce(into, request.iovecs(post.source()), request.combine(), side)
             }
             _ => Sink::copy(into),
         }
@@ -233,7 +233,7 @@ impl NetworkEngine<'_> {
     /// Gives the bytes that have landed in a bounce buffer to where they belong.
     fn unpack(&self, post: &Post<'_>, bounce_buffer: &AlignedBytes, bytes: usize) {
         let mut sink = self.sink(post);
-        let landed = Run {
+        let landed = Iovec {
             address: bounce_buffer.address(),
             bytes,
         };

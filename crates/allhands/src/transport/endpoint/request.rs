@@ -12,7 +12,7 @@ use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
 use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::Run;
+use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
@@ -354,8 +354,8 @@ impl RequestState {
 
     /// The memory of a list of extents of own spaces.
     #[inline]
-    pub(crate) fn runs<'e>(&'e self, extents: &'e [Extent]) -> Runs<'e> {
-        Runs {
+    pub(crate) fn iovecs<'e>(&'e self, extents: &'e [Extent]) -> Iovecs<'e> {
+        Iovecs {
             request: self,
             extents: extents.iter(),
         }
@@ -363,12 +363,12 @@ impl RequestState {
 
     /// The memory of an extent of an own space.
     #[inline]
-    pub(crate) fn run(&self, extent: &Extent) -> Run {
+    pub(crate) fn iovec(&self, extent: &Extent) -> Iovec {
         self.within(self.bases[extent.space.index()], extent)
     }
 
     /// The memory of an extent of the window of `rank`.
-    pub(crate) fn window_run(&self, rank: u32, extent: &Extent) -> Run {
+    pub(crate) fn window_iovec(&self, rank: u32, extent: &Extent) -> Iovec {
         assert_eq!(
             extent.space,
             Space::Window,
@@ -383,13 +383,13 @@ impl RequestState {
     }
 
     #[inline]
-    fn within(&self, base: *mut u8, extent: &Extent) -> Run {
+    fn within(&self, base: *mut u8, extent: &Extent) -> Iovec {
         let inside = extent
             .offset
             .checked_add(extent.bytes)
             .is_some_and(|end| end <= self.space_bytes[extent.space.index()]);
         assert!(inside, "an extent lies inside its space");
-        Run {
+        Iovec {
             address: base.wrapping_add(extent.offset),
             bytes: extent.bytes,
         }
@@ -467,18 +467,18 @@ fn pipelined_most(segment: &SharedSegment, distance: Distance, doubles: bool) ->
     }
 }
 
-/// The memory of a list of extents, run by run.
+/// The memory of a list of extents, one by one.
 #[derive(Clone, Debug)]
-pub(crate) struct Runs<'e> {
+pub(crate) struct Iovecs<'e> {
     request: &'e RequestState,
     extents: std::slice::Iter<'e, Extent>,
 }
 
-impl Iterator for Runs<'_> {
-    type Item = Run;
+impl Iterator for Iovecs<'_> {
+    type Item = Iovec;
 
     #[inline]
-    fn next(&mut self) -> Option<Run> {
-        self.extents.next().map(|extent| self.request.run(extent))
+    fn next(&mut self) -> Option<Iovec> {
+        self.extents.next().map(|extent| self.request.iovec(extent))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::NodeEngine;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
 use crate::transport::shm::protocol::deferred_copy::{self, Deferred};
 use allhands_core::progress::Post;
 use allhands_core::schedule::{Extent, OpKind, Space};
@@ -18,8 +18,8 @@ const CLAIM_LEAST: usize = 1 << 10;
 
 /// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
 #[inline]
-fn of_the_last(run: Run, last: bool, distance: Distance) -> Distance {
-    match last && run.bytes >= CLAIM_LEAST {
+fn of_the_last(iovec: Iovec, last: bool, distance: Distance) -> Distance {
+    match last && iovec.bytes >= CLAIM_LEAST {
         true => Distance::Back,
         false => distance,
     }
@@ -38,8 +38,8 @@ impl NodeEngine<'_> {
         // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
         unsafe {
             iovec::fetch(
-                request.runs(post.source()),
-                request.runs(post.target()),
+                request.iovecs(post.source()),
+                request.iovecs(post.target()),
                 distance,
             );
         };
@@ -50,33 +50,33 @@ impl NodeEngine<'_> {
     #[inline]
     pub(super) fn combine_or_get(&self, post: &Post<'_>) {
         let (request, distance) = (&*self.request, self.endpoint.segment().distance());
-        let (source, into) = (request.runs(post.source()), request.runs(post.target()));
+        let (source, into) = (request.iovecs(post.source()), request.iovecs(post.target()));
         match post.kind() {
             OpKind::Reduce => {
-                let right = request.runs(post.other());
+                let right = request.iovecs(post.other());
                 // SAFETY: as for a copy, and extents are whole elements.
                 unsafe { iovec::reduce(&request.combine(), source, right, into) };
             }
             OpKind::Put { to, .. } => {
-                let target = post.target().iter().map(|e| request.window_run(to, e));
+                let target = post.target().iter().map(|e| request.window_iovec(to, e));
                 // SAFETY: the peer's window is memory of the arena that this request keeps; the
                 // schedule's flags grant these bytes to us now.
                 unsafe { iovec::copy(source, target) };
             }
             OpKind::PutReduce { to, side, .. } => {
-                let target = post.target().iter().map(|e| request.window_run(to, e));
+                let target = post.target().iter().map(|e| request.window_iovec(to, e));
                 let mut sink = Sink::reduce(target.clone(), target, request.combine(), side);
-                for run in source {
+                for iovec in source {
                     // SAFETY: as for a put; windows are aligned for elements and extents are whole elements.
-                    unsafe { sink.feed(run, Distance::Near) };
+                    unsafe { sink.feed(iovec, Distance::Near) };
                 }
             }
             OpKind::Get { from, last, .. } => {
                 let mut sink = Sink::copy(into);
                 for extent in post.other() {
-                    let run = request.window_run(from, extent);
+                    let iovec = request.window_iovec(from, extent);
                     // SAFETY: as for a put; and nobody else reads what is got as the last.
-                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
+                    unsafe { sink.feed(iovec, of_the_last(iovec, last, distance)) };
                 }
             }
             OpKind::GetReduce {
@@ -84,9 +84,9 @@ impl NodeEngine<'_> {
             } => {
                 let mut sink = Sink::reduce(into, source, request.combine(), side);
                 for extent in post.other() {
-                    let run = request.window_run(from, extent);
+                    let iovec = request.window_iovec(from, extent);
                     // SAFETY: as for a put-reduce; and nobody else reads what is got as the last.
-                    unsafe { sink.feed(run, of_the_last(run, last, distance)) };
+                    unsafe { sink.feed(iovec, of_the_last(iovec, last, distance)) };
                 }
             }
             _ => {}
@@ -101,8 +101,8 @@ impl NodeEngine<'_> {
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
         for extent in post.target().iter().filter(windows) {
-            let run = self.request.run(extent);
-            iovec::claim_lines(run.address, run.bytes);
+            let iovec = self.request.iovec(extent);
+            iovec::claim_lines(iovec.address, iovec.bytes);
         }
     }
 
@@ -117,7 +117,7 @@ impl NodeEngine<'_> {
             && request.may_defer(post.ticket)
             && self.endpoint.segment().may_assist();
         if defers {
-            let (from, into) = (request.run(from), request.run(into));
+            let (from, into) = (request.iovec(from), request.iovec(into));
             request.defer(Deferred::new(post.ticket, from, into));
         }
         defers
@@ -131,8 +131,8 @@ impl NodeEngine<'_> {
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
         for extent in post.target().iter().filter(windows) {
-            let run = self.request.run(extent);
-            iovec::pass_on(run.address, run.bytes);
+            let iovec = self.request.iovec(extent);
+            iovec::pass_on(iovec.address, iovec.bytes);
         }
     }
 }

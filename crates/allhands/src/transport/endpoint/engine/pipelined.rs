@@ -2,7 +2,7 @@
 
 use super::NodeEngine;
 use crate::transport::shm::memory::copy::{self, Distance};
-use crate::transport::shm::memory::iovec::{self, Run};
+use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::queue::buffers::Part;
 use crate::transport::shm::queue::ring::Header;
@@ -40,18 +40,18 @@ impl NodeEngine<'_> {
             };
             let request = &*self.request;
             let fill = |buffer: *mut u8| {
-                let buffer = Run {
+                let buffer = Iovec {
                     address: buffer,
                     bytes,
                 };
-                let from = request.runs(post.source());
+                let from = request.iovecs(post.source());
                 // SAFETY: the call's own memory, to a pipeline buffer that is ours and has room for `bytes`, and to where the copy of
                 // the same goes, which has as many as the message.
                 unsafe {
                     match (copy, post.source()) {
                         (Some(copy), [source]) => {
-                            let address = |run: Run| run.piece(start, bytes).address;
-                            let (from, past) = (address(request.run(source)), address(copy));
+                            let address = |iovec: Iovec| iovec.piece(start, bytes).address;
+                            let (from, past) = (address(request.iovec(source)), address(copy));
                             copy::copy_twice(from, buffer.address, past, bytes);
                         }
                         _ => iovec::copy_part(from, start, buffer),
@@ -86,19 +86,19 @@ impl NodeEngine<'_> {
     }
 
     /// Where a send copies its message, too, if it does.
-    fn doubled(&self, ticket: u32) -> Option<Run> {
+    fn doubled(&self, ticket: u32) -> Option<Iovec> {
         let double = self.request.double.as_ref()?;
         let taken = double.is_taken_by(ticket);
-        taken.then(|| self.request.run(&double.into))
+        taken.then(|| self.request.iovec(&double.into))
     }
 
     /// Copies all of a message that goes in no pipeline buffers to where its send would have copied it.
-    fn make_double(&self, post: &Post<'_>, copy: Option<Run>) {
+    fn make_double(&self, post: &Post<'_>, copy: Option<Iovec>) {
         let Some(into) = copy else { return };
         // SAFETY: own memory that the call may use; no operation that touches it has to come before this one.
         unsafe {
             iovec::fetch(
-                self.request.runs(post.source()),
+                self.request.iovecs(post.source()),
                 std::iter::once(into),
                 Distance::Beyond,
             );

@@ -79,7 +79,7 @@ impl NodeEngine<'_> {
                 continue;
             }
             let into = [one.into];
-            let sink = || Sink::copy(request.runs(&into));
+            let sink = || Sink::copy(request.iovecs(&into));
             let which = (one.from, one.channel, one.into.bytes);
             let received = match one.answer(self.endpoint.segment(), request.rank) {
                 Answer::Coming => continue,
@@ -100,7 +100,7 @@ impl NodeEngine<'_> {
                     self.endpoint.segment(),
                     request.rank,
                     call,
-                    request.run(&one.into),
+                    request.iovec(&one.into),
                 );
             }
         }
@@ -119,8 +119,11 @@ impl NodeEngine<'_> {
             channel: header.channel,
             bytes: post.bytes,
         };
-        let mut runs = self.request.runs(post.source()).filter(|run| run.bytes > 0);
-        let (Some(from), None) = (runs.next(), runs.next()) else {
+        let mut iovecs = self
+            .request
+            .iovecs(post.source())
+            .filter(|iovec| iovec.bytes > 0);
+        let (Some(from), None) = (iovecs.next(), iovecs.next()) else {
             return false;
         };
         let ready = segment.ready_to_receive(self.request.rank, to);

@@ -2,7 +2,7 @@
 
 use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_MEDIUM_MOST};
 use crate::transport::endpoint::request::RequestState;
-use crate::transport::shm::memory::iovec::Run;
+use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES, Ring};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
@@ -64,8 +64,8 @@ pub(super) struct Place {
 impl Move {
     /// The memory of one of its places in a call.
     #[inline]
-    pub(super) fn run(&self, request: &RequestState, place: Place) -> Once<Run> {
-        std::iter::once(Run {
+    pub(super) fn iovec(&self, request: &RequestState, place: Place) -> Once<Iovec> {
+        std::iter::once(Iovec {
             address: request.address(place.space, place.offset),
             bytes: usize::from(self.bytes),
         })
@@ -191,7 +191,7 @@ fn is_reachable(plan: &Plan, op: &PlanOp) -> bool {
 }
 
 impl Place {
-    /// Where a list of extents lies that is one run of `bytes` bytes, or nothing at all.
+    /// Where a list of extents lies that is one iovec of `bytes` bytes, or nothing at all.
     fn of(plan: &Plan, extents: &[Extent], bytes: usize) -> Option<Place> {
         match extents {
             [] => Some(Place::default()),

@@ -9,7 +9,7 @@
 //!
 //! And no copy is left to the library where that would move strings slowly ([`alias`]).
 
-use crate::transport::shm::memory::iovec::{self, Run};
+use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::memory::page_aliasing;
 
 /// Whose cache the memory is in that is read.
@@ -93,14 +93,14 @@ unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
         return unsafe { copy_far::<true>(from, into, bytes) };
     }
-    let run = Run {
+    let iovec = Iovec {
         address: from,
         bytes,
     };
     // SAFETY: the caller's promise.
     unsafe {
         std::ptr::copy(from, into, bytes);
-        iovec::claim_for_write(run);
+        iovec::claim_for_write(iovec);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::transport::AlignedBytes;
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::{self, Run, Sink};
+use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
 use crate::transport::shm::memory::page_aliasing;
 use std::cell::RefCell;
 
@@ -27,15 +27,15 @@ const ASIDE_BYTES: usize = 64 << 10;
 /// Bytes that are read at once where they are combined: they stay in the first levels of cache.
 const LANDING_BYTES: usize = 64 << 10;
 
-/// Reads `run`, which is memory of process `process`, into `sink`; by way of `landing`, if it is combined there.
-pub(crate) fn read<I: Iterator<Item = Run>>(
+/// Reads `iovec`, which is memory of process `process`, into `sink`; by way of `landing`, if it is combined there.
+pub(crate) fn read<I: Iterator<Item = Iovec>>(
     process: u32,
-    run: Run,
+    iovec: Iovec,
     sink: &mut Sink<I>,
     landing: &mut AlignedBytes,
 ) -> Outcome {
     if sink.copies() {
-        return read_into(process, run, sink);
+        return read_into(process, iovec, sink);
     }
     let grain = sink.grain();
     let chunk = (LANDING_BYTES / grain).max(1) * grain;
@@ -43,14 +43,14 @@ pub(crate) fn read<I: Iterator<Item = Run>>(
         *landing = AlignedBytes::zeroed(chunk);
     }
     let mut done = 0;
-    while done < run.bytes {
-        let bytes = chunk.min(run.bytes - done);
-        let here = Run {
+    while done < iovec.bytes {
+        let bytes = chunk.min(iovec.bytes - done);
+        let here = Iovec {
             address: landing.address(),
             bytes,
         };
-        let there = Run {
-            address: run.address.wrapping_add(done),
+        let there = Iovec {
+            address: iovec.address.wrapping_add(done),
             bytes,
         };
         // SAFETY: `landing` is ours and has this many bytes.
@@ -67,19 +67,19 @@ pub(crate) fn read<I: Iterator<Item = Run>>(
     Outcome::All
 }
 
-/// Reads `run` straight into the memory of a sink that does not combine.
-fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>) -> Outcome {
-    /// Runs that are filled by one call.
+/// Reads `iovec` straight into the memory of a sink that does not combine.
+fn read_into<I: Iterator<Item = Iovec>>(process: u32, iovec: Iovec, sink: &mut Sink<I>) -> Outcome {
+    /// Iovecs that are filled by one call.
     const MOST: usize = 64;
     let mut done = 0;
-    while done < run.bytes {
-        let mut rooms = [Run {
+    while done < iovec.bytes {
+        let mut rooms = [Iovec {
             address: std::ptr::null_mut(),
             bytes: 0,
         }; MOST];
         let (mut count, mut bytes) = (0, 0);
         while count < MOST
-            && let Some(room) = sink.room(run.bytes - done - bytes)
+            && let Some(room) = sink.room(iovec.bytes - done - bytes)
         {
             rooms[count] = room;
             bytes += room.bytes;
@@ -88,8 +88,8 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
         if count == 0 {
             return Outcome::All;
         }
-        let there = Run {
-            address: run.address.wrapping_add(done),
+        let there = Iovec {
+            address: iovec.address.wrapping_add(done),
             bytes,
         };
         let outcome = match rooms[..count] {
@@ -107,11 +107,11 @@ fn read_into<I: Iterator<Item = Run>>(process: u32, run: Run, sink: &mut Sink<I>
     Outcome::All
 }
 
-/// Copies a run of another process's memory to one of ours that is as long.
+/// Copies an iovec of another process's memory to one of ours that is as long.
 ///
 /// # Safety
 /// Ours is writable and nobody else touches it.
-pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Outcome {
+pub(crate) unsafe fn fetch(process: u32, there: Iovec, here: Iovec) -> Outcome {
     if moves_slowly(there, here) {
         // SAFETY: the caller's promise.
         return unsafe { copy_aside(process, here, there, Way::Read) };
@@ -120,11 +120,11 @@ pub(crate) unsafe fn fetch(process: u32, there: Run, here: Run) -> Outcome {
     unsafe { system_copy(process, &[here], there, Way::Read) }
 }
 
-/// Copies a run of our memory to one of another process that is as long.
+/// Copies an iovec of our memory to one of another process that is as long.
 ///
 /// # Safety
 /// Ours is readable; the other process has asked for it, and leaves that memory alone until it is told.
-pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Outcome {
+pub(crate) unsafe fn store(process: u32, here: Iovec, there: Iovec) -> Outcome {
     if moves_slowly(here, there) {
         // SAFETY: the caller's promise.
         return unsafe { copy_aside(process, here, there, Way::Write) };
@@ -134,18 +134,18 @@ pub(crate) unsafe fn store(process: u32, here: Run, there: Run) -> Outcome {
 }
 
 /// Whether the system would take much longer for a copy than for one to another place.
-fn moves_slowly(from: Run, into: Run) -> bool {
+fn moves_slowly(from: Iovec, into: Iovec) -> bool {
     from.bytes >= ASIDE_LEAST
         && page_aliasing::is_4k_aliased(from.address, into.address)
         && page_aliasing::are_slow()
 }
 
-/// Copies between a run of ours and one of another process by way of memory whose place in its page is that of the other's run:
+/// Copies between an iovec of ours and one of another process by way of memory whose place in its page is that of the other's iovec:
 /// the system copies that far, and the processor the rest.
 ///
 /// # Safety
 /// As for [`fetch`] or [`store`].
-unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Outcome {
+unsafe fn copy_aside(process: u32, here: Iovec, there: Iovec, way: Way) -> Outcome {
     thread_local! {
         static ASIDE: RefCell<AlignedBytes> = RefCell::new(AlignedBytes::zeroed(0));
     }
@@ -163,8 +163,8 @@ unsafe fn copy_aside(process: u32, here: Run, there: Run, way: Way) -> Outcome {
 unsafe fn copy_by(
     memory: &mut AlignedBytes,
     process: u32,
-    here: Run,
-    there: Run,
+    here: Iovec,
+    there: Iovec,
     way: Way,
 ) -> Outcome {
     if memory.is_empty() {
@@ -181,18 +181,18 @@ unsafe fn copy_by(
             here.piece(done, ASIDE_BYTES),
             there.piece(done, ASIDE_BYTES),
         );
-        let aside = Run {
+        let aside = Iovec {
             address: aside,
             bytes: here.bytes,
         };
         // SAFETY: the caller's promise; what is aside is this thread's own and as long.
         let outcome = unsafe {
             if let Way::Write = way {
-                iovec::copy_run(here, aside);
+                iovec::copy_iovec(here, aside);
             }
             let outcome = system_copy(process, &[aside], there, way);
             if let (Way::Read, Outcome::All) = (way, outcome) {
-                iovec::copy_run(aside, here);
+                iovec::copy_iovec(aside, here);
             }
             outcome
         };
@@ -218,19 +218,19 @@ enum Way {
 /// The rooms are readable, and writable if they are to be filled, and nobody else touches them; so is what is there. (What
 /// is not accessible there is an error, not a fault.)
 #[cfg(target_os = "linux")]
-unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Outcome {
+unsafe fn system_copy(process: u32, rooms: &[Iovec], there: Iovec, way: Way) -> Outcome {
     use std::ffi::c_void;
-    let slice = |run: &Run| libc::iovec {
-        iov_base: run.address.cast::<c_void>(),
-        iov_len: run.bytes,
+    let slice = |iovec: &Iovec| libc::iovec {
+        iov_base: iovec.address.cast::<c_void>(),
+        iov_len: iovec.bytes,
     };
     let nothing = libc::iovec {
         iov_base: std::ptr::null_mut(),
         iov_len: 0,
     };
     let mut local = [nothing; 64];
-    for (slot, run) in local.iter_mut().zip(rooms) {
-        *slot = slice(run);
+    for (slot, iovec) in local.iter_mut().zip(rooms) {
+        *slot = slice(iovec);
     }
     let remote = [slice(&there)];
     let (process, count) = (process as i32, rooms.len() as u64);
@@ -260,7 +260,7 @@ unsafe fn system_copy(process: u32, rooms: &[Run], there: Run, way: Way) -> Outc
 
 /// Elsewhere there is no such help.
 #[cfg(not(target_os = "linux"))]
-unsafe fn system_copy(_process: u32, _rooms: &[Run], _there: Run, _way: Way) -> Outcome {
+unsafe fn system_copy(_process: u32, _rooms: &[Iovec], _there: Iovec, _way: Way) -> Outcome {
     Outcome::Forbidden
 }
 
@@ -270,18 +270,18 @@ mod tests {
 
     /// Copies within this process, to `behind` bytes behind the source's place in its page, both ways; checks what came and
     /// that nothing else did.
-    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Run, Run, Way) -> Outcome) {
+    fn copies(behind: usize, bytes: usize, copy: unsafe fn(Iovec, Iovec, Way) -> Outcome) {
         let from: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251) as u8).collect();
         for way in [Way::Read, Way::Write] {
             let mut into = vec![0u8; bytes + 3 * page_aliasing::PAGE_BYTES];
             let first = into.as_ptr().addr();
             let start =
                 (from.as_ptr().addr().wrapping_sub(first)) % page_aliasing::PAGE_BYTES + behind;
-            let source = Run {
+            let source = Iovec {
                 address: from.as_ptr().cast_mut(),
                 bytes,
             };
-            let target = Run {
+            let target = Iovec {
                 address: into[start..].as_mut_ptr(),
                 bytes,
             };
@@ -293,8 +293,8 @@ mod tests {
         }
     }
 
-    /// As the caller of `copies` has it: from one run to another of this process.
-    unsafe fn as_it_is(from: Run, into: Run, way: Way) -> Outcome {
+    /// As the caller of `copies` has it: from one iovec to another of this process.
+    unsafe fn as_it_is(from: Iovec, into: Iovec, way: Way) -> Outcome {
         let process = std::process::id();
         // SAFETY: the caller's promise.
         unsafe {
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    unsafe fn aside(from: Run, into: Run, way: Way) -> Outcome {
+    unsafe fn aside(from: Iovec, into: Iovec, way: Way) -> Outcome {
         let (here, there) = match way {
             Way::Read => (into, from),
             Way::Write => (from, into),
@@ -349,11 +349,11 @@ mod tests {
     #[test]
     fn memory_that_is_not_there_is_an_error() {
         let mut into = vec![0u8; ASIDE_LEAST];
-        let here = Run {
+        let here = Iovec {
             address: into.as_mut_ptr(),
             bytes: into.len(),
         };
-        let there = Run {
+        let there = Iovec {
             address: std::ptr::without_provenance_mut(1 << 12),
             bytes: into.len(),
         };

@@ -1,4 +1,4 @@
-//! Runs of real memory, and how bytes go from lists of them to others.
+//! Iovecs of real memory, and how bytes go from lists of them to others.
 
 use crate::transport::Combine;
 use crate::transport::shm::memory::copy::Distance;
@@ -7,19 +7,19 @@ use allhands_core::schedule::Side;
 /// The length in bytes of what moves from core to core.
 const LINE: usize = 64;
 
-/// A run of bytes in memory.
+/// An iovec of bytes in memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct Iovec {
     pub address: *mut u8,
     pub bytes: usize,
 }
 
-impl Run {
+impl Iovec {
     /// The part of `bytes` bytes from `offset` on, or as many as there are.
     #[inline]
-    pub(crate) fn piece(self, offset: usize, bytes: usize) -> Run {
+    pub(crate) fn piece(self, offset: usize, bytes: usize) -> Iovec {
         let offset = offset.min(self.bytes);
-        Run {
+        Iovec {
             address: self.address.wrapping_add(offset),
             bytes: bytes.min(self.bytes - offset),
         }
@@ -68,25 +68,25 @@ pub(crate) fn claim_lines(address: *mut u8, bytes: usize) {
 /// line has to ask for it while it waits; that takes four to ten times as long.
 ///
 /// # Safety
-/// The run is writable, by nobody else meanwhile, and nobody wants what is in it.
+/// The iovec is writable, by nobody else meanwhile, and nobody wants what is in it.
 #[inline]
-pub(crate) unsafe fn claim_for_write(run: Run) {
-    let first = run.address.align_offset(LINE);
-    for at in (first..run.bytes).step_by(LINE) {
-        // SAFETY: inside the run, as the caller promises. Volatile, as the store is not to be left out.
-        unsafe { run.address.add(at).write_volatile(0) };
+pub(crate) unsafe fn claim_for_write(iovec: Iovec) {
+    let first = iovec.address.align_offset(LINE);
+    for at in (first..iovec.bytes).step_by(LINE) {
+        // SAFETY: inside the iovec, as the caller promises. Volatile, as the store is not to be left out.
+        unsafe { iovec.address.add(at).write_volatile(0) };
     }
 }
 
-/// A list of runs, read as one run.
+/// A list of iovecs, read as one iovec.
 pub(crate) struct Stream<I> {
     rest: I,
-    at: Run,
+    at: Iovec,
 }
 
-impl<I: Iterator<Item = Run>> Stream<I> {
+impl<I: Iterator<Item = Iovec>> Stream<I> {
     pub(crate) fn new(mut rest: I) -> Stream<I> {
-        let none = Run {
+        let none = Iovec {
             address: std::ptr::null_mut(),
             bytes: 0,
         };
@@ -98,7 +98,7 @@ impl<I: Iterator<Item = Run>> Stream<I> {
     #[inline]
     fn skip(&mut self, mut bytes: usize) {
         while bytes > 0 {
-            let here = self.run().min(bytes);
+            let here = self.next_bytes().min(bytes);
             if here == 0 {
                 return;
             }
@@ -109,7 +109,7 @@ impl<I: Iterator<Item = Run>> Stream<I> {
 
     /// The bytes that follow without a break; 0 only at the end.
     #[inline]
-    fn run(&mut self) -> usize {
+    fn next_bytes(&mut self) -> usize {
         while self.at.bytes == 0 {
             match self.rest.next() {
                 Some(next) => self.at = next,
@@ -119,11 +119,11 @@ impl<I: Iterator<Item = Run>> Stream<I> {
         self.at.bytes
     }
 
-    /// The address of the next `bytes` bytes, no more than [`Stream::run`] said.
+    /// The address of the next `bytes` bytes, no more than [`Stream::next_bytes`] said.
     #[inline]
     fn take(&mut self, bytes: usize) -> *mut u8 {
         let address = self.at.address;
-        self.at = Run {
+        self.at = Iovec {
             address: address.wrapping_add(bytes),
             bytes: self.at.bytes - bytes,
         };
@@ -134,9 +134,9 @@ impl<I: Iterator<Item = Run>> Stream<I> {
 /// Copies `from` into `into`, as far as both reach.
 ///
 /// # Safety
-/// The runs of `from` are readable and those of `into` writable, by nobody else meanwhile; a run
-/// of one may overlap the run of the other that it is copied to.
-pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<Item = Run>) {
+/// The iovecs of `from` are readable and those of `into` writable, by nobody else meanwhile; an iovec
+/// of one may overlap the iovec of the other that it is copied to.
+pub(crate) unsafe fn copy(from: impl Iterator<Item = Iovec>, into: impl Iterator<Item = Iovec>) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(into));
     // SAFETY: as the caller promises.
     unsafe { copy_next(&mut from, &mut into, Distance::Near) };
@@ -146,7 +146,7 @@ pub(crate) unsafe fn copy(from: impl Iterator<Item = Run>, into: impl Iterator<I
 ///
 /// # Safety
 /// As for [`copy`].
-pub(crate) unsafe fn copy_part(from: impl Iterator<Item = Run>, start: usize, into: Run) {
+pub(crate) unsafe fn copy_part(from: impl Iterator<Item = Iovec>, start: usize, into: Iovec) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(std::iter::once(into)));
     from.skip(start);
     // SAFETY: as the caller promises.
@@ -158,8 +158,8 @@ pub(crate) unsafe fn copy_part(from: impl Iterator<Item = Run>, start: usize, in
 /// # Safety
 /// As for [`copy`], and memory that is far is apart from all of `into`.
 pub(crate) unsafe fn fetch(
-    from: impl Iterator<Item = Run>,
-    into: impl Iterator<Item = Run>,
+    from: impl Iterator<Item = Iovec>,
+    into: impl Iterator<Item = Iovec>,
     distance: Distance,
 ) {
     let (mut from, mut into) = (Stream::new(from), Stream::new(into));
@@ -167,14 +167,14 @@ pub(crate) unsafe fn fetch(
     unsafe { copy_next(&mut from, &mut into, distance) };
 }
 
-/// Copies one run into another, as far as both reach.
+/// Copies one iovec into another, as far as both reach.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline]
-pub(crate) unsafe fn copy_run(from: Run, into: Run) {
+pub(crate) unsafe fn copy_iovec(from: Iovec, into: Iovec) {
     let bytes = from.bytes.min(into.bytes);
-    // SAFETY: both runs have this many bytes, as the caller promises; near memory may overlap.
+    // SAFETY: both iovecs have this many bytes, as the caller promises; near memory may overlap.
     unsafe { Distance::Near.copy(from.address, into.address, bytes) };
 }
 
@@ -185,16 +185,16 @@ pub(crate) unsafe fn copy_run(from: Run, into: Run) {
 #[inline]
 unsafe fn copy_next<F, I>(from: &mut Stream<F>, into: &mut Stream<I>, distance: Distance) -> usize
 where
-    F: Iterator<Item = Run>,
-    I: Iterator<Item = Run>,
+    F: Iterator<Item = Iovec>,
+    I: Iterator<Item = Iovec>,
 {
     let mut copied = 0;
     loop {
-        let bytes = from.run().min(into.run());
+        let bytes = from.next_bytes().min(into.next_bytes());
         if bytes == 0 {
             return copied;
         }
-        // SAFETY: both runs have this many bytes, as the caller promises; near memory may overlap.
+        // SAFETY: both iovecs have this many bytes, as the caller promises; near memory may overlap.
         unsafe { distance.copy(from.take(bytes), into.take(bytes), bytes) };
         copied += bytes;
     }
@@ -215,8 +215,8 @@ pub(crate) struct Pieces {
 /// # Safety
 /// As for [`copy`].
 pub(crate) unsafe fn copy_in_pieces(
-    from: impl Iterator<Item = Run>,
-    into: Run,
+    from: impl Iterator<Item = Iovec>,
+    into: Iovec,
     pieces: Pieces,
     mut filled: impl FnMut(usize),
 ) {
@@ -248,23 +248,26 @@ pub(crate) unsafe fn copy_in_pieces(
 /// Writes left ⊕ right into `into`, as far as all three reach.
 ///
 /// # Safety
-/// As for [`copy`], and every run is a run of whole elements, aligned for them; a run of `into` is
+/// As for [`copy`], and every iovec is an iovec of whole elements, aligned for them; an iovec of `into` is
 /// the same as the one it is computed from, or apart from it.
 pub(crate) unsafe fn reduce(
     combine: &Combine,
-    left: impl Iterator<Item = Run>,
-    right: impl Iterator<Item = Run>,
-    into: impl Iterator<Item = Run>,
+    left: impl Iterator<Item = Iovec>,
+    right: impl Iterator<Item = Iovec>,
+    into: impl Iterator<Item = Iovec>,
 ) {
     let (mut left, mut right, mut into) =
         (Stream::new(left), Stream::new(right), Stream::new(into));
     loop {
-        let bytes = left.run().min(right.run()).min(into.run());
+        let bytes = left
+            .next_bytes()
+            .min(right.next_bytes())
+            .min(into.next_bytes());
         if bytes == 0 {
             return;
         }
         let (l, r, out) = (left.take(bytes), right.take(bytes), into.take(bytes));
-        // SAFETY: all runs have this many bytes; the least of runs of whole elements is whole; the
+        // SAFETY: all iovecs have this many bytes; the least of iovecs of whole elements is whole; the
         // rest is the caller's promise.
         unsafe { combine.run(l, r, out, bytes) };
     }
@@ -282,7 +285,7 @@ struct Reduction<I> {
     side: Side,
 }
 
-impl<I: Iterator<Item = Run>> Sink<I> {
+impl<I: Iterator<Item = Iovec>> Sink<I> {
     /// To `into`, as it comes.
     pub(crate) fn copy(into: I) -> Sink<I> {
         Sink {
@@ -325,18 +328,18 @@ impl<I: Iterator<Item = Run>> Sink<I> {
     }
 
     /// The memory that the next bytes go to, at most `most` bytes, and counts it as filled; none at the end.
-    pub(crate) fn room(&mut self, most: usize) -> Option<Run> {
+    pub(crate) fn room(&mut self, most: usize) -> Option<Iovec> {
         debug_assert!(self.copies(), "what is combined is not written to directly");
-        let bytes = self.into.run().min(most);
-        (bytes > 0).then(|| Run {
+        let bytes = self.into.next_bytes().min(most);
+        (bytes > 0).then(|| Iovec {
             address: self.into.take(bytes),
             bytes,
         })
     }
 
-    /// The memory that all of `bytes` bytes go to, if it is one run and nothing is combined.
-    pub(crate) fn single(&mut self, bytes: usize) -> Option<Run> {
-        (self.copies() && self.into.run() >= bytes).then_some(Run {
+    /// The memory that all of `bytes` bytes go to, if it is one iovec and nothing is combined.
+    pub(crate) fn single(&mut self, bytes: usize) -> Option<Iovec> {
+        (self.copies() && self.into.next_bytes() >= bytes).then_some(Iovec {
             address: self.into.at.address,
             bytes,
         })
@@ -345,20 +348,20 @@ impl<I: Iterator<Item = Run>> Sink<I> {
     /// Takes the next piece, from memory at a distance.
     ///
     /// # Safety
-    /// As for [`copy`] or [`reduce`], of `piece` and the sink's runs; a piece is a whole number of [`Sink::grain`]s, and
+    /// As for [`copy`] or [`reduce`], of `piece` and the sink's iovecs; a piece is a whole number of [`Sink::grain`]s, and
     /// memory that is far is none of the sink's, and writable if it goes back.
     #[inline]
-    pub(crate) unsafe fn feed(&mut self, mut piece: Run, distance: Distance) {
+    pub(crate) unsafe fn feed(&mut self, mut piece: Iovec, distance: Distance) {
         while piece.bytes > 0 {
-            let mut bytes = piece.bytes.min(self.into.run());
+            let mut bytes = piece.bytes.min(self.into.next_bytes());
             if let Some(reduction) = &mut self.reduction {
-                bytes = bytes.min(reduction.own.run());
+                bytes = bytes.min(reduction.own.next_bytes());
             }
             if bytes == 0 {
                 return;
             }
             let (from, out) = (piece.address, self.into.take(bytes));
-            // SAFETY: all runs have this many bytes; the least of runs of whole elements is whole; the rest is the
+            // SAFETY: all iovecs have this many bytes; the least of iovecs of whole elements is whole; the rest is the
             // caller's promise.
             unsafe {
                 match &mut self.reduction {
@@ -371,7 +374,7 @@ impl<I: Iterator<Item = Run>> Sink<I> {
                         };
                         combine.run(left, right, out, bytes);
                         if distance == Distance::Back {
-                            claim_for_write(Run {
+                            claim_for_write(Iovec {
                                 address: from,
                                 bytes,
                             });
@@ -388,13 +391,13 @@ impl<I: Iterator<Item = Run>> Sink<I> {
 mod tests {
     use super::*;
 
-    fn cut(bytes: &mut [u8], cuts: &[usize]) -> Vec<Run> {
+    fn cut(bytes: &mut [u8], cuts: &[usize]) -> Vec<Iovec> {
         let address = bytes.as_mut_ptr();
-        let run = |w: &[usize]| Run {
+        let iovec = |w: &[usize]| Iovec {
             address: address.wrapping_add(w[0]),
             bytes: w[1] - w[0],
         };
-        cuts.windows(2).map(run).collect()
+        cuts.windows(2).map(iovec).collect()
     }
 
     unsafe fn minus(_: *const (), l: *const u8, r: *const u8, o: *mut u8, n: usize) {
@@ -405,16 +408,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_over_inside_the_run_alone() {
+    fn lines_are_claimed_inside_the_iovec_alone() {
         for (start, bytes) in [(0, 0), (1, 20), (3, 61), (3, 62), (64, 64), (70, 250)] {
             let mut memory = vec![7u8; 512];
-            let run = Run {
+            let iovec = Iovec {
                 address: memory.as_mut_ptr().wrapping_add(start),
                 bytes,
             };
             // SAFETY: inside the vector.
-            unsafe { claim_for_write(run) };
-            let written = |at: usize| (run.address as usize - start + at).is_multiple_of(LINE);
+            unsafe { claim_for_write(iovec) };
+            let written = |at: usize| (iovec.address as usize - start + at).is_multiple_of(LINE);
             for (at, byte) in memory.iter().enumerate() {
                 let inside = (start..start + bytes).contains(&at);
                 assert_eq!(*byte == 0, inside && written(at), "{start} {bytes} {at}");
@@ -423,13 +426,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_cut_differently_meet_element_by_element() {
+    fn iovecs_cut_differently_meet_element_by_element() {
         let mut a: Vec<u8> = (100..110).collect();
         let mut b: Vec<u8> = (0..10).map(|i| i * 3).collect();
         let mut c = vec![0; 10];
         let a = cut(&mut a, &[0, 3, 3, 10]);
         let b = cut(&mut b, &[0, 1, 5, 9, 10]);
-        // SAFETY: `minus` keeps to its runs.
+        // SAFETY: `minus` keeps to its iovecs.
         let combine = unsafe { Combine::new(1, minus, std::ptr::null()) };
         for (side, sign) in [(Side::Left, 1), (Side::Right, 255u8)] {
             let into = cut(&mut c, &[0, 7, 10]);

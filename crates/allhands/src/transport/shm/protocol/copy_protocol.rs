@@ -4,7 +4,7 @@
 //! the lines of the piece that comes next, the reader [claims for writing](crate::transport::shm::memory::iovec::claim_for_write) what it has read. Or neither does, and
 //! copies are left to the string moves of the processor, some of which write whole lines without fetching them. And what does
 //! not fit a core's own cache may be better read from the sender's memory. Which takes least is a matter of the processor,
-//! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program runs: on one processor
+//! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program iovecs: on one processor
 //! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. So
 //! the reader of a thousand messages tries each on a few and keeps to the best. The first of these few count nothing: the caches
 //! still hold what the copy protocol before has left there, and a bounce buffer that is new is not yet mapped.

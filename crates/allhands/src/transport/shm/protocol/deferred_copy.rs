@@ -5,7 +5,7 @@
 //! its own copy is done.
 
 use crate::transport::shm::memory::copy::Distance;
-use crate::transport::shm::memory::iovec::Run;
+use crate::transport::shm::memory::iovec::Iovec;
 
 /// The shortest copy that is worth it, in bytes.
 pub(crate) const LEAST: usize = 256 << 10;
@@ -21,14 +21,14 @@ const PIECE: usize = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deferred {
     pub(crate) ticket: u32,
-    from: Run,
-    into: Run,
+    from: Iovec,
+    into: Iovec,
     distance: Distance,
 }
 
 impl Deferred {
     /// The copy of operation `ticket`.
-    pub(crate) fn new(ticket: u32, from: Run, into: Run) -> Deferred {
+    pub(crate) fn new(ticket: u32, from: Iovec, into: Iovec) -> Deferred {
         let distance = match from.bytes {
             PAST_CACHES_LEAST.. => Distance::Beyond,
             _ => Distance::Near,
@@ -44,7 +44,7 @@ impl Deferred {
     /// Copies the next piece; what is left then, if anything.
     ///
     /// # Safety
-    /// Both runs are memory that the call may use, and nobody else does.
+    /// Both iovecs are memory that the call may use, and nobody else does.
     pub(crate) unsafe fn advance(self) -> Option<Deferred> {
         let piece = Deferred {
             from: self.from.piece(0, PIECE),

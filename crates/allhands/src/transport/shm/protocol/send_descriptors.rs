@@ -1,13 +1,13 @@
 //! The send descriptors: a call's own memory for its long messages, where their receivers can reach it.
 //!
-//! A long message is announced by the offset of its descriptor. Behind the descriptor stand the runs of the message: places
+//! A long message is announced by the offset of its descriptor. Behind the descriptor stand the iovecs of the message: places
 //! in the arena, which every rank maps, or addresses of the sender's own memory, which threads read as they are and other
-//! processes with the system's help. Behind the runs is room to bounce a message that receivers cannot, or
+//! processes with the system's help. Behind the iovecs is room to bounce a message that receivers cannot, or
 //! had better not, read where it is.
 
 use crate::transport::TransportError;
 use crate::transport::shm::memory::arena::{Arena, Block};
-use crate::transport::shm::memory::iovec::{self, Pieces, Run};
+use crate::transport::shm::memory::iovec::{self, Iovec, Pieces};
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
@@ -34,13 +34,13 @@ const LONG_BOUNCE_BUFFERS_MOST: usize = 64 << 20;
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;
 
-/// What stands before the runs of a message.
+/// What stands before the iovecs of a message.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     pub(crate) descriptor: Descriptor,
     bytes: AtomicU64,
-    runs: AtomicU64,
+    iovecs: AtomicU64,
     /// The sender's process.
     process: AtomicU64,
     /// The core on which the sender was.
@@ -61,42 +61,44 @@ struct Place {
     bytes: AtomicU64,
 }
 
-/// A run of memory of another rank, as one finds it.
+/// An iovec of memory of another rank, as one finds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
     /// Memory that the receiver has, too.
-    Here(Run),
+    Here(Iovec),
     /// Memory of another process.
-    There(Run),
+    There(Iovec),
 }
 
 impl Found {
     /// What another rank has [told](tell) of.
     pub(crate) fn at(arena: &Arena, place: u64, bytes: usize) -> Found {
-        let run = |address| Run { address, bytes };
+        let iovec = |address| Iovec { address, bytes };
         let address = (place & !OWN) as usize;
         match place & OWN {
-            0 => Found::Here(run(arena.at(place))),
-            _ if arena.is_shared() => Found::There(run(std::ptr::without_provenance_mut(address))),
+            0 => Found::Here(iovec(arena.at(place))),
+            _ if arena.is_shared() => {
+                Found::There(iovec(std::ptr::without_provenance_mut(address)))
+            }
             // Threads of one process have the same addresses.
-            _ => Found::Here(run(std::ptr::with_exposed_provenance_mut(address))),
+            _ => Found::Here(iovec(std::ptr::with_exposed_provenance_mut(address))),
         }
     }
 
     /// The part of `bytes` bytes from `offset` on, or as many as there are.
     pub(crate) fn piece(self, offset: usize, bytes: usize) -> Found {
         match self {
-            Found::Here(run) => Found::Here(run.piece(offset, bytes)),
-            Found::There(run) => Found::There(run.piece(offset, bytes)),
+            Found::Here(iovec) => Found::Here(iovec.piece(offset, bytes)),
+            Found::There(iovec) => Found::There(iovec.piece(offset, bytes)),
         }
     }
 }
 
 /// Where memory lies, in words that another rank of the arena understands.
-pub(crate) fn tell(arena: &Arena, run: Run) -> u64 {
-    match arena.offset_of(run.address, run.bytes) {
+pub(crate) fn tell(arena: &Arena, iovec: Iovec) -> u64 {
+    match arena.offset_of(iovec.address, iovec.bytes) {
         Some(offset) => offset,
-        None => run.address.expose_provenance() as u64 | OWN,
+        None => iovec.address.expose_provenance() as u64 | OWN,
     }
 }
 
@@ -162,23 +164,23 @@ impl Entry {
     }
 
     /// The memory of its bounce buffer, of which `bytes` bytes from `offset` on are used; none if it has no bounce buffer.
-    pub(crate) fn bounced(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Run> {
+    pub(crate) fn bounced(&self, arena: &Arena, offset: usize, bytes: usize) -> Option<Iovec> {
         let bounce_buffer = self.bounce_buffer.load(Ordering::Relaxed);
-        (bounce_buffer > 0).then(|| Run {
+        (bounce_buffer > 0).then(|| Iovec {
             address: arena.at(bounce_buffer + offset as u64),
             bytes,
         })
     }
 
-    /// The message's run, if there is one alone, to one who has claimed it.
+    /// The message's iovec, if there is one alone, to one who has claimed it.
     pub(crate) fn single(&self, arena: &Arena) -> Option<Found> {
-        let alone = self.runs.load(Ordering::Relaxed) == 1;
+        let alone = self.iovecs.load(Ordering::Relaxed) == 1;
         alone.then(|| self.found(arena).next()).flatten()
     }
 
-    /// The message's runs, to one who has claimed it.
+    /// The message's iovecs, to one who has claimed it.
     pub(crate) fn found<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Found> + 'a {
-        (0..self.runs.load(Ordering::Relaxed)).map(move |index| {
+        (0..self.iovecs.load(Ordering::Relaxed)).map(move |index| {
             // SAFETY: the sender has written this many places behind the entry, which are atomics.
             let place = unsafe { &*self.place(index) };
             let address = place.address.load(Ordering::Relaxed);
@@ -190,18 +192,18 @@ impl Entry {
     /// Says where the message lies, before it is posted.
     ///
     /// # Safety
-    /// The entry's descriptors have room for so many runs.
-    unsafe fn write(&self, arena: &Arena, runs: impl Iterator<Item = Run>) {
+    /// The entry's descriptors have room for so many iovecs.
+    unsafe fn write(&self, arena: &Arena, iovecs: impl Iterator<Item = Iovec>) {
         let (mut count, mut total) = (0, 0);
-        for run in runs.filter(|r| r.bytes > 0) {
+        for iovec in iovecs.filter(|r| r.bytes > 0) {
             // SAFETY: the caller promises the room; places are atomics.
             let place = unsafe { &*self.place(count) };
-            place.address.store(tell(arena, run), Ordering::Relaxed);
-            place.bytes.store(run.bytes as u64, Ordering::Relaxed);
+            place.address.store(tell(arena, iovec), Ordering::Relaxed);
+            place.bytes.store(iovec.bytes as u64, Ordering::Relaxed);
             count += 1;
-            total += run.bytes as u64;
+            total += iovec.bytes as u64;
         }
-        self.runs.store(count, Ordering::Relaxed);
+        self.iovecs.store(count, Ordering::Relaxed);
         self.bytes.store(total, Ordering::Relaxed);
         self.process
             .store(u64::from(std::process::id()), Ordering::Relaxed);
@@ -214,7 +216,7 @@ impl Entry {
 struct Slot {
     /// Offset in the send descriptors of the entry plus one; 0: the operation sends no long message.
     entry: usize,
-    runs: usize,
+    iovecs: usize,
     bounce_buffer: usize,
     bounce_bytes: usize,
 }
@@ -249,8 +251,8 @@ impl SendDescriptors {
             if !matches!(op.kind, OpKind::Send { to, .. } if to < ranks) || longest <= EAGER_BYTES {
                 continue;
             }
-            slot.runs = op.source().len();
-            slot.entry = take(size_of::<Entry>() + slot.runs.max(1) * size_of::<Place>()) + 1;
+            slot.iovecs = op.source().len();
+            slot.entry = take(size_of::<Entry>() + slot.iovecs.max(1) * size_of::<Place>()) + 1;
         }
         // Bounce buffers come last: their pages cost nothing until a message is bounced.
         for (slot, op) in slots.iter_mut().zip(&plan.ops) {
@@ -285,12 +287,12 @@ impl SendDescriptors {
         unsafe { Entry::at(&self.arena, self.entry_offset(ticket)) }
     }
 
-    /// Writes into the entry of `ticket` that its message lies in `runs`; the caller posts it.
-    pub(crate) fn describe(&self, ticket: u32, runs: impl Iterator<Item = Run> + Clone) {
-        let most = self.slots[ticket as usize].runs.max(1);
+    /// Writes into the entry of `ticket` that its message lies in `iovecs`; the caller posts it.
+    pub(crate) fn describe(&self, ticket: u32, iovecs: impl Iterator<Item = Iovec> + Clone) {
+        let most = self.slots[ticket as usize].iovecs.max(1);
         assert!(
-            runs.clone().count() <= most,
-            "as many runs as the plan says"
+            iovecs.clone().count() <= most,
+            "as many iovecs as the plan says"
         );
         let slot = &self.slots[ticket as usize];
         let bounce_buffer = match slot.bounce_bytes {
@@ -301,7 +303,7 @@ impl SendDescriptors {
         entry.bounce_buffer.store(bounce_buffer, Ordering::Relaxed);
         entry.bounced.store(0, Ordering::Relaxed);
         // SAFETY: just checked.
-        unsafe { entry.write(&self.arena, runs) };
+        unsafe { entry.write(&self.arena, iovecs) };
     }
 
     /// Writes into the entry of `ticket` that its message of `bytes` bytes is in the bounce buffer; the caller posts it and then
@@ -312,29 +314,34 @@ impl SendDescriptors {
             bytes <= slot.bounce_bytes,
             "a bounce buffer for the longest message"
         );
-        let bounce_buffer = Run {
+        let bounce_buffer = Iovec {
             address: self.arena.at(self.offset() + slot.bounce_buffer as u64),
             bytes,
         };
         let entry = self.entry(ticket);
         entry.bounced.store(1, Ordering::Relaxed);
-        // SAFETY: room for one run at least.
+        // SAFETY: room for one iovec at least.
         unsafe { entry.write(&self.arena, std::iter::once(bounce_buffer)) };
     }
 
-    /// Copies the message in `runs` to the bounce buffer of `ticket`, saying after each piece how much is there.
+    /// Copies the message in `iovecs` to the bounce buffer of `ticket`, saying after each piece how much is there.
     ///
     /// # Safety
-    /// The runs are readable, and [`SendDescriptors::describe_bounced`] was called with their length.
-    pub(crate) unsafe fn fill(&self, ticket: u32, runs: impl Iterator<Item = Run>, pieces: Pieces) {
+    /// The iovecs are readable, and [`SendDescriptors::describe_bounced`] was called with their length.
+    pub(crate) unsafe fn fill(
+        &self,
+        ticket: u32,
+        iovecs: impl Iterator<Item = Iovec>,
+        pieces: Pieces,
+    ) {
         let (slot, entry) = (&self.slots[ticket as usize], self.entry(ticket));
-        let bounce_buffer = Run {
+        let bounce_buffer = Iovec {
             address: self.arena.at(self.offset() + slot.bounce_buffer as u64),
             bytes: entry.bytes() as usize,
         };
         let filled = |bytes: usize| entry.descriptor.fill(bytes as u64);
         // SAFETY: readable, as promised; the bounce buffer is as long as the message, and no receiver reads what is not yet filled.
-        unsafe { iovec::copy_in_pieces(runs, bounce_buffer, pieces, filled) };
+        unsafe { iovec::copy_in_pieces(iovecs, bounce_buffer, pieces, filled) };
     }
 
     /// Whether messages longer than [`BOUNCE_MOST`] may be bounced here: such bounce buffers are few.

@@ -65,7 +65,7 @@ impl Descriptor {
 
     /// Offers the message, of which `filled` bytes are there.
     ///
-    /// What the receiver is to find (the runs of the message) is written before. Only the sender calls this, and only when
+    /// What the receiver is to find (the iovecs of the message) is written before. Only the sender calls this, and only when
     /// the descriptor [is free](Descriptor::is_free) or [refused](Descriptor::is_refused).
     pub(crate) fn post(&self, filled: u64) {
         self.filled.store(filled, Ordering::Relaxed);
