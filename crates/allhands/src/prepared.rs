@@ -57,7 +57,7 @@ impl Key {
     fn fits(&self, operation: &Operation<'_>, exchanged: Option<&Layout>) -> bool {
         let same_lengths = match (&self.lengths, operation.lengths()) {
             (None, None) => true,
-            (Some((counts, told)), Some(own)) => counts == own && told.as_ref() == exchanged,
+            (Some((counts, others)), Some(own)) => counts == own && others.as_ref() == exchanged,
             (None, Some(_)) | (Some(_), None) => false,
         };
         same_lengths

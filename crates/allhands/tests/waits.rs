@@ -9,13 +9,13 @@ use std::time::Duration;
 /// The variable that says which part a process of this program has.
 const PART: &str = "ALLHANDS_WAITS_PART";
 /// After how long waits are told here.
-const TOLD_AFTER: Duration = Duration::from_millis(300);
+const REPORT_AFTER: Duration = Duration::from_millis(300);
 /// How late the last rank is.
 const LATE: Duration = Duration::from_millis(1500);
 
 /// One barrier, to which rank `late` comes late.
 fn wait_for(late: usize, comm: &Communicator) -> Result<(), Error> {
-    comm.tell_waits_after(TOLD_AFTER);
+    comm.report_waits_after(REPORT_AFTER);
     comm.barrier()?;
     if comm.rank() == late {
         std::thread::sleep(LATE);
@@ -95,7 +95,7 @@ fn nothing_is_told_that_nobody_wants_to_hear() {
     let body = || {
         let ended = threads::run(3, |comm| {
             let (late, part) = (comm.rank() == 0, comm.dup()?);
-            part.tell_waits_after(Duration::MAX);
+            part.report_waits_after(Duration::MAX);
             let last = part.dup()?;
             if late {
                 std::thread::sleep(LATE);

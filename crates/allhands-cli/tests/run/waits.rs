@@ -31,7 +31,7 @@ fn as_a_rank() {
 
 /// Rank 0 never comes to the second barrier.
 fn wait(comm: &Communicator) -> Result<(), Error> {
-    comm.tell_waits_after(Duration::from_millis(300));
+    comm.report_waits_after(Duration::from_millis(300));
     comm.barrier()?;
     println!("ready");
     if comm.rank() == 0 {

@@ -7,7 +7,7 @@ use crate::abi::{Abi, Handles};
 use crate::buffer::part::Numbers;
 use crate::context::call::Call;
 use crate::report::counts::Served;
-use allhands::interposition::{Interposition, Repeat};
+use allhands::interposition::{CachedCall, Interposition};
 use allhands::{Communicator, Error, Operation};
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -113,7 +113,7 @@ impl Asked {
 
     /// What is to be kept of an operation that serves this call, if it needs nothing but the addresses.
     pub(crate) fn learn(&self, comm: &Communicator, operation: &Operation<'_>) -> Option<Lesson> {
-        let repeat = comm.repeat_of(operation)?;
+        let repeat = comm.cached_call(operation)?;
         if self.send == self.receive && (repeat.input.is_some() || repeat.output.is_some()) {
             // One of them may mean nothing on this rank, and be another the next time.
             return None;
@@ -163,7 +163,7 @@ enum Side {
 /// How a call is made again.
 #[derive(Clone, Copy)]
 pub(crate) struct Lesson {
-    repeat: Repeat,
+    repeat: CachedCall,
     input: Side,
     output: Side,
 }
@@ -264,7 +264,7 @@ impl Known {
         }
         // SAFETY: the user's buffers are as long as those of the call that was kept, as counts and types are the same,
         // and left alone during the call; the rest was just checked. Operators of kept calls are constants.
-        unsafe { comm.repeat(repeat, from, to.cast_mut()) }
+        unsafe { comm.run_cached(repeat, from, to.cast_mut()) }
     }
 }
 

@@ -235,7 +235,7 @@ unsafe impl Network for MpiNetwork {
     }
 
     /// Of all that may be said only what others may have to wait for is worth a message to each rank.
-    fn tell(&mut self, to: u32, notice: &Notice) {
+    fn notify(&mut self, to: u32, notice: &Notice) {
         let Some(rank) = self.traffic.ranks.get(to as usize).copied() else {
             return;
         };

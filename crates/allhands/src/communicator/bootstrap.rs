@@ -104,7 +104,7 @@ impl Bootstrap for Communicator {
         let new = Communicator::new(endpoint, policy, inner.oversubscribed);
         new.set_while_waiting(inner.endpoint.while_waiting());
         new.set_left_alone(inner.endpoint.left_alone);
-        new.tell_waits_after(inner.endpoint.told_after());
+        new.report_waits_after(inner.endpoint.report_after());
         new.set_nodes(inner.nodes.among(self.size as u32, members))?;
         new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
         Ok(new)

@@ -42,17 +42,17 @@ pub(super) struct Active {
     pub(super) running: Option<Box<Running>>,
     pub(super) arrival: Arrival,
     pub(super) result: Option<Result<(), Error>>,
-    /// Who is told of its end, if nobody is to ask for it by its number.
-    pub(super) told: Option<Arc<End>>,
+    /// Where its end is reported, if nobody is to ask for it by its number.
+    pub(super) end: Option<Arc<End>>,
 }
 
 impl Active {
     /// Says how it ended.
     fn end(&mut self, result: Result<(), Error>) {
-        if let Some(told) = &self.told {
+        if let Some(end) = &self.end {
             let result = result.clone().and_then(|()| self.arrival.verify());
             // A call ends once.
-            let _ = told.set(result);
+            let _ = end.set(result);
         }
         self.result = Some(result);
     }
@@ -171,12 +171,12 @@ impl Inner {
         operation: &Operation<'_>,
         call: &Call,
     ) -> Result<bool, Error> {
-        let told = matches!(
+        let exchanged = matches!(
             call.collective,
             Collective::Gather | Collective::Scatter | Collective::Alltoall
         );
         let (algorithm, _) = self.choose(operation, call, &Layout::Regular(0))?;
-        Ok(told && algorithm.requires.contains(&Requirement::AllCounts))
+        Ok(exchanged && algorithm.requires.contains(&Requirement::AllCounts))
     }
 
     /// The plan of a call with all that runs it: from the cache, or made and kept there.

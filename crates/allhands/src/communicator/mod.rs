@@ -2,11 +2,11 @@
 
 mod agreed;
 pub mod bootstrap;
-mod helm;
+mod cached_call;
 mod inner;
 pub mod interposition;
-mod outset;
-mod repeat;
+mod nonblocking_start;
+mod progress_thread;
 mod split;
 
 use crate::error::Error;
@@ -20,8 +20,8 @@ use crate::transport::shm::memory::arena::Block;
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
-use helm::Helm;
 use inner::{Active, Arrival, Checked, Inner, Ready, progress};
+use progress_thread::Progress;
 use std::time::Duration;
 
 /// The ranks that call collectives together, as one of them sees them.
@@ -34,7 +34,7 @@ use std::time::Duration;
 /// algorithm; [`start`](Communicator::start), [`scope`](Communicator::scope) and
 /// [`persistent`](Communicator::persistent) run operations without waiting.
 pub struct Communicator {
-    inner: Helm,
+    inner: Progress,
     rank: usize,
     size: usize,
 }
@@ -66,7 +66,7 @@ impl Communicator {
             next_window: 0,
         };
         Communicator {
-            inner: Helm::new(inner),
+            inner: Progress::new(inner),
             rank,
             size,
         }
@@ -95,8 +95,8 @@ impl Communicator {
     /// # Errors
     /// [`Error::ProgressThread`] if the system gives no thread.
     pub fn with_progress_thread(self) -> Result<Communicator, Error> {
-        let helm = self.inner.with_background();
-        let inner = helm.map_err(|error| Error::ProgressThread(error.to_string()))?;
+        let progress = self.inner.with_background();
+        let inner = progress.map_err(|error| Error::ProgressThread(error.to_string()))?;
         Ok(Communicator { inner, ..self })
     }
 
@@ -189,8 +189,8 @@ impl Communicator {
     ///
     /// At first it is 10 s; [`Duration::MAX`] is never. Of all that wait one rank says it, and again when the time has
     /// doubled. Communicators made of this one inherit it.
-    pub fn tell_waits_after(&self, after: Duration) {
-        self.inner.take().endpoint.tell_waits_after(after);
+    pub fn report_waits_after(&self, after: Duration) {
+        self.inner.take().endpoint.report_waits_after(after);
     }
 
     /// Whether this process counts more ranks than cores.
@@ -255,9 +255,9 @@ impl Communicator {
         let exchanged =
             operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
         let layout = if exchanged {
-            let told = self.exchange_counts(&call, &layout)?;
-            self.compare_counts(&call, &layout, &told)?;
-            told
+            let exchanged = self.exchange_counts(&call, &layout)?;
+            self.compare_counts(&call, &layout, &exchanged)?;
+            exchanged
         } else {
             layout
         };
@@ -288,10 +288,10 @@ impl Communicator {
         })
     }
 
-    /// Complains, and tells the others, if the counts that ranks have told are not those by which this rank has made its buffers.
-    fn compare_counts(&self, call: &Call, own: &Layout, told: &Layout) -> Result<(), Error> {
+    /// Complains, and tells the others, if the counts that ranks have exchanged are not those by which this rank has made its buffers.
+    fn compare_counts(&self, call: &Call, own: &Layout, exchanged: &Layout) -> Result<(), Error> {
         let (rank, root) = (self.rank, call.root as usize);
-        let differs = match (own, told) {
+        let differs = match (own, exchanged) {
             (Layout::Own { elements, .. }, Layout::Blocks(counts)) if counts[rank] != *elements => {
                 let is_sent = call.collective == Collective::Gather;
                 let (from, to) = if is_sent { (rank, root) } else { (root, rank) };
@@ -341,7 +341,7 @@ impl Communicator {
             running: Some(running),
             arrival: Arrival::of(operation),
             result: None,
-            told: None,
+            end: None,
         };
         let number = inner.keep(active);
         inner.progress();

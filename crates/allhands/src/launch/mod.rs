@@ -143,8 +143,8 @@ fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
 
 /// How many cpus all ranks together may use.
 fn cpus(environment: Environment<'_>) -> usize {
-    if let Some(told) = environment(CPUS).and_then(|text| text.trim().parse().ok()) {
-        return told;
+    if let Some(cpus) = environment(CPUS).and_then(|text| text.trim().parse().ok()) {
+        return cpus;
     }
     match std::thread::available_parallelism().map_or(1, usize::from) {
         1 => {

@@ -260,10 +260,10 @@ fn may_serve(
 ) -> bool {
     let needs = |requirement| algorithm.requires.contains(&requirement);
     let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-    let told = question.irregular && needs(Requirement::AllCounts);
+    let exchanges = question.irregular && needs(Requirement::AllCounts);
     let mut sizes = nodes.innermost(question.call.ranks).into_iter();
     let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
-    possible && !told && layers && serves(algorithm, shape, places)
+    possible && !exchanges && layers && serves(algorithm, shape, places)
 }
 
 /// Everything that serves a call on nodes, with root 0.

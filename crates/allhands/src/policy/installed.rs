@@ -112,7 +112,7 @@ impl Found {
 
     /// As three numbers and the bytes that two of them count, to be told to other ranks.
     #[cfg(target_os = "linux")]
-    fn told(&self) -> ([u64; 3], Vec<u8>) {
+    fn encoded(&self) -> ([u64; 3], Vec<u8>) {
         let (kind, file, text) = match self {
             Found::Nothing => (0, "", ""),
             Found::Text { file, text } => (1, file.as_str(), text.as_str()),
@@ -147,11 +147,11 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
     } else {
         Found::Nothing
     };
-    let (numbers, mut bytes) = found.told();
+    let (numbers, mut bytes) = found.encoded();
     let [kind, file_bytes, text_bytes] = numbers;
-    let mut told = [kind, file_bytes, text_bytes, u64::from(oversubscribed)];
-    comm.run(operation::broadcast(&mut told, 0))?;
-    let [kind, file_bytes, text_bytes, oversubscribed] = told;
+    let mut shared = [kind, file_bytes, text_bytes, u64::from(oversubscribed)];
+    comm.run(operation::broadcast(&mut shared, 0))?;
+    let [kind, file_bytes, text_bytes, oversubscribed] = shared;
     bytes.resize((file_bytes + text_bytes) as usize, 0);
     if !bytes.is_empty() {
         comm.run(operation::broadcast(&mut bytes, 0))?;
@@ -167,7 +167,7 @@ mod tests {
 
     /// What another rank hears of what rank 0 has found.
     fn heard(found: &Found) -> Found {
-        let ([kind, file_bytes, text_bytes], bytes) = found.told();
+        let ([kind, file_bytes, text_bytes], bytes) = found.encoded();
         assert_eq!(bytes.len() as u64, file_bytes + text_bytes);
         Found::heard(kind, file_bytes, &bytes)
     }

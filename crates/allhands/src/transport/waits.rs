@@ -33,7 +33,7 @@ impl Waits {
 
     /// Who waits, in which call and for whom, in words.
     #[must_use]
-    pub fn tell(&self, ranks: &[u32]) -> String {
+    pub fn describe(&self, ranks: &[u32]) -> String {
         let Waits {
             collective,
             since,
@@ -101,12 +101,12 @@ mod tests {
                 "rank 1 has waited 0.0 s in barrier, to which every rank has come",
             ),
         ] {
-            assert_eq!(wait.tell(ranks), says);
+            assert_eq!(wait.describe(ranks), says);
         }
         let many: Vec<u32> = (1..64).collect();
-        let said = waits(10, &many).tell(&[0]);
+        let said = waits(10, &many).describe(&[0]);
         assert!(said.ends_with("7, 8, 9, 10 and 53 others"), "{said}");
-        let said = waits(10, &many[..11]).tell(&[0]);
+        let said = waits(10, &many[..11]).describe(&[0]);
         assert!(said.ends_with("9, 10 and another"), "{said}");
     }
 }

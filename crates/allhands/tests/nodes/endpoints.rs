@@ -71,8 +71,8 @@ unsafe impl Network for Failing {
         self.inner.cancel(ticket)
     }
 
-    fn tell(&mut self, to: u32, notice: &Notice) {
-        self.inner.tell(to, notice);
+    fn notify(&mut self, to: u32, notice: &Notice) {
+        self.inner.notify(to, notice);
     }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {

@@ -20,7 +20,7 @@ pub fn all(roll: &Roll) -> Vec<String> {
             None => waits.push((vec![rank], wait)),
         }
     }
-    let line = |(ranks, wait): &(Vec<u32>, Waits)| wait.tell(ranks) + &absent(roll, wait);
+    let line = |(ranks, wait): &(Vec<u32>, Waits)| wait.describe(ranks) + &absent(roll, wait);
     waits.iter().map(line).collect()
 }
 

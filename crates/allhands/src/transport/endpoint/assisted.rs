@@ -149,7 +149,7 @@ impl Endpoint {
         let (assist, piece_bytes) = (&entry.assist, sender_assisted::piece_bytes(into.bytes));
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
-            place: send_descriptors::tell(self.segment.arena(), into),
+            place: send_descriptors::encode(self.segment.arena(), into),
             process: std::process::id(),
         };
         assist.open(piece_bytes, target);

@@ -5,7 +5,7 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::overdue::Overdue;
-use crate::transport::endpoint::refusal::Told;
+use crate::transport::endpoint::refusal::ReportedRefusals;
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::net::{Network, Places};
@@ -52,7 +52,7 @@ pub(crate) struct State {
     /// Ranks that make no further call, by their numbers in plans, with how many they have made.
     left: Vec<(u32, u64, bool)>,
     /// What ranks have refused.
-    pub(crate) refusals: Told,
+    pub(crate) refusals: ReportedRefusals,
 }
 
 impl Cluster {
@@ -94,7 +94,7 @@ impl Cluster {
             under_way: Vec::new(),
             waiting: Vec::new(),
             left: Vec::new(),
-            refusals: Told::default(),
+            refusals: ReportedRefusals::default(),
         };
         Ok(Cluster {
             rank,
@@ -146,10 +146,10 @@ impl Cluster {
         &self.names[own.len()..]
     }
 
-    pub(crate) fn tell_all(&self, state: &mut State, word: &Word) {
+    pub(crate) fn notify_all(&self, state: &mut State, word: &Word) {
         let notice = word.notice();
         for other in self.others() {
-            state.network.tell(*other, &notice);
+            state.network.notify(*other, &notice);
         }
     }
 }
@@ -268,7 +268,7 @@ impl Endpoint {
             }
             if since.elapsed() >= patient_for {
                 patient_for *= 2;
-                self.tell_call(cluster, call);
+                self.report_call(cluster, call);
             }
         }
     }
@@ -301,7 +301,7 @@ impl Endpoint {
     }
 
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.
-    fn tell_call(&self, cluster: &Cluster, call: u64) {
+    fn report_call(&self, cluster: &Cluster, call: u64) {
         let Some(stamp) = self.segment.record(self.rank).entry(call) else {
             return;
         };
@@ -314,7 +314,7 @@ impl Endpoint {
             }
         }
         let word = Word::Waits(call, stamp, name.to_string(), missing);
-        cluster.tell_all(&mut cluster.state(), &word);
+        cluster.notify_all(&mut cluster.state(), &word);
     }
 
     /// Hears what other nodes have to say of call `call` and those before it.
@@ -456,17 +456,17 @@ impl Endpoint {
         };
         let fault = fault.renumbered(|rank| cluster.name(rank));
         let word = Word::Stopped(first, (cluster.name(finder), fault), names);
-        cluster.tell_all(&mut cluster.state(), &word);
+        cluster.notify_all(&mut cluster.state(), &word);
     }
 
     /// Tells the other nodes that this rank makes no further call.
     #[cold]
-    pub(crate) fn tell_leave(&self, panicked: bool) {
+    pub(crate) fn report_leave(&self, panicked: bool) {
         self.spread();
         if let Some(cluster) = &self.cluster {
             let entered = self.next_call();
             let word = Word::Left { entered, panicked };
-            cluster.tell_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word);
         }
     }
 }

@@ -104,7 +104,7 @@ impl Incoming {
         }
         if let Some(ready) = segment.ready_to_receive(self.from, rank) {
             let room = Room {
-                place: send_descriptors::tell(segment.arena(), into),
+                place: send_descriptors::encode(segment.arena(), into),
                 process: std::process::id(),
             };
             ready.open(self.wanted(call), room);
@@ -305,7 +305,7 @@ impl Begun {
         let (piece_bytes, target) = if by_bounce_buffers {
             (BOUNCED_PIECE, Target::BounceBuffers)
         } else {
-            let place = send_descriptors::tell(arena, into);
+            let place = send_descriptors::encode(arena, into);
             let process = std::process::id();
             (
                 sender_assisted::piece_bytes(bytes),

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long a rank waits before it says so on the standard error, unless it is told otherwise.
-pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const REPORT_AFTER: Duration = Duration::from_secs(10);
 /// How long it waits before it says so where its launcher can read it, and how often it says so anew.
 const NOTED_EVERY: Duration = Duration::from_millis(100);
 
@@ -47,7 +47,7 @@ impl Overdue {
             let noted = || (Arc::clone(&endpoint.segment), endpoint.rank);
             self.noted.get_or_insert_with(noted);
         }
-        if waited < endpoint.told_after || !endpoint.is_first_to_tell(call, waited) {
+        if waited < endpoint.report_after || !endpoint.is_first_to_report(call, waited) {
             return;
         }
         let mut missing: Vec<u32> = here
@@ -56,7 +56,7 @@ impl Overdue {
             .collect();
         missing.extend(endpoint.missing_elsewhere(call));
         missing.sort_unstable();
-        endpoint.tell_wait(&Waits::new(collective, waited, &missing));
+        endpoint.report_wait(&Waits::new(collective, waited, &missing));
     }
 }
 
@@ -70,13 +70,13 @@ impl Drop for Overdue {
 
 impl Endpoint {
     /// After how long this rank says on the standard error that it waits.
-    pub(crate) fn tell_waits_after(&mut self, after: Duration) {
-        self.told_after = after;
+    pub(crate) fn report_waits_after(&mut self, after: Duration) {
+        self.report_after = after;
     }
 
-    /// What [`Endpoint::tell_waits_after`] was told last.
-    pub(crate) fn told_after(&self) -> Duration {
-        self.told_after
+    /// What [`Endpoint::report_waits_after`] was told last.
+    pub(crate) fn report_after(&self) -> Duration {
+        self.report_after
     }
 
     /// The ranks of this node that have not come to call `call`.
@@ -87,24 +87,24 @@ impl Endpoint {
 
     /// Whether it falls to this rank to say that it has waited: to one rank, and again only when the time has doubled, so that
     /// programs whose ranks wait for long again and again are not told again and again.
-    fn is_first_to_tell(&self, call: u64, waited: Duration) -> bool {
-        let (told, waited_ms) = (&self.segment.head().told_ms, waited.as_millis() as u64);
-        let last = told.load(Ordering::Relaxed);
+    fn is_first_to_report(&self, call: u64, waited: Duration) -> bool {
+        let (reported, waited_ms) = (&self.segment.head().reported_ms, waited.as_millis() as u64);
+        let last = reported.load(Ordering::Relaxed);
         !self.has_heard_of_lower(call)
             && waited_ms >= 2 * last
-            && told
+            && reported
                 .compare_exchange(last, waited_ms, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }
 
-    fn tell_wait(&self, waits: &Waits) {
-        let told = waits.tell(&[self.global_rank()]);
+    fn report_wait(&self, waits: &Waits) {
+        let waits = waits.describe(&[self.global_rank()]);
         // Ranks of another communicator than that of all have other numbers.
         let among = match self.segment.origin {
             Some(_) => format!(" (in a communicator of {} ranks)", self.global_ranks()),
             None => String::new(),
         };
-        let line = format!("allhands: {told}{among}\n");
+        let line = format!("allhands: {waits}{among}\n");
         // There is nobody to tell that nobody listens.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }

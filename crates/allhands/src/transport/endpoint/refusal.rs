@@ -135,16 +135,16 @@ struct Refuser {
 
 /// What the ranks of other nodes have told of refusals.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedRefusals {
     refusers: Vec<Refuser>,
     /// The call that each rank that said so has come to, and its stamp.
     came: Vec<(u32, u64, Stamp)>,
 }
 
-impl Told {
+impl ReportedRefusals {
     /// Notes what a rank has refused.
     pub(crate) fn note(&mut self, rank: u32, call: u64, refusals: u64) {
-        self.refusers.retain(|told| told.rank != rank);
+        self.refusers.retain(|refuser| refuser.rank != rank);
         if refusals != 0 {
             self.refusers.push(Refuser {
                 rank,
@@ -161,9 +161,9 @@ impl Told {
         self.came.retain(|(other, ..)| *other != rank);
         self.came.push((rank, call, stamp));
         let mut refusers = self.refusers.iter_mut();
-        let refuser = refusers.find(|told| (told.rank, told.call) == (rank, call));
+        let refuser = refusers.find(|refuser| (refuser.rank, refuser.call) == (rank, call));
         refuser
-            .map(|told| told.came_with = Some(stamp.hash))
+            .map(|refuser| refuser.came_with = Some(stamp.hash))
             .is_some()
     }
 }
@@ -224,7 +224,7 @@ impl Endpoint {
         self.segment.member(self.rank).refuse(refusals.0);
         if let Some(cluster) = &self.cluster {
             let word = Word::Refuses(call, refusals.0);
-            cluster.tell_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word);
         }
     }
 
@@ -262,7 +262,7 @@ impl Endpoint {
         let cluster = self.cluster.clone();
         if let Some(cluster) = &cluster {
             let word = Word::Comes(call, *stamp);
-            cluster.tell_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word);
         }
         let since = Instant::now();
         let mut ended = Ok(false);
@@ -376,19 +376,19 @@ impl Endpoint {
     ) -> Option<(u32, bool)> {
         let mut answers = Vec::new();
         let mut state = cluster.state();
-        for told in &mut state.refusals.refusers {
-            let entry = self.segment.record(self.rank).entry(told.call);
-            if let Some(stamp) = entry.filter(|_| !told.is_answered) {
-                told.is_answered = true;
-                answers.push((told.rank, Word::Comes(told.call, stamp)));
+        for refuser in &mut state.refusals.refusers {
+            let entry = self.segment.record(self.rank).entry(refuser.call);
+            if let Some(stamp) = entry.filter(|_| !refuser.is_answered) {
+                refuser.is_answered = true;
+                answers.push((refuser.rank, Word::Comes(refuser.call, stamp)));
             }
         }
         for (to, word) in answers {
-            state.network.tell(cluster.name(to), &word.notice());
+            state.network.notify(cluster.name(to), &word.notice());
         }
-        let may_be = |told: &&Refuser| {
-            let is_such = told.refusals.count(call, mine.collective()) > known;
-            is_such && told.came_with != Some(mine.hash)
+        let may_be = |refuser: &&Refuser| {
+            let is_such = refuser.refusals.count(call, mine.collective()) > known;
+            is_such && refuser.came_with != Some(mine.hash)
         };
         let found = state.refusals.refusers.iter().find(may_be)?;
         Some((found.rank, found.came_with.is_some()))

@@ -3,7 +3,7 @@
 use crate::transport::endpoint::agreement::LeftAlone;
 use crate::transport::endpoint::cluster::Cluster;
 use crate::transport::endpoint::concurrent_rendezvous::Begun;
-use crate::transport::endpoint::overdue::TOLD_AFTER;
+use crate::transport::endpoint::overdue::REPORT_AFTER;
 use crate::transport::endpoint::receive::Unexpected;
 use crate::transport::endpoint::refusal::Refusals;
 use crate::transport::shm::failure::member::Stamp;
@@ -57,7 +57,7 @@ pub struct Endpoint {
     /// When [`Endpoint::look_out`] looked last.
     pub(crate) looked_out: Option<Instant>,
     /// After how long it says that it waits.
-    pub(crate) told_after: Duration,
+    pub(crate) report_after: Duration,
     /// The way to other nodes, if there are some.
     pub(crate) cluster: Option<Arc<Cluster>>,
 }
@@ -107,7 +107,7 @@ impl Endpoint {
             while_waiting: None,
             left_alone: None,
             looked_out: None,
-            told_after: TOLD_AFTER,
+            report_after: REPORT_AFTER,
             cluster: None,
             segment,
         })
@@ -188,7 +188,7 @@ impl Drop for Endpoint {
             }
         }
         let panicked = std::thread::panicking();
-        self.tell_leave(panicked);
+        self.report_leave(panicked);
         self.segment.leave(self.rank, panicked);
     }
 }

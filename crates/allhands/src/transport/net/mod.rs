@@ -118,7 +118,7 @@ pub unsafe trait Network: Send {
 
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
     /// are dear may give those alone that [must come](Notice::must_come).
-    fn tell(&mut self, to: u32, notice: &Notice);
+    fn notify(&mut self, to: u32, notice: &Notice);
 
     /// The next word that has come, and whose it is.
     fn hear(&mut self) -> Option<(u32, Notice)>;

@@ -323,7 +323,7 @@ unsafe impl Network for ThreadsNetwork {
         true
     }
 
-    fn tell(&mut self, to: u32, notice: &Notice) {
+    fn notify(&mut self, to: u32, notice: &Notice) {
         if let Ok(mut mailbox) = self.shared.mailbox(to) {
             mailbox.notices.push_back((self.rank, *notice));
         }

@@ -75,9 +75,9 @@ impl Fault {
                 mine,
                 theirs,
             } => {
-                let told = u64::from(theirs.is_some());
+                let known = u64::from(theirs.is_some());
                 let theirs = theirs.unwrap_or_default();
-                put(&[1, pair(rank, other), told]);
+                put(&[1, pair(rank, other), known]);
                 words[3] = mine.hash;
                 words[4..8].copy_from_slice(&mine.words);
                 words[8] = theirs.hash;
@@ -209,7 +209,7 @@ pub(crate) struct FaultBoard {
     /// The first call that cannot be made, with every bit turned round, so that zero is none; it only grows.
     reach: AtomicU64,
     /// The first call of which other nodes know that it cannot be made, turned round as well.
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 impl FaultBoard {
@@ -254,7 +254,7 @@ impl FaultBoard {
     /// Notes that other nodes know that no call from number `call` on can be made; whether they did not know it yet.
     pub(crate) fn is_news(&self, call: u64) -> bool {
         // Nothing else is read by who sees it.
-        self.told.fetch_max(!call, Ordering::Relaxed) < !call
+        self.reported.fetch_max(!call, Ordering::Relaxed) < !call
     }
 
     /// The first fault and who found it.

@@ -71,7 +71,7 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// What another rank has [told](tell) of.
+    /// What another rank has [encoded](encode).
     pub(crate) fn at(arena: &Arena, place: u64, bytes: usize) -> Found {
         let iovec = |address| Iovec { address, bytes };
         let address = (place & !OWN) as usize;
@@ -95,7 +95,7 @@ impl Found {
 }
 
 /// Where memory lies, in words that another rank of the arena understands.
-pub(crate) fn tell(arena: &Arena, iovec: Iovec) -> u64 {
+pub(crate) fn encode(arena: &Arena, iovec: Iovec) -> u64 {
     match arena.offset_of(iovec.address, iovec.bytes) {
         Some(offset) => offset,
         None => iovec.address.expose_provenance() as u64 | OWN,
@@ -198,7 +198,7 @@ impl Entry {
         for iovec in iovecs.filter(|r| r.bytes > 0) {
             // SAFETY: the caller promises the room; places are atomics.
             let place = unsafe { &*self.place(count) };
-            place.address.store(tell(arena, iovec), Ordering::Relaxed);
+            place.address.store(encode(arena, iovec), Ordering::Relaxed);
             place.bytes.store(iovec.bytes as u64, Ordering::Relaxed);
             count += 1;
             total += iovec.bytes as u64;

@@ -1,4 +1,4 @@
-//! The verdict: what the ranks of a shared segment have called and where they stand, and what that means for a call.
+//! Mismatched calls: what the ranks of a shared segment have called and where they stand, and what that means for a call.
 
 use crate::element::TypeSignature;
 use crate::operator::OperatorSignature;
@@ -91,11 +91,11 @@ impl SharedSegment {
     #[inline]
     pub fn error(&self, rank: u32) -> Option<TransportError> {
         let (finder, fault) = self.head().fault.first()?;
-        Some(self.tell(rank, finder, fault))
+        Some(self.error_for(rank, finder, fault))
     }
 
     #[cold]
-    fn tell(&self, rank: u32, finder: u32, fault: Fault) -> TransportError {
+    fn error_for(&self, rank: u32, finder: u32, fault: Fault) -> TransportError {
         let error = self.error_of(fault);
         if finder == rank {
             return error;

@@ -37,7 +37,7 @@ pub(crate) struct Head {
     /// Set once a process could not write another's.
     pub(crate) unwritable: AtomicU32,
     /// How long, in milliseconds, the rank had waited that said so last.
-    pub(crate) told_ms: AtomicU64,
+    pub(crate) reported_ms: AtomicU64,
     /// Where the far part is.
     far: AtomicU64,
 }
@@ -421,7 +421,7 @@ impl SharedSegment {
             }
         };
         let arena = Arc::clone(&self.arena);
-        Ok(WindowSet::hold(arena, block, self.ranks, wanted))
+        Ok(WindowSet::attach(arena, block, self.ranks, wanted))
     }
 
     /// Whether the window with a key, which is the next of this rank, can be opened without waiting for ranks that are behind.

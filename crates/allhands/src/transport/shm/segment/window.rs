@@ -19,8 +19,8 @@ const LINE: usize = size_of::<Flag>();
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Head {
-    /// Ranks that still hold the set.
-    holders: AtomicU32,
+    /// Ranks that still own the set.
+    owners: AtomicU32,
 }
 
 /// What all ranks must ask for alike.
@@ -58,7 +58,7 @@ impl WindowSet {
     pub(crate) fn lay_out(block: Block, ranks: u32) -> (u64, u64) {
         // SAFETY: the block is new, zeros, a page or more, and nobody else has seen it.
         let head = unsafe { &*block.address().cast::<Head>() };
-        head.holders.store(ranks, Ordering::Relaxed);
+        head.owners.store(ranks, Ordering::Relaxed);
         block.keep()
     }
 
@@ -67,8 +67,8 @@ impl WindowSet {
         extent.total(ranks)
     }
 
-    /// One rank's hold on a set that was laid out at `block`; each of its ranks takes one.
-    pub(crate) fn hold(
+    /// One rank's share of a set that was laid out at `block`; each of its ranks takes one.
+    pub(crate) fn attach(
         arena: Arc<Arena>,
         block: (u64, u64),
         ranks: u32,
@@ -127,7 +127,7 @@ impl WindowSet {
 impl Drop for WindowSet {
     fn drop(&mut self) {
         // Release and acquire: what every holder did with the memory comes before its end.
-        if self.head().holders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.head().owners.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: handed out as this block, kept by nobody, and we were the last who held it.
             drop(unsafe { Block::adopt(Arc::clone(&self.arena), self.block.0, self.block.1) });
         }
@@ -151,7 +151,7 @@ struct Opening {
     flags: AtomicU64,
     /// The rank that has laid it out, and the call for which it has.
     rank: AtomicU32,
-    /// Ranks that have taken their hold.
+    /// Ranks that have attached.
     taken: AtomicU32,
     stamp: [AtomicU64; 5],
 }
@@ -215,7 +215,7 @@ impl Openings {
         Opened::Set(block)
     }
 
-    /// Shows the others the set that the caller has laid out after [`Opened::Yours`], and takes the caller's hold.
+    /// Shows the others the set that the caller has laid out after [`Opened::Yours`], and attaches the caller.
     pub(crate) fn show(
         &self,
         key: u64,
@@ -280,7 +280,7 @@ mod tests {
                                 differs => panic!("{differs:?}"),
                             }
                         };
-                        let set = WindowSet::hold(Arc::clone(arena), block, 4, extent);
+                        let set = WindowSet::attach(Arc::clone(arena), block, 4, extent);
                         for to in 0..4 {
                             set.notify(rank, to, 8);
                         }

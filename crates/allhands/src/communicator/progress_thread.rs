@@ -1,4 +1,4 @@
-//! The helm: what takes a communicator's calls further, the rank's own thread alone or one in the background as well.
+//! Progress: what takes a communicator's calls further, the rank's own thread alone or one in the background as well.
 //!
 //! The rank's own thread takes no lock unless there is another one. The one in the background looks at the calls that are under
 //! way, for a moment again and again and then now and then, so that it leaves the core to whoever computes.
@@ -23,7 +23,7 @@ const NAP: Duration = Duration::from_micros(50);
     clippy::large_enum_variant,
     reason = "a communicator has one of these, and every call looks inside"
 )]
-pub(super) enum Helm {
+pub(super) enum Progress {
     /// The rank's own thread.
     Alone(RefCell<Inner>),
     /// That, and one in the background.
@@ -32,14 +32,14 @@ pub(super) enum Helm {
 
 /// A thread that takes calls further; ends when it is dropped.
 pub(super) struct Background {
-    deck: Arc<Deck>,
+    state: Arc<StateLock>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the two threads share.
-struct Deck {
+struct StateLock {
     watch: Mutex<Watch>,
-    /// Told when there is something to do.
+    /// Notified when there is something to do.
     called: Condvar,
 }
 
@@ -57,18 +57,18 @@ pub(super) enum Taken<'a> {
     Shared(MutexGuard<'a, Watch>, &'a Condvar, usize),
 }
 
-impl Helm {
-    pub(super) fn new(inner: Inner) -> Helm {
-        Helm::Alone(RefCell::new(inner))
+impl Progress {
+    pub(super) fn new(inner: Inner) -> Progress {
+        Progress::Alone(RefCell::new(inner))
     }
 
     /// The same, with a thread in the background.
-    pub(super) fn with_background(self) -> std::io::Result<Helm> {
+    pub(super) fn with_background(self) -> std::io::Result<Progress> {
         let inner = match self {
-            Helm::Alone(inner) => inner.into_inner(),
-            shared @ Helm::Shared(_) => return Ok(shared),
+            Progress::Alone(inner) => inner.into_inner(),
+            shared @ Progress::Shared(_) => return Ok(shared),
         };
-        let deck = Arc::new(Deck {
+        let state = Arc::new(StateLock {
             watch: Mutex::new(Watch {
                 inner,
                 ends: false,
@@ -76,27 +76,27 @@ impl Helm {
             }),
             called: Condvar::new(),
         });
-        let theirs = Arc::clone(&deck);
+        let theirs = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("allhands progress".into())
             .spawn(move || theirs.keep())?;
-        Ok(Helm::Shared(Background {
-            deck,
+        Ok(Progress::Shared(Background {
+            state,
             thread: Some(thread),
         }))
     }
 
-    /// Takes the helm; not twice at a time.
+    /// Takes the state; not twice at a time.
     #[inline]
     pub(super) fn take(&self) -> Taken<'_> {
         match self {
-            Helm::Alone(inner) => Taken::Alone(inner.borrow_mut()),
-            Helm::Shared(background) => background.deck.take(),
+            Progress::Alone(inner) => Taken::Alone(inner.borrow_mut()),
+            Progress::Shared(background) => background.state.take(),
         }
     }
 }
 
-impl Deck {
+impl StateLock {
     #[cold]
     fn take(&self) -> Taken<'_> {
         let mut watch = self.lock();
@@ -109,7 +109,7 @@ impl Deck {
         Taken::Shared(watch, &self.called, before)
     }
 
-    /// A panic while the helm is taken leaves calls that end when they are dropped.
+    /// A panic while it is taken leaves calls that end when they are dropped.
     fn lock(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,8 +120,8 @@ impl Deck {
         while !watch.ends {
             if watch.inner.under_way == 0 {
                 looks = 0;
-                let told = self.called.wait(watch);
-                watch = told.unwrap_or_else(PoisonError::into_inner);
+                let woken = self.called.wait(watch);
+                watch = woken.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let inner = &mut watch.inner;
@@ -143,8 +143,8 @@ impl Deck {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        self.deck.lock().ends = true;
-        self.deck.called.notify_one();
+        self.state.lock().ends = true;
+        self.state.called.notify_one();
         if let Some(thread) = self.thread.take() {
             // What it may have thrown it has put aside.
             let _ = thread.join();
