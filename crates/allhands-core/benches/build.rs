@@ -1,7 +1,7 @@
 //! Time to build the schedule of one rank among 131,072, for every algorithm with a logarithmic number of steps, of messages at
 //! once, and of vectors that a rank combines.
 //!
-//! Run: `cargo bench -p allhands-core --bench build`. The exit status is 1 if any takes a millisecond or more; all-to-all by
+//! Run: `cargo bench -p allhands-core --bench build`. The exit status is 1 if any takes a millisecond or more; alltoall by
 //! standard exchange, whose last ranks list many spans of destinations where p is no power of two, may take 0.2 microseconds a rank
 //! there.
 

@@ -1,4 +1,4 @@
-//! The torus's cost per event and per hop of a packet: all-to-all, scattered, every message cut into packets, on small machines, and
+//! The torus's cost per event and per hop of a packet: alltoall, scattered, every message cut into packets, on small machines, and
 //! an allreduce of a packet a message on the largest one.
 //!
 //! Run: `cargo bench -p allhands-core --bench torus`. The plans are built beforehand and are no part of the time.

@@ -118,7 +118,7 @@ impl fmt::Display for Collective {
 /// One piece of the data that a call is about, the same piece on every rank.
 ///
 /// A part of the vector (broadcast, reduce, allreduce, scans), a rank's block (scatter, gather,
-/// allgather, reduce-scatter), or for all-to-all the pair (source, destination) as
+/// allgather, reduce-scatter), or for alltoall the pair (source, destination) as
 /// `source * ranks + destination`. A [`Layout`](crate::schedule::Layout) gives every unit its size.
 pub type Unit = u64;
 

@@ -60,7 +60,7 @@ fn every_algorithm_round_trips() {
     assert!(worlds > 0);
 }
 
-/// Scratch of an all-to-all that forwards blocks.
+/// Scratch of an alltoall that forwards blocks.
 fn in_transit(b: &mut Builder, rank: u32) {
     let transit = Units::Transit {
         rank,

@@ -1,7 +1,7 @@
-//! Sample sort: keys are sorted over all ranks with one irregular all-to-all, and the answer equals a serial sort.
+//! Sample sort: keys are sorted over all ranks with one irregular alltoall, and the answer equals a serial sort.
 //!
 //! Every rank sorts its keys and gives a few of them as samples; the samples of all ranks decide which range of keys goes
-//! to which rank; an all-to-all of counts and one of keys (all-to-all v) bring them there.
+//! to which rank; an alltoall of counts and one of keys (alltoall v) bring them there.
 //!
 //! Run: `cargo run --release -p allhands --example sample_sort -- 4`
 
@@ -47,10 +47,10 @@ fn sort(comm: &Communicator) -> Result<Vec<u64>, Error> {
         .map(|r| ends[r] - if r == 0 { 0 } else { ends[r - 1] })
         .collect();
     let mut receive = vec![0usize; ranks];
-    comm.all_to_all(&send, &mut receive)?;
+    comm.alltoall(&send, &mut receive)?;
 
     let mut sorted = vec![0; receive.iter().sum()];
-    comm.all_to_all_v(&mine, &send, &mut sorted, &receive)?;
+    comm.alltoall_v(&mine, &send, &mut sorted, &receive)?;
     sorted.sort_unstable();
     Ok(sorted)
 }

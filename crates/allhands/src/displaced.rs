@@ -170,9 +170,9 @@ impl Communicator {
         Ok(())
     }
 
-    /// [`Communicator::all_to_all_v`] with the blocks to send and to receive where `send` and `receive` say; those to send may
+    /// [`Communicator::alltoall_v`] with the blocks to send and to receive where `send` and `receive` say; those to send may
     /// overlap.
-    pub fn all_to_all_v_at<T: Element>(
+    pub fn alltoall_v_at<T: Element>(
         &self,
         input: &[T],
         send: Displaced<'_>,
@@ -183,7 +183,7 @@ impl Communicator {
         send.check(call, ("input", input.len()), false)?;
         receive.check(call, ("output", output.len()), true)?;
         let mut packed = receive.pack(output);
-        self.all_to_all_v(&send.pack(input), send.counts, &mut packed, receive.counts)?;
+        self.alltoall_v(&send.pack(input), send.counts, &mut packed, receive.counts)?;
         receive.unpack(&packed, output);
         Ok(())
     }

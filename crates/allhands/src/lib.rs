@@ -1,4 +1,4 @@
-//! Optimized collective communication: broadcast, reduce, allreduce, all-to-all and the rest, each with every
+//! Optimized collective communication: broadcast, reduce, allreduce, alltoall and the rest, each with every
 //! published algorithm, on real bytes.
 //!
 //! ```

@@ -106,26 +106,26 @@ impl Communicator {
 
     /// Block `d` of the `input` of rank `s` reaches the `output` of rank `d` as block `s`.
     #[inline]
-    pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.run(operation::all_to_all(input, output))
+    pub fn alltoall<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        self.run(operation::alltoall(input, output))
     }
 
-    /// [`Communicator::all_to_all`] where the received blocks replace the sent ones.
+    /// [`Communicator::alltoall`] where the received blocks replace the sent ones.
     #[inline]
-    pub fn all_to_all_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.run(operation::all_to_all_in_place(buffer))
+    pub fn alltoall_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
+        self.run(operation::alltoall_in_place(buffer))
     }
 
-    /// [`Communicator::all_to_all`] with blocks of their own lengths, packed in rank order.
+    /// [`Communicator::alltoall`] with blocks of their own lengths, packed in rank order.
     #[inline]
-    pub fn all_to_all_v<T: Element>(
+    pub fn alltoall_v<T: Element>(
         &self,
         input: &[T],
         send: &[usize],
         output: &mut [T],
         receive: &[usize],
     ) -> Result<(), Error> {
-        self.run(operation::all_to_all_v(input, send, output, receive))
+        self.run(operation::alltoall_v(input, send, output, receive))
     }
 
     /// The reduction of all inputs reaches the root's `output`.

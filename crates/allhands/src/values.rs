@@ -194,9 +194,9 @@ impl Communicator {
     }
 
     /// Value `d` of rank `s` becomes value `s` of rank `d`.
-    pub fn all_to_all_values<T: Element>(&self, values: &[T]) -> Result<Vec<T>, Error> {
+    pub fn alltoall_values<T: Element>(&self, values: &[T]) -> Result<Vec<T>, Error> {
         let mut received = values.to_vec();
-        self.all_to_all(values, &mut received)?;
+        self.alltoall(values, &mut received)?;
         Ok(received)
     }
 
@@ -229,7 +229,7 @@ impl Communicator {
 
     /// Vector `d` of rank `s`, of any length, becomes block `s` of rank `d`.
     ///
-    /// It is two all-to-alls, the first one of the lengths; [`Communicator::all_to_all_v`] is one, for ranks that know them.
+    /// It is two alltoalls, the first one of the lengths; [`Communicator::alltoall_v`] is one, for ranks that know them.
     ///
     /// ```
     /// use allhands::threads;
@@ -237,22 +237,22 @@ impl Communicator {
     /// let got = threads::run(2, |comm| {
     ///     // Rank r sends r + d letters to rank d.
     ///     let words: Vec<Vec<u8>> = (0..2).map(|d| vec![b'a' + d as u8; comm.rank() + d]).collect();
-    ///     comm.all_to_all_vec(&words)
+    ///     comm.alltoall_vec(&words)
     /// })?;
     /// let got = got[1].as_ref().unwrap();
     /// assert_eq!(got.block(0), b"b");
     /// assert_eq!(got.block(1), b"bb");
     /// # Ok::<(), allhands::Error>(())
     /// ```
-    pub fn all_to_all_vec<T: Element + Zeroable>(
+    pub fn alltoall_vec<T: Element + Zeroable>(
         &self,
         vectors: &[impl AsRef<[T]>],
     ) -> Result<Blocks<T>, Error> {
         let send: Vec<usize> = vectors.iter().map(|vector| vector.as_ref().len()).collect();
-        let counts = self.all_to_all_values(&send)?;
+        let counts = self.alltoall_values(&send)?;
         let input: Vec<T> = vectors.iter().flat_map(|v| v.as_ref()).copied().collect();
         let mut elements = vec![T::zeroed(); counts.iter().sum()];
-        self.all_to_all_v(&input, &send, &mut elements, &counts)?;
+        self.alltoall_v(&input, &send, &mut elements, &counts)?;
         Ok(Blocks { elements, counts })
     }
 }

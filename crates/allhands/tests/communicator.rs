@@ -64,7 +64,7 @@ fn counts_that_differ_are_an_error_before_any_block_moves() {
         let (input, mut output) = ([7u32; 1001], [0; 2]);
         let send: [usize; 2] = if comm.rank() == 0 { [1, 1000] } else { [1, 1] };
         let input = &input[..send[0] + send[1]];
-        comm.run(operation::all_to_all_v(input, &send, &mut output, &[1, 1]).algorithm("bruck"))
+        comm.run(operation::alltoall_v(input, &send, &mut output, &[1, 1]).algorithm("bruck"))
     };
     for body in [gather, scatter, alltoall] {
         let ended = in_time(|| threads::run(2, |comm| body(&comm))).expect("no rank panics");

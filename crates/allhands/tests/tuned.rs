@@ -75,7 +75,7 @@ fn calls(comm: &Communicator, n: usize) -> Result<(), Error> {
     comm.broadcast(&mut word, root)?;
     assert!(word.iter().all(|x| *x == 7));
     let mut from_all = vec![0; n * ranks];
-    comm.run(operation::all_to_all(
+    comm.run(operation::alltoall(
         &vec![rank as u32; n * ranks],
         &mut from_all,
     ))?;

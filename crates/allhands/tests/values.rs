@@ -59,7 +59,7 @@ fn values_and_vectors_move() {
         assert_eq!(comm.allgather_value(rank)?, (0..size).collect::<Vec<_>>());
         let mine: Vec<usize> = (0..size).map(|d| 10 * rank + d).collect();
         let theirs: Vec<usize> = (0..size).map(|s| 10 * s + rank).collect();
-        assert_eq!(comm.all_to_all_values(&mine)?, theirs);
+        assert_eq!(comm.alltoall_values(&mine)?, theirs);
         for root in 0..size {
             assert_eq!(comm.broadcast_value(rank, root)?, root);
             assert_eq!(comm.broadcast_vec(own(rank), root)?, own(root));
@@ -89,7 +89,7 @@ fn lengths_are_found() {
         }
         let mine: Vec<Vec<u32>> = (0..size).map(|d| own(3 * rank + d)).collect();
         let theirs: Vec<Vec<u32>> = (0..size).map(|s| own(3 * s + rank)).collect();
-        let got = comm.all_to_all_vec(&mine)?;
+        let got = comm.alltoall_vec(&mine)?;
         assert_eq!(got.iter().collect::<Vec<_>>(), theirs);
         let (elements, counts) = got.into_parts();
         assert_eq!(elements, theirs.concat());
@@ -124,7 +124,7 @@ fn blocks_stand_where_they_are_said_to() {
         // Everybody sends its own vector to all, from one place, and gets what an allgather gives.
         let (same, first) = (vec![counts[rank]; size], vec![0; size]);
         let mut all = vec![u32::MAX; 6 * size];
-        comm.all_to_all_v_at(&own(rank), Displaced::new(&same, &first), &mut all, at)?;
+        comm.alltoall_v_at(&own(rank), Displaced::new(&same, &first), &mut all, at)?;
         assert_eq!(all, right);
         Ok(())
     });

@@ -38,7 +38,7 @@ pub type Predictor<'a> = &'a dyn Fn(&Algorithm, &Shape, u64) -> f64;
 pub struct Question {
     /// The call.
     pub call: Call,
-    /// A block for each rank (gather, scatter, allgather) or pair (all-to-all), the whole vector otherwise. In an
+    /// A block for each rank (gather, scatter, allgather) or pair (alltoall), the whole vector otherwise. In an
     /// irregular allgather the mean block, rounded up.
     pub bytes: u64,
     /// Whether blocks differ in length; where then not every rank knows all counts, sizes do not decide.

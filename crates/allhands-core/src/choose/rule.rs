@@ -22,7 +22,7 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of a question: T's own size is the total for an allgather (and gather, scatter), the block for a
-    /// destination for an all-to-all, and the whole vector otherwise.
+    /// destination for an alltoall, and the whole vector otherwise.
     #[must_use]
     pub fn of(question: &Question) -> Facts {
         let Question {
@@ -106,7 +106,7 @@ pub enum Condition {
     Exactly(u64),
     /// A rank's block, as the user says it, ≤ this: Q's own size.
     BlockUpTo(u64),
-    /// Not every rank knows the size: an irregular gather, scatter or all-to-all.
+    /// Not every rank knows the size: an irregular gather, scatter or alltoall.
     SizeUnknown,
     /// Fewer ranks than this.
     FewerRanks(u32),

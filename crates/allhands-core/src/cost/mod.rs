@@ -17,7 +17,7 @@ use crate::algorithm::Algorithm;
 use crate::schedule::Shape;
 
 /// The time that `algorithm` takes for a call in which a vector has `bytes` bytes (gather, scatter, allgather: all
-/// ranks' blocks together; all-to-all: the blocks of one rank together), cut in exactly equal parts.
+/// ranks' blocks together; alltoall: the blocks of one rank together), cut in exactly equal parts.
 ///
 /// # Errors
 /// A [`WalkError`] if the schedules cannot be priced.

@@ -10,7 +10,7 @@ use crate::symbolic::unit_of;
 pub enum Sizes<'a> {
     /// `bytes` bytes cut in exactly `parts` equal parts, whole or not: what formulas speak of.
     Ideal {
-        /// The vector; gather, scatter, allgather: all blocks together; all-to-all: one rank's blocks together.
+        /// The vector; gather, scatter, allgather: all blocks together; alltoall: one rank's blocks together.
         bytes: f64,
     },
     /// As a call would really cut it.

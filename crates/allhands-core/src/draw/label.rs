@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// The most blocks of an all-to-all that a message names one by one.
+/// The most blocks of an alltoall that a message names one by one.
 const NAMED_PAIRS: usize = 16;
 /// The most ranges of ranks that a label names one by one.
 const NAMED_RANGES: usize = 4;

@@ -259,7 +259,7 @@ impl Teller<'_> {
         column
     }
 
-    /// What a rank of an all-to-all holds: in row i what has come from rank i, in the other rows what is still to go, if
+    /// What a rank of an alltoall holds: in row i what has come from rank i, in the other rows what is still to go, if
     /// possible in the row of the rank to which it goes.
     fn pairs_column(&self, rank: u32, round: u32) -> Vec<Value> {
         let ranks = Unit::from(self.call().ranks);

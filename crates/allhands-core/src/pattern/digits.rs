@@ -1,6 +1,6 @@
 //! Base-r digits of block numbers: the steps of the Bruck algorithms (T 4.1.2, T 4.3, Q 5.1.2, Q 5.1.3).
 //!
-//! Step i handles digit position i. In the all-to-all, every block whose number (the distance it still has to go)
+//! Step i handles digit position i. In the alltoall, every block whose number (the distance it still has to go)
 //! has digit d ≠ 0 there travels d·r^i ranks; in the allgather, a rank that holds the r^i blocks from its own on gets
 //! the next ones from the ranks d·r^i ahead. The r − 1 moves of a step use r − 1 ports at once.
 //!
@@ -54,7 +54,7 @@ pub fn digit_of(number: u32, radix: u32, step: u32) -> u32 {
 }
 
 /// How many block numbers below `p` have the digit value of `this` at its step: what one rank sends in the
-/// all-to-all, in blocks.
+/// alltoall, in blocks.
 pub fn blocks_with_digit(p: u32, radix: u32, this: Move) -> u32 {
     let width = power(radix, this.step);
     let cycle = width * u64::from(radix);

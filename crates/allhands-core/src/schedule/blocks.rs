@@ -219,7 +219,7 @@ pub enum Units {
         /// The number of units.
         modulo: u32,
     },
-    /// Block `i` of an all-to-all in transit after Bruck's steps up to and including the digit of weight
+    /// Block `i` of an alltoall in transit after Bruck's steps up to and including the digit of weight
     /// `weight`: it stands for the displacement `j` with digit value `digit` there, and on its way
     /// has come to this rank from rank `rank - (j mod (weight * radix))`; it goes on to that rank plus `j`.
     Transit {
@@ -235,7 +235,7 @@ pub enum Units {
         digit: u32,
     },
     /// Block `i` is for the pair (source `(first + i / width * source_step) mod ranks`, destination
-    /// `(onward + i mod width * step) mod ranks`), in an all-to-all that forwards blocks by groups: source by source.
+    /// `(onward + i mod width * step) mod ranks`), in an alltoall that forwards blocks by groups: source by source.
     Pairs {
         /// The number of ranks.
         ranks: u32,

@@ -12,7 +12,7 @@ pub enum Layout {
     Regular(usize),
     /// Unit `r` (a rank's block) has `counts[r]` elements.
     Blocks(Vec<usize>),
-    /// Unit `s * ranks + d` (a pair of an all-to-all) has `counts[s * ranks + d]` elements.
+    /// Unit `s * ranks + d` (a pair of an alltoall) has `counts[s * ranks + d]` elements.
     Pairs(Vec<usize>),
     /// Only the own block is known: rank `rank`'s has `elements` (gather, scatter away from the root).
     Own {
@@ -21,7 +21,7 @@ pub enum Layout {
         /// Elements of its block.
         elements: usize,
     },
-    /// Only the own row and column of an all-to-all are known.
+    /// Only the own row and column of an alltoall are known.
     Exchange {
         /// The rank that knows.
         rank: u32,

@@ -166,7 +166,7 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
         let parts = from_ref(&whole);
         let landing = Landing::filled(here, parts)?;
         here.carry(NOTHING, (landing, parts), |_, buffer| {
-            operation::all_to_all_in_place(buffer)
+            operation::alltoall_in_place(buffer)
         })?;
         return Ok(total(parts) / here.size);
     }
@@ -179,7 +179,7 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
     here.are_apart(send, receive)?;
     let (input, landing) = (read(here, from_ref(&whole))?, Landing::of(here, &parts)?);
     here.carry(input, (landing, &parts), |input, output| {
-        operation::all_to_all(input, output)
+        operation::alltoall(input, output)
     })?;
     Ok(block)
 }

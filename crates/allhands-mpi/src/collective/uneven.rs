@@ -168,7 +168,7 @@ pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served 
     }
     let (landing, bytes) = (Landing::roomy(here, &incoming)?, input.len());
     here.carry(input, (landing, &incoming), |input, output| {
-        operation::all_to_all_v(input, &outgoing, output, &lengths(&incoming))
+        operation::alltoall_v(input, &outgoing, output, &lengths(&incoming))
     })?;
     Ok(bytes)
 }

@@ -142,14 +142,14 @@ pub fn allgather_v<'a, T: Element>(
 
 /// Block `d` of the `input` of rank `s` reaches the `output` of rank `d` as block `s`.
 #[inline]
-pub fn all_to_all<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operation<'a> {
+pub fn alltoall<'a, T: Element>(input: &'a [T], output: &'a mut [T]) -> Operation<'a> {
     let (input, output) = (Buffer::read(input), Buffer::write(output));
     Operation::new::<T>(Collective::Alltoall, Counts::Block, input, output)
 }
 
-/// [`all_to_all`] where the received blocks replace the sent ones.
+/// [`alltoall`] where the received blocks replace the sent ones.
 #[inline]
-pub fn all_to_all_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
+pub fn alltoall_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
     Operation::new::<T>(
         Collective::Alltoall,
         Counts::Block,
@@ -159,9 +159,9 @@ pub fn all_to_all_in_place<T: Element>(buffer: &mut [T]) -> Operation<'_> {
     .in_place()
 }
 
-/// [`all_to_all`] with blocks of their own lengths: `send[d]` elements to rank `d`, `receive[s]` from rank `s`, packed in rank order.
+/// [`alltoall`] with blocks of their own lengths: `send[d]` elements to rank `d`, `receive[s]` from rank `s`, packed in rank order.
 #[inline]
-pub fn all_to_all_v<'a, T: Element>(
+pub fn alltoall_v<'a, T: Element>(
     input: &'a [T],
     send: &[usize],
     output: &'a mut [T],

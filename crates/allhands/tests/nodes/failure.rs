@@ -100,7 +100,7 @@ fn lengths_differ(node_of: &[u32], sent: usize, expected: usize) {
         }
         let input = vec![7u8; send.iter().sum()];
         let mut output = vec![0u8; receive.iter().sum()];
-        let call = operation::all_to_all_v(&input, &send, &mut output, &receive);
+        let call = operation::alltoall_v(&input, &send, &mut output, &receive);
         comm.run(call.algorithm("scattered"))
             // Whoever had ended its part hears of it in the next call.
             .and_then(|()| comm.barrier())

@@ -152,7 +152,7 @@ fn what_policies_choose_is_right() {
                 let right = (0..ranks).flat_map(|rank| std::iter::repeat_n(rank, elements));
                 assert!(blocks.iter().copied().eq(right.clone()));
                 let mine = vec![rank; elements * comm.size()];
-                comm.all_to_all(&mine, &mut blocks)?;
+                comm.alltoall(&mine, &mut blocks)?;
                 assert!(blocks.iter().copied().eq(right));
                 let root = comm.size() / 2;
                 let mut vector = vec![rank; elements];

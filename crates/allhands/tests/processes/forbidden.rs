@@ -61,7 +61,7 @@ fn exchange(comm: &Communicator) -> Result<(), String> {
         }
         let input: Vec<u64> = (0..elements * ranks).map(|i| i + rank).collect();
         let mut output = vec![0; input.len()];
-        comm.all_to_all(&input, &mut output).map_err(text)?;
+        comm.alltoall(&input, &mut output).map_err(text)?;
         for (from, block) in (0..).zip(output.chunks(elements as usize)) {
             let right = (rank * elements..).map(|i| i + from);
             assert!(

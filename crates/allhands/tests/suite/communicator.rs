@@ -158,7 +158,7 @@ pub fn more_than_caches_hold_is_exchanged(comm: &Communicator) -> Result<(), Err
     let mut output = vec![0; input.len()];
     for algorithm in ["direct", "scattered"] {
         output.fill(0);
-        comm.run(operation::all_to_all(&input, &mut output).algorithm(algorithm))?;
+        comm.run(operation::alltoall(&input, &mut output).algorithm(algorithm))?;
         let mut elements = output.iter().enumerate();
         assert!(elements.all(|(at, &x)| x == element(at / block, rank, at % block)));
     }
@@ -471,7 +471,7 @@ pub fn what_is_gathered_or_scattered_may_be_shorter(comm: &Communicator) -> Resu
     // What goes to and fro may not.
     let (send, receive) = (vec![1; ranks], vec![2; ranks]);
     let (input, mut output) = (vec![1u64; ranks], vec![0; 2 * ranks]);
-    let call = operation::all_to_all_v(&input, &send, &mut output, &receive);
+    let call = operation::alltoall_v(&input, &send, &mut output, &receive);
     let said = heir.run(call.algorithm("scattered"));
     assert!(ranks == 1 || said.is_err(), "rank {rank}");
     Ok(())

@@ -78,7 +78,7 @@ impl Spread {
         if !has_irregular(call.collective) {
             return elements;
         }
-        // For all-to-all a unit is source · ranks + destination.
+        // For alltoall a unit is source · ranks + destination.
         let place = match call.collective {
             Collective::Alltoall => (unit % ranks + ranks - unit / ranks) % ranks,
             _ => unit,

@@ -115,8 +115,8 @@ impl Workload {
             Collective::Gather => operation::gather_v(input, output, &counts, root),
             Collective::Allgather if regular => operation::allgather(input, output),
             Collective::Allgather => operation::allgather_v(input, output, &counts),
-            Collective::Alltoall if regular => operation::all_to_all(input, output),
-            Collective::Alltoall => operation::all_to_all_v(input, &counts, output, &receive),
+            Collective::Alltoall if regular => operation::alltoall(input, output),
+            Collective::Alltoall => operation::alltoall_v(input, &counts, output, &receive),
             Collective::ReduceScatter if counts.iter().all(|n| *n == counts[0]) => {
                 operation::reduce_scatter(input, output, &Sum)
             }

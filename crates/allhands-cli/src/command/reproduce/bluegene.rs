@@ -1,6 +1,6 @@
 //! `allhands reproduce bluegene`: B's tables, and what it says of its figures, on the model of BlueGene/L.
 
-mod all_to_all;
+mod alltoall;
 mod figures;
 mod laboratory;
 mod steady;
@@ -132,9 +132,9 @@ fn entries(part: Part, machine: &Machine, out: &mut dyn Write) -> anyhow::Result
     let laboratory = Laboratory::of(machine.clone());
     match part {
         Part::Table(2) => {
-            let mut table = all_to_all::table(&laboratory, out)?;
+            let mut table = alltoall::table(&laboratory, out)?;
             // Table 3 has two of its numbers again.
-            table.extend(all_to_all::summary(&laboratory, &table)?);
+            table.extend(alltoall::summary(&laboratory, &table)?);
             Ok(table)
         }
         Part::Table(3) => summary::bandwidths(&laboratory, out),

@@ -203,7 +203,7 @@ impl Work {
             Collective::Scatter => comm.scatter(input, output, 0),
             Collective::Gather => comm.gather(input, output, 0),
             Collective::Allgather => comm.allgather(input, output),
-            Collective::Alltoall => comm.all_to_all(input, output),
+            Collective::Alltoall => comm.alltoall(input, output),
             Collective::ReduceScatter if self.elements.is_multiple_of(self.ranks) => {
                 comm.reduce_scatter(input, output, Sum)
             }

@@ -1,4 +1,4 @@
-//! Bruck's all-to-all: a block that has j ranks to go travels d·r^i of them in step i, where d is digit i of j.
+//! Bruck's alltoall: a block that has j ranks to go travels d·r^i of them in step i, where d is digit i of j.
 //!
 //! ⌈log_r p⌉ steps with radix r = k + 1 on k ports, in which a block is sent as often as its distance has nonzero digits: good for short
 //! blocks. The paper shifts blocks up by the rank first and back at the end; here a block is read from its place in the input at its

@@ -1,4 +1,4 @@
-//! Direct all-to-all: every rank sends each block to its rank itself, k at a time.
+//! Direct alltoall: every rank sends each block to its rank itself, k at a time.
 //!
 //! ⌈(p − 1)/k⌉ steps with k ports; with one port it is the ring form of the pairwise exchange. With a window of k there are no
 //! steps: each message is followed by the next as soon as it is done.

@@ -1,4 +1,4 @@
-//! Hierarchical all-to-all: each node to its leader, an all-to-all of nodes among the leaders, then each leader to its node.
+//! Hierarchical alltoall: each node to its leader, an alltoall of nodes among the leaders, then each leader to its node.
 //!
 //! What the ranks of one node have for those of another travels between the leaders as one message.
 //!

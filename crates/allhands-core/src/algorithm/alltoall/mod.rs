@@ -1,4 +1,4 @@
-//! All-to-all: block d of rank s reaches rank d as block s.
+//! Alltoall: block d of rank s reaches rank d as block s.
 
 pub mod bruck;
 pub mod direct;

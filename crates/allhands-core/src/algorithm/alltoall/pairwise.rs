@@ -1,4 +1,4 @@
-//! Pairwise all-to-all: p − 1 steps, in each of which every rank exchanges with one partner.
+//! Pairwise alltoall: p − 1 steps, in each of which every rank exchanges with one partner.
 //!
 //! Step k pairs rank i with i XOR k where p is a power of two; otherwise rank i sends to i + k and receives from i − k. One message at
 //! a time in and out of every rank: best for long blocks.

@@ -1,4 +1,4 @@
-//! Permission-to-send all-to-all: a rank sends to the next destination when the rank that sent there before has said that it is done.
+//! Permission-to-send alltoall: a rank sends to the next destination when the rank that sent there before has said that it is done.
 //!
 //! In step k rank i sends to i + k, to which rank i + 1 has sent in step k − 1; so i waits for a word from i + 1 first. Nobody
 //! is sent to by two ranks at once, however late some of them are. The word is a message without data.

@@ -1,4 +1,4 @@
-//! Permuted all-to-all: every rank posts its messages in one random order of the ranks, each from a place of its own in it.
+//! Permuted alltoall: every rank posts its messages in one random order of the ranks, each from a place of its own in it.
 //!
 //! The order is the same on every rank, because the random numbers start from the same seed; rank i begins with the i-th of
 //! it. So at any moment all destinations differ, and no two neighbours on a torus send the same way for long. A destination

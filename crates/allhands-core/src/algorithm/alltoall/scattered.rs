@@ -1,4 +1,4 @@
-//! Scattered all-to-all: every rank posts all receives and all sends at once, each rank starting with another peer.
+//! Scattered alltoall: every rank posts all receives and all sends at once, each rank starting with another peer.
 //!
 //! Rank i receives from and sends to i + 1, i + 2, … so that not everybody begins with rank 0. The network sorts it out: good for blocks of medium length.
 //!

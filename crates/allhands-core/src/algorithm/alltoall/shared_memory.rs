@@ -1,4 +1,4 @@
-//! Shared-memory all-to-all: every rank copies its blocks into its own window and raises one counter; when all have, each gets its own.
+//! Shared-memory alltoall: every rank copies its blocks into its own window and raises one counter; when all have, each gets its own.
 //!
 //! ```text
 //! 3 ranks      all: watch empty@0 for 3, copy in, ↑ full@0, watch full@0 for 3      0: get block 0 from 1, 2   …   ↑ empty@0

@@ -22,7 +22,7 @@ use crate::pattern::math::{is_power_of, is_power_of_two};
 pub struct Case<'a> {
     /// p (T) or N (Q): the number of ranks, at least 1.
     pub ranks: u32,
-    /// n (T) in bytes: the whole vector; allgather: the total gathered; all-to-all: all that a rank sends, its
+    /// n (T) in bytes: the whole vector; allgather: the total gathered; alltoall: all that a rank sends, its
     /// own block included. Q's lm is `bytes / ranks`.
     pub bytes: f64,
     /// k (Q): ports.

@@ -184,7 +184,7 @@ fn a_bisection_is_nearly_full() {
     }
 }
 
-/// Of an all-to-all, y is full and x and z are half full. A link that serves buffers in turn, however long, has packets that turn
+/// Of an alltoall, y is full and x and z are half full. A link that serves buffers in turn, however long, has packets that turn
 /// into y starve those that are on it: 72 % of the bisection then, and 80 % where it serves the longest.
 #[test]
 fn who_goes_straight_on_does_not_starve() {

@@ -38,9 +38,9 @@ fn apart<'a, T: Element, O: Operator<T>>(
         Collective::Alltoall if irregular => {
             let send: Vec<usize> = (0..case.ranks).map(|d| case.count(rank, d)).collect();
             let receive: Vec<usize> = (0..case.ranks).map(|s| case.count(s, rank)).collect();
-            operation::all_to_all_v(input, &send, output, &receive)
+            operation::alltoall_v(input, &send, output, &receive)
         }
-        Collective::Alltoall => operation::all_to_all(input, output),
+        Collective::Alltoall => operation::alltoall(input, output),
         Collective::ReduceScatter if irregular => {
             operation::reduce_scatter_v(input, &counts, output, operator)
         }
@@ -84,7 +84,7 @@ fn operation_in_place<'a, T: Element, O: Operator<T>>(
 ) -> Operation<'a> {
     match case.collective() {
         Collective::Allgather => operation::allgather_in_place(buffer),
-        Collective::Alltoall => operation::all_to_all_in_place(buffer),
+        Collective::Alltoall => operation::alltoall_in_place(buffer),
         Collective::ReduceScatter => operation::reduce_scatter_in_place(buffer, operator),
         Collective::Scan => operation::scan_in_place(buffer, operator),
         Collective::Exscan => operation::exscan_in_place(buffer, operator),

@@ -42,7 +42,7 @@ pub struct Experiment<'a> {
     pub collective: Collective,
     pub algorithm: Taken<'a>,
     pub torus: Torus,
-    /// A block for each pair of an all-to-all, otherwise the vector.
+    /// A block for each pair of an alltoall, otherwise the vector.
     pub bytes: u64,
 }
 

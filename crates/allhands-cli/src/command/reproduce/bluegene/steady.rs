@@ -1,4 +1,4 @@
-//! The steady state: how long an all-to-all takes that is too long to be simulated, told by the rate at which it goes on.
+//! The steady state: how long an alltoall takes that is too long to be simulated, told by the rate at which it goes on.
 //!
 //! Every rank goes round its peers, and each gets a few packets in turn (B 3.1). The first turn, in which a message is new to
 //! processors, has a rate of its own; all later ones, in which only packets count, have one. A rate is measured on a part: every
@@ -28,7 +28,7 @@ const PART_HOPS: f64 = 5e8;
 /// The algorithm.
 const PERMUTED: &str = "permuted";
 
-/// A part of an all-to-all that goes on at one rate.
+/// A part of an alltoall that goes on at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
     pub torus: Torus,
@@ -52,7 +52,7 @@ impl fmt::Display for Part {
 /// How long a message takes in a part, on its way to all peers one after another, in microseconds.
 pub type Rates = BTreeMap<Part, f64>;
 
-/// The parts of an all-to-all of `bytes` bytes a pair.
+/// The parts of an alltoall of `bytes` bytes a pair.
 pub fn parts(torus: Torus, bytes: u64) -> impl Iterator<Item = Part> {
     let first = Part {
         torus,
@@ -67,7 +67,7 @@ pub fn parts(torus: Torus, bytes: u64) -> impl Iterator<Item = Part> {
     core::iter::once(first).chain((bytes > TURN_BYTES).then_some(later))
 }
 
-/// How long an all-to-all of `bytes` bytes a pair takes, in microseconds, by the rates of its parts.
+/// How long an alltoall of `bytes` bytes a pair takes, in microseconds, by the rates of its parts.
 pub fn told_us(rates: &Rates, torus: Torus, bytes: u64) -> f64 {
     let turns = |part: &Part| match part.later {
         false => 1.0,
@@ -141,7 +141,7 @@ impl Observer for Middle {
     }
 }
 
-/// The all-to-all of `bytes` bytes a pair.
+/// The alltoall of `bytes` bytes a pair.
 pub fn permuted(torus: Torus, bytes: u64) -> Experiment<'static> {
     Experiment {
         collective: Collective::Alltoall,
@@ -151,7 +151,7 @@ pub fn permuted(torus: Torus, bytes: u64) -> Experiment<'static> {
     }
 }
 
-/// The hops of all packets of an all-to-all in which each rank sends to `peers` others, on shortest ways.
+/// The hops of all packets of an alltoall in which each rank sends to `peers` others, on shortest ways.
 pub fn hops(torus: Torus, bytes: u64, peers: u32) -> f64 {
     let along = |dimension| {
         let n = f64::from(torus.extents()[dimension]);
@@ -194,7 +194,7 @@ fn to_first(experiment: &Experiment<'_>, peers: usize) -> anyhow::Result<Vec<boo
     Ok(messages)
 }
 
-/// The plan of an all-to-all that posts everything at once, with those messages only.
+/// The plan of an alltoall that posts everything at once, with those messages only.
 fn only(plan: Plan, messages: &[bool], ranks: usize) -> Plan {
     let mut plan = plan;
     let rank = plan.rank as usize;

@@ -184,7 +184,7 @@ const SWEEP: &[u64] = &[
     512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144, 1_048_576,
 ];
 
-/// The lengths at which MPICH2's all-to-all is measured: up to 32 KB it posts all messages, beyond it goes pairwise, from one
+/// The lengths at which MPICH2's alltoall is measured: up to 32 KB it posts all messages, beyond it goes pairwise, from one
 /// packet more on.
 const POSTED_AND_PAIRWISE: &[u64] = &[512, 1024, 2048, 4096, 8192, 16_384, 33_008];
 
@@ -217,7 +217,7 @@ const BANDWIDTHS: [Bandwidth; 10] = [
         standings: [Standing::Predicted, Standing::Fitted],
         ..bandwidth(
             Alltoall,
-            "all-to-all",
+            "alltoall",
             "MPICH2",
             Measured::Most(POSTED_AND_PAIRWISE),
             (58.3, 8.0),

@@ -45,7 +45,7 @@ pub(crate) const PIPELINE_BUFFERS_IN_ALL: usize = 32;
 pub(crate) const PIPELINE_BUFFER_BYTES: usize = 1 << 20;
 
 /// The same where what is received goes past the caches: a pipeline buffer is in them then, and no longer than keeps it there. Shorter
-/// ones are still in both cores' own caches when they are written again, now and then: an all-to-all of 4 MB takes twice as
+/// ones are still in both cores' own caches when they are written again, now and then: an alltoall of 4 MB takes twice as
 /// long then.
 pub(crate) const STREAMED_PIPELINE_BUFFER_BYTES: usize = 512 << 10;
 

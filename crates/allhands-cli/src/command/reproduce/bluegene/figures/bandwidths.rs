@@ -1,4 +1,4 @@
-//! B's figures 5 to 8: bandwidths of broadcast, allreduce and all-to-all.
+//! B's figures 5 to 8: bandwidths of broadcast, allreduce and alltoall.
 
 use super::super::super::{Entry, Says, Standing};
 use super::super::laboratory::{Laboratory, Taken};
@@ -193,8 +193,8 @@ pub fn doubles(laboratory: &Laboratory) -> anyhow::Result<Vec<Entry>> {
     ])
 }
 
-/// Figure 8: all-to-all on three machines, which the text does not name: meshes of 32 and of 128 nodes, and 512 nodes.
-pub fn all_to_all(laboratory: &Laboratory) -> anyhow::Result<Vec<Entry>> {
+/// Figure 8: alltoall on three machines, which the text does not name: meshes of 32 and of 128 nodes, and 512 nodes.
+pub fn alltoall(laboratory: &Laboratory) -> anyhow::Result<Vec<Entry>> {
     const MACHINES: [(&str, &str, &[u64]); 3] = [
         ("32 nodes", "4x4x2:mesh", &[4 * KB, 32 * KB, 64 * KB]),
         ("128 nodes", "8x4x4:mesh", &[4 * KB, 32 * KB, 64 * KB]),

@@ -18,7 +18,7 @@ const NODES_512: &str = "8x8x8:torus";
 pub const LEFT_OUT: [&str; 5] = [
     "figure 5(a), \"a target bandwidth equivalent to 3 links\" is of a mesh and of no measurement",
     "figure 7, MPICH2 is the same for integers and doubles: the model makes no difference, so it could not say otherwise",
-    "figure 8, whether the optimized all-to-all is ahead of MPICH2 at every length: that the graphs show deficiencies is all that is said",
+    "figure 8, whether the optimized alltoall is ahead of MPICH2 at every length: that the graphs show deficiencies is all that is said",
     "figure 8(a) and (b), what comes of the switch to pairwise \"depends on how the order interacts with the topology\": no direction is said",
     "figure 10, that the tree has fewer points than the torus: which ones is not said",
 ];
@@ -29,7 +29,7 @@ pub fn statements(laboratory: &Laboratory, figure: u32) -> anyhow::Result<Vec<En
         5 => bandwidths::broadcast(laboratory),
         6 => bandwidths::integers(laboratory),
         7 => bandwidths::doubles(laboratory),
-        8 => bandwidths::all_to_all(laboratory),
+        8 => bandwidths::alltoall(laboratory),
         9 => latencies::allreduce(laboratory),
         _ => latencies::barrier(laboratory),
     }

@@ -1,4 +1,4 @@
-//! B's table 2: the aggregate bandwidth of the permuted all-to-all, by topology and message size.
+//! B's table 2: the aggregate bandwidth of the permuted alltoall, by topology and message size.
 
 use super::super::Entry;
 use super::laboratory::Laboratory;
@@ -94,7 +94,7 @@ const LINK_MB_S: f64 = 154.0;
 /// The most hops of packets that are simulated one by one for an entry; those of more are told by their steady state.
 const MOST_HOPS: f64 = 5e8;
 
-/// The most ranks whose all-to-all is simulated as a whole: beyond, its plans are too large.
+/// The most ranks whose alltoall is simulated as a whole: beyond, its plans are too large.
 const MOST_RANKS: u32 = 4096;
 
 /// Entries of more hops are told, too, where they are simulated as a whole and have later turns: that says how well parts tell.
@@ -352,7 +352,7 @@ fn take<'a, I>(items: &'a [I], next: &AtomicUsize) -> Option<(usize, &'a I)> {
     items.get(at).map(|item| (at, item))
 }
 
-/// Table 3's entries of the permuted all-to-all, for each of 512 nodes, whose best is that of table 2.
+/// Table 3's entries of the permuted alltoall, for each of 512 nodes, whose best is that of table 2.
 pub fn summary(laboratory: &Laboratory, table: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     const ROW: &str = "8x8x8(T)";
     let torus: Torus = "8x8x8:torus".parse()?;
@@ -371,7 +371,7 @@ pub fn summary(laboratory: &Laboratory, table: &[Entry]) -> anyhow::Result<Vec<E
     }
     let entry = |what: &str, numbers, fitted| {
         let column = format!("torus {what}");
-        Entry::new("table 3", ("all-to-all", column), numbers, fitted)
+        Entry::new("table 3", ("alltoall", column), numbers, fitted)
     };
     Ok(vec![
         Entry {
