@@ -66,7 +66,7 @@ pub trait Bootstrap: Sealed + Sized {
     ///
     /// # Errors
     /// As [`open`](Bootstrap::open).
-    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error>;
+    unsafe fn open_endpoint(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error>;
 
     /// Says what messages between nodes take, or that nobody knows: then calls whose ranks are on several nodes, unless their
     /// algorithm is fixed, are served by what is the fastest in a simulation with these times; every rank must say the same.
@@ -97,7 +97,7 @@ impl Bootstrap for Communicator {
 
     unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
         // SAFETY: promised by the caller.
-        let endpoint = unsafe { self.open_port(offset, members)? };
+        let endpoint = unsafe { self.open_endpoint(offset, members)? };
         let inner = self.inner.take();
         let policy = inner.policy.clone();
         // The others take turns with these ranks still.
@@ -110,7 +110,7 @@ impl Bootstrap for Communicator {
         Ok(new)
     }
 
-    unsafe fn open_port(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error> {
+    unsafe fn open_endpoint(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error> {
         let own = members.iter().position(|r| *r as usize == self.rank);
         let rank = own.ok_or(Error::NoRanks)?;
         let inner = self.inner.take();

@@ -191,7 +191,7 @@ impl<'a> Meeting<'a> {
             return None;
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
-        unsafe { parent().open_port(offset, &members) }.ok()
+        unsafe { parent().open_endpoint(offset, &members) }.ok()
     }
 
     fn join(

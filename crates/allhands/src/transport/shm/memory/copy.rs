@@ -109,7 +109,7 @@ fn is_apart(from: *const u8, into: *const u8, bytes: usize) -> bool {
     from.addr().abs_diff(into.addr()) >= bytes
 }
 
-/// Copies `from` into `pipeline buffer` as near memory, and into `past` past the caches, and reads it once.
+/// Copies `from` into `buffer` as near memory, and into `past` past the caches, and reads it once.
 ///
 /// # Safety
 /// All three have so many bytes and are apart; the first is readable and the others writable, by nobody else meanwhile.
