@@ -17,6 +17,8 @@ use crate::prepared::{PlanCache, Running};
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::net::Places;
 use crate::transport::shm::memory::arena::Block;
+#[cfg(target_os = "linux")]
+use crate::transport::shm::protocol::choose::{self, Measured};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
 use allhands_core::schedule::Layout;
@@ -197,6 +199,22 @@ impl Communicator {
     #[cfg(target_os = "linux")]
     pub(crate) fn is_segment_oversubscribed(&self) -> bool {
         self.inner.take().endpoint.segment().is_oversubscribed()
+    }
+
+    /// What this process decides by which protocol takes a long message.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn protocols(&self) -> Measured {
+        choose::measured(self.inner.take().endpoint.segment().arena())
+    }
+
+    /// Sets it; `fixed` has this process go by that alone, whatever its messages' receivers find.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_protocols(&self, measured: Measured, fixed: bool) {
+        choose::set(
+            self.inner.take().endpoint.segment().arena(),
+            measured,
+            fixed,
+        );
     }
 
     /// Sets what the ranks have agreed on.

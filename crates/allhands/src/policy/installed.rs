@@ -1,5 +1,7 @@
 //! The installed table: what `allhands tune` has measured on this machine, found in the user's cache.
 
+#[cfg(target_os = "linux")]
+use super::protocols::{self, Measured};
 use super::{Policy, Table, TableError, machine};
 #[cfg(target_os = "linux")]
 use crate::{Communicator, Error, operation};
@@ -37,7 +39,7 @@ pub fn file() -> Option<PathBuf> {
     Some(folder()?.join(name))
 }
 
-fn folder() -> Option<PathBuf> {
+pub(super) fn folder() -> Option<PathBuf> {
     let place = |name| Some(PathBuf::from(std::env::var_os(name)?)).filter(|p| p.is_absolute());
     let cache = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
     Some(cache.join("allhands"))
@@ -136,7 +138,7 @@ impl Found {
 }
 
 /// Gives every rank what rank 0 has found, so that ranks can never choose differently, whatever happens to the file in
-/// between; and what rank 0 says of the cores.
+/// between; what rank 0 says of the cores; and which protocols take least here, which are measured where that is not known.
 ///
 /// # Errors
 /// On every rank the same [`PolicyError`] if the table is broken; otherwise as any call.
@@ -149,15 +151,42 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
     };
     let (numbers, mut bytes) = found.encoded();
     let [kind, file_bytes, text_bytes] = numbers;
-    let mut shared = [kind, file_bytes, text_bytes, u64::from(oversubscribed)];
+    let known = match comm.rank() {
+        0 => protocols::Found::here(),
+        _ => protocols::Found::Nowhere,
+    };
+    let [measures, one_way, exchanged] = known.words(comm.size() > 1 && !oversubscribed);
+    let oversubscribed = u64::from(oversubscribed);
+    let mut shared = [
+        kind,
+        file_bytes,
+        text_bytes,
+        oversubscribed,
+        measures,
+        one_way,
+        exchanged,
+    ];
     comm.run(operation::broadcast(&mut shared, 0))?;
-    let [kind, file_bytes, text_bytes, oversubscribed] = shared;
+    let [
+        kind,
+        file_bytes,
+        text_bytes,
+        oversubscribed,
+        measures,
+        one_way,
+        exchanged,
+    ] = shared;
     bytes.resize((file_bytes + text_bytes) as usize, 0);
     if !bytes.is_empty() {
         comm.run(operation::broadcast(&mut bytes, 0))?;
     }
     let policy = Found::heard(kind, file_bytes, &bytes).policy()?;
     comm.set_agreed(policy, oversubscribed != 0);
+    let measured = match measures {
+        0 => Measured { one_way, exchanged },
+        _ => protocols::first_start(comm, known.place())?,
+    };
+    comm.set_protocols(measured, false);
     Ok(())
 }
 

@@ -4,6 +4,8 @@ mod forecast;
 mod installed;
 mod machine;
 mod nodes;
+#[cfg(target_os = "linux")]
+pub mod protocols;
 
 pub use forecast::NetworkTimes;
 pub use installed::{PolicyError, file, installed, read};

@@ -5,6 +5,7 @@ use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
+use crate::transport::shm::protocol::choose;
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols, Timed};
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
@@ -52,7 +53,8 @@ impl Endpoint {
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
     fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
-        if self.segment.is_oversubscribed() || !self.segment.arena().is_shared() {
+        let arena = self.segment.arena();
+        if self.segment.is_oversubscribed() || !arena.is_shared() || !choose::is_tried(arena) {
             return None;
         }
         let message = (entry.bytes() as usize, combined);

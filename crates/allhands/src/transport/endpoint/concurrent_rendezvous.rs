@@ -14,9 +14,8 @@
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
-use crate::transport::shm::protocol::send_descriptors::{
-    self, Entry, Found, OVERSUBSCRIBED_BOUNCE_MOST,
-};
+use crate::transport::shm::protocol::choose::OVERSUBSCRIBED_BUFFERED_MOST;
+use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, ReadyToReceive, Room, Wanted};
 use crate::transport::shm::rendezvous::sender_assisted::{
     self, BOUNCED_PIECE, SenderAssist, Target,
@@ -28,7 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The shortest message that is received so, in bytes: shorter ones are bounced.
-pub(crate) const LEAST: usize = OVERSUBSCRIBED_BOUNCE_MOST + 1;
+pub(crate) const LEAST: usize = OVERSUBSCRIBED_BUFFERED_MOST + 1;
 
 /// Looks in vain after which a receiver copies what a sender on its own core might have.
 const PATIENT_LOOKS: u32 = 8;

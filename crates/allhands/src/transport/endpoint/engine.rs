@@ -7,22 +7,18 @@ mod several;
 use crate::transport::TransportError;
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::endpoint::state::Endpoint;
+use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
-use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
-use crate::transport::shm::protocol::send_descriptors::{
-    BOUNCE_MOST, Entry, Found, LONG_BOUNCE_MOST, OVERSUBSCRIBED_BOUNCE_MOST,
+use crate::transport::shm::protocol::choose::{
+    BOUNCE_MOST, EXCHANGED_EAGER_MOST, Known, MAPPED_MEDIUM_MOST, Message, Protocol, choose,
+    choose_without_buffers,
 };
-use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, MEDIUM_BYTES};
+use crate::transport::shm::protocol::send_descriptors::{Entry, Found};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
-
-/// The most bytes that go by way of a medium buffer although the receiver can read them where they are.
-pub(crate) const REACHABLE_MEDIUM_MOST: usize = 4 << 10;
-
-/// The most bytes that go in a cell where both ranks send at once: beyond, a medium buffer that goes to and fro is sooner written.
-pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 
 /// Drives one request through one endpoint; made anew for each look at the call, at no cost.
 #[derive(Debug)]
@@ -137,33 +133,60 @@ impl<'a> NodeEngine<'a> {
             from: self.request.rank as u16,
             kind: Kind::Eager,
         };
-        if post.bytes <= EAGER_BYTES {
-            if post.bytes > EXCHANGED_EAGER_MOST
-                && self.exchanges_apart(ticket)
-                && let Some(status) = self.send_medium(post, to, header)
-            {
-                return status;
-            }
+        if post.bytes <= EXCHANGED_EAGER_MOST {
             return self.send_eager(post, to, header);
         }
-        if post.bytes <= MEDIUM_BYTES
-            && let Some(status) = self.send_medium(post, to, header)
-        {
-            return status;
+        let known = self.known(post);
+        let message = self.message(post, &known);
+        let sent = match choose(&message, &known).0 {
+            Protocol::Eager => Some(self.send_eager(post, to, header)),
+            Protocol::Medium => self.send_medium(post, to, header),
+            Protocol::Pipelined => self.send_pipelined(post, to, header),
+            Protocol::Bounce | Protocol::Direct => None,
+        };
+        match sent {
+            Some(status) => status,
+            None if post.bytes <= EAGER_BYTES => self.send_eager(post, to, header),
+            None if self.write_to_ready(post, to, &header) => {
+                self.request.went(ticket);
+                Status::Done
+            }
+            None => {
+                let mapped = self.is_reachable(post);
+                let protocol = choose_without_buffers(&Message { mapped, ..message }, &known);
+                self.send_long(post, to, (header, protocol == Protocol::Bounce))
+            }
         }
-        if let Some(status) = self.send_pipelined(post, to, header) {
-            return status;
-        }
-        if self.write_to_ready(post, to, &header) {
-            self.request.went(ticket);
-            return Status::Done;
-        }
-        self.send_long(post, to, header)
     }
 
-    /// Whether an operation sends to a rank on another core that sends to this one at the same time.
-    fn exchanges_apart(&self, ticket: u32) -> bool {
-        self.request.exchanges(ticket) && !self.endpoint.segment().is_oversubscribed()
+    /// What decides how an operation's message goes.
+    fn message(&self, post: &Post<'_>, known: &Known) -> Message {
+        let segment = self.endpoint.segment();
+        // There are few bounce buffers for the longest, so they are asked for where they would be used.
+        let has_room = || {
+            post.bytes <= BOUNCE_MOST
+                || !known.would_bounce(post.bytes)
+                || self.request.descriptors().may_bounce_long()
+        };
+        Message {
+            bytes: post.bytes,
+            oversubscribed: segment.is_oversubscribed(),
+            exchanged: self.request.exchanges(post.ticket),
+            mapped: post.bytes > MAPPED_MEDIUM_MOST && self.is_reachable(post),
+            may_attach: segment.may_attach(),
+            streams: self.request.distance == Distance::Beyond,
+            alone: self.request.sends_alone(post.ticket) && has_room(),
+        }
+    }
+
+    /// What was measured, and what the receiver of the last message of an operation wanted.
+    fn known(&self, post: &Post<'_>) -> Known {
+        let wanted = match post.bytes {
+            ..=EAGER_BYTES => None,
+            _ => self.request.descriptors().entry(post.ticket).protocol(),
+        };
+        let arena = self.endpoint.segment().arena();
+        Known::of(arena, wanted)
     }
 
     #[inline]
@@ -199,12 +222,9 @@ impl<'a> NodeEngine<'a> {
         status(sent)
     }
 
-    /// Sends a message of some kilobytes by way of a medium buffer; `None` where it had better be read where it is.
+    /// Sends a message of some kilobytes by way of a medium buffer; `None` where there is none.
     fn send_medium(&mut self, post: &Post<'_>, to: u32, header: Header) -> Option<Status> {
         let segment = self.endpoint.segment();
-        if post.bytes > REACHABLE_MEDIUM_MOST && self.is_reachable(post) {
-            return None;
-        }
         let header = Header {
             bytes: post.bytes as u16,
             kind: Kind::Medium,
@@ -230,15 +250,14 @@ impl<'a> NodeEngine<'a> {
         Some(status(sent))
     }
 
-    /// Announces a long message, and bounces it if its receiver had better not read it where it is.
-    fn send_long(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+    /// Announces a long message, which is `bounced`, or read where it is.
+    fn send_long(&mut self, post: &Post<'_>, to: u32, (header, bounced): (Header, bool)) -> Status {
         let descriptors = self.request.descriptors();
         let (ticket, entry) = (post.ticket, self.request.descriptors().entry(post.ticket));
         if !entry.descriptor.is_free() {
             // The message of the last call, or iteration, is bounced and not yet read.
             return Status::Pending;
         }
-        let bounced = self.is_bounced(post, entry);
         let header = Header {
             bytes: size_of::<Offer>() as u16,
             kind: Kind::Rendezvous,
@@ -277,31 +296,6 @@ impl<'a> NodeEngine<'a> {
         self.request.went(ticket);
         // A bounced message needs the call's memory no more.
         status(bounced)
-    }
-
-    /// Whether a message is copied to the bounce buffer: where its receiver cannot reach it, or not cheaply.
-    fn is_bounced(&self, post: &Post<'_>, entry: &Entry) -> bool {
-        let segment = self.endpoint.segment();
-        let most = if segment.is_oversubscribed() {
-            OVERSUBSCRIBED_BOUNCE_MOST
-        } else {
-            BOUNCE_MOST
-        };
-        let is_wanted = || {
-            let protocol = entry.protocol();
-            matches!(protocol, Some(CopyProtocol::Lines | CopyProtocol::Strings))
-                && post.bytes <= LONG_BOUNCE_MOST
-                // What else there is to copy would wait meanwhile, which the receiver, who has tried, does not see.
-                && self.request.sends_alone(post.ticket)
-                && self.request.descriptors().may_bounce_long()
-        };
-        if post.bytes > most
-            && segment.may_attach()
-            && (segment.is_oversubscribed() || !is_wanted())
-        {
-            return false;
-        }
-        !self.is_reachable(post)
     }
 
     /// Whether the receiver has a message in its own memory: a thread everywhere, a process in the arena.

@@ -204,9 +204,7 @@ impl Endpoint {
         let bytes = usize::from(next.bytes);
         let at = |place: Place| request.address(place.space, place.offset);
         match next.way {
-            Way::Send if next.goes_as_medium() => {
-                self.send_medium_at_once(request, next, at(next.source))
-            }
+            Way::Send if next.is_medium => self.send_medium_at_once(request, next, at(next.source)),
             Way::Send => self.send_at_once(request, next, at(next.source)),
             Way::Receive => {
                 let take = |payload| {

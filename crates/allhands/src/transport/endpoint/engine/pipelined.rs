@@ -8,13 +8,9 @@ use crate::transport::shm::queue::buffers::Part;
 use crate::transport::shm::queue::ring::Header;
 use allhands_core::progress::{Post, Status};
 
-/// The longest message that goes in a pipeline buffer where ranks share cores: there are pipeline buffers of many ranks at a time, and what
-/// leaves the caches had better be read where it is, unless it goes past them.
-const OVERSUBSCRIBED_PIPELINED_MOST: usize = 128 << 10;
-
 impl NodeEngine<'_> {
-    /// Gives a long message away in a pipeline buffer, or in one after another, where the receiver sends one at the same time; `None`
-    /// where it had better be read where it is.
+    /// Gives a long message away in a pipeline buffer, or in one after another, `None`
+    /// where there is none.
     pub(super) fn send_pipelined(
         &mut self,
         post: &Post<'_>,
@@ -22,11 +18,8 @@ impl NodeEngine<'_> {
         header: Header,
     ) -> Option<Status> {
         let most = self.request.pipelined_most;
-        let is_short = post.bytes <= OVERSUBSCRIBED_PIPELINED_MOST
-            || !self.endpoint.segment().is_oversubscribed()
-            || self.request.distance == Distance::Beyond;
-        let pipelined = most > 0 && is_short;
-        if !pipelined || !self.request.exchanges(post.ticket) || self.is_reachable(post) {
+        // An element may be longer than a buffer.
+        if most == 0 {
             return None;
         }
         let copy = self.doubled(post.ticket);

@@ -1,8 +1,10 @@
 //! The moves of a fast path: what an operation of a plan means to one rank, found out when the request is made.
 
-use crate::transport::endpoint::engine::{EXCHANGED_EAGER_MOST, REACHABLE_MEDIUM_MOST};
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Iovec;
+use crate::transport::shm::protocol::choose::{
+    Known, MAPPED_MEDIUM_MOST, Message, Protocol, choose,
+};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES, Ring};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
@@ -24,6 +26,8 @@ pub(super) struct Move {
     pub(super) bytes: u16,
     /// Whether it sends to a rank on another core that sends to this one at the same time.
     pub(super) exchanges: bool,
+    /// Whether its message goes in a medium buffer rather than in a cell.
+    pub(super) is_medium: bool,
     pub(super) source: Place,
     pub(super) target: Place,
     pub(super) other: Place,
@@ -71,13 +75,6 @@ impl Move {
         })
     }
 
-    /// Whether its message goes in a medium buffer rather than in a cell.
-    #[inline]
-    pub(super) fn goes_as_medium(&self) -> bool {
-        let bytes = usize::from(self.bytes);
-        bytes > EAGER_BYTES || (self.exchanges && bytes > EXCHANGED_EAGER_MOST)
-    }
-
     /// What an operation of a plan is, which sends and receives at once from one peer if it `exchanges`; none if it is not
     /// short, or of another kind.
     pub(super) fn new(
@@ -98,14 +95,33 @@ impl Move {
             OpKind::Reduce => (Way::Reduce, None),
             _ => return None,
         };
-        let most = match message {
-            None if plan.flags > 0 => WINDOW_BYTES_MOST,
-            _ if segment.is_oversubscribed() => EAGER_BYTES,
-            // What the receiver reaches anyway it reads where it is.
-            _ if !segment.arena().is_shared() || is_reachable(plan, op) => REACHABLE_MEDIUM_MOST,
-            _ => MEDIUM_BYTES,
+        let facts = Message {
+            bytes: op.bytes(),
+            oversubscribed: segment.is_oversubscribed(),
+            exchanged: exchanges,
+            mapped: !segment.arena().is_shared() || is_mapped(plan, op),
+            may_attach: true,
+            streams: false,
+            alone: false,
         };
-        if op.moves() || op.bytes() > most {
+        let (is_short, is_medium) = match message {
+            None if plan.flags > 0 => (op.bytes() <= WINDOW_BYTES_MOST, false),
+            None => {
+                let most = match segment.is_oversubscribed() {
+                    true => EAGER_BYTES,
+                    false if facts.mapped => MAPPED_MEDIUM_MOST,
+                    false => MEDIUM_BYTES,
+                };
+                (op.bytes() <= most, false)
+            }
+            Some(_) => match choose(&facts, &Known::default()).0 {
+                Protocol::Eager => (true, false),
+                // Who shares its core leaves what takes two steps to the interpreter.
+                Protocol::Medium => (!segment.is_oversubscribed(), true),
+                Protocol::Pipelined | Protocol::Bounce | Protocol::Direct => (false, false),
+            },
+        };
+        if op.moves() || !is_short {
             return None;
         }
         let ring = match message {
@@ -132,6 +148,7 @@ impl Move {
             channel,
             bytes: op.bytes() as u16,
             exchanges: exchanges && !segment.is_oversubscribed(),
+            is_medium,
             source: place(op.source())?,
             target: place(op.target())?,
             other: place(op.other())?,
@@ -177,6 +194,7 @@ impl Move {
             channel: 0,
             bytes: op.bytes() as u16,
             exchanges: false,
+            is_medium: false,
             source: place(op.source())?,
             target: place(op.target())?,
             other: Place::default(),
@@ -185,7 +203,7 @@ impl Move {
 }
 
 /// Whether an operation's source is memory of the arena.
-fn is_reachable(plan: &Plan, op: &PlanOp) -> bool {
+fn is_mapped(plan: &Plan, op: &PlanOp) -> bool {
     let of_user = |extent: &Extent| matches!(extent.space, Space::Input | Space::Output);
     !plan.extents[op.source()].iter().all(of_user)
 }

@@ -46,6 +46,8 @@ pub struct Arena {
     chunk: Mutex<(u64, u64)>,
     /// Bytes of this process's bounce buffers for the longest messages.
     long_bounce_buffers: AtomicUsize,
+    /// What the ranks have agreed on of the protocols of long messages, in words that [`Arena`] does not understand.
+    protocols: [AtomicU64; 3],
 }
 
 // SAFETY: plain memory whose address does not change; what is done to it is each user's argument. The list is locked.
@@ -57,6 +59,18 @@ impl Arena {
     /// Bytes of this process's bounce buffers for the longest messages.
     pub(crate) fn long_bounce_buffers(&self) -> &AtomicUsize {
         &self.long_bounce_buffers
+    }
+
+    /// The words that [`Arena::set_protocols`] has set; zeros at first.
+    pub(crate) fn protocols(&self) -> [u64; 3] {
+        [0, 1, 2].map(|at: usize| self.protocols[at].load(Ordering::Relaxed))
+    }
+
+    /// Sets what this process knows of the protocols of long messages.
+    pub(crate) fn set_protocols(&self, words: [u64; 3]) {
+        for (place, word) in self.protocols.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
     /// Memory for the threads of this process.
@@ -99,6 +113,7 @@ impl Arena {
             free: Mutex::default(),
             chunk: Mutex::default(),
             long_bounce_buffers: AtomicUsize::new(0),
+            protocols: Default::default(),
         }
     }
 

@@ -14,7 +14,7 @@
 //!           by lines    by strings     the one whose middle time was least, untimed
 //! ```
 
-use crate::transport::shm::protocol::send_descriptors::{BOUNCE_MOST, LONG_BOUNCE_MOST};
+use crate::transport::shm::protocol::choose::{BOUNCE_MOST, LONG_BOUNCE_MOST};
 use crate::transport::shm::queue::ring::MEDIUM_BYTES;
 use std::time::Instant;
 
@@ -30,8 +30,12 @@ pub(crate) enum CopyProtocol {
     Direct,
 }
 
-/// The copy protocols of messages that are bounced in any case.
-const SHORT: &[CopyProtocol] = &[CopyProtocol::Lines, CopyProtocol::Strings];
+/// The copy protocols of messages that are bounced at first.
+const SHORT: &[CopyProtocol] = &[
+    CopyProtocol::Lines,
+    CopyProtocol::Strings,
+    CopyProtocol::Direct,
+];
 /// The copy protocols of longer ones, the first of which needs no bounce buffer: a call that is made once touches none.
 const LONG: &[CopyProtocol] = &[
     CopyProtocol::Direct,

@@ -3,6 +3,7 @@
 //! Owns the choice between the copy protocols, the send descriptors with their bounce buffers, and the cutting of messages into
 //! pieces. Endpoints follow it. It never sends a message itself.
 
+pub(crate) mod choose;
 pub(crate) mod copy_and_send;
 pub(crate) mod copy_protocol;
 pub(crate) mod deferred_copy;

@@ -8,6 +8,7 @@
 use crate::transport::TransportError;
 use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces};
+use crate::transport::shm::protocol::choose::BOUNCE_MOST;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
@@ -15,17 +16,6 @@ use crate::transport::shm::rendezvous::sender_assisted::SenderAssist;
 use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// The longest message that is bounced although the system could read it from the sender's memory: bouncing costs a second
-/// copy, at the same time as the first and three times as fast as the system, which has to find every page; but what is bounced
-/// has to fit into a core's own cache.
-pub(crate) const BOUNCE_MOST: usize = 1 << 20;
-
-/// The same where ranks share cores: there one copy is made after the other, and several messages are bounced at a time.
-pub(crate) const OVERSUBSCRIBED_BOUNCE_MOST: usize = 128 << 10;
-
-/// The longest message that is bounced where its receiver, on a core of its own, has found that to take less time: the cores share a cache that holds it.
-pub(crate) const LONG_BOUNCE_MOST: usize = 4 << 20;
 
 /// The most bytes of bounce buffers for messages longer than [`BOUNCE_MOST`] that a rank uses at a time: they are kept as long as the
 /// plans are.
