@@ -1,5 +1,7 @@
 //! `allhands explain`: which algorithm serves a call, which rule or entry decided, and by which times.
 
+mod protocol;
+
 use crate::{names, output, sizes};
 use allhands::policy::{self, T3E, predict};
 use allhands_core::algorithm::print_parameters;
@@ -20,19 +22,24 @@ use std::sync::Arc;
 /// predicts, for rules that ask one.
 ///
 /// Keys of --json: collective, ranks, bytes, oversubscribed, policy, algorithm, parameters, reason, rules (each with rule,
-/// source, verdict, measured_us and predicted_us).
+/// source, verdict, measured_us and predicted_us); with --protocol: bytes, exchanged, oversubscribed, protocol, row.
 ///
 /// Examples:
 ///   allhands explain allreduce --ranks 8 --bytes 4096 --oversubscribed yes
 ///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
 ///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
 ///   allhands explain allgather --ranks 16 --nodes 4x4 --bytes 4096 --policy qsnet
+///   allhands explain --protocol
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// The collective
-    #[arg(value_parser = names::collective)]
-    collective: Collective,
+    #[arg(value_parser = names::collective, required_unless_present = "protocol")]
+    collective: Option<Collective>,
+
+    /// Instead: say by which protocol a message goes between two ranks of a node, and what was measured for that
+    #[arg(long, conflicts_with = "collective")]
+    protocol: bool,
 
     /// The number of ranks
     #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -42,9 +49,9 @@ pub struct Arguments {
     #[arg(long, default_value_t)]
     nodes: Nodes,
 
-    /// Bytes, such as 8, 64K, 64KiB or 1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
-    #[arg(long, default_value = "1K", value_parser = sizes::parse)]
-    bytes: u64,
+    /// Bytes, such as 8, 64K, 64KiB or 1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise [default: 1K]
+    #[arg(long, value_parser = sizes::parse)]
+    bytes: Option<u64>,
 
     /// The root
     #[arg(long, default_value_t = 0)]
@@ -73,6 +80,12 @@ pub struct Arguments {
 
     #[command(flatten)]
     json: output::Json,
+}
+
+impl Arguments {
+    fn bytes(&self) -> u64 {
+        self.bytes.unwrap_or(1 << 10)
+    }
 }
 
 #[derive(Serialize)]
@@ -127,19 +140,22 @@ fn policy(name: Option<&str>) -> anyhow::Result<Policy> {
 
 /// Explains.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let Some(collective) = arguments.collective else {
+        return protocol::run(&arguments.json, arguments.bytes);
+    };
     let policy = policy(arguments.policy.as_deref())?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let commutative = !arguments.non_commutative;
     let call = Call {
         root: arguments.root,
         commutative,
-        ..Call::new(arguments.collective, arguments.ranks)
+        ..Call::new(collective, arguments.ranks)
     };
     let nodes = &arguments.nodes;
     nodes.check(call.ranks)?;
     let question = Question {
         call,
-        bytes: arguments.bytes,
+        bytes: arguments.bytes(),
         irregular: arguments.irregular,
         user_operator: arguments.user_operator || arguments.non_commutative,
         oversubscribed: (arguments.oversubscribed).unwrap_or(arguments.ranks as usize > cores),
@@ -164,9 +180,9 @@ fn record(arguments: &Arguments, policy: &Policy, explained: &Explanation) -> Re
         predicted_us: considered.predictions.clone(),
     });
     Record {
-        collective: arguments.collective.name(),
+        collective: explained.facts.call.collective.name(),
         ranks: arguments.ranks,
-        bytes: arguments.bytes,
+        bytes: arguments.bytes(),
         oversubscribed: explained.facts.oversubscribed,
         policy: policy.to_string(),
         algorithm: choice.algorithm.name,

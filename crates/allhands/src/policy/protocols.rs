@@ -335,12 +335,24 @@ pub(crate) fn first_start(comm: &Communicator, file: Option<&Path>) -> Result<Me
 /// # Errors
 /// As any call.
 pub fn measure(comm: &Communicator, budget: Duration) -> Result<Protocols, Error> {
+    measure_lengths(comm, &LENGTHS.map(|(bytes, _)| bytes), (ROUNDS, budget))
+}
+
+/// As [`measure`], of messages of other lengths, with so many calls of each kind.
+///
+/// # Errors
+/// As any call.
+pub fn measure_lengths(
+    comm: &Communicator,
+    lengths: &[usize],
+    (rounds, budget): (usize, Duration),
+) -> Result<Protocols, Error> {
     let before = comm.protocols();
     let end = Instant::now() + budget;
     let mut found = Protocols::default();
-    for (bytes, _) in LENGTHS {
+    for &bytes in lengths {
         for pattern in Pattern::ALL {
-            let repeats = Trial::new(comm, pattern, bytes).repeats(ROUNDS, end)?;
+            let repeats = Trial::new(comm, pattern, bytes).repeats(rounds, end)?;
             let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
             found.times.extend(times);
         }

@@ -178,6 +178,8 @@ impl Known {
 pub struct Row {
     /// Of which messages it is, in a few words.
     pub messages: &'static str,
+    /// By which protocols they go.
+    pub protocols: &'static [Protocol],
     /// Why.
     pub why: &'static str,
     decides: fn(&Message, &Known) -> Option<Protocol>,
@@ -192,6 +194,7 @@ const fn take(protocol: Protocol, condition: bool) -> Option<Protocol> {
 pub const ROWS: [Row; 10] = [
     Row {
         messages: "to 768 bytes; to 1056 unless two ranks on cores of their own exchange them",
+        protocols: &[Protocol::Eager],
         why: "payload and number share their lines, so a message is there as soon as its number",
         decides: |m, _| {
             let most = match m.exchanged && !m.oversubscribed {
@@ -203,6 +206,7 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "to 16 KB; to 4 KB if mapped",
+        protocols: &[Protocol::Medium],
         why: "who has received a medium buffer sends its next message in it, so a line moves once",
         decides: |m, _| {
             let most = if m.mapped {
@@ -215,16 +219,19 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "mapped",
+        protocols: &[Protocol::Direct],
         why: "the receiver reads it where it is: one copy, and no system call",
         decides: |m, _| take(Protocol::Direct, m.mapped),
     },
     Row {
         messages: "exchanged, of calls that move more than the caches hold",
+        protocols: &[Protocol::Pipelined],
         why: "pipeline buffers stay in the caches, and from there the bytes go past them",
         decides: |m, _| take(Protocol::Pipelined, m.exchanged && m.streams),
     },
     Row {
         messages: "exchanged, to 128 KB, oversubscribed",
+        protocols: &[Protocol::Pipelined],
         why: "nobody waits for a rank that has lost its core; longer ones of many ranks would leave the caches",
         decides: |m, _| {
             let is_short = m.bytes <= OVERSUBSCRIBED_BUFFERED_MOST;
@@ -236,6 +243,7 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "oversubscribed, to 128 KB, or where the system does not let processes read one another",
+        protocols: &[Protocol::Bounce],
         why: "its sender goes on, and the next rank that has the core finds the bytes in its cache",
         decides: |m, _| {
             let is_short = m.bytes <= OVERSUBSCRIBED_BUFFERED_MOST || !m.may_attach;
@@ -244,11 +252,13 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "oversubscribed",
+        protocols: &[Protocol::Direct],
         why: "two copies on one core take twice as long as one",
         decides: |m, _| take(Protocol::Direct, m.oversubscribed),
     },
     Row {
         messages: "exchanged",
+        protocols: &[Protocol::Pipelined, Protocol::Direct],
         why: "as measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once",
         decides: |m, known| {
             let measured = Measured::of(known.measured.exchanged, m.bytes);
@@ -259,6 +269,7 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "to 4 MB, whose receiver has tried the copy protocols",
+        protocols: &[Protocol::Bounce, Protocol::Direct],
         why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing",
         decides: |m, known| match known.wanted? {
             CopyProtocol::Direct => take(Protocol::Direct, m.may_attach),
@@ -270,6 +281,7 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "all others",
+        protocols: &[Protocol::Bounce, Protocol::Direct],
         why: "as measured at the first start on this machine; where nothing was, bounced to 1 MB, as both copies are made at the same time, and direct beyond",
         decides: |m, known| {
             let is_short = m.bytes <= BOUNCE_MOST;
