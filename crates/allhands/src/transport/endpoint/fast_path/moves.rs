@@ -95,32 +95,7 @@ impl Move {
             OpKind::Reduce => (Way::Reduce, None),
             _ => return None,
         };
-        let facts = Message {
-            bytes: op.bytes(),
-            oversubscribed: segment.is_oversubscribed(),
-            exchanged: exchanges,
-            mapped: !segment.arena().is_shared() || is_mapped(plan, op),
-            may_attach: true,
-            streams: false,
-            alone: false,
-        };
-        let (is_short, is_medium) = match message {
-            None if plan.flags > 0 => (op.bytes() <= WINDOW_BYTES_MOST, false),
-            None => {
-                let most = match segment.is_oversubscribed() {
-                    true => EAGER_BYTES,
-                    false if facts.mapped => MAPPED_MEDIUM_MOST,
-                    false => MEDIUM_BYTES,
-                };
-                (op.bytes() <= most, false)
-            }
-            Some(_) => match choose(&facts, &Known::default()).0 {
-                Protocol::Eager => (true, false),
-                // Who shares its core leaves what takes two steps to the interpreter.
-                Protocol::Medium => (!segment.is_oversubscribed(), true),
-                Protocol::Pipelined | Protocol::Bounce | Protocol::Direct => (false, false),
-            },
-        };
+        let (is_short, is_medium) = lengths(segment, plan, (op, exchanges), message.is_some());
         if op.moves() || !is_short {
             return None;
         }
@@ -199,6 +174,42 @@ impl Move {
             target: place(op.target())?,
             other: Place::default(),
         })
+    }
+}
+
+/// Whether an operation is short enough for a fast path, and whether its message goes in a medium buffer; it sends and receives at
+/// once if it is `exchanged`.
+fn lengths(
+    segment: &SharedSegment,
+    plan: &Plan,
+    (op, exchanged): (&PlanOp, bool),
+    is_message: bool,
+) -> (bool, bool) {
+    let facts = Message {
+        bytes: op.bytes(),
+        oversubscribed: segment.is_oversubscribed(),
+        exchanged,
+        mapped: !segment.arena().is_shared() || is_mapped(plan, op),
+        may_attach: true,
+        streams: false,
+        alone: false,
+    };
+    match is_message {
+        false if plan.flags > 0 => (op.bytes() <= WINDOW_BYTES_MOST, false),
+        false => {
+            let most = match segment.is_oversubscribed() {
+                true => EAGER_BYTES,
+                false if facts.mapped => MAPPED_MEDIUM_MOST,
+                false => MEDIUM_BYTES,
+            };
+            (op.bytes() <= most, false)
+        }
+        true => match choose(&facts, &Known::default()).0 {
+            Protocol::Eager => (true, false),
+            // Who shares its core leaves what takes two steps to the interpreter.
+            Protocol::Medium => (!segment.is_oversubscribed(), true),
+            Protocol::Pipelined | Protocol::Bounce | Protocol::Direct => (false, false),
+        },
     }
 }
 
