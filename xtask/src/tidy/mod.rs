@@ -7,6 +7,7 @@ pub mod core_crate;
 pub mod head;
 mod imports;
 pub mod papers;
+pub mod retired;
 pub mod river;
 pub mod rooms;
 pub mod size;
@@ -48,6 +49,7 @@ pub const RULES: &[Rule] = &[
     head::check,
     size::check,
     words::check,
+    retired::check,
     river::check,
     rooms::check,
     core_crate::check,

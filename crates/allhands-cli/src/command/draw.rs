@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Draw what every rank holds after every step, and what moves where
 ///
-/// Without -o the picture is printed as text. The style follows the collective, in the manner of
+/// Without -o the picture is printed as text. The style follows the collective, in the style of
 /// the papers' figures: tables of blocks, arcs between ranks, boxes with the ranks whose
 /// contributions they hold, or, of an algorithm for a torus, the nodes in a grid.
 ///

@@ -1,4 +1,4 @@
-//! Pictures of a schedule in the manner of the papers' figures: what every rank holds after each step, and who sends what to whom.
+//! Pictures of a schedule in the style of the papers' figures: what every rank holds after each step, and who sends what to whom.
 //!
 //! [`story`] runs a world symbolically and tells it as data; [`text`] and [`svg`] render the story.
 //! The four styles are those of the papers: tables of blocks (T 2, T 7, Q 5, Q 6), circles and arcs (T 1, T 9, Q 4),

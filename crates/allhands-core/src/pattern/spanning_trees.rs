@@ -2,7 +2,7 @@
 //!
 //! There is a tree for each [way](Torus::ways) to leave a node: one for each dimension, two where it is wrapped around. As
 //! many links lead into a node of a mesh's corner, so there cannot be more (B 3.1). The trees follow long straight lines,
-//! in the manner of B's figure 1, after Watts and van de Geijn (1995); this construction is our own.
+//! in the style of B's figure 1, after Watts and van de Geijn (1995); this construction is our own.
 //!
 //! Let S be the dimensions in which a node is away from the root. Each tree enters each node by a link of its own:
 //!
@@ -127,7 +127,7 @@ impl SpanningTrees {
         self.children(tree, node).filter(starts).map(line)
     }
 
-    /// The node whose packets leave a copy at `node`, in the manner of [`SpanningTrees::lines`]; `None` at the root.
+    /// The node whose packets leave a copy at `node`, in the style of [`SpanningTrees::lines`]; `None` at the root.
     #[must_use]
     pub fn source(&self, tree: usize, node: u32) -> Option<u32> {
         let direction = self.enters(tree, node)?;

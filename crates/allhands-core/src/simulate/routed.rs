@@ -49,7 +49,7 @@ pub trait Routes {
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flight {
+struct Transit {
     from: u32,
     to: u32,
     bytes: u64,
@@ -65,7 +65,7 @@ pub struct Routed<R> {
     /// When each link is free again.
     free_ps: Vec<Moment>,
     /// By the messages' numbers.
-    flights: Vec<Flight>,
+    transits: Vec<Transit>,
     watched: Option<Box<Gauges>>,
 }
 
@@ -84,7 +84,7 @@ impl<R: Routes> Routed<R> {
             free_ps: vec![0; routes.links()],
             routes,
             processor,
-            flights: Vec::new(),
+            transits: Vec::new(),
             watched: None,
         }
     }
@@ -96,19 +96,19 @@ impl<R: Routes> Routed<R> {
         ready_ps: Moment,
         queue: &mut Queue<Event<AtLink>>,
     ) -> Option<Moment> {
-        let flight = &mut self.flights[number as usize];
-        let link = self.routes.link(flight.from, flight.to, hop)?;
+        let transit = &mut self.transits[number as usize];
+        let link = self.routes.link(transit.from, transit.to, hop)?;
         let cost = self.routes.hop(link);
         let free_ps = &mut self.free_ps[link];
         let from_ps = ready_ps.max(*free_ps);
-        let to_ps = (from_ps + cost.occupies.of(flight.bytes)).max(flight.tail_ps);
+        let to_ps = (from_ps + cost.occupies.of(transit.bytes)).max(transit.tail_ps);
         *free_ps = to_ps;
-        flight.tail_ps = to_ps + cost.latency_ps;
+        transit.tail_ps = to_ps + cost.latency_ps;
         if let Some(gauges) = &mut self.watched {
             let used = Use {
                 from_ps,
                 to_ps,
-                bytes: flight.bytes,
+                bytes: transit.bytes,
             };
             gauges.note(link, ready_ps, used);
         }
@@ -139,17 +139,17 @@ impl<R: Routes> Network for Routed<R> {
             bytes,
             ..
         } = message;
-        let flight = Flight {
+        let transit = Transit {
             from,
             to,
             bytes,
             tail_ps: at_ps,
         };
         let least = number as usize + 1;
-        if self.flights.len() < least {
-            self.flights.resize(least, Flight::default());
+        if self.transits.len() < least {
+            self.transits.resize(least, Transit::default());
         }
-        self.flights[number as usize] = flight;
+        self.transits[number as usize] = transit;
         // What a rank sends itself is there at once.
         if from == to {
             queue.push(at_ps, Event::Arrived(number));
@@ -161,7 +161,7 @@ impl<R: Routes> Network for Routed<R> {
     fn happen(&mut self, head: AtLink, queue: &mut Queue<Event<AtLink>>) {
         let now_ps = queue.now_ps();
         if self.pass(head, now_ps, queue).is_none() {
-            let tail_ps = self.flights[head.number as usize].tail_ps;
+            let tail_ps = self.transits[head.number as usize].tail_ps;
             queue.push(tail_ps, Event::Arrived(head.number));
         }
     }

@@ -135,7 +135,7 @@ fn prove(
     [apart, in_place]: &[Placed; 2],
 ) -> Result<(Report, [Option<Outcome>; 2]), Failure> {
     let (counted, claims) = verify_placed(algorithm, apart)?;
-    // Small worlds are run all the same; they show that the shortcut is right.
+    // Small worlds are run all the same; they show that what is left out is right.
     let only_staged = in_place.shape.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
         && in_place
             .world
@@ -153,7 +153,7 @@ fn prove(
     Ok((report, [Some(counted), second.map(|(counted, _)| counted)]))
 }
 
-/// Whether the proof for one root is that for another: small worlds are run all the same, as they show that the shortcut is right,
+/// Whether the proof for one root is that for another: small worlds are run all the same, as they show that the proof by rotation is right,
 /// and so is what may not be turned because links of a torus are looked at too.
 fn turns_into(proved: &[Placed; 2], placed: &[Placed; 2]) -> bool {
     let turned = |(one, other): (&Placed, &Placed)| {

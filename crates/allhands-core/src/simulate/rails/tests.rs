@@ -1,4 +1,4 @@
-//! Exact times: one message, striped, multiplexed, by loop-back; copies, alone and crowded; a hardware broadcast.
+//! Exact times: one message, striped, multiplexed, by loop-back; copies, alone and at the same time; a hardware broadcast.
 
 use super::super::{Outcome, simulate};
 use super::*;

@@ -41,7 +41,7 @@ unsafe fn mix(_: *const (), left: *const u8, right: *const u8, out: *mut u8, cou
 
 /// What ranks have after some calls of a plan with a fast path, each a word of every call's output; and how many calls went
 /// all along it.
-fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
+fn outputs(plans: &[Plan], by_fast_path: bool) -> (Vec<Vec<u8>>, usize) {
     const CALLS: u8 = 5;
     let segment = SharedSegment::new(plans.len() as u32).unwrap();
     let take = |rank: usize, plan: &Plan| {
@@ -49,7 +49,7 @@ fn outputs(plans: &[Plan], by_shortcut: bool) -> (Vec<Vec<u8>>, usize) {
         let stamp = Stamp::default();
         let mut request = RequestState::new(&endpoint, plan, 0, &stamp).unwrap();
         let (mut cursor, mut all, mut along) = (Cursor::new(plan), Vec::new(), 0);
-        if !by_shortcut {
+        if !by_fast_path {
             request.fast_path = None;
         }
         let bytes = |space: Space| plan.space_bytes[space.index()];
