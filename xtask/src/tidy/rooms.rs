@@ -14,6 +14,7 @@ struct Order {
 const ORDERS: &[Order] = &[Order {
     folder: "crates/allhands/src/",
     rooms: &[
+        "transport/shm/tuning",
         "transport/shm/memory",
         "transport/shm/wait",
         "transport/shm/failure",

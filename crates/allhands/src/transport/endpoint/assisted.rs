@@ -11,11 +11,11 @@ use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
 use crate::transport::shm::rendezvous::descriptor::Claim;
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
+use crate::transport::shm::tuning::{
+    ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED, ASSISTED_LEAST, OVERSUBSCRIBED_ASSISTED_LEAST,
+};
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
-
-/// Pieces of a message that is combined which are read at once, where the sender does not help.
-const LANDED: usize = 2;
 
 /// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
 /// the piece here.
@@ -120,8 +120,8 @@ impl Endpoint {
         let least = match self.segment.is_oversubscribed() {
             // Others may want the core that the sender would use for what the receiver does as well.
             true if !sink.copies() => return None,
-            true => sender_assisted::OVERSUBSCRIBED_LEAST,
-            false => sender_assisted::LEAST,
+            true => OVERSUBSCRIBED_ASSISTED_LEAST,
+            false => ASSISTED_LEAST,
         };
         if bytes < least || !self.segment.may_assist() {
             return None;
@@ -198,11 +198,11 @@ impl Endpoint {
         sink: &mut Sink<I>,
     ) -> Option<Outcome> {
         let (assist, grain) = (&entry.assist, sink.grain());
-        let piece_bytes = (sender_assisted::BOUNCED_PIECE / grain).max(1) * grain;
+        let piece_bytes = (ASSISTED_BOUNCED_PIECE / grain).max(1) * grain;
         let segment = Arc::clone(&self.segment);
         entry.bounced(segment.arena(), 0, 0)?;
-        if self.landing.len() < LANDED * piece_bytes {
-            self.landing = AlignedBytes::zeroed(LANDED * piece_bytes);
+        if self.landing.len() < ASSISTED_LANDED * piece_bytes {
+            self.landing = AlignedBytes::zeroed(ASSISTED_LANDED * piece_bytes);
         }
         // Once the sender has bounced something it would be too late to find out that this process may not read for itself.
         let allowed = self.land(entry, from.piece(0, grain)).1;
@@ -219,7 +219,7 @@ impl Endpoint {
         while done < from.bytes && outcome == Outcome::All {
             let piece = (done / piece_bytes) as u64;
             // A sender that has not come may have other things to do: fewer calls then.
-            let most = if bounced > 0 { 1 } else { LANDED };
+            let most = if bounced > 0 { 1 } else { ASSISTED_LANDED };
             let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
             let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
             if done == 0 || bounced > 0 {

@@ -14,26 +14,17 @@
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
-use crate::transport::shm::protocol::choose::OVERSUBSCRIBED_BUFFERED_MOST;
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, ReadyToReceive, Room, Wanted};
-use crate::transport::shm::rendezvous::sender_assisted::{
-    self, BOUNCED_PIECE, SenderAssist, Target,
-};
+use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
+use crate::transport::shm::tuning::{
+    ASSISTED_BOUNCED_PIECE, CONCURRENT_LEAST, CONCURRENT_PATIENT_LOOKS, CONCURRENT_SHORT_LOOKS,
+};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The shortest message that is received so, in bytes: shorter ones are bounced.
-pub(crate) const LEAST: usize = OVERSUBSCRIBED_BUFFERED_MOST + 1;
-
-/// Looks in vain after which a receiver copies what a sender on its own core might have.
-const PATIENT_LOOKS: u32 = 8;
-
-/// Looks in vain after which a receiver copies what senders on other cores might have, while others have the same core.
-const SHORT_LOOKS: u32 = 4;
 
 /// Where a receive stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +212,7 @@ fn receives<'p>(
         else {
             return None;
         };
-        let fits = from < ranks && !op.moves() && op.bytes() >= LEAST;
+        let fits = from < ranks && !op.moves() && op.bytes() >= CONCURRENT_LEAST;
         fits.then_some(Incoming {
             ticket,
             from,
@@ -285,7 +276,7 @@ impl Begun {
         // SAFETY: claimed, so the sender's send descriptors live.
         let entry = unsafe { Entry::at(arena, entry_at) };
         let bytes = entry.bytes() as usize;
-        if bytes < LEAST || entry.is_bounced() || !segment.may_assist() {
+        if bytes < CONCURRENT_LEAST || entry.is_bounced() || !segment.may_assist() {
             return None;
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);
@@ -302,7 +293,7 @@ impl Begun {
                 entry.core() == send_descriptors::core() && entry.bounced(arena, 0, 0).is_some();
         }
         let (piece_bytes, target) = if by_bounce_buffers {
-            (BOUNCED_PIECE, Target::BounceBuffers)
+            (ASSISTED_BOUNCED_PIECE, Target::BounceBuffers)
         } else {
             let place = send_descriptors::encode(arena, into);
             let process = std::process::id();
@@ -433,13 +424,13 @@ pub(crate) fn copy_some(begun: &mut [Begun], look: u32) -> Result<bool, (u32, Ou
     }
     // Who shares this core comes to it when this rank gives way.
     let least = match begun.iter().any(|one| one.by_bounce_buffers) {
-        true => SHORT_LOOKS,
+        true => CONCURRENT_SHORT_LOOKS,
         false => 0,
     };
     if look < least {
         return Ok(false);
     }
-    let may = |one: &&mut Begun| !one.by_bounce_buffers || look > PATIENT_LOOKS;
+    let may = |one: &&mut Begun| !one.by_bounce_buffers || look > CONCURRENT_PATIENT_LOOKS;
     let open = begun.iter_mut().filter(may).max_by_key(|one| one.left());
     let Some((sender, outcome)) = open.and_then(|one| Some((one.sender, one.copy_next()?))) else {
         return Ok(false);

@@ -11,12 +11,12 @@ use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::protocol::choose::{
-    BOUNCE_MOST, EXCHANGED_EAGER_MOST, Known, MAPPED_MEDIUM_MOST, Message, Protocol, choose,
-    choose_without_buffers,
+    Known, Message, Protocol, choose, choose_without_buffers,
 };
 use crate::transport::shm::protocol::send_descriptors::{Entry, Found};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
+use crate::transport::shm::tuning::{BOUNCE_MOST, EXCHANGED_EAGER_MOST, MAPPED_MEDIUM_MOST};
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
 

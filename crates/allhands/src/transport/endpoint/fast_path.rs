@@ -15,19 +15,13 @@ use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::queue::ring::{FIRST_LINE, Header, Kind};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::WindowSet;
+use crate::transport::shm::tuning::{
+    FAST_PATH_LOOKS, FAST_PATH_WRITTEN_LEAST, FAST_PATH_WRITTEN_MEANWHILE,
+};
 use allhands_core::progress::{Cursor, Status};
 use allhands_core::schedule::{OpKind, Plan, PlanOp, Side};
 use moves::{Move, Place, Way};
 use std::ops::Range;
-
-/// Looks for what a step waits for before the interpreter takes over, when every rank has a core.
-const LOOKS: u32 = 512;
-
-/// Where ranks share cores, who waits looks once: it could keep the one it waits for from a core. But who gets so many bytes
-/// that one other rank writes looks again while these may be on their way: to give way costs more than that.
-const WRITTEN_LEAST: usize = 2 << 10;
-/// The bytes that are written during a look.
-const WRITTEN_MEANWHILE: usize = 128;
 
 /// The most operations of a plan; those of a step are bits of a word.
 const MOST: usize = 32;
@@ -80,7 +74,7 @@ impl FastPath {
         let moves: Box<[Move]> = moves.collect::<Option<_>>()?;
         let looks = match segment.is_oversubscribed() {
             true => oversubscribed_looks(&moves),
-            false => LOOKS,
+            false => FAST_PATH_LOOKS,
         };
         Some(FastPath {
             steps,
@@ -92,12 +86,13 @@ impl FastPath {
 
 /// Looks of a rank that shares its core.
 fn oversubscribed_looks(moves: &[Move]) -> u32 {
-    let is_long =
-        |next: &&Move| matches!(next.way, Way::Get(_)) && usize::from(next.bytes) >= WRITTEN_LEAST;
+    let is_long = |next: &&Move| {
+        matches!(next.way, Way::Get(_)) && usize::from(next.bytes) >= FAST_PATH_WRITTEN_LEAST
+    };
     let waits_for_more = |next: &Move| matches!(next.way, Way::Wait { count, .. } if count > 1);
     match moves.iter().find(is_long) {
         Some(get) if !moves.iter().any(waits_for_more) => {
-            u32::from(get.bytes) / WRITTEN_MEANWHILE as u32
+            u32::from(get.bytes) / FAST_PATH_WRITTEN_MEANWHILE as u32
         }
         _ => 0,
     }

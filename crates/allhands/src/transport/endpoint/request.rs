@@ -16,13 +16,13 @@ use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
-use crate::transport::shm::queue::buffers::{
-    OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES, PIPELINE_BUFFER_BYTES,
-    STREAMED_PIPELINE_BUFFER_BYTES,
-};
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
+use crate::transport::shm::tuning::{
+    OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES, PIPELINE_BUFFER_BYTES,
+    STREAMED_PIPELINE_BUFFER_BYTES,
+};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Space};
 use std::cell::Cell;

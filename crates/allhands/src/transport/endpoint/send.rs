@@ -1,11 +1,10 @@
 //! Sending: how an endpoint puts a message in the queue to another rank, or in a buffer that goes with it.
 
 use crate::transport::endpoint::state::Endpoint;
-use crate::transport::shm::queue::buffers::{
-    PIPELINE_BUFFER_BYTES, PIPELINE_BUFFERS_IN_ALL, Part, Pipelined,
-};
+use crate::transport::shm::queue::buffers::{Part, Pipelined};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, Header, Kind, MEDIUM_BYTES, Shown};
 use crate::transport::shm::segment::shared_segment::Carrier;
+use crate::transport::shm::tuning::{PIPELINE_BUFFER_BYTES, PIPELINE_BUFFERS_IN_ALL};
 use std::sync::Arc;
 
 impl Endpoint {

@@ -26,4 +26,5 @@ pub(crate) mod rendezvous;
 pub(crate) mod segment;
 pub(crate) mod spawn;
 pub(crate) mod sync;
+pub(crate) mod tuning;
 pub(crate) mod wait;

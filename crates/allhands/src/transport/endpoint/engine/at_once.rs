@@ -3,23 +3,17 @@
 use super::NodeEngine;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
-use crate::transport::shm::protocol::deferred_copy::{self, Deferred};
+use crate::transport::shm::protocol::deferred_copy::Deferred;
+use crate::transport::shm::tuning::{
+    DEFERRED_LEAST, OWN_CLAIM_MOST, PASS_ON_MOST, WINDOW_CLAIM_LEAST,
+};
 use allhands_core::progress::Post;
 use allhands_core::schedule::{Extent, OpKind, Space};
-
-/// The most bytes in a window whose lines are claimed before they are written.
-const CLAIM_MOST: usize = 32 << 10;
-
-/// The most bytes in a window that are passed on to where peers find them sooner: beyond, that costs more than it saves.
-const PASS_ON_MOST: usize = 1 << 10;
-
-/// The fewest bytes of a window that are worth being claimed for writing: in short blocks those of other ranks share the lines.
-const CLAIM_LEAST: usize = 1 << 10;
 
 /// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
 #[inline]
 fn of_the_last(iovec: Iovec, last: bool, distance: Distance) -> Distance {
-    match last && iovec.bytes >= CLAIM_LEAST {
+    match last && iovec.bytes >= WINDOW_CLAIM_LEAST {
         true => Distance::Back,
         false => distance,
     }
@@ -96,7 +90,7 @@ impl NodeEngine<'_> {
     /// Claims the lines of the own window that are about to be written.
     #[inline]
     fn claim_lines(&self, post: &Post<'_>) {
-        if post.bytes > CLAIM_MOST {
+        if post.bytes > OWN_CLAIM_MOST {
             return;
         }
         let windows = |extent: &&Extent| extent.space == Space::Window;
@@ -113,7 +107,7 @@ impl NodeEngine<'_> {
         let ([from], [into]) = (post.source(), post.target()) else {
             return false;
         };
-        let defers = post.bytes >= deferred_copy::LEAST
+        let defers = post.bytes >= DEFERRED_LEAST
             && request.may_defer(post.ticket)
             && self.endpoint.segment().may_assist();
         if defers {

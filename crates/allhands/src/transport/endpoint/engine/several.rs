@@ -8,11 +8,9 @@ use crate::transport::shm::memory::iovec::Sink;
 use crate::transport::shm::protocol::send_descriptors::Found;
 use crate::transport::shm::queue::ring::Header;
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, Wanted};
+use crate::transport::shm::tuning::{CONCURRENT_LEAST, SEVERAL_LOOKS};
 use allhands_core::progress::{Post, Status};
 use std::ops::Range;
-
-/// Looks in vain between which all senders live, or are taken for alive.
-const LOOKS: u32 = 1024;
 
 impl NodeEngine<'_> {
     /// Receives what has come of the step of `ticket`; whether that has its message.
@@ -57,7 +55,7 @@ impl NodeEngine<'_> {
                 }
                 Err(failed) => return Err(self.failed(begun, failed)),
             }
-            if look % LOOKS == LOOKS - 1
+            if look % SEVERAL_LOOKS == SEVERAL_LOOKS - 1
                 && let Some(sender) = self.find_dead(begun)
             {
                 let gone = Outcome::Failed(NO_SUCH_PROCESS);
@@ -110,7 +108,7 @@ impl NodeEngine<'_> {
     /// Writes a long message to where its receiver waits for it, if that has said so; whether it did.
     pub(super) fn write_to_ready(&self, post: &Post<'_>, to: u32, header: &Header) -> bool {
         let segment = self.endpoint.segment();
-        if post.bytes < concurrent_rendezvous::LEAST || !segment.is_oversubscribed() {
+        if post.bytes < CONCURRENT_LEAST || !segment.is_oversubscribed() {
             return false;
         }
         let wanted = Wanted {

@@ -2,18 +2,14 @@
 
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Iovec;
-use crate::transport::shm::protocol::choose::{
-    Known, MAPPED_MEDIUM_MOST, Message, Protocol, choose,
-};
+use crate::transport::shm::protocol::choose::{Known, Message, Protocol, choose};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES, Ring};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
+use crate::transport::shm::tuning::{FAST_PATH_WINDOW_MOST, MAPPED_MEDIUM_MOST};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
 use std::iter::Once;
 use std::ops::Range;
-
-/// The most bytes of an operation in a plan with windows: of longer ones the interpreter's part in the time is small.
-const WINDOW_BYTES_MOST: usize = 8 << 10;
 
 /// An operation.
 #[derive(Debug)]
@@ -136,7 +132,7 @@ impl Move {
         plan: &Plan,
         (ticket, op): (u32, &PlanOp),
     ) -> Option<Move> {
-        if op.moves() || op.bytes() > WINDOW_BYTES_MOST {
+        if op.moves() || op.bytes() > FAST_PATH_WINDOW_MOST {
             return None;
         }
         let place = |list: Range<usize>| Place::of(plan, &plan.extents[list], op.bytes());
@@ -195,7 +191,7 @@ fn lengths(
         alone: false,
     };
     match is_message {
-        false if plan.flags > 0 => (op.bytes() <= WINDOW_BYTES_MOST, false),
+        false if plan.flags > 0 => (op.bytes() <= FAST_PATH_WINDOW_MOST, false),
         false => {
             let most = match segment.is_oversubscribed() {
                 true => EAGER_BYTES,

@@ -11,6 +11,10 @@
 
 use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::memory::page_aliasing;
+use crate::transport::shm::tuning::{
+    ALIASING_LEAST, COPY_AHEAD, COPY_AHEAD_LEAST, COPY_CLAIMING_LEAST, COPY_IN_PLACE_LEAST,
+    COPY_IN_PLACE_MOST,
+};
 
 /// Whose cache the memory is in that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +30,6 @@ pub(crate) enum Distance {
     Beyond,
 }
 
-/// How far ahead lines are asked for, in bytes.
-const AHEAD: usize = 2 << 10;
-
-/// The fewest bytes that are worth it.
-const LEAST: usize = 24 << 10;
-
-/// The fewest bytes that are claimed for writing while they are copied.
-const BACK_LEAST: usize = 1 << 10;
-
-/// The most bytes that are copied in place: the processor then asks for all lines before it knows how the call goes on,
-/// where the library's copy first finds out which of its loops is meant.
-const SHORT_MOST: usize = 1200;
-/// The fewest of these.
-const SHORT_LEAST: usize = 8;
-
 impl Distance {
     /// Copies `bytes` bytes.
     ///
@@ -51,11 +40,11 @@ impl Distance {
     pub(crate) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         #[cfg(target_arch = "x86_64")]
         if self == Distance::Far {
-            if (SHORT_LEAST..=SHORT_MOST).contains(&bytes) {
+            if (COPY_IN_PLACE_LEAST..=COPY_IN_PLACE_MOST).contains(&bytes) {
                 // SAFETY: the caller's promise, and there are at least 8 bytes.
                 return unsafe { copy_short(from, into, bytes) };
             }
-            if bytes >= LEAST && is_wide() {
+            if bytes >= COPY_AHEAD_LEAST && is_wide() {
                 // SAFETY: the processor has these instructions; the rest is the caller's promise.
                 return unsafe { copy_far::<false>(from, into, bytes) };
             }
@@ -65,12 +54,16 @@ impl Distance {
             return unsafe { copy_back(from.cast_mut(), into, bytes) };
         }
         #[cfg(target_arch = "x86_64")]
-        if self == Distance::Beyond && bytes >= LEAST && is_apart(from, into, bytes) && is_wide() {
+        if self == Distance::Beyond
+            && bytes >= COPY_AHEAD_LEAST
+            && is_apart(from, into, bytes)
+            && is_wide()
+        {
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
             return unsafe { stream::<false>(from, std::ptr::null_mut(), into, bytes) };
         }
         #[cfg(target_arch = "x86_64")]
-        if bytes >= page_aliasing::LEAST
+        if bytes >= ALIASING_LEAST
             && page_aliasing::is_4k_aliased(from, into)
             && is_apart(from, into, bytes)
             && is_wide()
@@ -89,7 +82,7 @@ impl Distance {
 /// As for [`Distance::copy`].
 unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    if bytes >= BACK_LEAST && is_wide() {
+    if bytes >= COPY_CLAIMING_LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
         return unsafe { copy_far::<true>(from, into, bytes) };
     }
@@ -115,7 +108,7 @@ fn is_apart(from: *const u8, into: *const u8, bytes: usize) -> bool {
 /// All three have so many bytes and are apart; the first is readable and the others writable, by nobody else meanwhile.
 pub(crate) unsafe fn copy_twice(from: *const u8, buffer: *mut u8, past: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    if bytes >= LEAST && is_wide() {
+    if bytes >= COPY_AHEAD_LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
         return unsafe { stream::<true>(from, buffer, past, bytes) };
     }
@@ -169,7 +162,7 @@ unsafe fn stream<const TWICE: bool>(from: *const u8, near: *mut u8, past: *mut u
 }
 
 /// # Safety
-/// As for [`Distance::copy`] of far memory, of at least [`SHORT_LEAST`] bytes.
+/// As for [`Distance::copy`] of far memory, of at least [`COPY_IN_PLACE_LEAST`] bytes.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, into: *mut u8, bytes: usize) {
@@ -222,7 +215,7 @@ unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usiz
     for at in (0..lines).step_by(64) {
         // SAFETY: the line lies within the bytes of both, as the caller promises; a prefetch faults on no address.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + AHEAD).cast());
+            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + COPY_AHEAD).cast());
             let (source, target) = (from.add(at).cast::<__m256i>(), into.add(at).cast());
             let (low, high) = (
                 _mm256_loadu_si256(source),
@@ -249,8 +242,8 @@ mod tests {
         for (start, bytes) in [
             (0, 4096),
             (2, 9000),
-            (1, LEAST - 1),
-            (3, LEAST + 1),
+            (1, COPY_AHEAD_LEAST - 1),
+            (3, COPY_AHEAD_LEAST + 1),
             (17, 39_983),
             (64, 30_000),
         ] {
@@ -271,8 +264,8 @@ mod tests {
         let from: Vec<u8> = (0..60_000).map(|i| (i * 31 % 251) as u8).collect();
         for (start, bytes) in [
             (0, 100),
-            (1, LEAST - 1),
-            (3, LEAST),
+            (1, COPY_AHEAD_LEAST - 1),
+            (3, COPY_AHEAD_LEAST),
             (17, 39_983),
             (64, 48 << 10),
         ] {

@@ -4,6 +4,7 @@ use crate::transport::AlignedBytes;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
 use crate::transport::shm::memory::page_aliasing;
+use crate::transport::shm::tuning::{ATTACH_ASIDE_BYTES, ATTACH_ASIDE_LEAST, ATTACH_LANDING_BYTES};
 use std::cell::RefCell;
 
 /// What the system says of a process that has ended.
@@ -20,13 +21,6 @@ pub(crate) enum Outcome {
     Failed(u32),
 }
 
-/// The fewest bytes that are copied by way of memory aside, and how many at a time, whole pages.
-const ASIDE_LEAST: usize = 8 << 10;
-const ASIDE_BYTES: usize = 64 << 10;
-
-/// Bytes that are read at once where they are combined: they stay in the first levels of cache.
-const LANDING_BYTES: usize = 64 << 10;
-
 /// Reads `iovec`, which is memory of process `process`, into `sink`; by way of `landing`, if it is combined there.
 pub(crate) fn read<I: Iterator<Item = Iovec>>(
     process: u32,
@@ -38,7 +32,7 @@ pub(crate) fn read<I: Iterator<Item = Iovec>>(
         return read_into(process, iovec, sink);
     }
     let grain = sink.grain();
-    let chunk = (LANDING_BYTES / grain).max(1) * grain;
+    let chunk = (ATTACH_LANDING_BYTES / grain).max(1) * grain;
     if landing.len() < chunk {
         *landing = AlignedBytes::zeroed(chunk);
     }
@@ -135,7 +129,7 @@ pub(crate) unsafe fn store(process: u32, here: Iovec, there: Iovec) -> Outcome {
 
 /// Whether the system would take much longer for a copy than for one to another place.
 fn moves_slowly(from: Iovec, into: Iovec) -> bool {
-    from.bytes >= ASIDE_LEAST
+    from.bytes >= ATTACH_ASIDE_LEAST
         && page_aliasing::is_4k_aliased(from.address, into.address)
         && page_aliasing::are_slow()
 }
@@ -168,7 +162,7 @@ unsafe fn copy_by(
     way: Way,
 ) -> Outcome {
     if memory.is_empty() {
-        *memory = AlignedBytes::zeroed(ASIDE_BYTES + page_aliasing::PAGE_BYTES);
+        *memory = AlignedBytes::zeroed(ATTACH_ASIDE_BYTES + page_aliasing::PAGE_BYTES);
     }
     let same = there.address.addr().wrapping_sub(memory.address().addr());
     let aside = memory
@@ -178,8 +172,8 @@ unsafe fn copy_by(
     while done < here.bytes {
         // Whole pages, so that the next piece has the same place.
         let (here, there) = (
-            here.piece(done, ASIDE_BYTES),
-            there.piece(done, ASIDE_BYTES),
+            here.piece(done, ATTACH_ASIDE_BYTES),
+            there.piece(done, ATTACH_ASIDE_BYTES),
         );
         let aside = Iovec {
             address: aside,
@@ -317,7 +311,13 @@ mod tests {
     #[test]
     fn what_is_copied_comes_whole_wherever_it_goes() {
         for behind in [0, 1, 16, 31, 32] {
-            for bytes in [1, ASIDE_LEAST, ASIDE_BYTES, ASIDE_BYTES + 1, 200_001] {
+            for bytes in [
+                1,
+                ATTACH_ASIDE_LEAST,
+                ATTACH_ASIDE_BYTES,
+                ATTACH_ASIDE_BYTES + 1,
+                200_001,
+            ] {
                 copies(behind, bytes, as_it_is);
                 copies(behind, bytes, aside);
             }
@@ -329,7 +329,7 @@ mod tests {
         struct Late(std::cell::Cell<Option<std::sync::mpsc::Sender<()>>>);
         impl Drop for Late {
             fn drop(&mut self) {
-                copies(32, ASIDE_BYTES + 1, aside);
+                copies(32, ATTACH_ASIDE_BYTES + 1, aside);
                 self.0.take().unwrap().send(()).unwrap();
             }
         }
@@ -340,7 +340,7 @@ mod tests {
         let thread = std::thread::spawn(|| {
             // What is there first goes last.
             LATE.with(|late| late.0.set(Some(done)));
-            copies(32, ASIDE_BYTES + 1, aside);
+            copies(32, ATTACH_ASIDE_BYTES + 1, aside);
         });
         thread.join().unwrap();
         has_been_done.recv().unwrap();
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_there_is_an_error() {
-        let mut into = vec![0u8; ASIDE_LEAST];
+        let mut into = vec![0u8; ATTACH_ASIDE_LEAST];
         let here = Iovec {
             address: into.as_mut_ptr(),
             bytes: into.len(),

@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 /// The bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4 << 10;
 
-/// The fewest bytes for which it matters: below, the library moves no strings, and the kernel has more to do than to copy.
-pub(crate) const LEAST: usize = 2 << 10;
-
 /// The least distance, in places of a page, that is well.
 const APART: usize = 32;
 

@@ -11,6 +11,10 @@
 use crate::transport::shm::memory::arena::Arena;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
+use crate::transport::shm::tuning::{
+    BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MAPPED_MEDIUM_MOST,
+    OVERSUBSCRIBED_BUFFERED_MOST,
+};
 
 /// How a message gets from its sender to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,22 +55,6 @@ impl Protocol {
         }
     }
 }
-
-/// The most bytes that go in a cell where both ranks send at once: beyond, a medium buffer that goes to and fro is sooner written.
-pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
-
-/// The most bytes that go by way of a medium buffer although the receiver can read them where they are.
-pub(crate) const MAPPED_MEDIUM_MOST: usize = 4 << 10;
-
-/// The longest message that goes through a bounce buffer, or a pipeline buffer, where ranks share cores: one copy is made after the
-/// other there, and the buffers of many ranks would leave the caches.
-pub(crate) const OVERSUBSCRIBED_BUFFERED_MOST: usize = 128 << 10;
-
-/// The longest message that goes through a bounce buffer unless something was measured: what does so has to fit a core's own cache.
-pub(crate) const BOUNCE_MOST: usize = 1 << 20;
-
-/// The longest message that goes through a bounce buffer at all, and with it the longest whose copy protocol is tried.
-pub(crate) const LONG_BOUNCE_MOST: usize = 4 << 20;
 
 /// What is known of a message when its sender decides how it goes.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,9 @@
 //! Both read the same. One after the other, what the first has read has left the core's own caches before the second comes to
 //! it; here each piece is read once. The copy goes past the caches, which are left to what peers read.
 
+use crate::transport::shm::tuning::COPY_AND_SEND_LEAST;
 use allhands_core::schedule::{Extent, OpKind, Plan};
 use std::cell::Cell;
-
-/// The shortest copy that is made so, in bytes: a shorter one stays in the caches with all that comes and goes.
-pub(crate) const LEAST: usize = 2 << 20;
 
 /// Who makes the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Double {
             let [into] = plan.extents[plan.ops[copy].target()] else {
                 return None;
             };
-            (into.bytes >= LEAST && source(copy).len() == 1).then_some(Double {
+            (into.bytes >= COPY_AND_SEND_LEAST && source(copy).len() == 1).then_some(Double {
                 copy: copy as u32,
                 send: send as u32,
                 into,
@@ -102,17 +100,17 @@ mod tests {
 
     #[test]
     fn a_plan_that_sends_what_it_copies_has_one() {
-        assert!(of(Collective::Allgather, "direct", LEAST).is_some());
-        assert!(of(Collective::Allgather, "direct", LEAST - 1).is_none());
+        assert!(of(Collective::Allgather, "direct", COPY_AND_SEND_LEAST).is_some());
+        assert!(of(Collective::Allgather, "direct", COPY_AND_SEND_LEAST - 1).is_none());
         // It sends the copy.
-        assert!(of(Collective::Allgather, "bruck", LEAST).is_none());
+        assert!(of(Collective::Allgather, "bruck", COPY_AND_SEND_LEAST).is_none());
         // It sends another block.
-        assert!(of(Collective::Alltoall, "direct", LEAST).is_none());
+        assert!(of(Collective::Alltoall, "direct", COPY_AND_SEND_LEAST).is_none());
     }
 
     #[test]
     fn a_copy_is_made_once_by_whoever_comes_first() {
-        let double = of(Collective::Allgather, "direct", LEAST).unwrap();
+        let double = of(Collective::Allgather, "direct", COPY_AND_SEND_LEAST).unwrap();
         let (copy, send) = (double.copy, double.send);
         for _ in 0..2 {
             double.open();

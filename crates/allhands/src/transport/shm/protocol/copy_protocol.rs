@@ -14,8 +14,11 @@
 //!           by lines    by strings     the one whose middle time was least, untimed
 //! ```
 
-use crate::transport::shm::protocol::choose::{BOUNCE_MOST, LONG_BOUNCE_MOST};
 use crate::transport::shm::queue::ring::MEDIUM_BYTES;
+use crate::transport::shm::tuning::{
+    BOUNCE_MOST, LONG_BOUNCE_MOST, TRIAL_COUNTED, TRIAL_LATE, TRIAL_PERIOD, TRIAL_SAMPLES_LEAST,
+    TRIAL_TRIED,
+};
 use std::time::Instant;
 
 /// How a long message comes to its receiver.
@@ -43,22 +46,6 @@ const LONG: &[CopyProtocol] = &[
     CopyProtocol::Strings,
 ];
 
-/// Messages after which all are tried again: what the trial costs is then little.
-const PERIOD: usize = 1024;
-
-/// Longer messages that come before the first trial: a bounce buffer that is new is mapped page by page, which takes as long as ten of
-/// them, and few programs that send some megabytes send them more often than this.
-const LATE: usize = 128;
-
-/// Messages on which each is tried.
-const TRIED: usize = 8;
-
-/// The last of them, which count.
-const COUNTED: usize = 4;
-
-/// The fewest times of each from which one is chosen.
-const SAMPLES_LEAST: usize = 3;
-
 /// Lengths, by powers of two, that are tried by themselves, from [`MEDIUM_BYTES`] to [`LONG_BOUNCE_MOST`].
 const LENGTHS: usize = (LONG_BOUNCE_MOST / MEDIUM_BYTES).ilog2() as usize;
 
@@ -83,7 +70,7 @@ struct Trial {
 /// The times of the last messages of a copy protocol.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    all_ns: [u64; COUNTED],
+    all_ns: [u64; TRIAL_COUNTED],
     /// Of all.
     count: usize,
 }
@@ -171,7 +158,11 @@ impl Trial {
         let is_late = protocols[0] == CopyProtocol::Direct;
         Trial {
             protocols,
-            message: if is_late { PERIOD - LATE } else { 0 },
+            message: if is_late {
+                TRIAL_PERIOD - TRIAL_LATE
+            } else {
+                0
+            },
             chosen: protocols[0],
             times: [Times::default(); LONG.len()],
         }
@@ -180,11 +171,11 @@ impl Trial {
     /// The copy protocol of the next message, and whether it is one on which a copy protocol is tried.
     fn next(&mut self) -> (CopyProtocol, bool) {
         let message = self.message;
-        self.message = (message + 1) % PERIOD;
-        if let Some(protocol) = self.protocols.get(message / TRIED) {
+        self.message = (message + 1) % TRIAL_PERIOD;
+        if let Some(protocol) = self.protocols.get(message / TRIAL_TRIED) {
             return (*protocol, true);
         }
-        if message == self.protocols.len() * TRIED {
+        if message == self.protocols.len() * TRIAL_TRIED {
             self.choose();
         }
         (self.chosen, false)
@@ -210,15 +201,15 @@ impl Trial {
 
 impl Times {
     fn note(&mut self, time_ns: u64) {
-        self.all_ns[self.count % COUNTED] = time_ns;
+        self.all_ns[self.count % TRIAL_COUNTED] = time_ns;
         self.count += 1;
     }
 
     fn middle_ns(mut self) -> Option<u64> {
-        let count = self.count.min(COUNTED);
+        let count = self.count.min(TRIAL_COUNTED);
         let all = &mut self.all_ns[..count];
         all.sort_unstable();
-        (count >= SAMPLES_LEAST).then(|| all[count / 2])
+        (count >= TRIAL_SAMPLES_LEAST).then(|| all[count / 2])
     }
 }
 
@@ -237,7 +228,7 @@ mod tests {
             last = Some(protocol);
             protocol
         };
-        (0..PERIOD).map(one).collect()
+        (0..TRIAL_PERIOD).map(one).collect()
     }
 
     #[test]
@@ -249,9 +240,9 @@ mod tests {
             }
             for best in [protocols, protocols].concat() {
                 let all = period(&mut trial, |protocol| 20 - u64::from(protocol == best));
-                let (tried, rest) = all.split_at(protocols.len() * TRIED);
+                let (tried, rest) = all.split_at(protocols.len() * TRIAL_TRIED);
                 for protocol in protocols {
-                    assert_eq!(tried.iter().filter(|m| *m == protocol).count(), TRIED);
+                    assert_eq!(tried.iter().filter(|m| *m == protocol).count(), TRIAL_TRIED);
                 }
                 assert!(rest.iter().all(|protocol| *protocol == best), "{best:?}");
             }
@@ -261,11 +252,11 @@ mod tests {
     #[test]
     fn without_times_the_choice_stays() {
         let mut trial = Trial::new(LONG);
-        (0..LATE + PERIOD).for_each(|_| _ = trial.next());
+        (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next());
         assert_eq!(trial.chosen, CopyProtocol::Direct);
         // A sender that has no room for a bounce buffer: of the others there are no times.
-        (0..TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
-        (0..PERIOD).for_each(|_| _ = trial.next());
+        (0..TRIAL_TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
+        (0..TRIAL_PERIOD).for_each(|_| _ = trial.next());
         assert_eq!(trial.chosen, CopyProtocol::Direct);
     }
 

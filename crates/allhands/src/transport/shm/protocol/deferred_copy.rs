@@ -6,16 +6,7 @@
 
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::Iovec;
-
-/// The shortest copy that is worth it, in bytes.
-pub(crate) const LEAST: usize = 256 << 10;
-
-/// The shortest copy that goes past the caches, in bytes: it and what comes meanwhile would drive each other out, as the sender's
-/// memory and what both are copied to come to four times that. A gather of 4 MB by two ranks takes a seventh less.
-const PAST_CACHES_LEAST: usize = 2 << 20;
-
-/// The bytes that are copied between two looks.
-const PIECE: usize = 64 << 10;
+use crate::transport::shm::tuning::{DEFERRED_PAST_CACHES_LEAST, DEFERRED_PIECE};
 
 /// A copy that is not done yet.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +21,7 @@ impl Deferred {
     /// The copy of operation `ticket`.
     pub(crate) fn new(ticket: u32, from: Iovec, into: Iovec) -> Deferred {
         let distance = match from.bytes {
-            PAST_CACHES_LEAST.. => Distance::Beyond,
+            DEFERRED_PAST_CACHES_LEAST.. => Distance::Beyond,
             _ => Distance::Near,
         };
         Deferred {
@@ -47,14 +38,14 @@ impl Deferred {
     /// Both iovecs are memory that the call may use, and nobody else does.
     pub(crate) unsafe fn advance(self) -> Option<Deferred> {
         let piece = Deferred {
-            from: self.from.piece(0, PIECE),
+            from: self.from.piece(0, DEFERRED_PIECE),
             ..self
         };
         // SAFETY: the caller's promise, of a part.
         unsafe { piece.finish() };
         let (from, into) = (
-            self.from.piece(PIECE, usize::MAX),
-            self.into.piece(PIECE, usize::MAX),
+            self.from.piece(DEFERRED_PIECE, usize::MAX),
+            self.into.piece(DEFERRED_PIECE, usize::MAX),
         );
         (from.bytes > 0).then_some(Deferred { from, into, ..self })
     }

@@ -3,16 +3,7 @@
 use crate::transport::shm::memory::iovec::Pieces;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::Shown;
-
-/// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
-/// is fast, as on cores that are far apart.
-const COPIED_MEANWHILE: usize = 2 << 10;
-
-/// The shortest piece: what is shorter is copied while its reader sees that it begins.
-const LEAST: usize = 4 << 10;
-
-/// The bytes of a piece where ranks share cores.
-const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
+use crate::transport::shm::tuning::{OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST};
 
 impl Pieces {
     /// The pieces of a message of `bytes` bytes in a bounce buffer, whose receiver wants this copy protocol.
@@ -57,8 +48,8 @@ fn length(bytes: usize, oversubscribed: bool) -> usize {
     match oversubscribed {
         true => OVERSUBSCRIBED_PIECE,
         false => {
-            let least = (bytes * COPIED_MEANWHILE).isqrt();
-            least.next_multiple_of(1 << 10).max(LEAST)
+            let least = (bytes * PIECE_COPIED_MEANWHILE).isqrt();
+            least.next_multiple_of(1 << 10).max(PIECE_LEAST)
         }
     }
 }

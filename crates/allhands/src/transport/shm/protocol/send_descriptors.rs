@@ -8,18 +8,14 @@
 use crate::transport::TransportError;
 use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces};
-use crate::transport::shm::protocol::choose::BOUNCE_MOST;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
 use crate::transport::shm::rendezvous::sender_assisted::SenderAssist;
+use crate::transport::shm::tuning::{BOUNCE_MOST, LONG_BOUNCE_BUFFERS_MOST};
 use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// The most bytes of bounce buffers for messages longer than [`BOUNCE_MOST`] that a rank uses at a time: they are kept as long as the
-/// plans are.
-const LONG_BOUNCE_BUFFERS_MOST: usize = 64 << 20;
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;

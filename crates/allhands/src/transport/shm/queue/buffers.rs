@@ -19,6 +19,7 @@
 //! the others back before.) And a rank that waits for pipeline buffers puts aside what has come for later calls, which may be in all of them.
 
 use crate::transport::shm::sync::{AtomicU64, Ordering};
+use crate::transport::shm::tuning::PIPELINE_BUFFERS;
 
 /// Medium buffers of each ring: as many as its sender has at first.
 #[cfg(not(loom))]
@@ -32,25 +33,6 @@ const ALL: usize = 2 * MEDIUM_BUFFERS as usize;
 
 /// The most medium buffers that a rank keeps; whatever it does, the other has, or is about to be handed, the rest.
 const MEDIUM_BUFFERS_KEPT: usize = MEDIUM_BUFFERS as usize;
-
-/// The most pipeline buffers that a rank makes for one other; of those between two it keeps as many as it has made.
-pub(crate) const PIPELINE_BUFFERS: usize = 2;
-
-/// The most pipeline buffers that a rank makes, for all others together: they are kept as long as the communicator is.
-pub(crate) const PIPELINE_BUFFERS_IN_ALL: usize = 32;
-
-/// The most bytes in a pipeline buffer; a longer message goes in several, one after another. What its reader wrote there last, and its
-/// writer has read since, has then left their own caches (a megabyte or two) for the one that they share: a line that both
-/// still have is written five times as slowly. And pipeline buffers of both together leave most of that cache to what they copy.
-pub(crate) const PIPELINE_BUFFER_BYTES: usize = 1 << 20;
-
-/// The same where what is received goes past the caches: a pipeline buffer is in them then, and no longer than keeps it there. Shorter
-/// ones are still in both cores' own caches when they are written again, now and then: an alltoall of 4 MB takes twice as
-/// long then.
-pub(crate) const STREAMED_PIPELINE_BUFFER_BYTES: usize = 512 << 10;
-
-/// The same where ranks share cores, and the pipeline buffers of all of them their caches.
-pub(crate) const OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES: usize = 128 << 10;
 
 const _: () = assert!(
     2 * PIPELINE_BUFFERS <= ALL || cfg!(loom),

@@ -1,6 +1,6 @@
 //! Links: which pairs of ranks have a ring of their own.
 //!
-//! Up to [`ALL_PAIRS`] ranks every pair has one. Beyond, those have whose distance in either direction is a power of two:
+//! Up to [`ALL_PAIRS_MOST`] ranks every pair has one. Beyond, those have whose distance in either direction is a power of two:
 //! the pairs of dissemination, recursive doubling, halving, binomial trees of any root, and rings. All others share the
 //! receiver's inbox. So memory grows with p log p, not with p².
 //!
@@ -8,8 +8,7 @@
 //! 17 ranks or more      to rank 0: rings from 1, 2, 4, 8, … and from p−1, p−2, p−4, p−8, …; the inbox for the rest
 //! ```
 
-/// The most ranks of which every pair has a ring.
-const ALL_PAIRS: u32 = 16;
+use crate::transport::shm::tuning::ALL_PAIRS_MOST;
 
 /// The rings among some number of ranks.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +37,7 @@ impl Links {
 
     /// The rings that end at one rank.
     fn each(&self) -> u32 {
-        if self.ranks <= ALL_PAIRS {
+        if self.ranks <= ALL_PAIRS_MOST {
             self.ranks
         } else {
             2 * self.powers
@@ -52,7 +51,7 @@ impl Links {
 
     /// How many rings there are whose ends are two ranks.
     pub(crate) fn between(&self) -> u32 {
-        match self.ranks <= ALL_PAIRS {
+        match self.ranks <= ALL_PAIRS_MOST {
             true => self.ranks * (self.ranks - 1),
             // None of these leads from a rank to itself.
             false => self.rings(),
@@ -61,7 +60,7 @@ impl Links {
 
     /// The number among those of the ring with this number, from one rank to another.
     pub(crate) fn between_others(&self, number: u32, from: u32, to: u32) -> u32 {
-        match self.ranks <= ALL_PAIRS {
+        match self.ranks <= ALL_PAIRS_MOST {
             true => to * (self.ranks - 1) + from - u32::from(from > to),
             false => number,
         }
@@ -69,7 +68,7 @@ impl Links {
 
     /// How many inboxes there are: one a rank, or none if nobody needs one.
     pub(crate) fn inboxes(&self) -> u32 {
-        if self.ranks <= ALL_PAIRS {
+        if self.ranks <= ALL_PAIRS_MOST {
             0
         } else {
             self.ranks
@@ -79,7 +78,7 @@ impl Links {
     /// What carries messages from `from` to `to`.
     #[inline]
     pub(crate) fn link(&self, from: u32, to: u32) -> Link {
-        if self.ranks <= ALL_PAIRS {
+        if self.ranks <= ALL_PAIRS_MOST {
             return Link::Ring(to * self.ranks + from);
         }
         let ahead = if to >= from {

@@ -13,15 +13,7 @@
 //! brings them from the sender's memory.
 
 use crate::transport::shm::sync::{AtomicU64, Ordering};
-
-/// The shortest message that is worth the sender's help, in bytes.
-pub(crate) const LEAST: usize = 24 << 10;
-
-/// The same where ranks share cores.
-pub(crate) const OVERSUBSCRIBED_LEAST: usize = 512 << 10;
-
-/// The fewest bytes of a message that is cut in four pieces instead of two, and the longest piece.
-const QUARTERS_FROM: usize = 256 << 10;
+use crate::transport::shm::tuning::{ASSISTED_BOUNCE_BUFFERS, ASSISTED_QUARTERS_LEAST};
 
 /// Marks that a piece which the sender took could not be copied.
 const FAILED: u64 = 1 << 32;
@@ -48,12 +40,6 @@ pub(crate) struct SenderAssist {
 
 /// The target of pieces that are combined.
 const TO_BOUNCE_BUFFERS: u64 = u64::MAX;
-
-/// The places that the sender copies pieces to by turns: few enough to stay in its cache.
-const BOUNCE_BUFFERS: u64 = 8;
-
-/// The most bytes of a piece that is combined.
-pub(crate) const BOUNCED_PIECE: usize = 32 << 10;
 
 /// Where pieces go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,11 +68,15 @@ pub(crate) struct Piece {
 
 /// The length of each piece but the last, of a message of `bytes` bytes.
 pub(crate) fn piece_bytes(bytes: usize) -> usize {
-    let pieces = if bytes < QUARTERS_FROM { 2 } else { 4 };
+    let pieces = if bytes < ASSISTED_QUARTERS_LEAST {
+        2
+    } else {
+        4
+    };
     bytes
         .div_ceil(pieces)
         .next_multiple_of(4096)
-        .min(QUARTERS_FROM)
+        .min(ASSISTED_QUARTERS_LEAST)
 }
 
 impl SenderAssist {
@@ -163,7 +153,7 @@ impl SenderAssist {
         let copied = self.copied.load(Ordering::Relaxed) % FAILED;
         // Acquire: the receiver's reads of a bounce buffer come before it is filled again.
         if target == Target::BounceBuffers
-            && copied - self.combined.load(Ordering::Acquire) >= BOUNCE_BUFFERS
+            && copied - self.combined.load(Ordering::Acquire) >= ASSISTED_BOUNCE_BUFFERS
         {
             return None;
         }
@@ -179,7 +169,7 @@ impl SenderAssist {
 
     /// Where the sender's piece number `copied` begins in the bounce buffers, in bytes.
     pub(crate) fn bounce_buffer(copied: u64, piece_bytes: usize) -> usize {
-        (copied % BOUNCE_BUFFERS) as usize * piece_bytes
+        (copied % ASSISTED_BOUNCE_BUFFERS) as usize * piece_bytes
     }
 
     fn take_if(&self, may: impl Fn(u64) -> bool) -> Option<u64> {
@@ -222,7 +212,14 @@ mod tests {
 
     #[test]
     fn pieces_cover_the_message() {
-        for bytes in [LEAST, 32 << 10, 100_001, 256 << 10, 1 << 20, (5 << 20) + 1] {
+        for bytes in [
+            ASSISTED_LEAST,
+            32 << 10,
+            100_001,
+            256 << 10,
+            1 << 20,
+            (5 << 20) + 1,
+        ] {
             let piece = piece_bytes(bytes);
             let count = bytes.div_ceil(piece) as u64;
             assert!(piece as u64 * count >= bytes as u64, "{bytes}");

@@ -1,19 +1,9 @@
 //! Patience: how long a rank looks by itself before it sleeps.
 
+use crate::transport::shm::tuning::{
+    LOOKS_BEFORE_YIELD, OVERSUBSCRIBED_YIELDS, SPINS, SPINS_BEFORE_YIELD, YIELDS,
+};
 use std::time::{Duration, Instant};
-
-/// Looks between which the processor only pauses, when every rank has a core.
-const SPINS: u32 = 5000;
-/// Every so many looks another thread may run even then: the system may have put two ranks on one core, and would leave
-/// them there for milliseconds, in which each looks in vain until its turn is over.
-const SPINS_BEFORE_YIELD: u32 = 512;
-/// The same for looks at a network.
-const LOOKS_BEFORE_YIELD: u32 = 16;
-/// Looks between which another thread may run, when every rank has a core.
-const YIELDS: u32 = 200;
-/// Looks between which another rank may run, when there are more of them than cores. To give way costs less than a
-/// microsecond, to be woken tens of them: a rank sleeps only when its peers are long in coming.
-const OVERSUBSCRIBED_YIELDS: u32 = 2000;
 
 /// How a rank waits; depends on whether every rank can have a core of its own.
 #[derive(Clone, Copy, Debug)]
