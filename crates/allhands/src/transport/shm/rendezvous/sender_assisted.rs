@@ -209,6 +209,7 @@ impl SenderAssist {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::transport::shm::tuning::ASSISTED_LEAST;
 
     #[test]
     fn pieces_cover_the_message() {
