@@ -35,6 +35,8 @@ mod prepared;
 mod request;
 mod shared;
 pub mod threads;
+// What the drop-in, the examples and tests of the transport itself need; it may change in any version.
+#[doc(hidden)]
 pub mod transport;
 mod values;
 #[cfg(target_os = "linux")]
@@ -53,6 +55,7 @@ pub use operator::{
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
 pub use shared::Shared;
+pub use transport::{TransportError, net};
 pub use values::Blocks;
 
 // The crates whose types and traits stand in this one's interface.

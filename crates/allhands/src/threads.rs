@@ -47,7 +47,7 @@ pub fn run<R: Send>(
 ///
 /// ```
 /// use allhands::threads;
-/// use allhands::transport::net::{Places, Threads};
+/// use allhands::net::{Places, Threads};
 /// use allhands::Sum;
 ///
 /// let places = Places::new(&[0, 0, 1])?;
