@@ -10,7 +10,7 @@ mod sizes;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Collective communication: every published algorithm, proved, drawn, explained, simulated, measured and run.
+/// Collective communication: published algorithms, proved, drawn, explained, simulated, measured and run.
 ///
 /// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
 /// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64. Sizes are typed as 8, 64K,

@@ -1,5 +1,5 @@
-//! Optimized collective communication: broadcast, reduce, allreduce, alltoall and the rest, each with every
-//! published algorithm, on real bytes.
+//! Optimized collective communication: broadcast, reduce, allreduce, alltoall and the rest, by published algorithms that are
+//! proved for every number of ranks, on real bytes.
 //!
 //! ```
 //! use allhands::{Sum, threads};
