@@ -2,12 +2,11 @@
 
 use crate::abi::Handle;
 use crate::buffer::staging::Staging;
-use crate::collective::verify::Likeness;
 use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Likeness};
 use crate::dispatch::takeover::Here;
 use std::borrow::Cow;
 use std::ffi::c_int;

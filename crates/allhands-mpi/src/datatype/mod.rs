@@ -2,12 +2,12 @@
 
 mod decode;
 mod few;
+mod likeness;
 mod map;
 mod recipe;
 mod trial;
 
 use crate::abi::{Abi, Handle, Named};
-use crate::collective::verify::Likeness;
 use crate::context::attribute::copy;
 use crate::context::call::Reason;
 use crate::context::library::Library;
@@ -17,6 +17,7 @@ use crate::context::quiet::Quiet;
 use crate::context::unserved::Unserved;
 use crate::dispatch::takeover::Here;
 use decode::{Decoded, Envelope, Extents, decode};
+pub(crate) use likeness::Likeness;
 pub(crate) use map::TypeMap;
 use recipe::{Made, Recipes};
 use std::ffi::{c_int, c_void};

@@ -3,12 +3,13 @@
 use crate::abi::{Abi, Handle};
 use crate::buffer::part::Part;
 use crate::collective::kept::Later;
-use crate::collective::verify::{Likeness, Witness, verify};
+use crate::collective::verify::{Witness, verify};
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::say::say;
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
+use crate::datatype::Likeness;
 use crate::dispatch::agreement::meeting::Meeting;
 use crate::dispatch::call_cache::{Asked, Lesson};
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
