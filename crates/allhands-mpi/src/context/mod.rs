@@ -7,6 +7,7 @@ pub(crate) mod library;
 pub(crate) mod map;
 pub(crate) mod memory;
 pub(crate) mod mistake;
+pub(crate) mod native_collectives;
 pub(crate) mod quiet;
 pub(crate) mod say;
 pub(crate) mod session;

@@ -7,7 +7,7 @@ use super::medium::Medium;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
-use crate::dispatch::agreement::node::Native;
+use crate::context::native_collectives::NativeCollectives;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,11 +46,11 @@ impl World {
     /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
     ///
     /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
-    pub(crate) fn meet(native: &Native<'_>, node: u64, crowded: bool) -> Option<World> {
+    pub(crate) fn meet(native: &NativeCollectives<'_>, node: u64, crowded: bool) -> Option<World> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
         let (size, rank) = (library.size(world)?, library.rank(world)?);
-        let all = native.collect([node, u64::from(crowded)], size, world)?;
+        let all = native.allgather([node, u64::from(crowded)], size, world)?;
         let nodes = all.iter().map(|[node, _]| *node);
         if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
             return None;
@@ -68,7 +68,7 @@ impl World {
             made && unsafe { (library.native.comm_set_errhandler)(comm, abi.errors_return) == 0 }
         });
         let mut id = [lot()];
-        let told = native.tell(&mut id, world);
+        let told = native.broadcast(&mut id, world);
         let is_whole = native.all(ready.is_some() && told.is_some(), size, world);
         let (Some((constants, tags)), Some(true)) = (ready, is_whole) else {
             if made {
@@ -192,7 +192,7 @@ fn free(library: &Library, mut comm: Handle) {
 /// What rank 0 measures with the first rank of another node, and then while the first ranks of all nodes send, as it tells all
 /// ranks; `None` if it could not.
 fn times(
-    native: &Native<'_>,
+    native: &NativeCollectives<'_>,
     comm: Handle,
     (rank, constants): (usize, Constants),
     all: &[[u64; 2]],
@@ -234,7 +234,7 @@ fn times(
             copied_most,
         ]
     });
-    native.tell(&mut numbers, native.abi.comm_world)?;
+    native.broadcast(&mut numbers, native.abi.comm_world)?;
     let [
         latency_ns,
         overhead_ns,

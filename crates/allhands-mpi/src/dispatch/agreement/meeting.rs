@@ -7,8 +7,9 @@ use crate::abi::{Abi, Handle};
 use crate::buffer::staging::left_alone;
 use crate::context::call::Reason;
 use crate::context::library::Library;
+use crate::context::native_collectives::NativeCollectives;
 use crate::context::settings::Settings;
-use crate::dispatch::agreement::node::{NODE, Native, Node};
+use crate::dispatch::agreement::node::{NODE, Node};
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
@@ -37,7 +38,7 @@ pub(crate) struct Card {
 
 /// The ranks of a communicator that meet.
 pub(crate) struct Meeting<'a> {
-    native: Native<'a>,
+    native: NativeCollectives<'a>,
     comm: Handle,
     rank: usize,
     size: usize,
@@ -51,7 +52,7 @@ impl<'a> Meeting<'a> {
         (comm, rank, size): (Handle, usize, usize),
     ) -> Meeting<'a> {
         Meeting {
-            native: Native { library, abi },
+            native: NativeCollectives { library, abi },
             comm,
             rank,
             size,
@@ -64,8 +65,8 @@ impl<'a> Meeting<'a> {
     }
 
     /// What every rank has, by rank.
-    pub(crate) fn collect<T: Copy>(&self, value: T) -> Option<Vec<T>> {
-        self.native.collect(value, self.size, self.comm)
+    pub(crate) fn allgather<T: Copy>(&self, value: T) -> Option<Vec<T>> {
+        self.native.allgather(value, self.size, self.comm)
     }
 
     /// The communicator of ours for these ranks, and what goes between nodes if they are on several.
@@ -92,7 +93,7 @@ impl<'a> Meeting<'a> {
     /// What all ranks tell.
     fn cards(&self, node: Option<&Node>) -> Option<Vec<Card>> {
         let world = node.and_then(|node| node.world.as_ref());
-        self.collect(Card {
+        self.allgather(Card {
             node: node.map_or(0, |node| node.id),
             world: world.map_or(0, |world| world.id),
             rank: node.map_or(0, |node| node.rank),
@@ -110,7 +111,7 @@ impl<'a> Meeting<'a> {
         if self.rank == 0 {
             offset = [parent().lay_out(self.size).unwrap_or(u64::MAX)];
         }
-        let told = self.native.tell(&mut offset, self.comm);
+        let told = self.native.broadcast(&mut offset, self.comm);
         if told.is_none() || offset[0] == u64::MAX {
             return Err(Reason::NoNode);
         }
@@ -157,7 +158,7 @@ impl<'a> Meeting<'a> {
     fn claim(&self, world: &Arc<World>) -> Result<Claim, Reason> {
         for _ in 0..TRIES {
             let own = world.taken();
-            let all = self.collect([own as u64, (own >> 64) as u64, lot()]);
+            let all = self.allgather([own as u64, (own >> 64) as u64, lot()]);
             let all = all.ok_or(Reason::NoNetwork)?;
             let wide = |[low, high, _]: &[u64; 3]| u128::from(*low) | u128::from(*high) << 64;
             let taken = all.iter().map(wide).fold(0, |all, taken| all | taken);
@@ -186,7 +187,7 @@ impl<'a> Meeting<'a> {
         if self.rank == first {
             offset = parent().lay_out(members.len()).unwrap_or(u64::MAX);
         }
-        let offset = self.collect(offset)?[first];
+        let offset = self.allgather(offset)?[first];
         if offset == u64::MAX {
             return None;
         }

@@ -238,7 +238,7 @@ impl Owned {
         }
         // Calls that had waited for their beginning have failed meanwhile.
         let position = self.course.earlier + made + (self.course.lost - lost);
-        let all = meeting.collect(position);
+        let all = meeting.allgather(position);
         let furthest = all.as_ref().and_then(|all| all.iter().copied().max());
         self.course = Course {
             earlier: position,
