@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod elements;
+pub(crate) mod here;
 pub(crate) mod kept;
 mod local;
 mod mistake;

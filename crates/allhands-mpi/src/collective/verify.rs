@@ -1,10 +1,11 @@
 //! Verification: a call that was served here is made once more by the native MPI, and the results are compared.
 
+use super::here::Here;
 use crate::buffer::part::{Packer, Part, packed, place};
 use crate::context::library::Library;
 use crate::context::unserved::Unserved;
 use crate::datatype::Likeness;
-use crate::dispatch::takeover::{Here, Passed};
+use std::ffi::c_int;
 
 /// What a call was about to write, and what stood there.
 pub(crate) struct Witness {
@@ -16,13 +17,13 @@ pub(crate) struct Witness {
 impl Witness {
     /// Looks at what is about to be written.
     pub(crate) fn new(
-        here: &Here<'_>,
+        packer: Packer<'_>,
         parts: &[Part],
         likeness: Likeness,
     ) -> Result<Witness, Unserved> {
         Ok(Witness {
             parts: parts.to_vec(),
-            before: packed(here, parts)?,
+            before: packed(packer, parts)?,
             likeness,
         })
     }
@@ -32,25 +33,25 @@ impl Witness {
 pub(crate) fn verify(
     here: &Here<'_>,
     witness: Option<&Witness>,
-    native: impl FnOnce(&Library) -> Passed,
+    native: impl FnOnce(&Library) -> c_int,
 ) -> Result<(), Unserved> {
     let ours = match witness {
         Some(witness) => {
-            let ours = packed(here, &witness.parts)?;
-            place(Packer::of(here), &witness.parts, &witness.before)?;
+            let ours = packed(here.packer(), &witness.parts)?;
+            place(here.packer(), &witness.parts, &witness.before)?;
             Some(ours)
         }
         None => None,
     };
     // Also a rank that gets nothing takes part in the native call.
-    let error = native(here.library).code;
+    let error = native(here.library);
     if error != 0 {
         return Err(Unserved::Native(error));
     }
     let (Some(witness), Some(ours)) = (witness, ours) else {
         return Ok(());
     };
-    let theirs = packed(here, &witness.parts)?;
+    let theirs = packed(here.packer(), &witness.parts)?;
     match first_difference(&ours, &theirs, witness.likeness) {
         None => Ok(()),
         Some(byte) => Err(Unserved::Differs(here.rank, byte)),

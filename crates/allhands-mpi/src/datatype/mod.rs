@@ -15,7 +15,6 @@ use crate::context::map::{Map, empty};
 use crate::context::memory::{Leave, Memory};
 use crate::context::quiet::Quiet;
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::Here;
 use decode::{Decoded, Envelope, Extents, decode};
 pub(crate) use likeness::Likeness;
 pub(crate) use map::TypeMap;
@@ -54,27 +53,30 @@ pub(crate) struct Layout {
 impl Datatype {
     /// What a handle stands for.
     #[inline]
-    pub(crate) fn of(here: &Here<'_>, register: usize) -> Result<Datatype, Unserved> {
-        let handle = here.abi.handle(register);
-        match here.abi.named(handle) {
+    pub(crate) fn of(library: &Library, abi: &Abi, register: usize) -> Result<Datatype, Unserved> {
+        let handle = abi.handle(register);
+        match abi.named(handle) {
             Some(named) if named.is_contiguous() && named.bytes > 0 => Ok(Datatype {
                 handle,
                 bytes: named.bytes,
                 extent: named.bytes as isize,
                 layout: None,
             }),
-            named => Datatype::asked(here, handle, named),
+            named => Datatype::asked(library, abi, handle, named),
         }
     }
 
-    fn asked(here: &Here<'_>, handle: Handle, named: Option<&Named>) -> Result<Datatype, Unserved> {
-        // It may be freed, and its handle then means another.
-        here.never_repeat();
+    fn asked(
+        library: &Library,
+        abi: &Abi,
+        handle: Handle,
+        named: Option<&Named>,
+    ) -> Result<Datatype, Unserved> {
         let wrong = Unserved::Pass(Reason::Arguments);
-        if handle == here.abi.datatype_null {
+        if handle == abi.datatype_null {
             return Err(wrong);
         }
-        let layout = DATATYPES.of(here.library, here.abi, handle);
+        let layout = DATATYPES.of(library, abi, handle);
         let layout = layout.ok_or(wrong)?;
         let (bytes, extent) = (layout.extents.bytes, layout.extents.extent);
         let is_dense = named.is_some_and(Named::is_contiguous) && extent == bytes as isize;
@@ -94,6 +96,12 @@ impl Datatype {
         };
         let offset = layout.map.as_ref()?.single()?;
         (count <= 1 || self.extent == self.bytes as isize).then_some(offset)
+    }
+
+    /// Whether the handle means this type as long as the process lives: it is the MPI's own, and has no gaps.
+    #[inline]
+    pub(crate) fn is_for_ever(&self) -> bool {
+        self.layout.is_none()
     }
 
     /// Whether elements may hold addresses of their own, so that a buffer may begin at no address at all.
@@ -122,8 +130,8 @@ impl Datatype {
     }
 
     /// How alike results of this type must be; a user's operator may round what is inside of an element.
-    pub(crate) fn likeness(&self, here: &Here<'_>, is_users: bool) -> Likeness {
-        match (here.abi.named(self.handle), &self.layout) {
+    pub(crate) fn likeness(&self, abi: &Abi, is_users: bool) -> Likeness {
+        match (abi.named(self.handle), &self.layout) {
             (Some(named), _) => Likeness::of_named(named, self.bytes, is_users),
             (None, Some(layout)) => layout.likeness,
             (None, None) => Likeness::Exact,

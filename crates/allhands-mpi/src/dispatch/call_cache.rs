@@ -8,7 +8,7 @@ use crate::buffer::part::Numbers;
 use crate::context::call::Call;
 use crate::report::counts::Served;
 use allhands::interposition::{Interposition, Repeat};
-use allhands::{Communicator, Error, Operation};
+use allhands::{Communicator, Error};
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
@@ -112,8 +112,7 @@ impl Asked {
     }
 
     /// What is to be kept of an operation that serves this call, if it needs nothing but the addresses.
-    pub(crate) fn learn(&self, comm: &Communicator, operation: &Operation<'_>) -> Option<Lesson> {
-        let repeat = comm.repeat_of(operation)?;
+    pub(crate) fn learn(&self, repeat: Repeat) -> Option<Lesson> {
         if self.send == self.receive && (repeat.input.is_some() || repeat.output.is_some()) {
             // One of them may mean nothing on this rank, and be another the next time.
             return None;
@@ -271,7 +270,7 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use allhands::{Sum, operation, threads};
+    use allhands::{Operation, Sum, operation, threads};
 
     fn known(lesson: Lesson) -> Known {
         let key = Key {
@@ -301,11 +300,12 @@ mod tests {
             let comm = &comm;
             let (one, mut first) = ([comm.rank() as u64 + 1], [0; 1]);
             let before = asked(&one, &mut first);
-            let early = before.learn(comm, &sums(&one, &mut first));
+            let early = comm.repeat_of(&sums(&one, &mut first));
             assert!(early.is_none(), "its shape has not been called");
             // One for each turn of its windows.
             (0..2).for_each(|_| comm.run(sums(&one, &mut first)).unwrap());
-            let lesson = before.learn(comm, &sums(&one, &mut first)).unwrap();
+            let repeat = comm.repeat_of(&sums(&one, &mut first)).unwrap();
+            let lesson = before.learn(repeat).unwrap();
             let (other, mut second) = ([comm.rank() as u64 + 10], [0; 1]);
             let again = known(lesson).run(comm, &asked(&other, &mut second));
             assert!(matches!(again, Some(Ok(()))));
@@ -322,7 +322,9 @@ mod tests {
             let (one, mut sum) = ([1u64; 2], [0u64; 2]);
             comm.run(sums(&one, &mut sum)).unwrap();
             let right = asked(&one, &mut sum);
-            let learn = |asked: &Asked, sum: &mut [u64]| asked.learn(comm, &sums(&one, sum));
+            let learn = |asked: &Asked, sum: &mut [u64]| {
+                asked.learn(comm.repeat_of(&sums(&one, sum)).unwrap())
+            };
             let known = known(learn(&right, &mut sum).unwrap());
             let odd = right.send.wrapping_add(1);
             for send in [odd, std::ptr::null(), right.receive] {

@@ -1,147 +1,24 @@
 //! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
 
-use crate::abi::{Abi, Handle};
-use crate::buffer::part::Part;
-use crate::collective::kept::Later;
-use crate::collective::verify::{Witness, verify};
+use crate::abi::Abi;
+use crate::collective::here::{Here, Site, Wanted};
+use crate::collective::verify::verify;
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::say::say;
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
-use crate::datatype::Likeness;
 use crate::dispatch::agreement::meeting::Meeting;
-use crate::dispatch::call_cache::{Asked, Lesson};
+use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
-use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
+use crate::dispatch::communicator::state::{Owned, STATES, State};
 use crate::dispatch::communicator::thread::{Inside, Thread, is_inside};
 use crate::network::failure;
 use crate::report::counts::{Begun, REPORT, Served};
+use allhands::Error;
 use allhands::interposition::Interposition;
 use allhands::transport::{Signature, TransportError};
-use allhands::{Communicator, Error, Operation};
-use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
-
-/// A call that is being served: where, and on what.
-pub(crate) struct Here<'a> {
-    pub(crate) library: &'a Library,
-    pub(crate) abi: &'a Abi,
-    /// The communicator's handle.
-    pub(crate) handle: Handle,
-    pub(crate) comm: &'a Communicator,
-    pub(crate) rank: usize,
-    pub(crate) size: usize,
-    algorithm: Option<&'a str>,
-    /// Whether the result is to be compared with the native one.
-    verify: bool,
-    /// What the call was about to write.
-    witness: RefCell<Option<Witness>>,
-    asked: &'a Asked,
-    /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
-    may_repeat: Cell<bool>,
-    lesson: Cell<Option<Lesson>>,
-    /// Where a nonblocking call is only described.
-    pub(crate) later: Option<&'a Later>,
-    /// Which algorithm served the call, if a report or trace is to say so.
-    served_by: Cell<Option<String>>,
-}
-
-impl<'a> Here<'a> {
-    /// A call with its arguments, and the algorithm that was asked for.
-    #[inline]
-    pub(crate) fn new(
-        (library, abi, handle): (&'a Library, &'a Abi, Handle),
-        shared: &Shared,
-        comm: &'a Communicator,
-        (asked, algorithm): (&'a Asked, Option<&'a str>),
-        later: Option<&'a Later>,
-    ) -> Here<'a> {
-        let verify = library.settings().verify;
-        Here {
-            library,
-            abi,
-            handle,
-            comm,
-            rank: shared.rank,
-            size: shared.size,
-            algorithm,
-            verify,
-            witness: RefCell::new(None),
-            asked,
-            may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
-            lesson: Cell::new(None),
-            later,
-            served_by: Cell::new(None),
-        }
-    }
-}
-
-impl Here<'_> {
-    /// The call.
-    pub(crate) fn call(&self) -> Call {
-        self.asked.call()
-    }
-
-    /// Says that what a call means is to be found out each time.
-    pub(crate) fn never_repeat(&self) {
-        self.may_repeat.set(false);
-    }
-
-    /// Looks how the call can be made again, if one operation is all that it is.
-    #[inline(never)]
-    fn learn(&self, operation: &Operation<'_>) {
-        match self.lesson.take() {
-            None => self.lesson.set(self.asked.learn(self.comm, operation)),
-            Some(_) => self.never_repeat(),
-        }
-    }
-
-    /// Runs an operation, with the algorithm that was asked for if one was; of a nonblocking call, notes it.
-    #[inline]
-    pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
-        if self.may_repeat.get() && self.algorithm.is_none() {
-            self.learn(&operation);
-        }
-        let operation = match self.algorithm {
-            None => operation,
-            Some(name) => operation.algorithm(name),
-        };
-        match self.later {
-            None if REPORT.is_wanted() => self.run_noticed(operation)?,
-            None => self.comm.run(operation)?,
-            // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
-            Some(later) => unsafe { later.note(operation) },
-        }
-        Ok(())
-    }
-
-    /// Runs an operation, and looks which algorithm serves it.
-    #[inline(never)]
-    fn run_noticed(&self, operation: Operation<'_>) -> Result<(), Error> {
-        let again = operation.clone();
-        self.comm.run(operation)?;
-        self.served_by.set(self.comm.served_by(&again));
-        Ok(())
-    }
-
-    /// Looks at what is about to be written, if the result is to be verified; once a call.
-    #[inline]
-    pub(crate) fn look(&self, parts: &[Part], likeness: Likeness) -> Result<(), Unserved> {
-        if self.verify {
-            *self.witness.borrow_mut() = Some(Witness::new(self, parts, likeness)?);
-        }
-        Ok(())
-    }
-
-    /// Whether this rank is the root; wrong roots are for the native MPI to complain of.
-    pub(crate) fn is_root(&self, root: c_int) -> Result<bool, Unserved> {
-        match usize::try_from(root) {
-            Ok(root) if root < self.size => Ok(root == self.rank),
-            _ => Err(Unserved::Pass(Reason::Arguments)),
-        }
-    }
-}
 
 /// Serves a call on a communicator, or has the native MPI serve it.
 ///
@@ -367,7 +244,12 @@ fn try_to(
     };
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
-    let at = (library, abi, handle);
+    let site = shared.site(library, abi, handle);
+    let wanted = Wanted {
+        call: asked.call(),
+        algorithm,
+        may_repeat: asked.may_repeat(),
+    };
     let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
     loop {
         if failed.is_some() {
@@ -381,15 +263,13 @@ fn try_to(
         if !owned.is_on_course()
             && let Err(unserved) = owned.find_course(&meeting())
         {
-            return Err(
-                own_mistake(owned, at, shared, (asked, algorithm), serve).unwrap_or(unserved)
-            );
+            return Err(own_mistake(owned, site, wanted, serve).unwrap_or(unserved));
         }
         if !owned.line.is_empty() || owned.comm.is_busy() {
             owned.settle();
         }
         let begun = owned.comm.begun();
-        match serve_on(owned, at, shared, (asked, algorithm), &serve, native) {
+        match serve_on(owned, (site, shared.apart), (asked, wanted), &serve, native) {
             Ok(served) => return Ok(served),
             Err(unserved @ Unserved::Failed(_)) if owned.comm.begun() > begun => {
                 failed = Some(unserved);
@@ -408,26 +288,24 @@ fn try_to(
 #[inline]
 fn serve_on(
     owned: &mut Owned,
-    at: (&'static Library, &Abi, Handle),
-    shared: &Shared,
-    (asked, algorithm): (&Asked, Option<&str>),
+    (site, apart): (Site<'_>, bool),
+    (asked, wanted): (&Asked, Wanted<'_>),
     serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
-    let ((_, abi, _), Owned { comm, repeats, .. }) = (at, owned);
-    let here = Here::new(at, shared, comm, (asked, algorithm), None);
+    let Owned { comm, repeats, .. } = owned;
+    let here = Here::new(site, comm, wanted, None);
     let bytes = serve(&here)?;
-    if here.verify
-        && let Some(native) = native.take()
-    {
-        verify(&here, here.witness.take().as_ref(), native)?;
+    let found = here.found();
+    let verified = here.is_verified();
+    if verified && let Some(native) = native.take() {
+        verify(&here, found.witness.as_ref(), |library| {
+            native(library).code
+        })?;
     }
-    let (verified, algorithm) = (here.verify, here.served_by.take());
-    let served = REPORT.served(asked.call(), (bytes, shared.apart), algorithm, verified);
-    if here.may_repeat.get()
-        && let Some(lesson) = here.lesson.take()
-    {
-        repeats.keep(abi, asked, lesson, served);
+    let served = REPORT.served(wanted.call, (bytes, apart), found.served_by, verified);
+    if let Some(lesson) = found.repeat.and_then(|repeat| asked.learn(repeat)) {
+        repeats.keep(site.abi, asked, lesson, served);
     }
     Ok(served)
 }

@@ -5,7 +5,8 @@
 //! some may have been ahead, they tell one another how many calls they have made: those who are behind fail as many more, and
 //! then all make the same call. A call that was under way when an earlier one turned out to have failed is made again.
 
-use crate::abi::{Abi, Handle};
+use crate::abi::Abi;
+use crate::collective::here::{Here, Site, Wanted};
 use crate::collective::kept::Later;
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, poll};
@@ -13,8 +14,7 @@ use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::meeting::Meeting;
 use crate::dispatch::call_cache::{Asked, Repeats};
-use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
-use crate::dispatch::takeover::Here;
+use crate::dispatch::communicator::state::{Owned, STATES, State};
 use allhands::Error;
 use allhands::interposition::{Interposition, Refused};
 use allhands::transport::TransportError;
@@ -293,16 +293,15 @@ fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -
 #[cold]
 pub(crate) fn own_mistake(
     owned: &mut Owned,
-    at: (&Library, &Abi, Handle),
-    shared: &Shared,
-    (asked, algorithm): (&Asked, Option<&str>),
+    site: Site<'_>,
+    wanted: Wanted<'_>,
     serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
 ) -> Option<Unserved> {
     if owned.has_given_up() {
         return None;
     }
     let later = Later::default();
-    let here = Here::new(at, shared, &owned.comm, (asked, algorithm), Some(&later));
+    let here = Here::new(site, &owned.comm, wanted, Some(&later));
     let found = serve(&here).err();
     drop(here);
     match found? {

@@ -1,6 +1,7 @@
 //! The state of a communicator: whether its calls are taken over, as all its ranks have agreed in the first of them.
 
 use crate::abi::{Abi, Handle};
+use crate::collective::here::Site;
 use crate::context::attribute::copy;
 use crate::context::call::Reason;
 use crate::context::library::Library;
@@ -35,6 +36,20 @@ pub(crate) struct Shared {
     pub(crate) size: usize,
     /// Whether ranks are on several nodes.
     pub(crate) apart: bool,
+}
+
+impl Shared {
+    /// Where calls on it are made.
+    #[inline]
+    pub(crate) fn site<'a>(&self, library: &'a Library, abi: &'a Abi, handle: Handle) -> Site<'a> {
+        Site {
+            library,
+            abi,
+            handle,
+            rank: self.rank,
+            size: self.size,
+        }
+    }
 }
 
 /// What one thread at a time has of a communicator.

@@ -14,16 +14,15 @@ pub(crate) use request::Place;
 pub(crate) use under_way::UNDER_WAY;
 pub(crate) use waitall::see_to;
 
-use crate::abi::{Abi, Handle};
+use crate::collective::here::{Here, Site, Wanted};
 use crate::collective::kept::{Kept, Later};
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
-use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::state::{STATES, Shared, State};
 use crate::dispatch::communicator::thread::{Inside, is_inside};
-use crate::dispatch::takeover::{Here, Next, Passed};
+use crate::dispatch::takeover::{Next, Passed};
 use crate::report::counts::{REPORT, Served};
 use allhands::interposition::{End, Interposition};
 use hook::Hook;
@@ -90,8 +89,8 @@ fn try_to(
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
     may_begin(library, shared)?;
-    let at = (library, abi, handle);
-    let (served, kept, end) = begin(at, shared, (call, algorithm), serve)?;
+    let site = shared.site(library, abi, handle);
+    let (served, kept, end) = begin(site, shared, (call, algorithm), serve)?;
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi, call)?;
@@ -123,7 +122,7 @@ fn try_to(
 /// Describes a call and begins it, at once or when those before it have; gives what is to be kept until the end, and where that is
 /// told, unless it has come.
 fn begin(
-    at: (&'static Library, &Abi, Handle),
+    site: Site<'_>,
     shared: &Shared,
     (call, algorithm): (Call, Option<&str>),
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
@@ -131,13 +130,18 @@ fn begin(
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
     owned.may_begin()?;
-    let (asked, later) = (Asked::new(call), Later::default());
+    let later = Later::default();
     let begun = owned.comm.begun();
-    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
+    let wanted = Wanted {
+        call,
+        algorithm,
+        may_repeat: false,
+    };
+    let here = Here::new(site, &owned.comm, wanted, Some(&later));
     let described = serve(&here);
     drop(here);
     let started = described.and_then(|bytes| {
-        let (operation, kept) = later.of_call(at.0)?;
+        let (operation, kept) = later.of_call(site.library)?;
         if !owned.comm.begins_alone(&operation)? {
             return Err(Unserved::Pass(Reason::NoAlgorithm));
         }
