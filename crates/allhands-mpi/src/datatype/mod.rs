@@ -1,4 +1,8 @@
 //! Datatypes: what a handle stands for, kept from its first use until it is freed.
+//!
+//! It owns the layouts of types, found out by how the MPI says that they were made, the loops that copy by them, and how alike two
+//! results of a type must be. Buffers and collectives ask it. It never reads or writes a user's memory but where a loop is handed
+//! its address, and never communicates.
 
 mod decode;
 mod few;

@@ -3,6 +3,10 @@
 //! They go through a duplicate of the world that no program sees ([`World`]), in which each communicator has tags of its own.
 //! Errors of the MPI come back as codes, as the duplicate's error handler says so, and are handed to the handler of the
 //! communicator whose call failed.
+//!
+//! It owns that duplicate, who has which tags there, the messages under way, and the times of messages between nodes. Agreement makes a
+//! communicator's [`MpiNetwork`] and hands it to ours, which alone sends by it; recovery has what failed calls left taken off. It never
+//! sends on a program's communicator.
 
 mod burst;
 mod constants;

@@ -4,6 +4,9 @@
 //! that the MPI calls wherever it makes progress: only where there is such a hook are they taken over, as a program may wait in
 //! a call that knows nothing of ours. To begin one never waits for another rank (but for a second at most, after a call that was wrong on this rank alone); so a
 //! communicator's ranks have to have agreed on one of ours before, in a blocking call.
+//!
+//! It owns the list of calls that are under way, their requests and the hook. Entry points call it, and the MPI's progress. It never
+//! waits for a lock in the hook.
 
 mod hook;
 mod request;
