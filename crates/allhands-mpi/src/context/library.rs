@@ -62,7 +62,7 @@ impl Library {
     }
 
     /// Whether several threads may call at the same time.
-    pub(crate) fn may_threads_meet(&self) -> bool {
+    pub(crate) fn has_concurrent_threads(&self) -> bool {
         /// One thread, the first one, and one at a time: MPI's numbers, and those of its standard ABI.
         const IN_TURNS: [c_int; 5] = [0, 1, 2, 1024, 2048];
         let mut level = c_int::MAX;

@@ -232,7 +232,7 @@ impl Datatypes {
         let kept = known.get(&handle).map(Arc::clone);
         drop(known);
         let Some(kept) = kept else {
-            return self.meet(library, abi, handle);
+            return self.look_up_anew(library, abi, handle);
         };
         let layout = kept.again();
         let last = LastType(handle, epoch, kept);
@@ -241,7 +241,7 @@ impl Datatypes {
     }
 
     #[cold]
-    fn meet(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+    fn look_up_anew(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let _quiet = Quiet::new(library, abi);
         let layout = self.look(library, abi, handle)?;
         // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.

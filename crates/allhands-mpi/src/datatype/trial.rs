@@ -43,7 +43,7 @@ impl Trials {
 
     /// Whether the type that this handle now means is to be kept.
     ///
-    /// Threads that meet here may count one twice: then some type is kept a little sooner or later.
+    /// Threads that come here at once may count one twice: then some type is kept a little sooner or later.
     pub(super) fn is_due(&self, handle: Handle) -> bool {
         let trial = self.of(handle);
         let left = trial.left.load(Ordering::Relaxed);

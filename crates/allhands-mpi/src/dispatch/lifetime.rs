@@ -5,7 +5,7 @@ use crate::context::attribute::copy;
 use crate::context::library::Library;
 use crate::context::session::has_world;
 use crate::datatype::DATATYPES;
-use crate::dispatch::agreement::node::{NODE, gather};
+use crate::dispatch::agreement::node::{NODE, bring_together};
 use crate::dispatch::agreement::presence::ascertain;
 use crate::dispatch::communicator::state::STATES;
 use crate::dispatch::communicator::thread::Inside;
@@ -25,7 +25,7 @@ pub(crate) fn begin(library: &Library) {
         IS_END_TOLD.store(tell_end(library, abi), Ordering::Relaxed);
         ascertain(library, abi);
         let _inside = Inside::enter();
-        gather(library);
+        bring_together(library);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::context::library::{Library, NO_MPI};
 use crate::context::say::say;
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
-use crate::dispatch::agreement::meeting::Meeting;
+use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
 use crate::dispatch::communicator::state::{Owned, STATES, State};
@@ -250,18 +250,18 @@ fn try_to(
         algorithm,
         may_repeat: asked.may_repeat(),
     };
-    let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
+    let agreement = || Agreement::of(library, abi, (handle, shared.rank, shared.size));
     loop {
         if failed.is_some() {
             owned.comm.spread();
         }
         if let Some(unserved) = failed.take()
-            && !owned.come_back(&meeting(), (asked, abi), &unserved)
+            && !owned.come_back(&agreement(), (asked, abi), &unserved)
         {
             return Err(unserved);
         }
         if !owned.is_on_course()
-            && let Err(unserved) = owned.find_course(&meeting())
+            && let Err(unserved) = owned.find_course(&agreement())
         {
             return Err(own_mistake(owned, site, wanted, serve).unwrap_or(unserved));
         }

@@ -46,7 +46,7 @@ impl World {
     /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
     ///
     /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
-    pub(crate) fn meet(native: &NativeCollectives<'_>, node: u64, crowded: bool) -> Option<World> {
+    pub(crate) fn agree(native: &NativeCollectives<'_>, node: u64, crowded: bool) -> Option<World> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
         let (size, rank) = (library.size(world)?, library.rank(world)?);
@@ -183,9 +183,9 @@ impl Drop for Claim {
     }
 }
 
-/// Frees a communicator that `meet` has made, once.
+/// Frees a communicator that `World::agree` has made, once.
 fn free(library: &Library, mut comm: Handle) {
-    // SAFETY: made by `meet`. That it cannot be freed would harm nobody.
+    // SAFETY: made by `World::agree`. That it cannot be freed would harm nobody.
     unsafe { (library.native.comm_free)(&raw mut comm) };
 }
 

@@ -4,6 +4,6 @@
 //! communicator agree on one of ours, by native collectives alone. The state of communicators calls it, once for each, and the
 //! lifetime for the world. It never runs a collective of ours.
 
-pub(crate) mod meeting;
+pub(crate) mod communicator;
 pub(crate) mod node;
 pub(crate) mod presence;

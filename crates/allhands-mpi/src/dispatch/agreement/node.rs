@@ -3,7 +3,7 @@
 //! It happens once, where all ranks of `MPI_COMM_WORLD` make a call: in `MPI_Init`, or in the first collective on it. The
 //! first rank of each machine makes a segment of memory and tells the others where it is. Each step that can fail is
 //! followed by a native collective in which the ranks tell one another whether it did, so either all share a segment
-//! or none does. Where there are several nodes, they then meet ([`World`]).
+//! or none does. Where there are several nodes, they then agree on a network ([`World`]).
 
 use crate::abi::Handle;
 use crate::buffer::staging::left_alone;
@@ -60,12 +60,12 @@ struct Whereabouts {
 }
 
 /// Brings the ranks of the world together, unless that has happened; every rank of the world calls this.
-pub(crate) fn gather(library: &Library) {
+pub(crate) fn bring_together(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_some() {
         return;
     }
-    may_threads_meet(library);
+    has_concurrent_threads(library);
     let native = NativeCollectives { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
@@ -80,7 +80,7 @@ pub(crate) fn gather(library: &Library) {
     REPORT.begin_world(mpi, rank, ranks);
     let node = match settings.is_off || ranks < 2 {
         true => None,
-        false => meet(&native, &settings),
+        false => agree(&native, &settings),
     };
     *NODE.write().unwrap_or_else(PoisonError::into_inner) = node;
     // Whoever was first with it: the ranks of a world call this once, in whatever thread.
@@ -88,12 +88,12 @@ pub(crate) fn gather(library: &Library) {
 }
 
 /// Whether several threads may call at the same time; then they are counted as such.
-pub(crate) fn may_threads_meet(library: &Library) -> bool {
-    let meet = library.may_threads_meet();
-    if meet {
+pub(crate) fn has_concurrent_threads(library: &Library) -> bool {
+    let concurrent = library.has_concurrent_threads();
+    if concurrent {
         REPORT.count_exactly();
     }
-    meet
+    concurrent
 }
 
 /// What rank 0 of the world has in its environment.
@@ -112,7 +112,7 @@ fn agree_on_settings(native: &NativeCollectives<'_>) -> Option<Settings> {
 }
 
 /// The ranks on this machine, if all of them can share memory, and the world, if there are several nodes.
-fn meet(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
+fn agree(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
     let machine = split_off_machine(native);
     let node = machine.and_then(|machine| {
         let node = match &settings.nodes {
@@ -123,7 +123,7 @@ fn meet(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
         node
     });
     let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
-    let world = World::meet(native, id, crowded).map(Arc::new);
+    let world = World::agree(native, id, crowded).map(Arc::new);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
         REPORT.tell_times(times);
     }

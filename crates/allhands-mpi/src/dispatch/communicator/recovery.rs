@@ -12,7 +12,7 @@ use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, poll};
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
-use crate::dispatch::agreement::meeting::Meeting;
+use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::call_cache::{Asked, Repeats};
 use crate::dispatch::communicator::state::{Owned, STATES, State};
 use allhands::Error;
@@ -133,7 +133,7 @@ impl Owned {
 
     /// Makes the next blocking call possible, or says why it fails.
     #[cold]
-    pub(crate) fn find_course(&mut self, meeting: &Meeting<'_>) -> Result<(), Unserved> {
+    pub(crate) fn find_course(&mut self, agreement: &Agreement<'_>) -> Result<(), Unserved> {
         while self.course.behind == 0
             && self.course.given_up.is_none()
             && let Some(error) = self.comm.stopped()
@@ -146,7 +146,7 @@ impl Owned {
             if made <= stops || !can_recover(&error) {
                 break;
             }
-            self.meet_again(meeting, error, made);
+            self.agree_again(agreement, error, made);
             if begun == stops {
                 // Others may be in the next one that this rank has refused, and have stopped already.
                 self.note_again(refused);
@@ -160,7 +160,7 @@ impl Owned {
     #[cold]
     pub(crate) fn come_back(
         &mut self,
-        meeting: &Meeting<'_>,
+        agreement: &Agreement<'_>,
         (asked, abi): (&Asked, &Abi),
         unserved: &Unserved,
     ) -> bool {
@@ -186,7 +186,7 @@ impl Owned {
             return false;
         }
         let made = call + self.course.lost + u64::from(refused.is_some());
-        self.meet_again(meeting, error.clone(), made);
+        self.agree_again(agreement, error.clone(), made);
         if call == stops {
             self.note_again(refused);
         }
@@ -230,15 +230,15 @@ impl Owned {
 
     /// Comes together with the other ranks, all of which make a blocking call now; this one has made so many of the present
     /// communicator's.
-    fn meet_again(&mut self, meeting: &Meeting<'_>, cause: Error, made: u64) {
+    fn agree_again(&mut self, agreement: &Agreement<'_>, cause: Error, made: u64) {
         let lost = self.course.lost;
         self.end_all();
         if let Some(traffic) = &self.traffic {
-            meeting.settle(traffic);
+            agreement.settle(traffic);
         }
         // Calls that had waited for their beginning have failed meanwhile.
         let position = self.course.earlier + made + (self.course.lost - lost);
-        let all = meeting.allgather(position);
+        let all = agreement.allgather(position);
         let furthest = all.as_ref().and_then(|all| all.iter().copied().max());
         self.course = Course {
             earlier: position,
@@ -248,7 +248,7 @@ impl Owned {
             cause: Some(cause),
             given_up: None,
         };
-        match meeting.join_all() {
+        match agreement.join_all() {
             Ok((comm, traffic)) => {
                 (self.comm, self.traffic) = (comm, traffic);
                 self.repeats = Repeats::new();
@@ -281,7 +281,7 @@ pub(crate) fn forget(library: &Library, comm: usize, noted: Noted) {
 
 fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -> R) -> Option<R> {
     let abi = library.abi.as_ref()?;
-    let state = STATES.met(abi.handle(comm))?;
+    let state = STATES.agreed(abi.handle(comm))?;
     let State::Shared(shared) = &*state else {
         return None;
     };

@@ -8,7 +8,7 @@ use crate::context::library::Library;
 use crate::context::map::{Map, empty};
 use crate::context::quiet::Quiet;
 use crate::context::session::has_world;
-use crate::dispatch::agreement::meeting::Meeting;
+use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::Repeats;
 use crate::dispatch::communicator::hold::Hold;
@@ -121,7 +121,7 @@ impl States {
     }
 
     /// The state of a communicator, if its ranks have agreed on one; they do not do so now.
-    pub(crate) fn met(&self, comm: Handle) -> Option<Arc<State>> {
+    pub(crate) fn agreed(&self, comm: Handle) -> Option<Arc<State>> {
         let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
         last.or_else(|| self.known(comm))
     }
@@ -133,13 +133,13 @@ impl States {
 
     fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         self.known(comm)
-            .unwrap_or_else(|| self.meet(library, abi, comm))
+            .unwrap_or_else(|| self.agree_anew(library, abi, comm))
     }
 
     #[cold]
-    fn meet(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
+    fn agree_anew(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         if comm == abi.comm_world {
-            node::gather(library);
+            node::bring_together(library);
         }
         let agreed = {
             let quiet = has_world(library).then(|| Quiet::new(library, abi));
@@ -185,7 +185,7 @@ impl States {
             true => quiet,
             false => quiet.and_of(abi, comm),
         });
-        let (comm, traffic) = Meeting::of(library, abi, (comm, rank, size)).join_all()?;
+        let (comm, traffic) = Agreement::of(library, abi, (comm, rank, size)).join_all()?;
         let apart = traffic.is_some();
         let owned = Owned {
             comm,
@@ -194,7 +194,7 @@ impl States {
             line: Line::default(),
             course: Course::default(),
         };
-        let owned = match node::may_threads_meet(library) {
+        let owned = match node::has_concurrent_threads(library) {
             true => Hold::locked(owned),
             // SAFETY: the MPI was told that calls are made by one thread at a time.
             false => unsafe { Hold::alone(owned) },

@@ -80,8 +80,8 @@ fn try_to(
     }
     let handle = abi.handle(comm);
     let _inside = Inside::enter();
-    let state = STATES.met(handle);
-    let state = state.ok_or(Unserved::Pass(Reason::Unmet))?;
+    let state = STATES.agreed(handle);
+    let state = state.ok_or(Unserved::Pass(Reason::NotAgreed))?;
     let shared = match &*state {
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),

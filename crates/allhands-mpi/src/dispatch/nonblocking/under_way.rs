@@ -31,7 +31,7 @@ pub(crate) struct UnderWay {
     /// The requests that have not ended, to be counted without the lock.
     number: AtomicUsize,
     looks: AtomicU32,
-    /// Whether the ranks of the world have met at their end.
+    /// Whether the ranks of the world have come to their end.
     is_over: AtomicBool,
 }
 

@@ -1,7 +1,7 @@
-//! The meeting: how the ranks of a communicator of the MPI agree, in their first collective on it, on one of ours.
+//! The agreement on a communicator: how the ranks of one of the MPI's, in their first collective on it, come to one of ours.
 //!
-//! They tell one another where they are, by native collectives on the communicator itself. Each step that may fail on one rank
-//! alone is followed by such a telling, so all of them take the calls over or none does.
+//! They gather where each of them is, by native collectives on the communicator itself. Each step that may fail on one rank alone is
+//! followed by another one, which says whether it did, so all of them take the calls over or none does.
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::staging::left_alone;
@@ -23,7 +23,7 @@ use std::sync::{Arc, PoisonError};
 /// How often ranks try to find tags that are free on all of them: other threads may be taking some at the same time.
 const TRIES: usize = 8;
 
-/// What a rank tells the others of a communicator.
+/// What each rank of a communicator contributes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Card {
@@ -36,22 +36,22 @@ pub(crate) struct Card {
     world_rank: u32,
 }
 
-/// The ranks of a communicator that meet.
-pub(crate) struct Meeting<'a> {
+/// The ranks of a communicator that agree.
+pub(crate) struct Agreement<'a> {
     native: NativeCollectives<'a>,
     comm: Handle,
     rank: usize,
     size: usize,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> Agreement<'a> {
     /// The ranks of a communicator of so many, of which this process is rank `rank`.
     pub(crate) fn of(
         library: &'a Library,
         abi: &'a Abi,
         (comm, rank, size): (Handle, usize, usize),
-    ) -> Meeting<'a> {
-        Meeting {
+    ) -> Agreement<'a> {
+        Agreement {
             native: NativeCollectives { library, abi },
             comm,
             rank,
@@ -90,7 +90,7 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// What all ranks tell.
+    /// The cards of all ranks.
     fn cards(&self, node: Option<&Node>) -> Option<Vec<Card>> {
         let world = node.and_then(|node| node.world.as_ref());
         self.allgather(Card {
@@ -165,7 +165,7 @@ impl<'a> Meeting<'a> {
             if taken == u128::MAX {
                 return Err(Reason::NoTags);
             }
-            // The first rank's lot, as ranks of communicators that meet at the same time would all try the same ones again.
+            // The first rank's lot, as ranks of communicators that agree at the same time would all try the same ones again.
             let claim = world.claim(taken, all[0][2]);
             match self.native.all(claim.is_some(), self.size, self.comm) {
                 Some(true) => return claim.ok_or(Reason::NoNetwork),
