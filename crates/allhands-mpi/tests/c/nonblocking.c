@@ -528,5 +528,5 @@ int main(int argc, char **argv)
     on_communicators(freed_meanwhile);
     on_communicators(operators_of_the_user);
     mistakes();
-    return verdict("nonblocking");
+    return finish("nonblocking");
 }

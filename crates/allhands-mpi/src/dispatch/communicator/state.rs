@@ -11,8 +11,8 @@ use crate::context::session::has_world;
 use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::agreement::node;
 use crate::dispatch::call_cache::Repeats;
-use crate::dispatch::communicator::hold::Hold;
 use crate::dispatch::communicator::line::Line;
+use crate::dispatch::communicator::ownership::Ownership;
 use crate::dispatch::communicator::recovery::Course;
 use crate::dispatch::communicator::thread::Thread;
 use crate::network::Traffic;
@@ -31,7 +31,7 @@ pub(crate) enum State {
 
 /// A communicator whose ranks share memory, or a network.
 pub(crate) struct Shared {
-    pub(crate) owned: Hold<Owned>,
+    pub(crate) owned: Ownership<Owned>,
     pub(crate) rank: usize,
     pub(crate) size: usize,
     /// Whether ranks are on several nodes.
@@ -195,9 +195,9 @@ impl States {
             course: Course::default(),
         };
         let owned = match node::has_concurrent_threads(library) {
-            true => Hold::locked(owned),
+            true => Ownership::locked(owned),
             // SAFETY: the MPI was told that calls are made by one thread at a time.
-            false => unsafe { Hold::alone(owned) },
+            false => unsafe { Ownership::alone(owned) },
         };
         Ok(Shared {
             owned,
