@@ -9,7 +9,7 @@ use crate::context::library::Library;
 use crate::context::unserved::Unserved;
 use crate::datatype::{Datatype, Likeness};
 use crate::report::counts::REPORT;
-use allhands::interposition::{Interposition, Repeat};
+use allhands::interposition::{CachedCall, Interposition};
 use allhands::{Communicator, Error, Operation};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -31,7 +31,7 @@ pub(crate) struct Wanted<'a> {
     /// The algorithm that was asked for.
     pub(crate) algorithm: Option<&'a str>,
     /// Whether it is of use to know how the call can be made again by its addresses alone.
-    pub(crate) may_repeat: bool,
+    pub(crate) is_cacheable: bool,
 }
 
 /// A call that is being served: where, and on what.
@@ -50,8 +50,8 @@ pub(crate) struct Here<'a> {
     /// What the call was about to write.
     witness: RefCell<Option<Witness>>,
     /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
-    may_repeat: Cell<bool>,
-    repeat: Cell<Option<Repeat>>,
+    is_cacheable: Cell<bool>,
+    cached_call: Cell<Option<CachedCall>>,
     /// Where a nonblocking call is only described.
     pub(crate) later: Option<&'a Later>,
     /// Which algorithm served the call, if a report or trace is to say so.
@@ -63,7 +63,7 @@ pub(crate) struct Found {
     /// What it was about to write, if its result is to be verified.
     pub(crate) witness: Option<Witness>,
     /// How it can be made again, if one operation is all that it is.
-    pub(crate) repeat: Option<Repeat>,
+    pub(crate) cached_call: Option<CachedCall>,
     /// The algorithm, if a report or trace is to say so.
     pub(crate) served_by: Option<String>,
 }
@@ -78,7 +78,7 @@ impl<'a> Here<'a> {
         later: Option<&'a Later>,
     ) -> Here<'a> {
         let verify = site.library.settings().verify;
-        let may_repeat = wanted.may_repeat && wanted.algorithm.is_none();
+        let is_cacheable = wanted.is_cacheable && wanted.algorithm.is_none();
         Here {
             library: site.library,
             abi: site.abi,
@@ -90,8 +90,8 @@ impl<'a> Here<'a> {
             algorithm: wanted.algorithm,
             verify,
             witness: RefCell::new(None),
-            may_repeat: Cell::new(may_repeat && !verify && later.is_none()),
-            repeat: Cell::new(None),
+            is_cacheable: Cell::new(is_cacheable && !verify && later.is_none()),
+            cached_call: Cell::new(None),
             later,
             served_by: Cell::new(None),
         }
@@ -131,7 +131,7 @@ impl Here<'_> {
         let datatype = Datatype::of(self.library, self.abi, register)?;
         if !datatype.is_for_ever() {
             // It may be freed, and its handle then means another.
-            self.never_repeat();
+            self.do_not_cache();
         }
         Ok(datatype)
     }
@@ -166,23 +166,23 @@ impl Here<'_> {
     }
 
     /// Says that what a call means is to be found out each time.
-    pub(super) fn never_repeat(&self) {
-        self.may_repeat.set(false);
+    pub(super) fn do_not_cache(&self) {
+        self.is_cacheable.set(false);
     }
 
     /// Looks how the call can be made again, if one operation is all that it is.
     #[inline(never)]
     fn learn(&self, operation: &Operation<'_>) {
-        match (self.repeat.take(), self.comm.repeat_of(operation)) {
-            (None, Some(repeat)) => self.repeat.set(Some(repeat)),
-            (Some(_), _) | (None, None) => self.never_repeat(),
+        match (self.cached_call.take(), self.comm.cached_call(operation)) {
+            (None, Some(cached_call)) => self.cached_call.set(Some(cached_call)),
+            (Some(_), _) | (None, None) => self.do_not_cache(),
         }
     }
 
     /// Runs an operation, with the algorithm that was asked for if one was; of a nonblocking call, notes it.
     #[inline]
     pub(super) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
-        if self.may_repeat.get() {
+        if self.is_cacheable.get() {
             self.learn(&operation);
         }
         let operation = match self.algorithm {
@@ -212,7 +212,7 @@ impl Here<'_> {
     pub(crate) fn found(&self) -> Found {
         Found {
             witness: self.witness.take(),
-            repeat: self.repeat.take().filter(|_| self.may_repeat.get()),
+            cached_call: self.cached_call.take().filter(|_| self.is_cacheable.get()),
             served_by: self.served_by.take(),
         }
     }

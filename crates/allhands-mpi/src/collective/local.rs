@@ -58,7 +58,7 @@ impl<'a> Local<'a> {
         let signature = OperatorSignature::user(name, self.is_commutative);
         let operation = job.operation::<u8, _>(&BitOr, self.elements.bytes);
         // The kernel is of this call alone.
-        self.here.never_repeat();
+        self.here.do_not_cache();
         let ended = self
             .here
             .run(operation.combined_by(kernel, signature, self.is_commutative));

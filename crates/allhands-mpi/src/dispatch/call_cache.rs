@@ -1,4 +1,4 @@
-//! The repeats: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
+//! The call cache: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
 //!
 //! Where types and operator are the MPI's own, whose handles mean the same for ever, and data stands in one piece, such a call
 //! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses.
@@ -7,7 +7,7 @@ use crate::abi::{Abi, Handles};
 use crate::buffer::part::Numbers;
 use crate::context::call::Call;
 use crate::report::counts::Served;
-use allhands::interposition::{Interposition, Repeat};
+use allhands::interposition::{CachedCall, Interposition};
 use allhands::{Communicator, Error};
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -81,7 +81,7 @@ impl Asked {
         }
     }
 
-    /// The communicator has repeats of its own.
+    /// The communicator has a call cache of its own.
     #[inline(always)]
     pub(crate) fn comm(self, _: usize) -> Asked {
         self
@@ -96,9 +96,9 @@ impl Asked {
         abi.is_in_place(self.send)
     }
 
-    /// Whether such a call may be kept.
+    /// Whether such a call may be cached.
     #[inline(always)]
-    pub(crate) fn may_repeat(&self) -> bool {
+    pub(crate) fn is_cacheable(&self) -> bool {
         self.is_whole
     }
 
@@ -111,9 +111,9 @@ impl Asked {
         }
     }
 
-    /// What is to be kept of an operation that serves this call, if it needs nothing but the addresses.
-    pub(crate) fn learn(&self, repeat: Repeat) -> Option<Lesson> {
-        if self.send == self.receive && (repeat.input.is_some() || repeat.output.is_some()) {
+    /// How this call is made again, if that takes nothing but the addresses.
+    pub(crate) fn replay(&self, cached: CachedCall) -> Option<Replay> {
+        if self.send == self.receive && (cached.input.is_some() || cached.output.is_some()) {
             // One of them may mean nothing on this rank, and be another the next time.
             return None;
         }
@@ -124,10 +124,10 @@ impl Asked {
             // A copy, made for this call.
             Some(_) => None,
         };
-        Some(Lesson {
-            input: side(repeat.input)?,
-            output: side(repeat.output)?,
-            repeat,
+        Some(Replay {
+            input: side(cached.input)?,
+            output: side(cached.output)?,
+            cached,
         })
     }
 }
@@ -161,16 +161,16 @@ enum Side {
 
 /// How a call is made again.
 #[derive(Clone, Copy)]
-pub(crate) struct Lesson {
-    repeat: Repeat,
+pub(crate) struct Replay {
+    cached: CachedCall,
     input: Side,
     output: Side,
 }
 
 /// A call that was made before.
-pub(crate) struct Known {
+pub(crate) struct Entry {
     key: Key,
-    lesson: Lesson,
+    replay: Replay,
     /// The bits that are zero in an aligned address.
     unaligned: usize,
     /// What the report says of it.
@@ -178,55 +178,55 @@ pub(crate) struct Known {
 }
 
 /// The calls of a communicator that were made last, each at the one place for its arguments.
-pub(crate) struct Repeats {
+pub(crate) struct CallCache {
     /// For each place, the number of its call among those that are known, from 1; 0: none. Most communicators know a few alone.
-    places: [u8; Repeats::PLACES],
-    known: Vec<Known>,
+    places: [u8; CallCache::PLACES],
+    known: Vec<Entry>,
 }
 
-// SAFETY: addresses in a repeat are compared and never used; its operator is a constant.
-unsafe impl Send for Repeats {}
+// SAFETY: addresses in a cached call are compared and never used; its operator is a constant.
+unsafe impl Send for CallCache {}
 
-impl Repeats {
+impl CallCache {
     /// None yet.
-    pub(crate) fn new() -> Repeats {
-        Repeats {
-            places: [0; Repeats::PLACES],
+    pub(crate) fn new() -> CallCache {
+        CallCache {
+            places: [0; CallCache::PLACES],
             known: Vec::new(),
         }
     }
 
     /// Places of each call: programs make most calls with a few counts.
     const EACH: usize = 2;
-    const PLACES: usize = Call::BLOCKING * Repeats::EACH;
+    const PLACES: usize = Call::BLOCKING * CallCache::EACH;
 
     #[inline(always)]
     fn place(call: Call, key: &Key) -> usize {
         let mixed = key.words[0].wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        call as usize * Repeats::EACH + mixed / (usize::MAX / Repeats::EACH + 1)
+        call as usize * CallCache::EACH + mixed / (usize::MAX / CallCache::EACH + 1)
     }
 
     /// The same call as one that was made before.
     #[inline(always)]
-    pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Known> {
+    pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Entry> {
         let key = asked.key(abi);
-        let number = self.places[Repeats::place(asked.call, &key)];
+        let number = self.places[CallCache::place(asked.call, &key)];
         let known = self.known.get(usize::from(number).wrapping_sub(1));
         known.filter(|known| known.key.is(&key))
     }
 
     /// Keeps a call, of which the report says this.
-    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, lesson: Lesson, served: Served) {
+    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, replay: Replay, served: Served) {
         let key = asked.key(abi);
-        let element = lesson.repeat.element_bytes.max(1);
+        let element = replay.cached.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
-        let known = Known {
+        let known = Entry {
             key,
-            lesson,
+            replay,
             unaligned: alignment - 1,
             served,
         };
-        let place = &mut self.places[Repeats::place(asked.call, &known.key)];
+        let place = &mut self.places[CallCache::place(asked.call, &known.key)];
         match self.known.get_mut(usize::from(*place).wrapping_sub(1)) {
             Some(old) => *old = known,
             None => {
@@ -241,15 +241,15 @@ impl Repeats {
     }
 }
 
-impl Known {
+impl Entry {
     /// Makes the call with other addresses; `None`: they need another look, and nothing has happened.
     #[inline(always)]
     pub(crate) fn run(&self, comm: &Communicator, asked: &Asked) -> Option<Result<(), Box<Error>>> {
-        let Lesson {
-            repeat,
+        let Replay {
+            cached,
             input,
             output,
-        } = &self.lesson;
+        } = &self.replay;
         let address = |side: Side| match side {
             Side::Nothing => NonNull::<u128>::dangling().as_ptr().cast_const().cast(),
             Side::Send => asked.send,
@@ -263,7 +263,7 @@ impl Known {
         }
         // SAFETY: the user's buffers are as long as those of the call that was kept, as counts and types are the same,
         // and left alone during the call; the rest was just checked. Operators of kept calls are constants.
-        unsafe { comm.repeat(repeat, from, to.cast_mut()) }
+        unsafe { comm.run_cached(cached, from, to.cast_mut()) }
     }
 }
 
@@ -272,14 +272,14 @@ mod tests {
     use super::*;
     use allhands::{Operation, Sum, operation, threads};
 
-    fn known(lesson: Lesson) -> Known {
+    fn known(replay: Replay) -> Entry {
         let key = Key {
             what: 0,
             words: [0; Asked::MOST],
         };
-        Known {
+        Entry {
             key,
-            lesson,
+            replay,
             unaligned: align_of::<u64>() - 1,
             served: Served::default(),
         }
@@ -300,14 +300,14 @@ mod tests {
             let comm = &comm;
             let (one, mut first) = ([comm.rank() as u64 + 1], [0; 1]);
             let before = asked(&one, &mut first);
-            let early = comm.repeat_of(&sums(&one, &mut first));
+            let early = comm.cached_call(&sums(&one, &mut first));
             assert!(early.is_none(), "its shape has not been called");
             // One for each turn of its windows.
             (0..2).for_each(|_| comm.run(sums(&one, &mut first)).unwrap());
-            let repeat = comm.repeat_of(&sums(&one, &mut first)).unwrap();
-            let lesson = before.learn(repeat).unwrap();
+            let cached = comm.cached_call(&sums(&one, &mut first)).unwrap();
+            let replay = before.replay(cached).unwrap();
             let (other, mut second) = ([comm.rank() as u64 + 10], [0; 1]);
-            let again = known(lesson).run(comm, &asked(&other, &mut second));
+            let again = known(replay).run(comm, &asked(&other, &mut second));
             assert!(matches!(again, Some(Ok(()))));
             (first[0], second[0])
         })
@@ -323,7 +323,7 @@ mod tests {
             comm.run(sums(&one, &mut sum)).unwrap();
             let right = asked(&one, &mut sum);
             let learn = |asked: &Asked, sum: &mut [u64]| {
-                asked.learn(comm.repeat_of(&sums(&one, sum)).unwrap())
+                asked.replay(comm.cached_call(&sums(&one, sum)).unwrap())
             };
             let known = known(learn(&right, &mut sum).unwrap());
             let odd = right.send.wrapping_add(1);
@@ -351,8 +351,8 @@ mod tests {
                 what: 0,
                 words: [count, 0, 0, 0, 0],
             };
-            let place = Repeats::place(call, &key);
-            assert_eq!(place / Repeats::EACH, call as usize);
+            let place = CallCache::place(call, &key);
+            assert_eq!(place / CallCache::EACH, call as usize);
         }
     }
 }

@@ -35,8 +35,8 @@ pub(crate) fn take(
         return NO_MPI;
     };
     let (call, begin) = (asked.call(), REPORT.begin());
-    match take_again(library, &asked, comm) {
-        Again::Served(served) => {
+    match take_cached(library, &asked, comm) {
+        Cached::Served(served) => {
             REPORT.taken(call, served, begin);
             0
         }
@@ -47,7 +47,7 @@ pub(crate) fn take(
 /// Does what is to be done with a call that was not served like an earlier one.
 #[inline(never)]
 fn take_otherwise(
-    again: Again,
+    again: Cached,
     library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
@@ -55,18 +55,18 @@ fn take_otherwise(
     native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let failed = match again {
-        Again::Passes(reason) => {
+        Cached::Passes(reason) => {
             let next = Next::Passes(reason);
             return next.follow(library, (asked.call(), comm, begin), Some(native));
         }
-        Again::Failed(error) => Some(Unserved::from(*error)),
-        Again::Served(_) | Again::No => None,
+        Cached::Failed(error) => Some(Unserved::from(*error)),
+        Cached::Served(_) | Cached::No => None,
     };
     take_anew(library, (asked, begin), (comm, failed), serve, native)
 }
 
 /// What has become of a call that may be like an earlier one.
-enum Again {
+enum Cached {
     /// It was served.
     Served(Served),
     /// All calls of its communicator pass through.
@@ -78,9 +78,9 @@ enum Again {
 
 /// Serves a call that differs from an earlier one in its addresses alone.
 #[inline(always)]
-fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
+fn take_cached(library: &Library, asked: &Asked, comm: usize) -> Cached {
     let Some(abi) = library.abi.as_ref() else {
-        return Again::No;
+        return Cached::No;
     };
     let again = |thread: &Thread| {
         if thread.is_inside() {
@@ -89,24 +89,24 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
         STATES.last(thread, abi.handle(comm), |state| {
             let shared = match &**state {
                 State::Shared(shared) => &**shared,
-                State::Native(reason) => return Some(Again::Passes(*reason)),
+                State::Native(reason) => return Some(Cached::Passes(*reason)),
             };
-            if !asked.may_repeat() {
+            if !asked.is_cacheable() {
                 return None;
             }
             let owned = shared.owned.take()?;
             if !owned.line.is_empty() {
                 return None;
             }
-            let known = owned.repeats.find(abi, asked)?;
+            let known = owned.call_cache.find(abi, asked)?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
-                Ok(()) => Again::Served(known.served),
-                Err(error) => Again::Failed(error),
+                Ok(()) => Cached::Served(known.served),
+                Err(error) => Cached::Failed(error),
             })
         })
     };
-    Thread::with(again).unwrap_or(Again::No)
+    Thread::with(again).unwrap_or(Cached::No)
 }
 
 /// Serves a call whose arguments are to be looked at, or that has failed when it was made as before; or has the native MPI
@@ -248,7 +248,7 @@ fn try_to(
     let wanted = Wanted {
         call: asked.call(),
         algorithm,
-        may_repeat: asked.may_repeat(),
+        is_cacheable: asked.is_cacheable(),
     };
     let agreement = || Agreement::of(library, abi, (handle, shared.rank, shared.size));
     loop {
@@ -293,7 +293,9 @@ fn serve_on(
     serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
-    let Owned { comm, repeats, .. } = owned;
+    let Owned {
+        comm, call_cache, ..
+    } = owned;
     let here = Here::new(site, comm, wanted, None);
     let bytes = serve(&here)?;
     let found = here.found();
@@ -304,8 +306,8 @@ fn serve_on(
         })?;
     }
     let served = REPORT.served(wanted.call, (bytes, apart), found.served_by, verified);
-    if let Some(lesson) = found.repeat.and_then(|repeat| asked.learn(repeat)) {
-        repeats.keep(site.abi, asked, lesson, served);
+    if let Some(replay) = found.cached_call.and_then(|call| asked.replay(call)) {
+        call_cache.keep(site.abi, asked, replay, served);
     }
     Ok(served)
 }

@@ -4,9 +4,9 @@
 //! must learn which calls were made and which cannot be any more, to give the rest back to the other library. Programs need none
 //! of it.
 
+pub use super::cached_call::CachedCall;
 pub use super::inner::End;
 pub use super::outset::Outset;
-pub use super::repeat::Repeat;
 pub use crate::transport::endpoint::refusal::Refused;
 
 use super::sealed::Sealed;
@@ -73,7 +73,7 @@ pub trait Interposition: Sealed {
     /// What makes an operation again, if its shape has been called, all blocks have one length, and whatever arrives is a
     /// value of its type.
     #[must_use]
-    fn repeat_of(&self, operation: &Operation<'_>) -> Option<Repeat>;
+    fn cached_call(&self, operation: &Operation<'_>) -> Option<CachedCall>;
 
     /// Makes a call again and waits for its end; `None`, and nothing happens, if it must be made as a new one.
     ///
@@ -81,11 +81,11 @@ pub trait Interposition: Sealed {
     /// As [`Communicator::run`].
     ///
     /// # Safety
-    /// The buffers are as long as those of the operation that the repeat was made of, aligned for its elements, apart where
+    /// The buffers are as long as those of the operation that the call was cached of, aligned for its elements, apart where
     /// those are, and nobody else uses them until the function returns; its operator still lives.
-    unsafe fn repeat(
+    unsafe fn run_cached(
         &self,
-        repeat: &Repeat,
+        call: &CachedCall,
         input: *const u8,
         output: *mut u8,
     ) -> Option<Result<(), Box<Error>>>;
@@ -174,28 +174,24 @@ impl Interposition for Communicator {
         self.inner.take().under_way > 0
     }
 
-    fn repeat_of(&self, operation: &Operation<'_>) -> Option<Repeat> {
+    fn cached_call(&self, operation: &Operation<'_>) -> Option<CachedCall> {
         if operation.element.check.is_some() {
             return None;
         }
         let place = self.inner.take().cache.place(operation)?;
-        Some(Repeat::of(operation, place))
+        Some(CachedCall::of(operation, place))
     }
 
     #[inline]
-    unsafe fn repeat(
+    unsafe fn run_cached(
         &self,
-        repeat: &Repeat,
+        call: &CachedCall,
         input: *const u8,
         output: *mut u8,
     ) -> Option<Result<(), Box<Error>>> {
         let buffers = Buffers { input, output };
         // SAFETY: the caller's promise.
-        match unsafe {
-            self.inner
-                .take()
-                .run_at(repeat.place, buffers, repeat.combine)
-        }? {
+        match unsafe { self.inner.take().run_at(call.place, buffers, call.combine) }? {
             Ok(()) => Some(Ok(())),
             Err(error) => Some(Err(Box::new(error))),
         }

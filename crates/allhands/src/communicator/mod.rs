@@ -2,11 +2,11 @@
 
 mod agreed;
 pub mod bootstrap;
+mod cached_call;
 mod helm;
 mod inner;
 pub mod interposition;
 mod outset;
-mod repeat;
 mod split;
 
 use crate::error::Error;

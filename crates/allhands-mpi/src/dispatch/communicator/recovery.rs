@@ -13,7 +13,7 @@ use crate::context::library::{Library, poll};
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
 use crate::dispatch::agreement::communicator::Agreement;
-use crate::dispatch::call_cache::{Asked, Repeats};
+use crate::dispatch::call_cache::{Asked, CallCache};
 use crate::dispatch::communicator::state::{Owned, STATES, State};
 use allhands::Error;
 use allhands::interposition::{Interposition, Refused};
@@ -251,7 +251,7 @@ impl Owned {
         match agreement.join_all() {
             Ok((comm, traffic)) => {
                 (self.comm, self.traffic) = (comm, traffic);
-                self.repeats = Repeats::new();
+                self.call_cache = CallCache::new();
             }
             Err(reason) => self.course.given_up = Some(reason),
         }

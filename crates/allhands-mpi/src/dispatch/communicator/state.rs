@@ -10,7 +10,7 @@ use crate::context::quiet::Quiet;
 use crate::context::session::has_world;
 use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::agreement::node;
-use crate::dispatch::call_cache::Repeats;
+use crate::dispatch::call_cache::CallCache;
 use crate::dispatch::communicator::line::Line;
 use crate::dispatch::communicator::ownership::Ownership;
 use crate::dispatch::communicator::recovery::Course;
@@ -57,7 +57,7 @@ pub(crate) struct Owned {
     pub(crate) comm: Communicator,
     /// What goes between nodes, if its ranks are on several.
     pub(crate) traffic: Option<Arc<Traffic>>,
-    pub(crate) repeats: Repeats,
+    pub(crate) call_cache: CallCache,
     /// Nonblocking calls that are not begun yet.
     pub(crate) line: Line,
     /// What became of calls that failed.
@@ -190,7 +190,7 @@ impl States {
         let owned = Owned {
             comm,
             traffic,
-            repeats: Repeats::new(),
+            call_cache: CallCache::new(),
             line: Line::default(),
             course: Course::default(),
         };

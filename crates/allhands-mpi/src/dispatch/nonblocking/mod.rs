@@ -138,7 +138,7 @@ fn begin(
     let wanted = Wanted {
         call,
         algorithm,
-        may_repeat: false,
+        is_cacheable: false,
     };
     let here = Here::new(site, &owned.comm, wanted, Some(&later));
     let described = serve(&here);
