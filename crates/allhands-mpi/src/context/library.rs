@@ -1,4 +1,4 @@
-//! The library: the MPI that it has found in this process, and what it was told.
+//! The library: the MPI that it has found in this process, and its settings.
 
 use crate::abi::{Abi, Handle};
 use crate::context::session::is_any_open;
@@ -55,7 +55,7 @@ impl Library {
         }))
     }
 
-    /// What was told; until ranks have agreed, nothing was.
+    /// The settings that all ranks have agreed on; until then, none.
     pub(crate) fn settings(&self) -> &Settings {
         static NOTHING: Settings = Settings::NOTHING;
         self.settings.get().unwrap_or(&NOTHING)

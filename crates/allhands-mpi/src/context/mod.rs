@@ -2,7 +2,7 @@
 //!
 //! It owns the one [`library::Library`] with what rank 0's environment said, the names of calls and of the reasons for which they pass
 //! through, mistakes and how they are said, and the ways in which the MPI is asked beside the program: without its error handlers, by
-//! attributes that tell when an object is freed, by collectives among ranks that have yet to agree. All rooms below use it. It never
+//! attributes by which it reports that an object is freed, by collectives among ranks that have yet to agree. All rooms below use it. It never
 //! serves a call, and knows no communicator of ours.
 
 pub(crate) mod attribute;

@@ -1,4 +1,4 @@
-//! Native collectives: what ranks tell one another by the MPI's own calls, while they agree on whether there are to be ours.
+//! Native collectives: what ranks exchange by the MPI's own calls, while they agree on whether there are to be ours.
 
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;

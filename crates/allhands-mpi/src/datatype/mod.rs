@@ -169,7 +169,7 @@ impl Datatype {
 /// The layouts of derived types, and of predefined ones that have gaps, by their handles.
 pub(crate) struct Datatypes {
     known: RwLock<Map<Handle, Arc<Kept>>>,
-    /// The key under which a type tells when it is freed.
+    /// The key of the attribute by which the MPI reports that a type is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a type is forgotten.
     epoch: AtomicU64,
@@ -244,7 +244,7 @@ impl Datatypes {
     fn look_up_anew(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let _quiet = Quiet::new(library, abi);
         let layout = self.look(library, abi, handle)?;
-        // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
+        // Where nobody would report that the type is freed, and another may get its handle, it is looked at each time.
         if layout.is_predefined
             || (layout.is_committed
                 && self.trials.is_due(handle)

@@ -151,18 +151,18 @@ impl Passed {
 pub(crate) enum Next {
     /// The native MPI serves it.
     Passes(Reason),
-    /// It has failed with this code, of which the communicator's error handler is told if it is ours: of what the native MPI said
+    /// It has failed with this code, which goes to the communicator's error handler if it is ours: of what the native MPI said
     /// it has heard.
     Fails { code: c_int, is_ours: bool },
 }
 
 impl Next {
-    /// What is to be done after that; of an error the user is told.
+    /// What is to be done after that; an error is reported to the user.
     pub(crate) fn of(library: &Library, call: Call, unserved: Unserved) -> Next {
         match unserved {
             Unserved::Pass(reason) => Next::Passes(reason),
             unserved => {
-                let (code, is_ours) = tell(library, call, &unserved);
+                let (code, is_ours) = report_failure(library, call, &unserved);
                 Next::Fails { code, is_ours }
             }
         }
@@ -312,9 +312,9 @@ fn serve_on(
     Ok(served)
 }
 
-/// Tells the user that a call has failed; gives the error class for it, and whether the error is ours.
+/// Reports to the user that a call has failed; gives the error class for it, and whether the error is ours.
 #[cold]
-pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
+pub(crate) fn report_failure(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
     let Some(abi) = &library.abi else {
         return (NO_MPI, false);
     };
@@ -324,7 +324,7 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int
         Unserved::LongElement(bytes) => (
             abi.err_other,
             format!(
-                "an element of {bytes} bytes with gaps is longer than an int can tell MPI_Pack"
+                "an element of {bytes} bytes with gaps is longer than the int of MPI_Pack can say"
             ),
         ),
         Unserved::Differs(rank, byte) => (

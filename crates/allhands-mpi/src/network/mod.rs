@@ -50,7 +50,7 @@ pub(crate) fn failure() -> Option<c_int> {
 
 impl Failure {
     /// Remembers the code, and gives what the MPI says of it.
-    fn told(self, native: &Native) -> NetworkError {
+    fn into_error(self, native: &Native) -> NetworkError {
         LAST.store(self.code, Ordering::Relaxed);
         // Longer than any MPI's MPI_MAX_ERROR_STRING.
         let (mut text, mut length) = ([0 as c_char; 4096], 0);
@@ -102,7 +102,7 @@ impl MpiNetwork {
     #[cold]
     fn failed(&mut self, failure: Failure) -> NetworkError {
         self.traffic.claim.keep(true);
-        failure.told(self.native)
+        failure.into_error(self.native)
     }
 
     /// Begins to send; the number of the message's slot.
@@ -136,7 +136,7 @@ impl MpiNetwork {
 
     fn too_long(bytes: usize) -> NetworkError {
         NetworkError(format!(
-            "a message of {bytes} bytes is longer than an int can tell, and this MPI has no MPI_Isend_c"
+            "a message of {bytes} bytes is longer than an int can say, and this MPI has no MPI_Isend_c"
         ))
     }
 }

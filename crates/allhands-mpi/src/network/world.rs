@@ -24,7 +24,7 @@ const TAGS: (u32, u32) = (256, 4096);
 
 /// The ranks of a world that are on several nodes, and a duplicate of its communicator.
 pub(crate) struct World {
-    /// What tells it from other worlds; never 0.
+    /// Its number among all worlds; never 0.
     pub(crate) id: u64,
     /// This process's rank there.
     pub(crate) rank: u32,
@@ -45,7 +45,7 @@ pub(crate) struct World {
 impl World {
     /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
     ///
-    /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
+    /// `node` is the number of this rank's node, and 0 if it has none; then there is no network.
     pub(crate) fn agree(native: &NativeCollectives<'_>, node: u64, crowded: bool) -> Option<World> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
@@ -68,8 +68,8 @@ impl World {
             made && unsafe { (library.native.comm_set_errhandler)(comm, abi.errors_return) == 0 }
         });
         let mut id = [lot()];
-        let told = native.broadcast(&mut id, world);
-        let is_whole = native.all(ready.is_some() && told.is_some(), size, world);
+        let sent = native.broadcast(&mut id, world);
+        let is_whole = native.all(ready.is_some() && sent.is_some(), size, world);
         let (Some((constants, tags)), Some(true)) = (ready, is_whole) else {
             if made {
                 free(library, comm);

@@ -111,8 +111,8 @@ impl<'a> Agreement<'a> {
         if self.rank == 0 {
             offset = [parent().lay_out(self.size).unwrap_or(u64::MAX)];
         }
-        let told = self.native.broadcast(&mut offset, self.comm);
-        if told.is_none() || offset[0] == u64::MAX {
+        let sent = self.native.broadcast(&mut offset, self.comm);
+        if sent.is_none() || offset[0] == u64::MAX {
             return Err(Reason::NoNode);
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.

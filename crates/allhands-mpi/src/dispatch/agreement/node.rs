@@ -1,8 +1,8 @@
 //! The node: bringing together the ranks of a world that share a machine.
 //!
 //! It happens once, where all ranks of `MPI_COMM_WORLD` make a call: in `MPI_Init`, or in the first collective on it. The
-//! first rank of each machine makes a segment of memory and tells the others where it is. Each step that can fail is
-//! followed by a native collective in which the ranks tell one another whether it did, so either all share a segment
+//! first rank of each machine makes a segment of memory and sends the others where it is. Each step that can fail is
+//! followed by a native collective in which the ranks exchange whether it did, so either all share a segment
 //! or none does. Where there are several nodes, they then agree on a network ([`World`]).
 
 use crate::abi::Handle;
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub(crate) struct Node {
     /// All of them; communicators are made of this one.
     pub(crate) comm: Mutex<Communicator>,
-    /// What tells their segment from those of other worlds and machines; never 0.
+    /// The number of their segment among those of all worlds and machines; never 0.
     pub(crate) id: u64,
     /// This process's rank among them.
     pub(crate) rank: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Node {
 /// Those on this process's, once they have been brought together.
 pub(crate) static NODE: RwLock<Option<Node>> = RwLock::new(None);
 
-/// What each rank tells the others of its machine.
+/// What each rank of a machine contributes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Card {
@@ -125,7 +125,7 @@ fn agree(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
     let (id, crowded) = node.as_ref().map_or((0, false), |n| (n.id, n.crowded));
     let world = World::agree(native, id, crowded).map(Arc::new);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
-        REPORT.tell_times(times);
+        REPORT.note_network_times(times);
     }
     Some(Node { world, ..node? })
 }

@@ -2,7 +2,7 @@
 //!
 //! What a failed call leaves behind, messages on their way and flags half raised, is of no use to later ones. So the first
 //! blocking call after it brings the ranks together again, on the MPI's own communicator, and they take a new one of ours. As
-//! some may have been ahead, they tell one another how many calls they have made: those who are behind fail as many more, and
+//! some may have been ahead, they exchange how many calls they have made: those who are behind fail as many more, and
 //! then all make the same call. A call that was under way when an earlier one turned out to have failed is made again.
 
 use crate::abi::Abi;
@@ -168,7 +168,7 @@ impl Owned {
             return false;
         };
         if let Error::CountsDiffer { .. } = error {
-            // What has begun is the telling of counts; the call itself was not made here, and others make it.
+            // What has begun is the exchange of counts; the call itself was not made here, and others make it.
             self.skip();
             return false;
         }

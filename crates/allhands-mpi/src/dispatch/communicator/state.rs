@@ -67,7 +67,7 @@ pub(crate) struct Owned {
 /// The states of all communicators, by their handles.
 pub(crate) struct States {
     known: RwLock<Map<Handle, Arc<State>>>,
-    /// The key under which a communicator tells when it is freed.
+    /// The key of the attribute by which the MPI reports that a communicator is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a communicator is forgotten.
     epoch: AtomicU64,
@@ -153,7 +153,7 @@ impl States {
         };
         let state = Arc::new(state);
         if self.mark(library, comm).is_none() {
-            // Nobody would tell when the communicator is freed, and another may get its handle.
+            // Nobody would report that the communicator is freed, and another may get its handle.
             return Arc::new(State::Native(Reason::Arguments));
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -240,7 +240,7 @@ impl States {
     /// Says that a communicator was forgotten, and lets go of the last ones.
     fn move_on(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
-        // Where it is in use, in a call during which the MPI frees a communicator, the epoch tells that it is old.
+        // Where it is in use, in a call during which the MPI frees a communicator, by the epoch it is known to be old.
         Thread::with(Thread::forget_comms);
     }
 

@@ -1,4 +1,4 @@
-//! Nonblocking calls: begun here, taken further by the MPI's own progress, and told of by a request of the MPI's.
+//! Nonblocking calls: begun here, taken further by the MPI's own progress, and reported by a request of the MPI's.
 //!
 //! The request is a generalized one, so every way to wait for it, test it or free it is the MPI's own. Calls go further in a hook
 //! that the MPI calls wherever it makes progress: only where there is such a hook are they taken over, as a program may wait in
@@ -104,7 +104,7 @@ fn try_to(
     let request = match Request::start(library, abi, call) {
         Ok(request) => request,
         Err(error) => {
-            // It goes on, and nobody will tell of its end.
+            // It goes on, and nobody will report its end.
             std::mem::forget((kept, state));
             return Err(error);
         }
@@ -123,7 +123,7 @@ fn try_to(
 }
 
 /// Describes a call and begins it, at once or when those before it have; gives what is to be kept until the end, and where that is
-/// told, unless it has come.
+/// reported, unless it has come.
 fn begin(
     site: Site<'_>,
     shared: &Shared,
