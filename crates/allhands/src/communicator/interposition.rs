@@ -6,7 +6,7 @@
 
 pub use super::cached_call::CachedCall;
 pub use super::inner::End;
-pub use super::outset::Outset;
+pub use super::nonblocking_start::NonblockingStart;
 pub use crate::transport::endpoint::refusal::Refused;
 
 use super::sealed::Sealed;
@@ -41,7 +41,7 @@ pub trait Interposition: Sealed {
 
     /// Begins a call, unless it would have to wait for an earlier one; where it does not end at once, it tells `end`.
     ///
-    /// All ranks begin calls in the same order: where this gives [`Outset::Later`], no other call may be begun before this one.
+    /// All ranks begin calls in the same order: where this gives [`NonblockingStart::Later`], no other call may be begun before this one.
     /// [`advance`](Interposition::advance), and every other call, takes it further.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ pub trait Interposition: Sealed {
         &self,
         operation: &Operation<'_>,
         end: impl FnOnce() -> Arc<End>,
-    ) -> Result<Outset, Error>;
+    ) -> Result<NonblockingStart, Error>;
 
     /// Takes all calls that are under way as far as they go, without waiting.
     fn advance(&self);
@@ -151,7 +151,7 @@ impl Interposition for Communicator {
         &self,
         operation: &Operation<'_>,
         end: impl FnOnce() -> Arc<End>,
-    ) -> Result<Outset, Error> {
+    ) -> Result<NonblockingStart, Error> {
         let rank = (self.rank, self.size);
         // SAFETY: the caller's promise.
         unsafe { self.inner.take().try_begin(operation, rank, end) }

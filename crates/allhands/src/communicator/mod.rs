@@ -6,7 +6,7 @@ mod cached_call;
 mod helm;
 mod inner;
 pub mod interposition;
-mod outset;
+mod nonblocking_start;
 mod split;
 
 use crate::error::Error;

@@ -4,7 +4,7 @@
 
 use crate::context::library::poll;
 use crate::dispatch::communicator::state::Owned;
-use allhands::interposition::{End, Interposition, Outset};
+use allhands::interposition::{End, Interposition, NonblockingStart};
 use allhands::{Error, Operation};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,9 +38,9 @@ impl Owned {
         if self.line.is_empty() {
             // SAFETY: the caller's promise; that it begins alone was asked.
             match unsafe { self.comm.try_begin(&operation, Arc::default)? } {
-                Outset::Ended => return Ok(None),
-                Outset::UnderWay(end) => return Ok(Some(end)),
-                Outset::Later => {}
+                NonblockingStart::Ended => return Ok(None),
+                NonblockingStart::UnderWay(end) => return Ok(Some(end)),
+                NonblockingStart::Later => {}
             }
         }
         let end = Arc::new(End::new());
@@ -55,9 +55,9 @@ impl Owned {
             let begun = self.comm.begun();
             // SAFETY: promised when the call was put in the line.
             let ended = match unsafe { self.comm.try_begin(operation, || Arc::clone(end)) } {
-                Ok(Outset::Later) => return,
-                Ok(Outset::UnderWay(_)) => None,
-                Ok(Outset::Ended) => Some(Ok(())),
+                Ok(NonblockingStart::Later) => return,
+                Ok(NonblockingStart::UnderWay(_)) => None,
+                Ok(NonblockingStart::Ended) => Some(Ok(())),
                 // It ends with what kept it from beginning.
                 Err(error) => Some(Err(error)),
             };

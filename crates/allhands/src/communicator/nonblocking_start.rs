@@ -1,4 +1,4 @@
-//! The outset: calls that are begun without waiting for other ranks, and say themselves that they have ended.
+//! The nonblocking start: calls that are begun without waiting for other ranks, and say themselves that they have ended.
 //!
 //! It is for who takes calls further in turns with something else, such as another library's progress, and must not be held up.
 
@@ -13,7 +13,7 @@ const LOOKS: usize = 8;
 
 /// How a call was begun.
 #[derive(Debug)]
-pub enum Outset {
+pub enum NonblockingStart {
     /// It has ended already.
     Ended,
     /// It will tell of its end here.
@@ -32,7 +32,7 @@ impl Inner {
         operation: &Operation<'_>,
         (rank, size): (usize, usize),
         end: impl FnOnce() -> Arc<End>,
-    ) -> Result<Outset, Error> {
+    ) -> Result<NonblockingStart, Error> {
         self.let_go();
         let Some(Ready {
             prepared,
@@ -40,7 +40,7 @@ impl Inner {
             mut running,
         }) = self.ready_alone(operation, (rank, size))?
         else {
-            return Ok(Outset::Later);
+            return Ok(NonblockingStart::Later);
         };
         let port = &mut self.port;
         // SAFETY: the caller promises it for the buffers; the scratch is the running's own, which the list of active calls
@@ -52,7 +52,7 @@ impl Inner {
             let status = port.test(&mut running.flight, &prepared.plan, &mut running.cursor)?;
             if status == Status::Done {
                 self.cache.give_back(&prepared, running);
-                return arrival.verify().map(|()| Outset::Ended);
+                return arrival.verify().map(|()| NonblockingStart::Ended);
             }
             std::hint::spin_loop();
         }
@@ -64,7 +64,7 @@ impl Inner {
             result: None,
             told: Some(Arc::clone(&end)),
         });
-        Ok(Outset::UnderWay(end))
+        Ok(NonblockingStart::UnderWay(end))
     }
 
     /// What a call runs with that tells nobody its counts, if that is there without waiting.
@@ -141,9 +141,9 @@ mod tests {
         loop {
             // SAFETY: passed on.
             match unsafe { comm.try_begin(operation, || Arc::clone(end)).unwrap() } {
-                Outset::Ended => end.set(Ok(())).unwrap(),
-                Outset::UnderWay(_) => {}
-                Outset::Later => {
+                NonblockingStart::Ended => end.set(Ok(())).unwrap(),
+                NonblockingStart::UnderWay(_) => {}
+                NonblockingStart::Later => {
                     refused += 1;
                     comm.advance();
                     std::thread::yield_now();
