@@ -102,8 +102,9 @@ impl Asked {
         self.is_whole
     }
 
+    /// What distinguishes it from other calls of its communicator.
     #[inline(always)]
-    fn key(&self, abi: &Abi) -> Key {
+    pub(crate) fn key(&self, abi: &Abi) -> Key {
         let in_place = [self.send, self.receive].map(|start| usize::from(abi.is_in_place(start)));
         Key {
             what: self.call as usize | in_place[0] << 8 | in_place[1] << 9,
@@ -134,13 +135,23 @@ impl Asked {
 
 /// What distinguishes calls of a communicator.
 #[derive(Clone, Copy)]
-struct Key {
+pub(crate) struct Key {
     /// The call, and which buffers are its constant for `in place`.
     what: usize,
     words: [usize; Asked::MOST],
 }
 
 impl Key {
+    /// The set of its call in the cache.
+    #[inline(always)]
+    fn set(&self) -> usize {
+        // Counts and roots differ in their lowest bits, which come to stand beside one another.
+        let mix = |mixed: usize, word: &usize| mixed.rotate_left(7) ^ word;
+        let mixed = self.words.iter().fold(self.what, mix) as u64;
+        let spread = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (spread >> (u64::BITS - CallCache::SETS.trailing_zeros())) as usize
+    }
+
     /// Word by word, as the comparison of arrays is a call.
     #[inline(always)]
     fn is(&self, other: &Key) -> bool {
@@ -177,67 +188,75 @@ pub(crate) struct Entry {
     pub(crate) served: Served,
 }
 
-/// The calls of a communicator that were made last, each at the one place for its arguments.
+/// The calls of a communicator that were made last, two in each set of those whose arguments come to the same number.
 pub(crate) struct CallCache {
-    /// For each place, the number of its call among those that are known, from 1; 0: none. Most communicators know a few alone.
-    places: [u8; CallCache::PLACES],
-    known: Vec<Entry>,
+    /// For each set, the numbers of its calls among the entries, from 1, the later one first; 0: none.
+    sets: [[u8; CallCache::WAYS]; CallCache::SETS],
+    /// Most communicators know a few alone.
+    entries: Vec<Entry>,
 }
 
 // SAFETY: addresses in a cached call are compared and never used; its operator is a constant.
 unsafe impl Send for CallCache {}
 
 impl CallCache {
+    /// Programs make some dozens of calls by turns: with several counts, from several roots.
+    const SETS: usize = 64;
+    const WAYS: usize = 2;
+    const _NUMBERS_FIT: () = assert!(CallCache::SETS * CallCache::WAYS <= u8::MAX as usize);
+    const _POWER_OF_TWO: () = assert!(CallCache::SETS.is_power_of_two());
+
     /// None yet.
     pub(crate) fn new() -> CallCache {
         CallCache {
-            places: [0; CallCache::PLACES],
-            known: Vec::new(),
+            sets: [[0; CallCache::WAYS]; CallCache::SETS],
+            entries: Vec::new(),
         }
-    }
-
-    /// Places of each call: programs make most calls with a few counts.
-    const EACH: usize = 2;
-    const PLACES: usize = Call::BLOCKING * CallCache::EACH;
-
-    #[inline(always)]
-    fn place(call: Call, key: &Key) -> usize {
-        let mixed = key.words[0].wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        call as usize * CallCache::EACH + mixed / (usize::MAX / CallCache::EACH + 1)
     }
 
     /// The same call as one that was made before.
     #[inline(always)]
-    pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Entry> {
-        let key = asked.key(abi);
-        let number = self.places[CallCache::place(asked.call, &key)];
-        let known = self.known.get(usize::from(number).wrapping_sub(1));
-        known.filter(|known| known.key.is(&key))
+    pub(crate) fn find(&self, key: &Key) -> Option<&Entry> {
+        let [later, earlier] = self.sets[key.set()];
+        let is_it = |number: u8| {
+            let entry = self.entries.get(usize::from(number).wrapping_sub(1));
+            entry.filter(|entry| entry.key.is(key))
+        };
+        is_it(later).or_else(|| is_it(earlier))
     }
 
-    /// Keeps a call, of which the report says this.
-    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, replay: Replay, served: Served) {
-        let key = asked.key(abi);
+    /// Keeps a call, of which the report says this, in the place of the earlier one of its set.
+    pub(crate) fn keep(&mut self, key: Key, replay: Replay, served: Served) {
         let element = replay.cached.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
-        let known = Entry {
+        let entry = Entry {
             key,
             replay,
             unaligned: alignment - 1,
             served,
         };
-        let place = &mut self.places[CallCache::place(asked.call, &known.key)];
-        match self.known.get_mut(usize::from(*place).wrapping_sub(1)) {
-            Some(old) => *old = known,
+        let set = &mut self.sets[key.set()];
+        let number_of = |number: u8| usize::from(number).wrapping_sub(1);
+        let own = |number: &u8| {
+            let known = self.entries.get(number_of(*number));
+            known.is_some_and(|known| known.key.is(&key))
+        };
+        // A call that was made anew, as its plan has left the plan cache, has its entry already.
+        let way = set.iter().position(own).unwrap_or(CallCache::WAYS - 1);
+        let mut number = set[way];
+        match self.entries.get_mut(number_of(number)) {
+            Some(old) => *old = entry,
             None => {
-                if self.known.len() == self.known.capacity() {
-                    self.known.reserve_exact(1 + self.known.len());
+                if self.entries.len() == self.entries.capacity() {
+                    self.entries.reserve_exact(1 + self.entries.len() / 2);
                 }
-                self.known.push(known);
-                // There are no more than places.
-                *place = self.known.len() as u8;
+                self.entries.push(entry);
+                // There are no more than fit the sets.
+                number = self.entries.len() as u8;
             }
         }
+        set[..=way].rotate_right(1);
+        set[0] = number;
     }
 }
 
@@ -346,13 +365,33 @@ mod tests {
         assert!(key(1, 5).is(&key(1, 5)));
         assert!(!key(1, 5).is(&key(1, 6)));
         assert!(!key(1, 5).is(&key(1 | 1 << 8, 5)));
-        for (call, count) in [(Call::Barrier, 0), (Call::Exscan, usize::MAX)] {
-            let key = Key {
-                what: 0,
-                words: [count, 0, 0, 0, 0],
+    }
+
+    #[test]
+    fn calls_by_turns_stay() {
+        threads::run(2, |comm| {
+            let (one, mut sum) = ([1u64; 1], [0u64; 1]);
+            comm.run(sums(&one, &mut sum)).unwrap();
+            let cached = comm.cached_call(&sums(&one, &mut sum)).unwrap();
+            let replay = asked(&one, &mut sum).replay(cached).unwrap();
+            // Counts of a solver of systems, and the roots of its broadcasts.
+            let key = |root, count| Key {
+                what: Call::Bcast as usize,
+                words: [count, 0x4c00_080b, root, 0, 0],
             };
-            let place = CallCache::place(call, &key);
-            assert_eq!(place / CallCache::EACH, call as usize);
-        }
+            let keys = (0..4).flat_map(|root| [1, 2, 3, 64, 1000].map(|count| key(root, count)));
+            let keys: Vec<Key> = keys.collect();
+            let mut cache = CallCache::new();
+            for _ in 0..100 {
+                for key in &keys {
+                    cache.keep(*key, replay, Served::default());
+                    assert!(cache.find(key).is_some());
+                }
+            }
+            let stay = keys.iter().filter(|key| cache.find(key).is_some());
+            assert_eq!(stay.count(), keys.len());
+            assert_eq!(cache.entries.len(), keys.len());
+        })
+        .unwrap();
     }
 }

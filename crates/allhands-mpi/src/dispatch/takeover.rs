@@ -98,7 +98,7 @@ fn take_cached(library: &Library, asked: &Asked, comm: usize) -> Cached {
             if !owned.line.is_empty() {
                 return None;
             }
-            let known = owned.call_cache.find(abi, asked)?;
+            let known = owned.call_cache.find(&asked.key(abi))?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
                 Ok(()) => Cached::Served(known.served),
@@ -307,7 +307,7 @@ fn serve_on(
     }
     let served = REPORT.served(wanted.call, (bytes, apart), found.served_by, verified);
     if let Some(replay) = found.cached_call.and_then(|call| asked.replay(call)) {
-        call_cache.keep(site.abi, asked, replay, served);
+        call_cache.keep(asked.key(site.abi), replay, served);
     }
     Ok(served)
 }
