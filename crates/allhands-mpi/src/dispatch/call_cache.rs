@@ -2,6 +2,10 @@
 //!
 //! Where types and operator are the MPI's own, whose handles mean the same for ever, and data stands in one piece, such a call
 //! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses.
+//!
+//! This and the plan cache of our communicator are the two places that remember a repeated call. A thread finds the communicator's
+//! state by its handle, and here, by all words of the call, where its plan stands in the plan cache; nothing is looked up there. A call
+//! that is not found here has its arguments looked at, and its plan is looked up by what they come to.
 
 use crate::abi::{Abi, Handles};
 use crate::buffer::part::Numbers;
