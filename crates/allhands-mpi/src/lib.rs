@@ -1,8 +1,8 @@
 //! The drop-in: a library that is preloaded into an MPI program and takes over its collective calls.
 //!
 //! `LD_PRELOAD=liballhands_mpi.so mpiexec -n 4 ./program` is all there is to it: nothing is recompiled or linked again. The
-//! library knows MPICH's ABI (MPICH, Intel MPI, and others), Open MPI's, and the standard ABI of MPI 5, which it tells
-//! apart by the MPI that the process has loaded; it refers to none of them when it is linked.
+//! library knows MPICH's ABI (MPICH, Intel MPI, and others), Open MPI's, and the standard ABI of MPI 5, which it
+//! distinguishes by the MPI that the process has loaded; it refers to none of them when it is linked.
 //!
 //! ```text
 //! MPI_Allreduce ─▶ entry ─▶ takeover ──▶ collective ─▶ allhands::Communicator   (shared memory; between nodes, network)

@@ -9,7 +9,7 @@ cargo xtask mpi-test --programs [--ranks NUMBERS]
 
   --peers NAMES     of mpich, openmpi, intel, standard and intel-standard (MPICH's and Intel's standard ABI), debian-mpich and
                     debian-openmpi; all at first
-  --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first
+  --ranks NUMBERS   with how many ranks every test is run; 1,2,5 at first, and the C programs under MPICH and Open MPI also with 3
   --no-mpi4py       leave out mpi4py's own suite
   --only WORDS      run those tests alone whose titles contain one of these words
   --repeat NUMBER   run everything as often in a row; once at first
@@ -25,6 +25,8 @@ crates/allhands-mpi/tests.
 pub(super) struct Arguments {
     pub(super) kinds: Vec<&'static Kind>,
     pub(super) ranks: Vec<usize>,
+    /// Whether these are not named, but those at first.
+    are_those_at_first: bool,
     pub(super) mpi4py: bool,
     pub(super) programs: bool,
     /// Words of the tests to run; none: all of them.
@@ -37,6 +39,7 @@ impl Arguments {
         let mut arguments = Arguments {
             kinds: KINDS.iter().collect(),
             ranks: Vec::new(),
+            are_those_at_first: false,
             mpi4py: true,
             programs: false,
             only: Vec::new(),
@@ -76,6 +79,7 @@ impl Arguments {
             }
         }
         if arguments.ranks.is_empty() {
+            arguments.are_those_at_first = true;
             arguments.ranks = if arguments.programs {
                 vec![2, 4]
             } else {
@@ -83,5 +87,37 @@ impl Arguments {
             };
         }
         Ok(arguments)
+    }
+
+    /// With how many ranks the C programs are run under an MPI.
+    ///
+    /// Three, which have rounds that neither two nor five have, take as long as a third of all others, so not under each.
+    pub(super) fn ranks_of_programs(&self, kind: &Kind) -> Vec<usize> {
+        let adds_three = self.are_those_at_first && matches!(kind.name, "mpich" | "openmpi");
+        let three = adds_three.then_some(3);
+        self.ranks.iter().copied().chain(three).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(words: &[&str]) -> Vec<Vec<usize>> {
+        let arguments = Arguments::parse(words).unwrap();
+        let kinds = arguments.kinds.iter();
+        kinds
+            .map(|kind| arguments.ranks_of_programs(kind))
+            .collect()
+    }
+
+    #[test]
+    fn three_ranks_are_run_under_two_mpis_unless_ranks_are_named() {
+        let with_three = ranks(&[])
+            .into_iter()
+            .filter(|ranks| ranks == &[1, 2, 5, 3]);
+        assert_eq!(with_three.count(), 2);
+        assert_eq!(ranks(&["--peers", "intel"]), [[1, 2, 5]]);
+        assert_eq!(ranks(&["--peers", "mpich", "--ranks", "2"]), [[2]]);
     }
 }

@@ -133,9 +133,9 @@ fn findings(corner: &Corner, report: &Report, ranks: usize) -> Vec<String> {
     findings
 }
 
-/// Starts two ranks of which one, `lacking`, has not the library; whether that is told in time.
+/// Starts two ranks of which one, `lacking`, has not the library; whether that is reported in time.
 fn some_lack_it(place: &Place<'_>, mpi: &Mpi, lacking: usize) -> Result<bool, Error> {
-    /// How soon it is to be told.
+    /// How soon it is to be reported.
     const PATIENCE: Duration = Duration::from_secs(10);
     let title = format!("rank {lacking} lacks the library, {}", mpi.kind.name);
     if !place.wants(&title) {
@@ -164,9 +164,9 @@ fn some_lack_it(place: &Place<'_>, mpi: &Mpi, lacking: usize) -> Result<bool, Er
         Some(failure) if failure.contains("had not ended") => findings.push(failure.clone()),
         Some(_) => {}
     }
-    let told = format!("rank {lacking} of MPI_COMM_WORLD cannot take part");
-    if !outcome.output.contains(&told) {
-        findings.push(format!("it does not say '{told}'"));
+    let sentence = format!("rank {lacking} of MPI_COMM_WORLD cannot take part");
+    if !outcome.output.contains(&sentence) {
+        findings.push(format!("it does not say '{sentence}'"));
     }
     Ok(judge(&title, &outcome, &findings))
 }

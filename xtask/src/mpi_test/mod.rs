@@ -174,21 +174,21 @@ fn run(root: &Path, arguments: &Arguments) -> Result<usize, Error> {
             if arguments.rounds > 1 {
                 println!("round {round} of {}, {}", arguments.rounds, kind.name);
             }
-            failed += all(&place, &mpi, &arguments.ranks, python)?;
+            failed += programs(&place, &mpi, &arguments.ranks_of_programs(kind))?;
+            failed += others(&place, &mpi, &arguments.ranks, python)?;
         }
     }
     Ok(failed)
 }
 
-/// Runs everything under one MPI and gives the number of tests that failed.
-fn all(
+/// Runs everything but the C programs under one MPI and gives the number of tests that failed.
+fn others(
     place: &Place<'_>,
     mpi: &Mpi,
     ranks: &[usize],
     python: Option<&python::Python>,
 ) -> Result<usize, Error> {
-    let mut failed = programs(place, mpi, ranks)?;
-    failed += corners::all(place, mpi, ranks)?;
+    let mut failed = corners::all(place, mpi, ranks)?;
     failed += fortran(place, mpi, ranks)?;
     if ranks.contains(&2) {
         failed += tools::failed(place, mpi)?;

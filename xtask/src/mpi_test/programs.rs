@@ -265,14 +265,14 @@ pub(super) fn all(place: &Place<'_>, ranks: &[usize]) -> Result<usize, Error> {
         let kind = KINDS.iter().find(|kind| kind.name == program.mpi);
         let mpi = Mpi::ready(kind.unwrap_or(&KINDS[0]), &place.target.join("peers"))?;
         for &ranks in ranks {
-            let verdict = match program.compare(place, &mpi, ranks)? {
+            let result = match program.compare(place, &mpi, ranks)? {
                 Ok(row) => row,
                 Err(why) => {
                     failed += 1;
                     format!("| | | | | | **{}** |", why.replace('\n', " "))
                 }
             };
-            println!("| {} | {} | {ranks} {verdict}", program.name, program.mpi);
+            println!("| {} | {} | {ranks} {result}", program.name, program.mpi);
         }
     }
     Ok(failed)

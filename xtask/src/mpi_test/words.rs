@@ -53,8 +53,8 @@ pub(super) fn failures(place: &Place<'_>, mpi: &Mpi) -> Result<usize, Error> {
         }
         failed += usize::from(!judge(&title, &outcome, &findings));
     }
-    failed += usize::from(!runs.mistakes_are_told());
-    failed += usize::from(!runs.algorithms_are_told());
+    failed += usize::from(!runs.mistakes_are_reported());
+    failed += usize::from(!runs.algorithms_are_reported());
     Ok(failed)
 }
 
@@ -103,8 +103,8 @@ impl Runs<'_> {
         )
     }
 
-    /// Whether each mistake in the environment is told once, with what would be right.
-    fn mistakes_are_told(&self) -> bool {
+    /// Whether each mistake in the environment is reported once, with what would be right.
+    fn mistakes_are_reported(&self) -> bool {
         let title = format!("mistakes in the environment, {}", self.mpi.kind.name);
         if !self.place.wants(&title) {
             return true;
@@ -113,10 +113,10 @@ impl Runs<'_> {
         let outcome = self.run(&title, "well", &variables);
         let mut findings = outcome.findings();
         for (name, _, words) in MISTAKES {
-            let told = outcome.output.matches(words).count();
-            if told != 1 {
+            let reported = outcome.output.matches(words).count();
+            if reported != 1 {
                 findings.push(format!(
-                    "of {} '{words}' was said {told} times",
+                    "of {} '{words}' was said {reported} times",
                     variable(name)
                 ));
             }
@@ -125,7 +125,7 @@ impl Runs<'_> {
     }
 
     /// Whether report and trace name the algorithm of a call, and verified calls are counted.
-    fn algorithms_are_told(&self) -> bool {
+    fn algorithms_are_reported(&self) -> bool {
         let title = format!("algorithms in report and trace, {}", self.mpi.kind.name);
         if !self.place.wants(&title) {
             return true;

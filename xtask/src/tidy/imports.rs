@@ -1,6 +1,6 @@
 //! Imports: every path of the own crate that a file names, however it is spelled.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// `["verify", "hazard"]` of `verify/hazard.rs` below `folder`, a crate's source; `None` outside of it and for its tests.
 pub(super) fn module_path(folder: &str, path: &str) -> Option<Vec<String>> {
@@ -65,7 +65,9 @@ fn walk(tokens: TokenStream, module: &[String], found: &mut Vec<Import>) {
                 }
             }
             TokenTree::Group(group) => {
-                walk(group.stream(), module, found);
+                if !is_visibility(group) {
+                    walk(group.stream(), module, found);
+                }
                 at += 1;
             }
             TokenTree::Punct(_) | TokenTree::Literal(_) => at += 1,
@@ -138,6 +140,12 @@ fn after_attribute(tokens: &[TokenTree], hash: usize) -> usize {
     rest.iter()
         .position(is_end)
         .map_or(tokens.len(), |end| group + 1 + end + 1)
+}
+
+/// Whether a group is that of `pub(in path)`, which takes nothing from there; no expression begins with `in`.
+fn is_visibility(group: &Group) -> bool {
+    let first = group.stream().into_iter().next();
+    matches!(first, Some(TokenTree::Ident(ident)) if ident == "in")
 }
 
 fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {

@@ -11,34 +11,57 @@ struct Order {
     gates: &'static [(&'static str, &'static [&'static str])],
 }
 
-const ORDERS: &[Order] = &[Order {
-    folder: "crates/allhands/src/",
-    rooms: &[
-        "transport/shm/tuning",
-        "transport/shm/memory",
-        "transport/shm/wait",
-        "transport/shm/failure",
-        "transport/shm/rendezvous",
-        "transport/shm/queue",
-        "transport/shm/protocol",
-        "transport/shm/segment",
-        "transport/net",
-        "transport/endpoint",
-        "prepared",
-        "communicator",
-    ],
-    gates: &[(
-        "transport",
-        &[
-            "AlignedBytes",
-            "Combine",
-            "CombineFn",
-            "Signature",
-            "TransportError",
-            "Waits",
+const ORDERS: &[Order] = &[
+    Order {
+        folder: "crates/allhands/src/",
+        rooms: &[
+            "transport/shm/tuning",
+            "transport/shm/memory",
+            "transport/shm/wait",
+            "transport/shm/failure",
+            "transport/shm/rendezvous",
+            "transport/shm/queue",
+            "transport/shm/protocol",
+            "transport/shm/segment",
+            "transport/net",
+            "transport/endpoint",
+            "prepared",
+            "communicator",
         ],
-    )],
-}];
+        gates: &[(
+            "transport",
+            &[
+                "AlignedBytes",
+                "Combine",
+                "CombineFn",
+                "Signature",
+                "TransportError",
+                "Waits",
+            ],
+        )],
+    },
+    Order {
+        folder: "crates/allhands-mpi/src/",
+        rooms: &[
+            "abi",
+            "native",
+            "context",
+            "report",
+            "datatype",
+            "buffer",
+            "collective",
+            "network",
+            "dispatch/agreement",
+            "dispatch/call_cache",
+            "dispatch/communicator",
+            "dispatch/takeover",
+            "dispatch/nonblocking",
+            "dispatch/lifetime",
+            "entry",
+        ],
+        gates: &[],
+    },
+];
 
 /// Finds paths from a room to one that stands further down; tests may look anywhere.
 #[must_use]
@@ -62,6 +85,14 @@ fn check_file(file: SourceFile<'_>, order: &Order) -> Vec<Finding> {
             return Some(format!(
                 "`{}` imports `{}`, which stands further down",
                 order.rooms[own], order.rooms[other]
+            ));
+        }
+        if let Some(other) = order.within(&import.path).filter(|other| *other > own) {
+            return Some(format!(
+                "`{}` imports `{}`, in which `{}` stands further down",
+                order.rooms[own],
+                import.path.join("/"),
+                order.rooms[other]
             ));
         }
         let gate = order.gate(&import.path, own)?;
@@ -91,6 +122,15 @@ impl Order {
         self.rooms.iter().position(|room| leads_to(path, room))
     }
 
+    /// The last room inside of what a path ends at: who imports that can name all of them.
+    fn within(&self, path: &[String]) -> Option<usize> {
+        let inside = |room: &&str| {
+            let mut parts = room.split('/');
+            !path.is_empty() && path.iter().all(|name| parts.next() == Some(name))
+        };
+        self.rooms.iter().rposition(inside)
+    }
+
     /// The gate through which a room below it takes a name that it shall take from where that is.
     fn gate(&self, path: &[String], own: usize) -> Option<&'static str> {
         let mut gates = self.gates.iter();
@@ -116,10 +156,13 @@ fn leads_to(path: &[String], room: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn whats(path: &str, text: &str) -> Vec<String> {
-        let path = format!("crates/allhands/src/transport/{path}");
-        let findings = check(&Tree::of(&[(&path, text)]));
+    fn whats_in(path: &str, text: &str) -> Vec<String> {
+        let findings = check(&Tree::of(&[(path, text)]));
         findings.into_iter().map(|finding| finding.what).collect()
+    }
+
+    fn whats(path: &str, text: &str) -> Vec<String> {
+        whats_in(&format!("crates/allhands/src/transport/{path}"), text)
     }
 
     #[test]
@@ -149,6 +192,7 @@ mod tests {
             "use crate::transport::{AlignedBytes, Combine};",
             "use crate::kernel::Kernel;",
             "fn f(&self) { self.endpoint(); }",
+            "pub(in crate::transport) fn f() {}",
             "/// See [`crate::transport::endpoint`].\nfn f() {}",
             "#[cfg(all(test, not(loom)))]\nmod tests { use crate::transport::endpoint::state::Port; }",
         ] {
@@ -169,5 +213,37 @@ mod tests {
             "use crate::transport::{Port, Combine};",
         );
         assert_eq!(found, ["`transport/shm/queue` goes by way of `transport`"]);
+    }
+
+    #[test]
+    fn each_crate_has_an_order_of_its_own() {
+        let drop_in = |path: &str, text| whats_in(&format!("crates/allhands-mpi/src/{path}"), text);
+        let here = "use crate::collective::here::Here;";
+        assert_eq!(
+            drop_in("buffer/part.rs", here),
+            ["`buffer` imports `collective`, which stands further down"]
+        );
+        assert_eq!(drop_in("dispatch/takeover.rs", here), [""; 0]);
+        let takeover = "use super::takeover::Next;";
+        assert_eq!(
+            drop_in("dispatch/call_cache.rs", takeover),
+            ["`dispatch/call_cache` imports `dispatch/takeover`, which stands further down"]
+        );
+        assert_eq!(drop_in("dispatch/lifetime.rs", takeover), [""; 0]);
+        assert_eq!(
+            drop_in(
+                "network/world.rs",
+                "use crate::dispatch::{self, agreement::node::Node};"
+            ),
+            [
+                "`network` imports `dispatch`, in which `dispatch/lifetime` stands further down",
+                "`network` imports `dispatch/agreement`, which stands further down"
+            ]
+        );
+        // What has this name in another crate is another's.
+        assert_eq!(
+            drop_in("buffer/part.rs", "use allhands::communicator;"),
+            [""; 0]
+        );
     }
 }

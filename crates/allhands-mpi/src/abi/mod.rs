@@ -1,4 +1,7 @@
 //! The ABI: what handles and constants look like in the MPI that the process has loaded.
+//!
+//! It owns the handles, constants and predefined types and operators of each ABI, as tables, and what Fortran has of them. Every
+//! other room asks it. It never calls the MPI: what stands in variables of a library is read by who hands in a way to find them.
 
 mod combiner;
 mod fortran;

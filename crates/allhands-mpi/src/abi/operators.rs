@@ -56,7 +56,7 @@ fn table(family: Family, symbols: &dyn Symbols) -> Table<Operator> {
 }
 
 impl Operator {
-    /// The name that ranks tell one another.
+    /// The name that ranks compare.
     pub(crate) fn name(self) -> &'static str {
         let row = OPERATORS.iter().find(|row| row.0 == self);
         row.map_or("", |row| row.1)

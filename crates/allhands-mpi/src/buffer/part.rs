@@ -2,13 +2,11 @@
 
 use crate::abi::Handle;
 use crate::buffer::staging::Staging;
-use crate::collective::verify::Likeness;
 use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
 use crate::datatype::Datatype;
-use crate::dispatch::takeover::Here;
 use std::borrow::Cow;
 use std::ffi::c_int;
 
@@ -121,23 +119,18 @@ fn in_one_piece(parts: &[Part]) -> Option<*mut u8> {
 /// What the parts hold, to be sent.
 ///
 /// The memory is the user's, who leaves it alone until the call is over, for which the result is made.
-pub(crate) fn read(here: &Here<'_>, parts: &[Part]) -> Result<Cow<'static, [u8]>, Unserved> {
+pub(crate) fn read(packer: Packer<'_>, parts: &[Part]) -> Result<Cow<'static, [u8]>, Unserved> {
     match in_one_piece(parts) {
         // SAFETY: the user says that so many bytes are there, and leaves them alone during the call.
         Some(start) => Ok(Cow::Borrowed(unsafe {
             std::slice::from_raw_parts(start, total(parts))
         })),
-        None => Ok(Cow::Owned(packed(here, parts)?)),
+        None => Ok(Cow::Owned(packed(packer, parts)?)),
     }
 }
 
 /// A copy of what the parts hold.
-pub(crate) fn packed(here: &Here<'_>, parts: &[Part]) -> Result<Vec<u8>, Unserved> {
-    packed_by(Packer::of(here), parts)
-}
-
-/// A copy of what the parts hold, made in this way.
-fn packed_by(packer: Packer<'_>, parts: &[Part]) -> Result<Vec<u8>, Unserved> {
+pub(crate) fn packed(packer: Packer<'_>, parts: &[Part]) -> Result<Vec<u8>, Unserved> {
     let mut bytes = vec![0; total(parts)];
     let mut rest = &mut bytes[..];
     for part in parts {
@@ -161,29 +154,26 @@ pub(crate) enum Landing {
 impl Landing {
     /// Room for what the parts will hold; it has no contents yet where it is not theirs.
     #[inline]
-    pub(crate) fn of(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
-        here.look(parts, Likeness::Exact)?;
+    pub(crate) fn of(parts: &[Part]) -> Landing {
         match in_one_piece(parts) {
-            Some(start) => Ok(Landing::Direct(start, total(parts))),
-            None => Ok(Landing::Staged(vec![0; total(parts)])),
+            Some(start) => Landing::Direct(start, total(parts)),
+            None => Landing::Staged(vec![0; total(parts)]),
         }
     }
 
     /// The same where blocks may be shorter than the parts.
-    pub(crate) fn roomy(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
-        here.look(parts, Likeness::Exact)?;
+    pub(crate) fn roomy(parts: &[Part]) -> Landing {
         match in_one_piece(parts) {
-            Some(start) => Ok(Landing::Direct(start, total(parts))),
-            None => Ok(Landing::Roomy(Staging::of(total(parts)))),
+            Some(start) => Landing::Direct(start, total(parts)),
+            None => Landing::Roomy(Staging::of(total(parts))),
         }
     }
 
     /// The same with what the parts hold now.
-    pub(crate) fn filled(here: &Here<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
-        here.look(parts, Likeness::Exact)?;
+    pub(crate) fn filled(packer: Packer<'_>, parts: &[Part]) -> Result<Landing, Unserved> {
         match in_one_piece(parts) {
             Some(start) => Ok(Landing::Direct(start, total(parts))),
-            None => Ok(Landing::Staged(packed(here, parts)?)),
+            None => Ok(Landing::Staged(packed(packer, parts)?)),
         }
     }
 
@@ -219,7 +209,7 @@ impl Landing {
             Landing::Roomy(mut staging) => {
                 if staging.has_gaps() {
                     // What has not come is in the parts already.
-                    staging.fill_gaps(&packed_by(packer, parts)?);
+                    staging.fill_gaps(&packed(packer, parts)?);
                 }
                 place(packer, parts, staging.bytes())
             }
@@ -233,16 +223,6 @@ pub(crate) struct Packer<'a> {
     pub(crate) library: &'a Library,
     /// A communicator on which the bytes might be sent.
     pub(crate) comm: Handle,
-}
-
-impl<'a> Packer<'a> {
-    /// That of a call.
-    pub(crate) fn of(here: &Here<'a>) -> Packer<'a> {
-        Packer {
-            library: here.library,
-            comm: here.handle,
-        }
-    }
 }
 
 /// Brings bytes to where the parts are.

@@ -60,7 +60,7 @@ impl Staging {
     /// Whether something of it was left alone.
     #[inline]
     pub(crate) fn has_gaps(&self) -> bool {
-        // What was noted was noted in a call of whoever asks, or of a thread that has told it of the call's end.
+        // What was noted was noted in a call of whoever asks, or of a thread that has reported the call's end to it.
         IS_ANY_LEFT.load(Ordering::Relaxed) && !self.gaps().is_empty()
     }
 

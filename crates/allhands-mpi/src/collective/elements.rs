@@ -1,9 +1,9 @@
 //! The elements of a reduction: how they stand in a user's memory, and how in ours and in that of other ranks.
 
-use crate::buffer::part::{Packer, Part, pack, unpack};
+use super::here::Here;
+use crate::buffer::part::{Part, pack, unpack};
 use crate::context::unserved::Unserved;
 use crate::datatype::{Datatype, TypeMap};
-use crate::dispatch::takeover::Here;
 use std::ffi::c_int;
 
 /// Elements of one type, in the way in which ranks hand them to one another: the same on all, as they have the same type.
@@ -85,7 +85,7 @@ impl<'a> Elements<'a> {
                 Ok(())
             }
             Shape::Together(_) | Shape::Packed => pack(
-                Packer::of(here),
+                here.packer(),
                 &Part::new(from, count as i64, self.datatype.clone())?,
                 into,
             ),
@@ -109,7 +109,7 @@ impl<'a> Elements<'a> {
                 Ok(())
             }
             Shape::Together(_) | Shape::Packed => unpack(
-                Packer::of(here),
+                here.packer(),
                 &Part::new(into, count as i64, self.datatype.clone())?,
                 from,
             ),

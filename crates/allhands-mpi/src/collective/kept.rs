@@ -1,12 +1,12 @@
 //! What is kept of a nonblocking call until it has ended: memory of ours, and where its contents go.
 
+use super::here::Here;
 use crate::abi::Handle;
 use crate::buffer::part::{Landing, Packer, Part};
 use crate::collective::{Elements, Words};
 use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::Here;
 use allhands::Operation;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -148,7 +148,7 @@ impl Here<'_> {
         self.run(describe(&input, landing.bytes()))?;
         let is_users = matches!((&input, &landing), (Cow::Borrowed(_), Landing::Direct(..)));
         match self.later {
-            None => landing.deliver(Packer::of(self), parts),
+            None => landing.deliver(self.packer(), parts),
             Some(_) if is_users => Ok(()),
             Some(later) => {
                 // Vectors are moved here, and what they hold stays where it is.

@@ -4,11 +4,11 @@
 //! type's own handle, as the user's function may look at it.
 
 use super::elements::{Elements, Shape, Words};
+use super::here::Here;
 use super::reduce::Job;
 use crate::abi::Handle;
-use crate::buffer::part::{Packer, Part, pack, unpack};
+use crate::buffer::part::{Part, pack, unpack};
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::Here;
 use allhands::BitOr;
 use allhands::kernel::Kernel;
 use allhands::operator::OperatorSignature;
@@ -58,7 +58,7 @@ impl<'a> Local<'a> {
         let signature = OperatorSignature::user(name, self.is_commutative);
         let operation = job.operation::<u8, _>(&BitOr, self.elements.bytes);
         // The kernel is of this call alone.
-        self.here.never_repeat();
+        self.here.do_not_cache();
         let ended = self
             .here
             .run(operation.combined_by(kernel, signature, self.is_commutative));
@@ -160,12 +160,12 @@ impl<'a> Local<'a> {
                 std::slice::from_raw_parts(right, packed),
             )
         };
-        unpack(Packer::of(self.here), &part(one)?, left)?;
-        unpack(Packer::of(self.here), &part(other)?, right)?;
+        unpack(self.here.packer(), &part(one)?, left)?;
+        unpack(self.here.packer(), &part(other)?, right)?;
         self.call(one, other, count);
         // SAFETY: the caller's promise; the other slices are not used any more.
         let out = unsafe { std::slice::from_raw_parts_mut(out, packed) };
-        pack(Packer::of(self.here), &part(other)?, out)
+        pack(self.here.packer(), &part(other)?, out)
     }
 }
 

@@ -1,12 +1,12 @@
 //! What MPIs mind in a call's buffers: some complain where others do not look.
 
 use super::Given;
+use super::here::Here;
 use crate::abi::Family;
 use crate::context::call::Call;
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
 use crate::datatype::Datatype;
-use crate::dispatch::takeover::Here;
 
 /// What a buffer is to a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Side {
     /// What a handle stands for, as the type of a buffer on this side.
     #[inline]
     pub(super) fn datatype(self, here: &Here<'_>, register: usize) -> Result<Datatype, Unserved> {
-        let datatype = Datatype::of(here, register)?;
+        let datatype = here.datatype(register)?;
         if !datatype.is_committed() && self.wants_commitment(here) {
             return Err(Unserved::Wrong(Mistake::Uncommitted));
         }

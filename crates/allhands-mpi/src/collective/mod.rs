@@ -1,7 +1,13 @@
 //! The collectives: a call's arguments as MPI has them, served by a communicator of ours.
+//!
+//! It owns what each collective does with its arguments: which bytes or elements it moves or combines, what MPIs mind in them,
+//! what a nonblocking call keeps until its end, and the comparison with the native result. Dispatch makes a [`here::Here`] for each
+//! call and hands it in. It never finds out whether a call may be served on a communicator, never calls the native collective by
+//! itself, and keeps nothing from one call to the next but what the MPI has said of operators.
 
 mod acceptance;
 mod elements;
+pub(crate) mod here;
 pub(crate) mod kept;
 mod local;
 mod mistake;

@@ -1,11 +1,10 @@
 //! Collectives that move blocks of one length, as bytes: ranks may describe their data differently.
 
+use super::here::Here;
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::buffer::part::{Landing, Part, packed, read, total};
 use crate::context::unserved::Unserved;
-use crate::datatype::Datatype;
-use crate::dispatch::takeover::Here;
 use allhands::operation;
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -34,7 +33,7 @@ impl Given {
 
     /// The buffer of one rank's block alone.
     fn block(&self, here: &Here<'_>, rank: usize) -> Result<Given, Unserved> {
-        let extent = Datatype::of(here, self.datatype)?.extent;
+        let extent = here.datatype(self.datatype)?.extent;
         let first = self.count.saturating_mul(rank as i64);
         let distance = extent.wrapping_mul(first as isize);
         let start = self.start.wrapping_offset(distance);
@@ -62,9 +61,9 @@ pub(crate) fn barrier(here: &Here<'_>) -> Served {
 pub(crate) fn broadcast(here: &Here<'_>, buffer: Given, root: c_int) -> Served {
     let (is_root, part) = (here.is_root(root)?, buffer.part(here, Side::Send)?);
     let landing = if is_root {
-        Landing::filled(here, from_ref(&part))?
+        here.filled_landing(from_ref(&part))?
     } else {
-        Landing::of(here, from_ref(&part))?
+        here.landing(from_ref(&part))?
     };
     let parts = if is_root { &[] } else { from_ref(&part) };
     here.carry(NOTHING, (landing, parts), |_, buffer| {
@@ -91,11 +90,11 @@ pub(crate) fn gather(here: &Here<'_>, send: Given, receive: Given, root: c_int) 
         here.are_apart(send, receive.block(here, here.rank)?)?;
     }
     let input = if in_place {
-        Cow::Owned(packed(here, from_ref(&own))?)
+        Cow::Owned(packed(here.packer(), from_ref(&own))?)
     } else {
-        read(here, from_ref(&own))?
+        read(here.packer(), from_ref(&own))?
     };
-    let landing = Landing::of(here, &parts)?;
+    let landing = here.landing(&parts)?;
     here.carry(input, (landing, &parts), |input, output| {
         operation::gather(input, output, root as usize)
     })?;
@@ -121,12 +120,12 @@ pub(crate) fn scatter(here: &Here<'_>, send: Given, receive: Given, root: c_int)
         }
     };
     let input = match &whole {
-        Some(whole) => read(here, from_ref(whole))?,
+        Some(whole) => read(here.packer(), from_ref(whole))?,
         None => NOTHING,
     };
     let parts = own.as_slice();
     let landing = match own {
-        Some(_) => Landing::roomy(here, parts)?,
+        Some(_) => here.roomy_landing(parts)?,
         None => Landing::Staged(vec![0; input.len() / here.size]),
     };
     let bytes = landing.len();
@@ -142,7 +141,7 @@ pub(crate) fn allgather(here: &Here<'_>, send: Given, receive: Given) -> Served 
     if here.abi.is_in_place(send.start) {
         let whole = receive.blocks(here, Side::Receive)?;
         let parts = from_ref(&whole);
-        let landing = Landing::filled(here, parts)?;
+        let landing = here.filled_landing(parts)?;
         here.carry(NOTHING, (landing, parts), |_, buffer| {
             operation::allgather_in_place(buffer)
         })?;
@@ -151,7 +150,7 @@ pub(crate) fn allgather(here: &Here<'_>, send: Given, receive: Given) -> Served 
     let own = send.part(here, Side::Send)?;
     let parts = receive.room_for(here, own.bytes())?;
     here.are_apart(send, receive.block(here, here.rank)?)?;
-    let (input, landing) = (read(here, from_ref(&own))?, Landing::of(here, &parts)?);
+    let (input, landing) = (read(here.packer(), from_ref(&own))?, here.landing(&parts)?);
     here.carry(input, (landing, &parts), |input, output| {
         operation::allgather(input, output)
     })?;
@@ -164,7 +163,7 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
     if here.abi.is_in_place(send.start) {
         let whole = receive.blocks(here, Side::Receive)?;
         let parts = from_ref(&whole);
-        let landing = Landing::filled(here, parts)?;
+        let landing = here.filled_landing(parts)?;
         here.carry(NOTHING, (landing, parts), |_, buffer| {
             operation::alltoall_in_place(buffer)
         })?;
@@ -177,7 +176,10 @@ pub(crate) fn alltoall(here: &Here<'_>, send: Given, receive: Given) -> Served {
         here.may_be_shorter(block, receive.part(here, Side::Receive)?.bytes())?;
     }
     here.are_apart(send, receive)?;
-    let (input, landing) = (read(here, from_ref(&whole))?, Landing::of(here, &parts)?);
+    let (input, landing) = (
+        read(here.packer(), from_ref(&whole))?,
+        here.landing(&parts)?,
+    );
     here.carry(input, (landing, &parts), |input, output| {
         operation::alltoall(input, output)
     })?;

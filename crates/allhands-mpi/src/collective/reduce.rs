@@ -2,17 +2,16 @@
 
 use super::acceptance::ACCEPTANCE;
 use super::elements::{Elements, Words};
+use super::here::Here;
 use super::local::Local;
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Number, Operator as Named};
 use crate::buffer::part::{Numbers, Part};
 use crate::collective::kept::Kept;
-use crate::collective::verify::Likeness;
 use crate::context::call::Reason;
 use crate::context::unserved::Unserved;
-use crate::datatype::Datatype;
-use crate::dispatch::takeover::Here;
+use crate::datatype::{Datatype, Likeness};
 use allhands::element::Element;
 use allhands::operator::Operator;
 use allhands::{
@@ -212,7 +211,7 @@ fn serve(here: &Here<'_>, form: Form<'_>, send: *const u8, receive: Given, op: u
         }
         Way::Local(operator, is_commutative) => {
             let named = here.abi.operator(operator);
-            here.look(&[output], datatype.likeness(here, named.is_none()))?;
+            here.look(&[output], datatype.likeness(here.abi, named.is_none()))?;
             let local = Local::new(here, &elements, operator, is_commutative);
             let name = named.map_or("the user's", Named::name);
             sides.run(here, &elements, |job| local.run(job, name))?;

@@ -1,12 +1,12 @@
 //! Collectives that move blocks of their own lengths, as bytes.
 
+use super::here::Here;
 use super::mistake::Side;
 use super::{Given, Served};
 use crate::abi::{Handle, Handles};
 use crate::buffer::part::{Landing, Numbers, Part, packed, read};
 use crate::context::call::Reason;
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::Here;
 use allhands::operation;
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -76,11 +76,11 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
     let is_root = here.is_root(root)?;
     let input = if is_root && here.abi.is_in_place(send.start) {
         Cow::Owned(packed(
-            here,
+            here.packer(),
             &[receive.block(here, here.rank, Side::Receive)?],
         )?)
     } else {
-        read(here, &[send.part(here, Side::Send)?])?
+        read(here.packer(), &[send.part(here, Side::Send)?])?
     };
     let mut parts = if is_root {
         receive.blocks(here, Side::Receive)?
@@ -93,7 +93,7 @@ pub(crate) fn gatherv(here: &Here<'_>, send: Given, receive: Lists, root: c_int)
         let own = parts[here.rank].clone();
         parts[here.rank] = own.first_bytes(input.len())?;
     }
-    let (landing, counts) = (Landing::roomy(here, &parts)?, lengths(&parts));
+    let (landing, counts) = (here.roomy_landing(&parts)?, lengths(&parts));
     let bytes = input.len();
     here.carry(input, (landing, &parts), |input, output| {
         operation::gather_v(input, output, &counts, root as usize)
@@ -109,7 +109,7 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
     } else {
         Vec::new()
     };
-    let (input, counts) = (read(here, &blocks)?, lengths(&blocks));
+    let (input, counts) = (read(here.packer(), &blocks)?, lengths(&blocks));
     let own = if !is_root {
         Some(receive.part(here, Side::Receive)?)
     } else if here.abi.is_in_place(receive.start) {
@@ -121,7 +121,7 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
     };
     let parts = own.as_slice();
     let landing = match own {
-        Some(_) => Landing::roomy(here, parts)?,
+        Some(_) => here.roomy_landing(parts)?,
         None => Landing::Staged(vec![0; counts[here.rank]]),
     };
     let bytes = landing.len();
@@ -135,12 +135,12 @@ pub(crate) fn scatterv(here: &Here<'_>, send: Lists, receive: Given, root: c_int
 pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served {
     let parts = receive.blocks(here, Side::Receive)?;
     let input = if here.abi.is_in_place(send.start) {
-        Cow::Owned(packed(here, &parts[here.rank..=here.rank])?)
+        Cow::Owned(packed(here.packer(), &parts[here.rank..=here.rank])?)
     } else {
         receive.is_apart_from(here, send)?;
-        read(here, &[send.part(here, Side::Send)?])?
+        read(here.packer(), &[send.part(here, Side::Send)?])?
     };
-    let (landing, bytes) = (Landing::of(here, &parts)?, input.len());
+    let (landing, bytes) = (here.landing(&parts)?, input.len());
     here.carry(input, (landing, &parts), |input, output| {
         operation::allgather_v(input, output, &lengths(&parts))
     })?;
@@ -151,14 +151,17 @@ pub(crate) fn allgatherv(here: &Here<'_>, send: Given, receive: Lists) -> Served
 pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served {
     let mut incoming = receive.blocks(here, Side::Receive)?;
     let (input, outgoing) = if here.abi.is_in_place(send.start) {
-        (Cow::Owned(packed(here, &incoming)?), lengths(&incoming))
+        (
+            Cow::Owned(packed(here.packer(), &incoming)?),
+            lengths(&incoming),
+        )
     } else {
         let blocks = send.blocks(here, Side::Send)?;
         let pairs = blocks.iter().zip(&incoming);
         if pairs.into_iter().any(|(out, back)| out.is_same(back)) {
             here.mind_aliases()?;
         }
-        (read(here, &blocks)?, lengths(&blocks))
+        (read(here.packer(), &blocks)?, lengths(&blocks))
     };
     // Of others only they know what they send.
     if incoming[here.rank].bytes() > outgoing[here.rank] {
@@ -166,7 +169,7 @@ pub(crate) fn alltoallv(here: &Here<'_>, send: Lists, receive: Lists) -> Served 
             .clone()
             .first_bytes(outgoing[here.rank])?;
     }
-    let (landing, bytes) = (Landing::roomy(here, &incoming)?, input.len());
+    let (landing, bytes) = (here.roomy_landing(&incoming)?, input.len());
     here.carry(input, (landing, &incoming), |input, output| {
         operation::alltoall_v(input, &outgoing, output, &lengths(&incoming))
     })?;

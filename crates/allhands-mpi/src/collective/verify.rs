@@ -1,56 +1,11 @@
 //! Verification: a call that was served here is made once more by the native MPI, and the results are compared.
 
-use crate::abi::{Class, Coding, Named, Number};
+use super::here::Here;
 use crate::buffer::part::{Packer, Part, packed, place};
 use crate::context::library::Library;
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::{Here, Passed};
-
-/// How alike results must be.
-///
-/// Sums and products of floating-point numbers may be combined in another order, so those are compared with the largest
-/// magnitude of all: to 1e-4 of it in single and 1e-10 in double and extended precision, which are chosen, not derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Likeness {
-    /// Byte for byte.
-    Exact,
-    /// Numbers of single precision that may be rounded in another way.
-    Single,
-    Double,
-    /// Numbers of C's `long double`.
-    Long,
-    /// A `long double`, of whose bytes some mean nothing, and an index.
-    LongPair,
-    /// What a user's operator makes of numbers in unknown places is its own affair.
-    Any,
-}
-
-impl Likeness {
-    /// That of numbers which a kernel has combined.
-    pub(crate) fn of_number(number: Number) -> Likeness {
-        match number {
-            Number::F32 | Number::C32 => Likeness::Single,
-            Number::F64 | Number::C64 => Likeness::Double,
-            _ => Likeness::Exact,
-        }
-    }
-
-    /// That of a predefined type; a user's operator may round also what is inside of a pair.
-    pub(crate) fn of_named(named: &Named, bytes: usize, is_users: bool) -> Likeness {
-        match (named.coding, named.number(bytes)) {
-            _ if is_users && matches!(named.class, Class::Pair) => Likeness::Any,
-            (_, Some(number)) => Likeness::of_number(number),
-            (Coding::LongFloat, None) => Likeness::Long,
-            (Coding::Spread(16), None) => Likeness::LongPair,
-            _ => Likeness::Exact,
-        }
-    }
-
-    /// That of elements of which some are alike in one way, and some in another.
-    pub(crate) fn and(self, other: Likeness) -> Likeness {
-        if self == other { self } else { Likeness::Any }
-    }
-}
+use crate::datatype::Likeness;
+use std::ffi::c_int;
 
 /// What a call was about to write, and what stood there.
 pub(crate) struct Witness {
@@ -62,13 +17,13 @@ pub(crate) struct Witness {
 impl Witness {
     /// Looks at what is about to be written.
     pub(crate) fn new(
-        here: &Here<'_>,
+        packer: Packer<'_>,
         parts: &[Part],
         likeness: Likeness,
     ) -> Result<Witness, Unserved> {
         Ok(Witness {
             parts: parts.to_vec(),
-            before: packed(here, parts)?,
+            before: packed(packer, parts)?,
             likeness,
         })
     }
@@ -78,25 +33,25 @@ impl Witness {
 pub(crate) fn verify(
     here: &Here<'_>,
     witness: Option<&Witness>,
-    native: impl FnOnce(&Library) -> Passed,
+    native: impl FnOnce(&Library) -> c_int,
 ) -> Result<(), Unserved> {
     let ours = match witness {
         Some(witness) => {
-            let ours = packed(here, &witness.parts)?;
-            place(Packer::of(here), &witness.parts, &witness.before)?;
+            let ours = packed(here.packer(), &witness.parts)?;
+            place(here.packer(), &witness.parts, &witness.before)?;
             Some(ours)
         }
         None => None,
     };
     // Also a rank that gets nothing takes part in the native call.
-    let error = native(here.library).code;
+    let error = native(here.library);
     if error != 0 {
         return Err(Unserved::Native(error));
     }
     let (Some(witness), Some(ours)) = (witness, ours) else {
         return Ok(());
     };
-    let theirs = packed(here, &witness.parts)?;
+    let theirs = packed(here.packer(), &witness.parts)?;
     match first_difference(&ours, &theirs, witness.likeness) {
         None => Ok(()),
         Some(byte) => Err(Unserved::Differs(here.rank, byte)),

@@ -1,4 +1,4 @@
-//! Attributes: how the MPI tells us of communicators and types that are freed.
+//! Attributes: how the MPI reports to us that communicators and types are freed.
 
 use crate::abi::Handle;
 use std::ffi::{c_int, c_void};

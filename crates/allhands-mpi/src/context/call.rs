@@ -142,7 +142,7 @@ named! {
         /// A nonblocking call of ranks that are on several nodes.
         SeveralNodes "several nodes",
         /// A nonblocking call where no blocking one was made before, in which ranks could have agreed.
-        Unmet "no blocking call before",
+        NotAgreed "no blocking call before",
         /// A persistent collective, counted where it is made.
         Persistent "persistent",
         /// A call among neighbours of a topology.

@@ -42,7 +42,7 @@ pub(crate) fn mistakes(ranks: usize) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a variable, if anything is that [`Settings`](crate::context::settings::Settings) does not tell.
+/// What is wrong with a variable, if anything is that [`Settings`](crate::context::settings::Settings) does not find.
 fn mistake(name: &str, value: &str, ranks: usize) -> Option<String> {
     let call = Call::ALL.iter().find(|call| call.variable() == name);
     match (name, call) {

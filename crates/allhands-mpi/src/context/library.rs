@@ -1,4 +1,4 @@
-//! The library: the MPI that it has found in this process, and what it was told.
+//! The library: the MPI that it has found in this process, and its settings.
 
 use crate::abi::{Abi, Handle};
 use crate::context::session::is_any_open;
@@ -55,14 +55,14 @@ impl Library {
         }))
     }
 
-    /// What was told; until ranks have agreed, nothing was.
+    /// The settings that all ranks have agreed on; until then, none.
     pub(crate) fn settings(&self) -> &Settings {
         static NOTHING: Settings = Settings::NOTHING;
         self.settings.get().unwrap_or(&NOTHING)
     }
 
     /// Whether several threads may call at the same time.
-    pub(crate) fn may_threads_meet(&self) -> bool {
+    pub(crate) fn has_concurrent_threads(&self) -> bool {
         /// One thread, the first one, and one at a time: MPI's numbers, and those of its standard ABI.
         const IN_TURNS: [c_int; 5] = [0, 1, 2, 1024, 2048];
         let mut level = c_int::MAX;

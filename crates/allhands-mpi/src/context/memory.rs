@@ -32,7 +32,7 @@ impl<T> Memory<T> {
         self.0.try_borrow().ok()?.as_ref().and_then(then)
     }
 
-    /// Keeps something else, or nothing, unless it is in use; a thread whose values are being given back, as `leave` tells, keeps
+    /// Keeps something else, or nothing, unless it is in use; a thread whose values are being given back, as `leave` says, keeps
     /// nothing.
     pub(crate) fn keep(&self, value: Option<T>, leave: &'static LocalKey<Leave>) {
         let value = value.filter(|_| leave.try_with(|_| ()).is_ok());

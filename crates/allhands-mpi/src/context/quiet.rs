@@ -1,4 +1,4 @@
-//! Quiet: while we ask the MPI something, it tells mistakes to us alone, and not to the user's error handlers.
+//! Quiet: while we ask the MPI something, it reports mistakes to us alone, and not to the user's error handlers.
 //!
 //! What is wrong with a user's arguments the native MPI says when the call passes through. A handler that heard of it before would
 //! hear of it twice, and if it left by `longjmp`, what is held while we ask would be held for ever.
@@ -54,7 +54,7 @@ static ASKING: Mutex<Asking> = Mutex::new(Asking {
     saved: [None; 2],
 });
 
-/// Says that errors that belong to no communicator, or to one, are told to us alone, until it is dropped.
+/// Says that errors that belong to no communicator, or to one, are reported to us alone, until it is dropped.
 ///
 /// There is a world.
 pub(crate) struct Quiet<'a> {

@@ -7,7 +7,7 @@ use std::fmt::Arguments;
 use std::io::Write;
 use std::time::Duration;
 
-/// How long a launcher has to pass on what was said before it is told to end all ranks, when it may drop the rest.
+/// How long a launcher has to pass on what was said before it is asked to end all ranks, when it may drop the rest.
 const PASSING_ON: Duration = Duration::from_millis(100);
 
 /// Prints a line on standard error, after the library's name.

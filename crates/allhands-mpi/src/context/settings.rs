@@ -1,4 +1,4 @@
-//! Settings: what the environment says, as rank 0 of the world sees it, and tells all others.
+//! Settings: what the environment says, as rank 0 of the world sees it, and broadcasts it.
 
 use crate::context::call::Call;
 
@@ -17,7 +17,7 @@ pub(crate) const TIMES: &str = "ALLHANDS_REPORT_TIMES";
 /// The variable with the file that the trace goes to; each process reads it by itself.
 pub(crate) const TRACE: &str = "ALLHANDS_TRACE";
 
-/// What all ranks were told alike.
+/// What is set, the same on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Whether nothing is taken over.
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn nodes_to_pretend_have_as_many_ranks_as_there_are() {
-        let told = |value| Settings::parse(&format!("ALLHANDS_NODES={value}\n"), 6);
-        assert_eq!(told("2x3").nodes, Some(vec![0, 0, 0, 1, 1, 1]));
-        assert_eq!(told("3, 1,2").nodes, Some(vec![0, 0, 0, 1, 2, 2]));
+        let parsed = |value| Settings::parse(&format!("ALLHANDS_NODES={value}\n"), 6);
+        assert_eq!(parsed("2x3").nodes, Some(vec![0, 0, 0, 1, 1, 1]));
+        assert_eq!(parsed("3, 1,2").nodes, Some(vec![0, 0, 0, 1, 2, 2]));
         for wrong in ["2x2", "x", "0x6", "6,0", "99999999999x9"] {
-            let settings = told(wrong);
+            let settings = parsed(wrong);
             assert_eq!(settings.nodes, None);
             assert!(
                 settings.mistakes[0].contains(wrong) && settings.mistakes[0].contains("6 ranks")

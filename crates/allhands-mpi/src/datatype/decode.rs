@@ -1,9 +1,9 @@
 //! Decoding: the type map of a derived type, from what the MPI says of how it was made.
 
 use super::few::Few;
+use super::likeness::Likeness;
 use super::map::{MOST_RUNS, TypeMap};
 use crate::abi::{Abi, Combiner, Family, Handle, Handles};
-use crate::collective::verify::Likeness;
 use crate::context::library::Library;
 use std::cell::Cell;
 use std::ffi::c_int;

@@ -1,13 +1,17 @@
 //! Datatypes: what a handle stands for, kept from its first use until it is freed.
+//!
+//! It owns the layouts of types, found out by how the MPI says that they were made, the loops that copy by them, and how alike two
+//! results of a type must be. Buffers and collectives ask it. It never reads or writes a user's memory but where a loop is handed
+//! its address, and never communicates.
 
 mod decode;
 mod few;
+mod likeness;
 mod map;
 mod recipe;
 mod trial;
 
 use crate::abi::{Abi, Handle, Named};
-use crate::collective::verify::Likeness;
 use crate::context::attribute::copy;
 use crate::context::call::Reason;
 use crate::context::library::Library;
@@ -15,8 +19,8 @@ use crate::context::map::{Map, empty};
 use crate::context::memory::{Leave, Memory};
 use crate::context::quiet::Quiet;
 use crate::context::unserved::Unserved;
-use crate::dispatch::takeover::Here;
 use decode::{Decoded, Envelope, Extents, decode};
+pub(crate) use likeness::Likeness;
 pub(crate) use map::TypeMap;
 use recipe::{Made, Recipes};
 use std::ffi::{c_int, c_void};
@@ -53,27 +57,30 @@ pub(crate) struct Layout {
 impl Datatype {
     /// What a handle stands for.
     #[inline]
-    pub(crate) fn of(here: &Here<'_>, register: usize) -> Result<Datatype, Unserved> {
-        let handle = here.abi.handle(register);
-        match here.abi.named(handle) {
+    pub(crate) fn of(library: &Library, abi: &Abi, register: usize) -> Result<Datatype, Unserved> {
+        let handle = abi.handle(register);
+        match abi.named(handle) {
             Some(named) if named.is_contiguous() && named.bytes > 0 => Ok(Datatype {
                 handle,
                 bytes: named.bytes,
                 extent: named.bytes as isize,
                 layout: None,
             }),
-            named => Datatype::asked(here, handle, named),
+            named => Datatype::asked(library, abi, handle, named),
         }
     }
 
-    fn asked(here: &Here<'_>, handle: Handle, named: Option<&Named>) -> Result<Datatype, Unserved> {
-        // It may be freed, and its handle then means another.
-        here.never_repeat();
+    fn asked(
+        library: &Library,
+        abi: &Abi,
+        handle: Handle,
+        named: Option<&Named>,
+    ) -> Result<Datatype, Unserved> {
         let wrong = Unserved::Pass(Reason::Arguments);
-        if handle == here.abi.datatype_null {
+        if handle == abi.datatype_null {
             return Err(wrong);
         }
-        let layout = DATATYPES.of(here.library, here.abi, handle);
+        let layout = DATATYPES.of(library, abi, handle);
         let layout = layout.ok_or(wrong)?;
         let (bytes, extent) = (layout.extents.bytes, layout.extents.extent);
         let is_dense = named.is_some_and(Named::is_contiguous) && extent == bytes as isize;
@@ -93,6 +100,12 @@ impl Datatype {
         };
         let offset = layout.map.as_ref()?.single()?;
         (count <= 1 || self.extent == self.bytes as isize).then_some(offset)
+    }
+
+    /// Whether the handle means this type as long as the process lives: it is the MPI's own, and has no gaps.
+    #[inline]
+    pub(crate) fn is_for_ever(&self) -> bool {
+        self.layout.is_none()
     }
 
     /// Whether elements may hold addresses of their own, so that a buffer may begin at no address at all.
@@ -121,8 +134,8 @@ impl Datatype {
     }
 
     /// How alike results of this type must be; a user's operator may round what is inside of an element.
-    pub(crate) fn likeness(&self, here: &Here<'_>, is_users: bool) -> Likeness {
-        match (here.abi.named(self.handle), &self.layout) {
+    pub(crate) fn likeness(&self, abi: &Abi, is_users: bool) -> Likeness {
+        match (abi.named(self.handle), &self.layout) {
             (Some(named), _) => Likeness::of_named(named, self.bytes, is_users),
             (None, Some(layout)) => layout.likeness,
             (None, None) => Likeness::Exact,
@@ -156,7 +169,7 @@ impl Datatype {
 /// The layouts of derived types, and of predefined ones that have gaps, by their handles.
 pub(crate) struct Datatypes {
     known: RwLock<Map<Handle, Arc<Kept>>>,
-    /// The key under which a type tells when it is freed.
+    /// The key of the attribute by which the MPI reports that a type is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a type is forgotten.
     epoch: AtomicU64,
@@ -219,7 +232,7 @@ impl Datatypes {
         let kept = known.get(&handle).map(Arc::clone);
         drop(known);
         let Some(kept) = kept else {
-            return self.meet(library, abi, handle);
+            return self.look_up_anew(library, abi, handle);
         };
         let layout = kept.again();
         let last = LastType(handle, epoch, kept);
@@ -228,10 +241,10 @@ impl Datatypes {
     }
 
     #[cold]
-    fn meet(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
+    fn look_up_anew(&self, library: &Library, abi: &Abi, handle: Handle) -> Option<Arc<Layout>> {
         let _quiet = Quiet::new(library, abi);
         let layout = self.look(library, abi, handle)?;
-        // Where nobody would tell that the type is freed, and another may get its handle, it is looked at each time.
+        // Where nobody would report that the type is freed, and another may get its handle, it is looked at each time.
         if layout.is_predefined
             || (layout.is_committed
                 && self.trials.is_due(handle)

@@ -25,7 +25,7 @@ struct Recipe {
 /// The recipes of types that were looked at.
 pub(super) struct Recipes(Mutex<Vec<Option<Recipe>>>);
 
-/// What a type was made of, if that alone tells its layout.
+/// What a type was made of, if its layout follows from that alone.
 #[derive(Clone, Copy)]
 pub(super) struct Made<'a> {
     combiner: Combiner,

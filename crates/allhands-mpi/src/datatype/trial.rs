@@ -1,8 +1,8 @@
 //! The trial: whether types that come with a handle live long enough to be kept.
 //!
-//! To keep a type an attribute is hung on it, by which the MPI tells that it is freed; that takes longer than to look at a type that was
+//! To keep a type an attribute is hung on it, by which the MPI reports that it is freed; that takes longer than to look at a type that was
 //! made like another. A program that makes a type for every call gets the same few handles for them again and again, so the handle
-//! tells what is to be expected.
+//! says what is to be expected.
 
 use crate::abi::Handle;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ impl Trials {
 
     /// Whether the type that this handle now means is to be kept.
     ///
-    /// Threads that meet here may count one twice: then some type is kept a little sooner or later.
+    /// Threads that come here at once may count one twice: then some type is kept a little sooner or later.
     pub(super) fn is_due(&self, handle: Handle) -> bool {
         let trial = self.of(handle);
         let left = trial.left.load(Ordering::Relaxed);

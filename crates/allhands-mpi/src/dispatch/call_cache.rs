@@ -1,14 +1,18 @@
-//! The repeats: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
+//! The call cache: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
 //!
 //! Where types and operator are the MPI's own, whose handles mean the same for ever, and data stands in one piece, such a call
 //! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses.
+//!
+//! This and the plan cache of our communicator are the two places that remember a repeated call. A thread finds the communicator's
+//! state by its handle, and here, by all words of the call, where its plan stands in the plan cache; nothing is looked up there. A call
+//! that is not found here has its arguments looked at, and its plan is looked up by what they come to.
 
 use crate::abi::{Abi, Handles};
 use crate::buffer::part::Numbers;
 use crate::context::call::Call;
 use crate::report::counts::Served;
 use allhands::interposition::{CachedCall, Interposition};
-use allhands::{Communicator, Error, Operation};
+use allhands::{Communicator, Error};
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
@@ -81,7 +85,7 @@ impl Asked {
         }
     }
 
-    /// The communicator has repeats of its own.
+    /// The communicator has a call cache of its own.
     #[inline(always)]
     pub(crate) fn comm(self, _: usize) -> Asked {
         self
@@ -96,14 +100,15 @@ impl Asked {
         abi.is_in_place(self.send)
     }
 
-    /// Whether such a call may be kept.
+    /// Whether such a call may be cached.
     #[inline(always)]
-    pub(crate) fn may_repeat(&self) -> bool {
+    pub(crate) fn is_cacheable(&self) -> bool {
         self.is_whole
     }
 
+    /// What distinguishes it from other calls of its communicator.
     #[inline(always)]
-    fn key(&self, abi: &Abi) -> Key {
+    pub(crate) fn key(&self, abi: &Abi) -> Key {
         let in_place = [self.send, self.receive].map(|start| usize::from(abi.is_in_place(start)));
         Key {
             what: self.call as usize | in_place[0] << 8 | in_place[1] << 9,
@@ -111,10 +116,9 @@ impl Asked {
         }
     }
 
-    /// What is to be kept of an operation that serves this call, if it needs nothing but the addresses.
-    pub(crate) fn learn(&self, comm: &Communicator, operation: &Operation<'_>) -> Option<Lesson> {
-        let repeat = comm.cached_call(operation)?;
-        if self.send == self.receive && (repeat.input.is_some() || repeat.output.is_some()) {
+    /// How this call is made again, if that takes nothing but the addresses.
+    pub(crate) fn replay(&self, cached: CachedCall) -> Option<Replay> {
+        if self.send == self.receive && (cached.input.is_some() || cached.output.is_some()) {
             // One of them may mean nothing on this rank, and be another the next time.
             return None;
         }
@@ -125,23 +129,33 @@ impl Asked {
             // A copy, made for this call.
             Some(_) => None,
         };
-        Some(Lesson {
-            input: side(repeat.input)?,
-            output: side(repeat.output)?,
-            repeat,
+        Some(Replay {
+            input: side(cached.input)?,
+            output: side(cached.output)?,
+            cached,
         })
     }
 }
 
 /// What distinguishes calls of a communicator.
 #[derive(Clone, Copy)]
-struct Key {
+pub(crate) struct Key {
     /// The call, and which buffers are its constant for `in place`.
     what: usize,
     words: [usize; Asked::MOST],
 }
 
 impl Key {
+    /// The set of its call in the cache.
+    #[inline(always)]
+    fn set(&self) -> usize {
+        // Counts and roots differ in their lowest bits, which come to stand beside one another.
+        let mix = |mixed: usize, word: &usize| mixed.rotate_left(7) ^ word;
+        let mixed = self.words.iter().fold(self.what, mix) as u64;
+        let spread = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (spread >> (u64::BITS - CallCache::SETS.trailing_zeros())) as usize
+    }
+
     /// Word by word, as the comparison of arrays is a call.
     #[inline(always)]
     fn is(&self, other: &Key) -> bool {
@@ -162,95 +176,103 @@ enum Side {
 
 /// How a call is made again.
 #[derive(Clone, Copy)]
-pub(crate) struct Lesson {
-    repeat: CachedCall,
+pub(crate) struct Replay {
+    cached: CachedCall,
     input: Side,
     output: Side,
 }
 
 /// A call that was made before.
-pub(crate) struct Known {
+pub(crate) struct Entry {
     key: Key,
-    lesson: Lesson,
+    replay: Replay,
     /// The bits that are zero in an aligned address.
     unaligned: usize,
     /// What the report says of it.
     pub(crate) served: Served,
 }
 
-/// The calls of a communicator that were made last, each at the one place for its arguments.
-pub(crate) struct Repeats {
-    /// For each place, the number of its call among those that are known, from 1; 0: none. Most communicators know a few alone.
-    places: [u8; Repeats::PLACES],
-    known: Vec<Known>,
+/// The calls of a communicator that were made last, two in each set of those whose arguments come to the same number.
+pub(crate) struct CallCache {
+    /// For each set, the numbers of its calls among the entries, from 1, the later one first; 0: none.
+    sets: [[u8; CallCache::WAYS]; CallCache::SETS],
+    /// Most communicators know a few alone.
+    entries: Vec<Entry>,
 }
 
-// SAFETY: addresses in a repeat are compared and never used; its operator is a constant.
-unsafe impl Send for Repeats {}
+// SAFETY: addresses in a cached call are compared and never used; its operator is a constant.
+unsafe impl Send for CallCache {}
 
-impl Repeats {
+impl CallCache {
+    /// Programs make some dozens of calls by turns: with several counts, from several roots.
+    const SETS: usize = 64;
+    const WAYS: usize = 2;
+    const _NUMBERS_FIT: () = assert!(CallCache::SETS * CallCache::WAYS <= u8::MAX as usize);
+    const _POWER_OF_TWO: () = assert!(CallCache::SETS.is_power_of_two());
+
     /// None yet.
-    pub(crate) fn new() -> Repeats {
-        Repeats {
-            places: [0; Repeats::PLACES],
-            known: Vec::new(),
+    pub(crate) fn new() -> CallCache {
+        CallCache {
+            sets: [[0; CallCache::WAYS]; CallCache::SETS],
+            entries: Vec::new(),
         }
-    }
-
-    /// Places of each call: programs make most calls with a few counts.
-    const EACH: usize = 2;
-    const PLACES: usize = Call::BLOCKING * Repeats::EACH;
-
-    #[inline(always)]
-    fn place(call: Call, key: &Key) -> usize {
-        let mixed = key.words[0].wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        call as usize * Repeats::EACH + mixed / (usize::MAX / Repeats::EACH + 1)
     }
 
     /// The same call as one that was made before.
     #[inline(always)]
-    pub(crate) fn find(&self, abi: &Abi, asked: &Asked) -> Option<&Known> {
-        let key = asked.key(abi);
-        let number = self.places[Repeats::place(asked.call, &key)];
-        let known = self.known.get(usize::from(number).wrapping_sub(1));
-        known.filter(|known| known.key.is(&key))
+    pub(crate) fn find(&self, key: &Key) -> Option<&Entry> {
+        let [later, earlier] = self.sets[key.set()];
+        let is_it = |number: u8| {
+            let entry = self.entries.get(usize::from(number).wrapping_sub(1));
+            entry.filter(|entry| entry.key.is(key))
+        };
+        is_it(later).or_else(|| is_it(earlier))
     }
 
-    /// Keeps a call, of which the report says this.
-    pub(crate) fn keep(&mut self, abi: &Abi, asked: &Asked, lesson: Lesson, served: Served) {
-        let key = asked.key(abi);
-        let element = lesson.repeat.element_bytes.max(1);
+    /// Keeps a call, of which the report says this, in the place of the earlier one of its set.
+    pub(crate) fn keep(&mut self, key: Key, replay: Replay, served: Served) {
+        let element = replay.cached.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
-        let known = Known {
+        let entry = Entry {
             key,
-            lesson,
+            replay,
             unaligned: alignment - 1,
             served,
         };
-        let place = &mut self.places[Repeats::place(asked.call, &known.key)];
-        match self.known.get_mut(usize::from(*place).wrapping_sub(1)) {
-            Some(old) => *old = known,
+        let set = &mut self.sets[key.set()];
+        let number_of = |number: u8| usize::from(number).wrapping_sub(1);
+        let own = |number: &u8| {
+            let known = self.entries.get(number_of(*number));
+            known.is_some_and(|known| known.key.is(&key))
+        };
+        // A call that was made anew, as its plan has left the plan cache, has its entry already.
+        let way = set.iter().position(own).unwrap_or(CallCache::WAYS - 1);
+        let mut number = set[way];
+        match self.entries.get_mut(number_of(number)) {
+            Some(old) => *old = entry,
             None => {
-                if self.known.len() == self.known.capacity() {
-                    self.known.reserve_exact(1 + self.known.len());
+                if self.entries.len() == self.entries.capacity() {
+                    self.entries.reserve_exact(1 + self.entries.len() / 2);
                 }
-                self.known.push(known);
-                // There are no more than places.
-                *place = self.known.len() as u8;
+                self.entries.push(entry);
+                // There are no more than fit the sets.
+                number = self.entries.len() as u8;
             }
         }
+        set[..=way].rotate_right(1);
+        set[0] = number;
     }
 }
 
-impl Known {
+impl Entry {
     /// Makes the call with other addresses; `None`: they need another look, and nothing has happened.
     #[inline(always)]
     pub(crate) fn run(&self, comm: &Communicator, asked: &Asked) -> Option<Result<(), Box<Error>>> {
-        let Lesson {
-            repeat,
+        let Replay {
+            cached,
             input,
             output,
-        } = &self.lesson;
+        } = &self.replay;
         let address = |side: Side| match side {
             Side::Nothing => NonNull::<u128>::dangling().as_ptr().cast_const().cast(),
             Side::Send => asked.send,
@@ -264,23 +286,23 @@ impl Known {
         }
         // SAFETY: the user's buffers are as long as those of the call that was kept, as counts and types are the same,
         // and left alone during the call; the rest was just checked. Operators of kept calls are constants.
-        unsafe { comm.run_cached(repeat, from, to.cast_mut()) }
+        unsafe { comm.run_cached(cached, from, to.cast_mut()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use allhands::{Sum, operation, threads};
+    use allhands::{Operation, Sum, operation, threads};
 
-    fn known(lesson: Lesson) -> Known {
+    fn known(replay: Replay) -> Entry {
         let key = Key {
             what: 0,
             words: [0; Asked::MOST],
         };
-        Known {
+        Entry {
             key,
-            lesson,
+            replay,
             unaligned: align_of::<u64>() - 1,
             served: Served::default(),
         }
@@ -301,13 +323,14 @@ mod tests {
             let comm = &comm;
             let (one, mut first) = ([comm.rank() as u64 + 1], [0; 1]);
             let before = asked(&one, &mut first);
-            let early = before.learn(comm, &sums(&one, &mut first));
+            let early = comm.cached_call(&sums(&one, &mut first));
             assert!(early.is_none(), "its shape has not been called");
             // One for each turn of its windows.
             (0..2).for_each(|_| comm.run(sums(&one, &mut first)).unwrap());
-            let lesson = before.learn(comm, &sums(&one, &mut first)).unwrap();
+            let cached = comm.cached_call(&sums(&one, &mut first)).unwrap();
+            let replay = before.replay(cached).unwrap();
             let (other, mut second) = ([comm.rank() as u64 + 10], [0; 1]);
-            let again = known(lesson).run(comm, &asked(&other, &mut second));
+            let again = known(replay).run(comm, &asked(&other, &mut second));
             assert!(matches!(again, Some(Ok(()))));
             (first[0], second[0])
         })
@@ -322,7 +345,9 @@ mod tests {
             let (one, mut sum) = ([1u64; 2], [0u64; 2]);
             comm.run(sums(&one, &mut sum)).unwrap();
             let right = asked(&one, &mut sum);
-            let learn = |asked: &Asked, sum: &mut [u64]| asked.learn(comm, &sums(&one, sum));
+            let learn = |asked: &Asked, sum: &mut [u64]| {
+                asked.replay(comm.cached_call(&sums(&one, sum)).unwrap())
+            };
             let known = known(learn(&right, &mut sum).unwrap());
             let odd = right.send.wrapping_add(1);
             for send in [odd, std::ptr::null(), right.receive] {
@@ -344,13 +369,33 @@ mod tests {
         assert!(key(1, 5).is(&key(1, 5)));
         assert!(!key(1, 5).is(&key(1, 6)));
         assert!(!key(1, 5).is(&key(1 | 1 << 8, 5)));
-        for (call, count) in [(Call::Barrier, 0), (Call::Exscan, usize::MAX)] {
-            let key = Key {
-                what: 0,
-                words: [count, 0, 0, 0, 0],
+    }
+
+    #[test]
+    fn calls_by_turns_stay() {
+        threads::run(2, |comm| {
+            let (one, mut sum) = ([1u64; 1], [0u64; 1]);
+            comm.run(sums(&one, &mut sum)).unwrap();
+            let cached = comm.cached_call(&sums(&one, &mut sum)).unwrap();
+            let replay = asked(&one, &mut sum).replay(cached).unwrap();
+            // Counts of a solver of systems, and the roots of its broadcasts.
+            let key = |root, count| Key {
+                what: Call::Bcast as usize,
+                words: [count, 0x4c00_080b, root, 0, 0],
             };
-            let place = Repeats::place(call, &key);
-            assert_eq!(place / Repeats::EACH, call as usize);
-        }
+            let keys = (0..4).flat_map(|root| [1, 2, 3, 64, 1000].map(|count| key(root, count)));
+            let keys: Vec<Key> = keys.collect();
+            let mut cache = CallCache::new();
+            for _ in 0..100 {
+                for key in &keys {
+                    cache.keep(*key, replay, Served::default());
+                    assert!(cache.find(key).is_some());
+                }
+            }
+            let stay = keys.iter().filter(|key| cache.find(key).is_some());
+            assert_eq!(stay.count(), keys.len());
+            assert_eq!(cache.entries.len(), keys.len());
+        })
+        .unwrap();
     }
 }

@@ -5,7 +5,7 @@ use crate::context::attribute::copy;
 use crate::context::library::Library;
 use crate::context::session::has_world;
 use crate::datatype::DATATYPES;
-use crate::dispatch::agreement::node::{NODE, gather};
+use crate::dispatch::agreement::node::{NODE, bring_together};
 use crate::dispatch::agreement::presence::ascertain;
 use crate::dispatch::communicator::state::STATES;
 use crate::dispatch::communicator::thread::Inside;
@@ -15,25 +15,25 @@ use std::ffi::{c_int, c_void};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the MPI tells us when it ends.
-static IS_END_TOLD: AtomicBool = AtomicBool::new(false);
+/// Whether the MPI reports its end to us.
+static IS_END_REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Brings the ranks of the world together when `MPI_Init` has succeeded, unless that has happened.
 pub(crate) fn begin(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_none() {
-        IS_END_TOLD.store(tell_end(library, abi), Ordering::Relaxed);
+        IS_END_REPORTED.store(report_end(library, abi), Ordering::Relaxed);
         ascertain(library, abi);
         let _inside = Inside::enter();
-        gather(library);
+        bring_together(library);
     }
 }
 
-/// Has the MPI tell us of its end, when everything of the program's has been done; whether it will.
+/// Has the MPI report its end to us, when everything of the program's has been done; whether it will.
 ///
 /// `MPI_Finalize` begins with deleting the attributes of `MPI_COMM_SELF`, that which was set last first, and what programs
 /// have done in that may call collectives. Ours is the first that is set.
-fn tell_end(library: &Library, abi: &Abi) -> bool {
+fn report_end(library: &Library, abi: &Abi) -> bool {
     unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
         if let Some(library) = Library::get() {
             part(library);
@@ -54,14 +54,14 @@ fn tell_end(library: &Library, abi: &Abi) -> bool {
 }
 
 /// What is left to do before `MPI_Finalize`: to see to nonblocking calls, whose end MPICH waits for there, and all the rest unless
-/// the MPI tells when it has come to it.
+/// the MPI reports that it has come to it.
 pub(crate) fn before_finalize(library: &Library) {
     if !has_world(library) {
         return;
     }
     UNDER_WAY.linger();
     UNDER_WAY.forget(library);
-    if !IS_END_TOLD.load(Ordering::Relaxed) {
+    if !IS_END_REPORTED.load(Ordering::Relaxed) {
         part(library);
     }
 }

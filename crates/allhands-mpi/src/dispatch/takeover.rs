@@ -1,146 +1,24 @@
 //! The takeover: whether a call is served here or by the native MPI, and what becomes of errors.
 
-use crate::abi::{Abi, Handle};
-use crate::buffer::part::Part;
-use crate::collective::kept::Later;
-use crate::collective::verify::{Likeness, Witness, verify};
+use crate::abi::Abi;
+use crate::collective::here::{Here, Site, Wanted};
+use crate::collective::verify::verify;
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::say::say;
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
-use crate::dispatch::agreement::meeting::Meeting;
-use crate::dispatch::call_cache::{Asked, Lesson};
+use crate::dispatch::agreement::communicator::Agreement;
+use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::recovery::{forget, note, own_mistake};
-use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
+use crate::dispatch::communicator::state::{Owned, STATES, State};
 use crate::dispatch::communicator::thread::{Inside, Thread, is_inside};
 use crate::network::failure;
 use crate::report::counts::{Begun, REPORT, Served};
+use allhands::Error;
 use allhands::interposition::Interposition;
 use allhands::transport::{Signature, TransportError};
-use allhands::{Communicator, Error, Operation};
-use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
-
-/// A call that is being served: where, and on what.
-pub(crate) struct Here<'a> {
-    pub(crate) library: &'a Library,
-    pub(crate) abi: &'a Abi,
-    /// The communicator's handle.
-    pub(crate) handle: Handle,
-    pub(crate) comm: &'a Communicator,
-    pub(crate) rank: usize,
-    pub(crate) size: usize,
-    algorithm: Option<&'a str>,
-    /// Whether the result is to be compared with the native one.
-    verify: bool,
-    /// What the call was about to write.
-    witness: RefCell<Option<Witness>>,
-    asked: &'a Asked,
-    /// Whether nothing is known yet that keeps the call from being made again by its addresses alone.
-    may_repeat: Cell<bool>,
-    lesson: Cell<Option<Lesson>>,
-    /// Where a nonblocking call is only described.
-    pub(crate) later: Option<&'a Later>,
-    /// Which algorithm served the call, if a report or trace is to say so.
-    served_by: Cell<Option<String>>,
-}
-
-impl<'a> Here<'a> {
-    /// A call with its arguments, and the algorithm that was asked for.
-    #[inline]
-    pub(crate) fn new(
-        (library, abi, handle): (&'a Library, &'a Abi, Handle),
-        shared: &Shared,
-        comm: &'a Communicator,
-        (asked, algorithm): (&'a Asked, Option<&'a str>),
-        later: Option<&'a Later>,
-    ) -> Here<'a> {
-        let verify = library.settings().verify;
-        Here {
-            library,
-            abi,
-            handle,
-            comm,
-            rank: shared.rank,
-            size: shared.size,
-            algorithm,
-            verify,
-            witness: RefCell::new(None),
-            asked,
-            may_repeat: Cell::new(asked.may_repeat() && !verify && later.is_none()),
-            lesson: Cell::new(None),
-            later,
-            served_by: Cell::new(None),
-        }
-    }
-}
-
-impl Here<'_> {
-    /// The call.
-    pub(crate) fn call(&self) -> Call {
-        self.asked.call()
-    }
-
-    /// Says that what a call means is to be found out each time.
-    pub(crate) fn never_repeat(&self) {
-        self.may_repeat.set(false);
-    }
-
-    /// Looks how the call can be made again, if one operation is all that it is.
-    #[inline(never)]
-    fn learn(&self, operation: &Operation<'_>) {
-        match self.lesson.take() {
-            None => self.lesson.set(self.asked.learn(self.comm, operation)),
-            Some(_) => self.never_repeat(),
-        }
-    }
-
-    /// Runs an operation, with the algorithm that was asked for if one was; of a nonblocking call, notes it.
-    #[inline]
-    pub(crate) fn run(&self, operation: Operation<'_>) -> Result<(), Unserved> {
-        if self.may_repeat.get() && self.algorithm.is_none() {
-            self.learn(&operation);
-        }
-        let operation = match self.algorithm {
-            None => operation,
-            Some(name) => operation.algorithm(name),
-        };
-        match self.later {
-            None if REPORT.is_wanted() => self.run_noticed(operation)?,
-            None => self.comm.run(operation)?,
-            // SAFETY: its buffers are the user's, or kept by who calls this; operators of nonblocking calls are constants.
-            Some(later) => unsafe { later.note(operation) },
-        }
-        Ok(())
-    }
-
-    /// Runs an operation, and looks which algorithm serves it.
-    #[inline(never)]
-    fn run_noticed(&self, operation: Operation<'_>) -> Result<(), Error> {
-        let again = operation.clone();
-        self.comm.run(operation)?;
-        self.served_by.set(self.comm.served_by(&again));
-        Ok(())
-    }
-
-    /// Looks at what is about to be written, if the result is to be verified; once a call.
-    #[inline]
-    pub(crate) fn look(&self, parts: &[Part], likeness: Likeness) -> Result<(), Unserved> {
-        if self.verify {
-            *self.witness.borrow_mut() = Some(Witness::new(self, parts, likeness)?);
-        }
-        Ok(())
-    }
-
-    /// Whether this rank is the root; wrong roots are for the native MPI to complain of.
-    pub(crate) fn is_root(&self, root: c_int) -> Result<bool, Unserved> {
-        match usize::try_from(root) {
-            Ok(root) if root < self.size => Ok(root == self.rank),
-            _ => Err(Unserved::Pass(Reason::Arguments)),
-        }
-    }
-}
 
 /// Serves a call on a communicator, or has the native MPI serve it.
 ///
@@ -157,8 +35,8 @@ pub(crate) fn take(
         return NO_MPI;
     };
     let (call, begin) = (asked.call(), REPORT.begin());
-    match take_again(library, &asked, comm) {
-        Again::Served(served) => {
+    match take_cached(library, &asked, comm) {
+        Cached::Served(served) => {
             REPORT.taken(call, served, begin);
             0
         }
@@ -169,7 +47,7 @@ pub(crate) fn take(
 /// Does what is to be done with a call that was not served like an earlier one.
 #[inline(never)]
 fn take_otherwise(
-    again: Again,
+    again: Cached,
     library: &'static Library,
     (asked, begin): (&Asked, Begun),
     comm: usize,
@@ -177,18 +55,18 @@ fn take_otherwise(
     native: impl FnOnce(&Library) -> Passed,
 ) -> c_int {
     let failed = match again {
-        Again::Passes(reason) => {
+        Cached::Passes(reason) => {
             let next = Next::Passes(reason);
             return next.follow(library, (asked.call(), comm, begin), Some(native));
         }
-        Again::Failed(error) => Some(Unserved::from(*error)),
-        Again::Served(_) | Again::No => None,
+        Cached::Failed(error) => Some(Unserved::from(*error)),
+        Cached::Served(_) | Cached::No => None,
     };
     take_anew(library, (asked, begin), (comm, failed), serve, native)
 }
 
 /// What has become of a call that may be like an earlier one.
-enum Again {
+enum Cached {
     /// It was served.
     Served(Served),
     /// All calls of its communicator pass through.
@@ -200,9 +78,9 @@ enum Again {
 
 /// Serves a call that differs from an earlier one in its addresses alone.
 #[inline(always)]
-fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
+fn take_cached(library: &Library, asked: &Asked, comm: usize) -> Cached {
     let Some(abi) = library.abi.as_ref() else {
-        return Again::No;
+        return Cached::No;
     };
     let again = |thread: &Thread| {
         if thread.is_inside() {
@@ -211,24 +89,24 @@ fn take_again(library: &Library, asked: &Asked, comm: usize) -> Again {
         STATES.last(thread, abi.handle(comm), |state| {
             let shared = match &**state {
                 State::Shared(shared) => &**shared,
-                State::Native(reason) => return Some(Again::Passes(*reason)),
+                State::Native(reason) => return Some(Cached::Passes(*reason)),
             };
-            if !asked.may_repeat() {
+            if !asked.is_cacheable() {
                 return None;
             }
             let owned = shared.owned.take()?;
             if !owned.line.is_empty() {
                 return None;
             }
-            let known = owned.repeats.find(abi, asked)?;
+            let known = owned.call_cache.find(&asked.key(abi))?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
-                Ok(()) => Again::Served(known.served),
-                Err(error) => Again::Failed(error),
+                Ok(()) => Cached::Served(known.served),
+                Err(error) => Cached::Failed(error),
             })
         })
     };
-    Thread::with(again).unwrap_or(Again::No)
+    Thread::with(again).unwrap_or(Cached::No)
 }
 
 /// Serves a call whose arguments are to be looked at, or that has failed when it was made as before; or has the native MPI
@@ -273,18 +151,18 @@ impl Passed {
 pub(crate) enum Next {
     /// The native MPI serves it.
     Passes(Reason),
-    /// It has failed with this code, of which the communicator's error handler is told if it is ours: of what the native MPI said
+    /// It has failed with this code, which goes to the communicator's error handler if it is ours: of what the native MPI said
     /// it has heard.
     Fails { code: c_int, is_ours: bool },
 }
 
 impl Next {
-    /// What is to be done after that; of an error the user is told.
+    /// What is to be done after that; an error is reported to the user.
     pub(crate) fn of(library: &Library, call: Call, unserved: Unserved) -> Next {
         match unserved {
             Unserved::Pass(reason) => Next::Passes(reason),
             unserved => {
-                let (code, is_ours) = tell(library, call, &unserved);
+                let (code, is_ours) = report_failure(library, call, &unserved);
                 Next::Fails { code, is_ours }
             }
         }
@@ -366,29 +244,32 @@ fn try_to(
     };
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
-    let at = (library, abi, handle);
-    let meeting = || Meeting::of(library, abi, (handle, shared.rank, shared.size));
+    let site = shared.site(library, abi, handle);
+    let wanted = Wanted {
+        call: asked.call(),
+        algorithm,
+        is_cacheable: asked.is_cacheable(),
+    };
+    let agreement = || Agreement::of(library, abi, (handle, shared.rank, shared.size));
     loop {
         if failed.is_some() {
             owned.comm.spread();
         }
         if let Some(unserved) = failed.take()
-            && !owned.come_back(&meeting(), (asked, abi), &unserved)
+            && !owned.come_back(&agreement(), (asked, abi), &unserved)
         {
             return Err(unserved);
         }
         if !owned.is_on_course()
-            && let Err(unserved) = owned.find_course(&meeting())
+            && let Err(unserved) = owned.find_course(&agreement())
         {
-            return Err(
-                own_mistake(owned, at, shared, (asked, algorithm), serve).unwrap_or(unserved)
-            );
+            return Err(own_mistake(owned, site, wanted, serve).unwrap_or(unserved));
         }
         if !owned.line.is_empty() || owned.comm.is_busy() {
             owned.settle();
         }
         let begun = owned.comm.begun();
-        match serve_on(owned, at, shared, (asked, algorithm), &serve, native) {
+        match serve_on(owned, (site, shared.apart), (asked, wanted), &serve, native) {
             Ok(served) => return Ok(served),
             Err(unserved @ Unserved::Failed(_)) if owned.comm.begun() > begun => {
                 failed = Some(unserved);
@@ -407,33 +288,33 @@ fn try_to(
 #[inline]
 fn serve_on(
     owned: &mut Owned,
-    at: (&'static Library, &Abi, Handle),
-    shared: &Shared,
-    (asked, algorithm): (&Asked, Option<&str>),
+    (site, apart): (Site<'_>, bool),
+    (asked, wanted): (&Asked, Wanted<'_>),
     serve: &impl Fn(&Here<'_>) -> Result<usize, Unserved>,
     native: &mut Option<impl FnOnce(&Library) -> Passed>,
 ) -> Result<Served, Unserved> {
-    let ((_, abi, _), Owned { comm, repeats, .. }) = (at, owned);
-    let here = Here::new(at, shared, comm, (asked, algorithm), None);
+    let Owned {
+        comm, call_cache, ..
+    } = owned;
+    let here = Here::new(site, comm, wanted, None);
     let bytes = serve(&here)?;
-    if here.verify
-        && let Some(native) = native.take()
-    {
-        verify(&here, here.witness.take().as_ref(), native)?;
+    let found = here.found();
+    let verified = here.is_verified();
+    if verified && let Some(native) = native.take() {
+        verify(&here, found.witness.as_ref(), |library| {
+            native(library).code
+        })?;
     }
-    let (verified, algorithm) = (here.verify, here.served_by.take());
-    let served = REPORT.served(asked.call(), (bytes, shared.apart), algorithm, verified);
-    if here.may_repeat.get()
-        && let Some(lesson) = here.lesson.take()
-    {
-        repeats.keep(abi, asked, lesson, served);
+    let served = REPORT.served(wanted.call, (bytes, apart), found.served_by, verified);
+    if let Some(replay) = found.cached_call.and_then(|call| asked.replay(call)) {
+        call_cache.keep(asked.key(site.abi), replay, served);
     }
     Ok(served)
 }
 
-/// Tells the user that a call has failed; gives the error class for it, and whether the error is ours.
+/// Reports to the user that a call has failed; gives the error class for it, and whether the error is ours.
 #[cold]
-pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
+pub(crate) fn report_failure(library: &Library, call: Call, unserved: &Unserved) -> (c_int, bool) {
     let Some(abi) = &library.abi else {
         return (NO_MPI, false);
     };
@@ -443,7 +324,7 @@ pub(crate) fn tell(library: &Library, call: Call, unserved: &Unserved) -> (c_int
         Unserved::LongElement(bytes) => (
             abi.err_other,
             format!(
-                "an element of {bytes} bytes with gaps is longer than an int can tell MPI_Pack"
+                "an element of {bytes} bytes with gaps is longer than the int of MPI_Pack can say"
             ),
         ),
         Unserved::Differs(rank, byte) => (

@@ -1,4 +1,8 @@
 //! The entry points: the names that a program calls instead of its MPI's.
+//!
+//! It owns the symbols that the dynamic linker finds before the MPI's, in C, with large counts and in Fortran, all from one table
+//! of calls, and their profiling names. Programs and tools call it, and nothing of this crate does. It never holds a lock or keeps
+//! anything where the native MPI is called, as that may leave by `longjmp`.
 
 mod c;
 mod fortran;

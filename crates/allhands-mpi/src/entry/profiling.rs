@@ -2,7 +2,7 @@
 //!
 //! A tool that takes `MPI_X` and calls `PMPI_X` would pass this library by, and on those ranks alone that have the tool. So what is
 //! served by the one name is served by the other, too. But the MPI calls itself by these names: MPICH's and Open MPI's I/O does, some
-//! of it where the MPI makes progress. Such calls are the MPI's own affair and go to its own functions: they are told by where in
+//! of it where the MPI makes progress. Such calls are the MPI's own affair and go to its own functions: they are recognized by where in
 //! memory they come from. That takes a look at the return address, which is written here for x86-64 alone; on other machines there
 //! are no profiling names of collectives, and a tool in front passes this library by.
 

@@ -40,7 +40,7 @@ impl Medium<'_> {
             Some(Found {
                 source: source.read(),
                 tag: source.add(1).read(),
-                // What is longer than an int can tell is cut, which ends it as well.
+                // What is longer than an int can say is cut, which ends it as well.
                 bytes: c_int::try_from(bytes).unwrap_or(c_int::MAX).max(0),
             })
         }

@@ -3,6 +3,10 @@
 //! They go through a duplicate of the world that no program sees ([`World`]), in which each communicator has tags of its own.
 //! Errors of the MPI come back as codes, as the duplicate's error handler says so, and are handed to the handler of the
 //! communicator whose call failed.
+//!
+//! It owns that duplicate, who has which tags there, the messages under way, and the times of messages between nodes. Agreement makes a
+//! communicator's [`MpiNetwork`] and hands it to ours, which alone sends by it; recovery has what failed calls left taken off. It never
+//! sends on a program's communicator.
 
 mod burst;
 mod constants;
@@ -46,7 +50,7 @@ pub(crate) fn failure() -> Option<c_int> {
 
 impl Failure {
     /// Remembers the code, and gives what the MPI says of it.
-    fn told(self, native: &Native) -> NetworkError {
+    fn into_error(self, native: &Native) -> NetworkError {
         LAST.store(self.code, Ordering::Relaxed);
         // Longer than any MPI's MPI_MAX_ERROR_STRING.
         let (mut text, mut length) = ([0 as c_char; 4096], 0);
@@ -98,7 +102,7 @@ impl MpiNetwork {
     #[cold]
     fn failed(&mut self, failure: Failure) -> NetworkError {
         self.traffic.claim.keep(true);
-        failure.told(self.native)
+        failure.into_error(self.native)
     }
 
     /// Begins to send; the number of the message's slot.
@@ -132,7 +136,7 @@ impl MpiNetwork {
 
     fn too_long(bytes: usize) -> NetworkError {
         NetworkError(format!(
-            "a message of {bytes} bytes is longer than an int can tell, and this MPI has no MPI_Isend_c"
+            "a message of {bytes} bytes is longer than an int can say, and this MPI has no MPI_Isend_c"
         ))
     }
 }

@@ -7,7 +7,7 @@ use super::medium::Medium;
 use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
-use crate::dispatch::agreement::node::Native;
+use crate::context::native_collectives::NativeCollectives;
 use allhands::policy::NetworkTimes;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ const TAGS: (u32, u32) = (256, 4096);
 
 /// The ranks of a world that are on several nodes, and a duplicate of its communicator.
 pub(crate) struct World {
-    /// What tells it from other worlds; never 0.
+    /// Its number among all worlds; never 0.
     pub(crate) id: u64,
     /// This process's rank there.
     pub(crate) rank: u32,
@@ -45,12 +45,16 @@ pub(crate) struct World {
 impl World {
     /// The world, if its ranks are on several nodes, as all of them find out together; every rank of the world calls this.
     ///
-    /// `node` tells this rank's node from others, and is 0 if it has none; then there is no network.
-    pub(crate) fn meet(native: &Native<'_>, node: u64, oversubscribed: bool) -> Option<World> {
+    /// `node` is the number of this rank's node, and 0 if it has none; then there is no network.
+    pub(crate) fn agree(
+        native: &NativeCollectives<'_>,
+        node: u64,
+        oversubscribed: bool,
+    ) -> Option<World> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
         let (size, rank) = (library.size(world)?, library.rank(world)?);
-        let all = native.collect([node, u64::from(oversubscribed)], size, world)?;
+        let all = native.allgather([node, u64::from(oversubscribed)], size, world)?;
         let nodes = all.iter().map(|[node, _]| *node);
         if nodes.clone().any(|node| node == 0) || nodes.clone().all(|node| node == all[0][0]) {
             return None;
@@ -68,8 +72,8 @@ impl World {
             made && unsafe { (library.native.comm_set_errhandler)(comm, abi.errors_return) == 0 }
         });
         let mut id = [lot()];
-        let told = native.tell(&mut id, world);
-        let is_whole = native.all(ready.is_some() && told.is_some(), size, world);
+        let sent = native.broadcast(&mut id, world);
+        let is_whole = native.all(ready.is_some() && sent.is_some(), size, world);
         let (Some((constants, tags)), Some(true)) = (ready, is_whole) else {
             if made {
                 free(library, comm);
@@ -183,16 +187,16 @@ impl Drop for Claim {
     }
 }
 
-/// Frees a communicator that `meet` has made, once.
+/// Frees a communicator that `World::agree` has made, once.
 fn free(library: &Library, mut comm: Handle) {
-    // SAFETY: made by `meet`. That it cannot be freed would harm nobody.
+    // SAFETY: made by `World::agree`. That it cannot be freed would harm nobody.
     unsafe { (library.native.comm_free)(&raw mut comm) };
 }
 
 /// What rank 0 measures with the first rank of another node, and then while the first ranks of all nodes send, as it tells all
 /// ranks; `None` if it could not.
 fn times(
-    native: &Native<'_>,
+    native: &NativeCollectives<'_>,
     comm: Handle,
     (rank, constants): (usize, Constants),
     all: &[[u64; 2]],
@@ -234,7 +238,7 @@ fn times(
             copied_most,
         ]
     });
-    native.tell(&mut numbers, native.abi.comm_world)?;
+    native.broadcast(&mut numbers, native.abi.comm_world)?;
     let [
         latency_ns,
         overhead_ns,

@@ -240,7 +240,7 @@ impl Report {
     }
 
     /// Says what messages between nodes take, for the summary.
-    pub(crate) fn tell_times(&self, times: &NetworkTimes) {
+    pub(crate) fn note_network_times(&self, times: &NetworkTimes) {
         let NetworkTimes {
             latency_ns,
             overhead_ns,

@@ -84,7 +84,7 @@ static inline void on_communicators(void (*test)(MPI_Comm comm, int rank, int si
 }
 
 /* Says whether anything was wrong, on any rank, and ends. */
-static inline int verdict(const char *name)
+static inline int finish(const char *name)
 {
     int all = wrong, own = wrong, rank;
     MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

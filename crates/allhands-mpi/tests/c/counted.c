@@ -81,5 +81,5 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "%s.data", argv[0]);
     file(name, rank, size);
     /* One more of MPI_Allreduce and of MPI_Comm_rank. */
-    return verdict("counted");
+    return finish("counted");
 }

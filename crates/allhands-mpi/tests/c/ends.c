@@ -60,5 +60,5 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "exit") == 0)
         exit(rank == 0 ? 0 : 1);
-    return verdict("ends");
+    return finish("ends");
 }

@@ -139,5 +139,5 @@ int main(int argc, char **argv)
     MPI_Errhandler_free(&handlers[0]);
     MPI_Errhandler_free(&handlers[1]);
     MPI_Comm_free(&comm);
-    return verdict("jumps");
+    return finish("jumps");
 }

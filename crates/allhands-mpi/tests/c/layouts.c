@@ -295,5 +295,5 @@ int main(int argc, char **argv)
     free(memory);
     free(expected);
     free(packed);
-    return verdict("layouts");
+    return finish("layouts");
 }

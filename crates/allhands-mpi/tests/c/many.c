@@ -66,5 +66,5 @@ int main(int argc, char **argv)
     long left = grown(before);
     if (rank == 0)
         printf("%ld KB left when they are freed\n", left);
-    return verdict("many");
+    return finish("many");
 }

@@ -458,5 +458,5 @@ int main(void)
     MPI_Comm_free(&comm);
     free(from);
     free(to);
-    return verdict("mistakes");
+    return finish("mistakes");
 }

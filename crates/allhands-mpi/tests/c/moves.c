@@ -304,5 +304,5 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     on_communicators(moves);
-    return verdict("moves");
+    return finish("moves");
 }

@@ -110,5 +110,5 @@ int main(int argc, char **argv)
     orders();
     wildcards();
     many();
-    return verdict("nodes");
+    return finish("nodes");
 }

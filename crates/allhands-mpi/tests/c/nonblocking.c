@@ -4,7 +4,7 @@
 enum { MANY = 5, MOST = 40000 };
 
 /* Ranks agree on a communicator in a blocking call. */
-static void meet(MPI_Comm comm)
+static void agree_on(MPI_Comm comm)
 {
     MPI_Barrier(comm);
 }
@@ -163,7 +163,7 @@ static void combined(MPI_Comm comm, int rank, int size, int count)
 static void every_call(MPI_Comm comm, int rank, int size)
 {
     static const int counts[] = {0, 1, 2, 100, 3000};
-    meet(comm);
+    agree_on(comm);
     MPI_Request request;
     MPI_Ibarrier(comm, &request);
     wait_for(&request);
@@ -180,7 +180,7 @@ static void derived_types(MPI_Comm comm, int rank, int size)
     enum { ROWS = 40 };
     MPI_Request requests[3];
     int matrix[ROWS][3], gathered[64 * ROWS], root = size - 1, one = 0;
-    meet(comm);
+    agree_on(comm);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < 3; j++)
             matrix[i][j] = rank == root ? 10 * i + j : -1;
@@ -229,7 +229,7 @@ static void types_of_the_mpi(MPI_Comm comm, int rank, int size)
     MPI_Request request;
     MPI_Datatype spread;
     int sizes = WIDTH, kind = MPI_DISTRIBUTE_CYCLIC, grain = 2, parts = 2, field[WIDTH];
-    meet(comm);
+    agree_on(comm);
     MPI_Type_create_darray(2, 1, 1, &sizes, &kind, &grain, &parts, MPI_ORDER_C, MPI_INT, &spread);
     MPI_Type_commit(&spread);
     for (int i = 0; i < WIDTH; i++)
@@ -247,7 +247,7 @@ static void many(MPI_Comm comm, int rank, int size)
     static double own[MANY][MOST / 10], sum[MANY][MOST / 10];
     static const int lengths[] = {1, 50, 1000, MOST / 10};
     MPI_Request requests[2 * MANY];
-    meet(comm);
+    agree_on(comm);
     for (unsigned l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         int n = lengths[l], ended = 0, flag = 0, indices[2 * MANY], index;
         /* Here the blocking call comes after some are under way. */
@@ -287,7 +287,7 @@ static void many_shapes(MPI_Comm comm, int rank, int size)
     enum { SHAPES = 150 };
     static int own[SHAPES], sum[SHAPES][SHAPES];
     MPI_Request requests[SHAPES];
-    meet(comm);
+    agree_on(comm);
     for (int i = 0; i < SHAPES; i++)
         own[i] = rank + i;
     for (int c = 0; c < SHAPES; c++)
@@ -310,7 +310,7 @@ static void ahead(MPI_Comm comm, int rank, int size)
     enum { MOST_BYTES = 6 << 20, LEAST_BYTES = 1 << 20, TURNS = 6 };
     char *out = malloc(MOST_BYTES), *in = malloc(MOST_BYTES);
     char *outs = malloc((size_t)size * MOST_BYTES), *ins = malloc((size_t)size * MOST_BYTES);
-    meet(comm);
+    agree_on(comm);
     for (int turn = 0; turn < TURNS && size == 2; turn++) {
         int bytes = MOST_BYTES - turn * 500009, peer = 1 - rank, is_first = turn % 2 == rank;
         int length[2] = {is_first ? LEAST_BYTES : bytes, is_first ? bytes : LEAST_BYTES};
@@ -344,7 +344,7 @@ static void messages_between(MPI_Comm comm, int rank, int size)
     int token = rank, calls = 4;
     double *data = malloc(LONG * sizeof *data), *sum = malloc(LONG * sizeof *sum), small[4] = {0};
     MPI_Request requests[4];
-    meet(comm);
+    agree_on(comm);
     for (int round = 0; round < 6 && size > 1; round++) {
         int n = round < 3 ? 1 + 100 * round : LONG;
         for (int i = 0; i < n; i++)
@@ -383,7 +383,7 @@ static void freed_meanwhile(MPI_Comm comm, int rank, int size)
     MPI_Comm copy;
     MPI_Request request;
     static int sums[20];
-    meet(comm);
+    agree_on(comm);
     int rounds = 20;
 #ifdef OPEN_MPI
     /* Its own calls go on with the communicator that is gone. */
@@ -392,7 +392,7 @@ static void freed_meanwhile(MPI_Comm comm, int rank, int size)
 #endif
     for (int round = 0; round < rounds; round++) {
         MPI_Comm_dup(comm, &copy);
-        meet(copy);
+        agree_on(copy);
         sums[round] = -1;
         if (rank == size - 1) {
             double until = MPI_Wtime() + 0.001;
@@ -419,7 +419,7 @@ static void operators_of_the_user(MPI_Comm comm, int rank, int size)
     MPI_Request request;
     int own = rank + 3, first = -1;
     (void)size;
-    meet(comm);
+    agree_on(comm);
     MPI_Op_create(earlier, 0, &op);
     MPI_Iallreduce(&own, &first, 1, MPI_INT, op, comm, &request);
     MPI_Op_free(&op);
@@ -432,7 +432,7 @@ static void null_requests(MPI_Comm comm, int rank, int size)
 {
     int sum[3], index, flag, ended, indices[4], token = rank, got = -1;
     MPI_Request requests[4];
-    meet(comm);
+    agree_on(comm);
     for (int round = 0; round < 12; round++) {
         sum[0] = sum[1] = -1;
         if (rank == round % size) {
@@ -501,7 +501,7 @@ static void mistakes(void)
     /* Requests of ours have no communicator, so an error of theirs goes to one of these. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    meet(copy);
+    agree_on(copy);
     if (rank == 0)
         code = MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_SUM, copy, &request);
     else
@@ -528,5 +528,5 @@ int main(int argc, char **argv)
     on_communicators(freed_meanwhile);
     on_communicators(operators_of_the_user);
     mistakes();
-    return verdict("nonblocking");
+    return finish("nonblocking");
 }

@@ -314,5 +314,5 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     is_verified = getenv("ALLHANDS_VERIFY") != NULL;
     on_communicators(operators);
-    return verdict("operators");
+    return finish("operators");
 }

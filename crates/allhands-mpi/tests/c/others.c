@@ -215,5 +215,5 @@ int main(int argc, char **argv)
         mistakes();
     of_sessions();
     spawning(argv[0]);
-    return verdict("others");
+    return finish("others");
 }

@@ -161,5 +161,5 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     on_communicators(reductions);
-    return verdict("reductions");
+    return finish("reductions");
 }

@@ -88,5 +88,5 @@ int main(void)
     MPI_Init(NULL, NULL);
     on_communicators(extremes);
     on_communicators(c_truths);
-    return verdict("special");
+    return finish("special");
 }

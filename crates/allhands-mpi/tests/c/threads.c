@@ -153,5 +153,5 @@ int main(int argc, char **argv)
         MPI_Comm_free(&jobs[t].comm);
     if (number > 1)
         another_thread_waits();
-    return verdict("threads");
+    return finish("threads");
 }

@@ -84,5 +84,5 @@ int main(int argc, char **argv)
     }
     MPI_Errhandler_free(&handler);
     MPI_Comm_free(&comm);
-    return verdict("throws");
+    return finish("throws");
 }

@@ -115,5 +115,5 @@ int main(int argc, char **argv)
     for (int round = 0; round < 5; round++)
         messages_go_on();
     on_communicators(odd_buffers);
-    return verdict("traps");
+    return finish("traps");
 }

@@ -43,5 +43,5 @@ int main(int argc, char **argv)
     MPI_Comm_spawn("env", is_without, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
     both(between, 0);
     MPI_Comm_disconnect(&between);
-    return verdict("worlds");
+    return finish("worlds");
 }

@@ -27,5 +27,5 @@ program main
     call MPI_Init(error)
     call some_calls()
     ! One more call of MPI_Allreduce.
-    call verdict('counted')
+    call finish('counted')
 end program

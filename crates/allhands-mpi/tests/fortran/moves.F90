@@ -329,5 +329,5 @@ program main
     integer :: error
     call MPI_Init(error)
     call on_communicators(every_move)
-    call verdict('moves')
+    call finish('moves')
 end program

@@ -59,5 +59,5 @@ program main
     call MPI_Init(error)
     call begun(MPI_COMM_WORLD)
     call begun(MPI_COMM_SELF)
-    call verdict('nonblocking')
+    call finish('nonblocking')
 end program

@@ -260,5 +260,5 @@ program main
     call beside()
     call MPI_Op_free(composition, error)
     call MPI_Type_free(map, error)
-    call verdict('reductions')
+    call finish('reductions')
 end program

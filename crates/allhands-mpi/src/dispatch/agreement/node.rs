@@ -1,14 +1,15 @@
 //! The node: bringing together the ranks of a world that share a machine.
 //!
 //! It happens once, where all ranks of `MPI_COMM_WORLD` make a call: in `MPI_Init`, or in the first collective on it. The
-//! first rank of each machine makes a segment of memory and tells the others where it is. Each step that can fail is
-//! followed by a native collective in which the ranks tell one another whether it did, so either all share a segment
-//! or none does. Where there are several nodes, they then meet ([`World`]).
+//! first rank of each machine makes a segment of memory and sends the others where it is. Each step that can fail is
+//! followed by a native collective in which the ranks exchange whether it did, so either all share a segment
+//! or none does. Where there are several nodes, they then agree on a network ([`World`]).
 
-use crate::abi::{Abi, Handle};
+use crate::abi::Handle;
 use crate::buffer::staging::left_alone;
 use crate::context::known;
 use crate::context::library::{Library, poll};
+use crate::context::native_collectives::NativeCollectives;
 use crate::context::say::say;
 use crate::context::settings::Settings;
 use crate::native::family;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub(crate) struct Node {
     /// All of them; communicators are made of this one.
     pub(crate) comm: Mutex<Communicator>,
-    /// What tells their segment from those of other worlds and machines; never 0.
+    /// The number of their segment among those of all worlds and machines; never 0.
     pub(crate) id: u64,
     /// This process's rank among them.
     pub(crate) rank: u32,
@@ -40,7 +41,7 @@ pub(crate) struct Node {
 /// Those on this process's, once they have been brought together.
 pub(crate) static NODE: RwLock<Option<Node>> = RwLock::new(None);
 
-/// What each rank tells the others of its machine.
+/// What each rank of a machine contributes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Card {
@@ -58,48 +59,14 @@ struct Whereabouts {
     inode: u64,
 }
 
-/// Calls of the native MPI while ranks come together, each of which may say that it failed.
-pub(crate) struct Native<'a> {
-    pub(crate) library: &'a Library,
-    pub(crate) abi: &'a Abi,
-}
-
-impl Native<'_> {
-    /// Gives every rank of a communicator what its rank 0 has.
-    pub(crate) fn tell<T: Copy>(&self, value: &mut [T], comm: Handle) -> Option<()> {
-        let bytes = c_int::try_from(size_of_val(value)).ok()?;
-        let start = value.as_mut_ptr().cast();
-        // SAFETY: so many bytes to read or write, of plain numbers, as all callers' are.
-        let error = unsafe { (self.library.native.bcast)(start, bytes, self.abi.byte, 0, comm) };
-        (error == 0).then_some(())
-    }
-
-    /// What every rank of a communicator has, by rank.
-    pub(crate) fn collect<T: Copy>(&self, value: T, size: usize, comm: Handle) -> Option<Vec<T>> {
-        let bytes = size_of::<T>() as c_int;
-        let (mut all, byte) = (vec![value; size], self.abi.byte);
-        let (own, room) = ((&raw const value).cast(), all.as_mut_ptr().cast());
-        // SAFETY: so many bytes of each rank to read, and room for those of all; plain numbers, as all callers' are.
-        let error =
-            unsafe { (self.library.native.allgather)(own, bytes, byte, room, bytes, byte, comm) };
-        (error == 0).then_some(all)
-    }
-
-    /// Whether all ranks of a communicator say yes.
-    pub(crate) fn all(&self, yes: bool, size: usize, comm: Handle) -> Option<bool> {
-        let answers = self.collect(u8::from(yes), size, comm)?;
-        Some(answers.iter().all(|answer| *answer == 1))
-    }
-}
-
 /// Brings the ranks of the world together, unless that has happened; every rank of the world calls this.
-pub(crate) fn gather(library: &Library) {
+pub(crate) fn bring_together(library: &Library) {
     let Some(abi) = &library.abi else { return };
     if library.settings.get().is_some() {
         return;
     }
-    may_threads_meet(library);
-    let native = Native { library, abi };
+    has_concurrent_threads(library);
+    let native = NativeCollectives { library, abi };
     let settings = agree_on_settings(&native).unwrap_or_default();
     let is_first = library.rank(abi.comm_world) == Some(0);
     let ranks = library.size(abi.comm_world).unwrap_or(1);
@@ -113,7 +80,7 @@ pub(crate) fn gather(library: &Library) {
     REPORT.begin_world(mpi, rank, ranks);
     let node = match settings.is_off || ranks < 2 {
         true => None,
-        false => meet(&native, &settings),
+        false => agree(&native, &settings),
     };
     *NODE.write().unwrap_or_else(PoisonError::into_inner) = node;
     // Whoever was first with it: the ranks of a world call this once, in whatever thread.
@@ -121,31 +88,31 @@ pub(crate) fn gather(library: &Library) {
 }
 
 /// Whether several threads may call at the same time; then they are counted as such.
-pub(crate) fn may_threads_meet(library: &Library) -> bool {
-    let meet = library.may_threads_meet();
-    if meet {
+pub(crate) fn has_concurrent_threads(library: &Library) -> bool {
+    let concurrent = library.has_concurrent_threads();
+    if concurrent {
         REPORT.count_exactly();
     }
-    meet
+    concurrent
 }
 
 /// What rank 0 of the world has in its environment.
-fn agree_on_settings(native: &Native<'_>) -> Option<Settings> {
+fn agree_on_settings(native: &NativeCollectives<'_>) -> Option<Settings> {
     let world = native.abi.comm_world;
     let mut text = Settings::text().into_bytes();
     let mut length = [text.len() as u64];
-    native.tell(&mut length, world)?;
+    native.broadcast(&mut length, world)?;
     text.resize(length[0] as usize, 0);
     // The address of no bytes at all may be MPI_IN_PLACE.
     if !text.is_empty() {
-        native.tell(&mut text, world)?;
+        native.broadcast(&mut text, world)?;
     }
     let ranks = native.library.size(world)?;
     Some(Settings::parse(&String::from_utf8_lossy(&text), ranks))
 }
 
 /// The ranks on this machine, if all of them can share memory, and the world, if there are several nodes.
-fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
+fn agree(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
     let machine = split_off_machine(native);
     let node = machine.and_then(|machine| {
         let node = match &settings.nodes {
@@ -158,15 +125,15 @@ fn meet(native: &Native<'_>, settings: &Settings) -> Option<Node> {
     let (id, oversubscribed) = node
         .as_ref()
         .map_or((0, false), |n| (n.id, n.oversubscribed));
-    let world = World::meet(native, id, oversubscribed).map(Arc::new);
+    let world = World::agree(native, id, oversubscribed).map(Arc::new);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
-        REPORT.tell_times(times);
+        REPORT.note_network_times(times);
     }
     Some(Node { world, ..node? })
 }
 
 /// A communicator of the ranks on this machine.
-fn split_off_machine(native: &Native<'_>) -> Option<Handle> {
+fn split_off_machine(native: &NativeCollectives<'_>) -> Option<Handle> {
     let (abi, functions) = (native.abi, &native.library.native);
     let mut comm = abi.comm_null;
     // SAFETY: a communicator, and room for another handle.
@@ -179,14 +146,14 @@ fn split_off_machine(native: &Native<'_>) -> Option<Handle> {
 }
 
 /// Frees a communicator of ours.
-fn free(native: &Native<'_>, mut comm: Handle) {
+fn free(native: &NativeCollectives<'_>, mut comm: Handle) {
     // SAFETY: made by us, and not used again. That it cannot be freed would harm nobody.
     unsafe { (native.library.native.comm_free)(&raw mut comm) };
 }
 
 /// The ranks of this machine that are to pretend that they are a node.
 fn share_pretended(
-    native: &Native<'_>,
+    native: &NativeCollectives<'_>,
     settings: &Settings,
     machine: Handle,
     nodes: &[u32],
@@ -208,7 +175,7 @@ fn share_pretended(
 
 /// The same, among the ranks of a communicator that all are on this machine, on which `all` may be more.
 fn share_among(
-    native: &Native<'_>,
+    native: &NativeCollectives<'_>,
     settings: &Settings,
     comm: Handle,
     all: Option<usize>,
@@ -217,7 +184,7 @@ fn share_among(
     if size > allhands::launch::MAX_RANKS as usize {
         return None;
     }
-    let cards = native.collect(Card { cpus: own_cpus() }, size, comm)?;
+    let cards = native.allgather(Card { cpus: own_cpus() }, size, comm)?;
     let cpus = (0..16).map(|word| cards.iter().fold(0, |all, card| all | card.cpus[word]));
     let mut cpus = cpus.map(u64::count_ones).sum::<u32>() as usize;
     let oversubscribed = all.unwrap_or(size) > cpus;
@@ -232,7 +199,7 @@ fn share_among(
     let mut place = made
         .as_ref()
         .map_or(Whereabouts::default(), |(_, place)| *place);
-    native.tell(std::slice::from_mut(&mut place), comm)?;
+    native.broadcast(std::slice::from_mut(&mut place), comm)?;
     if place.is_there == 0 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The presence: whether all ranks of a world have this library, before they tell one another anything by collectives.
+//! The presence: whether all ranks of a world have this library, before they exchange anything by collectives.
 //!
 //! A rank without it would take those for the program's own, or never make them. So each rank sends the next one a message in
 //! `MPI_Init`, where no program receives any yet, and waits for that of the one before it, the first of all for that of the last.
@@ -143,7 +143,7 @@ impl Seen {
     }
 }
 
-/// Variables that tell a process its rank, that of the innermost launcher first, and those that tell its job from others.
+/// Variables with a process's rank, that of the innermost launcher first, and those with its job.
 const RANKS: [&str; 4] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",

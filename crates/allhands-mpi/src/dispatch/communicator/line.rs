@@ -30,7 +30,7 @@ impl Owned {
     /// Begins a call, at once or when those before it have; `None`: it has ended.
     ///
     /// # Safety
-    /// What the operation borrows is left alone until the end is told, or for ever.
+    /// What the operation borrows is left alone until its end is reported, or for ever.
     pub(crate) unsafe fn begin(
         &mut self,
         operation: Operation<'static>,
@@ -62,7 +62,7 @@ impl Owned {
                 Err(error) => Some(Err(error)),
             };
             if let Some(ended) = ended {
-                // Nobody else tells of its end.
+                // Nobody else reports its end.
                 let _ = end.set(ended);
             }
             self.line.0.pop_front();

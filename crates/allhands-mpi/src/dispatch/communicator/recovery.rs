@@ -2,19 +2,19 @@
 //!
 //! What a failed call leaves behind, messages on their way and flags half raised, is of no use to later ones. So the first
 //! blocking call after it brings the ranks together again, on the MPI's own communicator, and they take a new one of ours. As
-//! some may have been ahead, they tell one another how many calls they have made: those who are behind fail as many more, and
+//! some may have been ahead, they exchange how many calls they have made: those who are behind fail as many more, and
 //! then all make the same call. A call that was under way when an earlier one turned out to have failed is made again.
 
-use crate::abi::{Abi, Handle};
+use crate::abi::Abi;
+use crate::collective::here::{Here, Site, Wanted};
 use crate::collective::kept::Later;
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, poll};
 use crate::context::mistake::Mistake;
 use crate::context::unserved::Unserved;
-use crate::dispatch::agreement::meeting::Meeting;
-use crate::dispatch::call_cache::{Asked, Repeats};
-use crate::dispatch::communicator::state::{Owned, STATES, Shared, State};
-use crate::dispatch::takeover::Here;
+use crate::dispatch::agreement::communicator::Agreement;
+use crate::dispatch::call_cache::{Asked, CallCache};
+use crate::dispatch::communicator::state::{Owned, STATES, State};
 use allhands::Error;
 use allhands::interposition::{Interposition, Refused};
 use allhands::transport::TransportError;
@@ -133,7 +133,7 @@ impl Owned {
 
     /// Makes the next blocking call possible, or says why it fails.
     #[cold]
-    pub(crate) fn find_course(&mut self, meeting: &Meeting<'_>) -> Result<(), Unserved> {
+    pub(crate) fn find_course(&mut self, agreement: &Agreement<'_>) -> Result<(), Unserved> {
         while self.course.behind == 0
             && self.course.given_up.is_none()
             && let Some(error) = self.comm.stopped()
@@ -146,7 +146,7 @@ impl Owned {
             if made <= stops || !can_recover(&error) {
                 break;
             }
-            self.meet_again(meeting, error, made);
+            self.agree_again(agreement, error, made);
             if begun == stops {
                 // Others may be in the next one that this rank has refused, and have stopped already.
                 self.note_again(refused);
@@ -160,7 +160,7 @@ impl Owned {
     #[cold]
     pub(crate) fn come_back(
         &mut self,
-        meeting: &Meeting<'_>,
+        agreement: &Agreement<'_>,
         (asked, abi): (&Asked, &Abi),
         unserved: &Unserved,
     ) -> bool {
@@ -168,7 +168,7 @@ impl Owned {
             return false;
         };
         if let Error::CountsDiffer { .. } = error {
-            // What has begun is the telling of counts; the call itself was not made here, and others make it.
+            // What has begun is the exchange of counts; the call itself was not made here, and others make it.
             self.skip();
             return false;
         }
@@ -186,7 +186,7 @@ impl Owned {
             return false;
         }
         let made = call + self.course.lost + u64::from(refused.is_some());
-        self.meet_again(meeting, error.clone(), made);
+        self.agree_again(agreement, error.clone(), made);
         if call == stops {
             self.note_again(refused);
         }
@@ -230,15 +230,15 @@ impl Owned {
 
     /// Comes together with the other ranks, all of which make a blocking call now; this one has made so many of the present
     /// communicator's.
-    fn meet_again(&mut self, meeting: &Meeting<'_>, cause: Error, made: u64) {
+    fn agree_again(&mut self, agreement: &Agreement<'_>, cause: Error, made: u64) {
         let lost = self.course.lost;
         self.end_all();
         if let Some(traffic) = &self.traffic {
-            meeting.settle(traffic);
+            agreement.settle(traffic);
         }
         // Calls that had waited for their beginning have failed meanwhile.
         let position = self.course.earlier + made + (self.course.lost - lost);
-        let all = meeting.collect(position);
+        let all = agreement.allgather(position);
         let furthest = all.as_ref().and_then(|all| all.iter().copied().max());
         self.course = Course {
             earlier: position,
@@ -248,10 +248,10 @@ impl Owned {
             cause: Some(cause),
             given_up: None,
         };
-        match meeting.join_all() {
+        match agreement.join_all() {
             Ok((comm, traffic)) => {
                 (self.comm, self.traffic) = (comm, traffic);
-                self.repeats = Repeats::new();
+                self.call_cache = CallCache::new();
             }
             Err(reason) => self.course.given_up = Some(reason),
         }
@@ -281,7 +281,7 @@ pub(crate) fn forget(library: &Library, comm: usize, noted: Noted) {
 
 fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -> R) -> Option<R> {
     let abi = library.abi.as_ref()?;
-    let state = STATES.met(abi.handle(comm))?;
+    let state = STATES.agreed(abi.handle(comm))?;
     let State::Shared(shared) = &*state else {
         return None;
     };
@@ -293,16 +293,15 @@ fn with_owned<R>(library: &Library, comm: usize, then: impl FnOnce(&mut Owned) -
 #[cold]
 pub(crate) fn own_mistake(
     owned: &mut Owned,
-    at: (&Library, &Abi, Handle),
-    shared: &Shared,
-    (asked, algorithm): (&Asked, Option<&str>),
+    site: Site<'_>,
+    wanted: Wanted<'_>,
     serve: impl Fn(&Here<'_>) -> Result<usize, Unserved>,
 ) -> Option<Unserved> {
     if owned.has_given_up() {
         return None;
     }
     let later = Later::default();
-    let here = Here::new(at, shared, &owned.comm, (asked, algorithm), Some(&later));
+    let here = Here::new(site, &owned.comm, wanted, Some(&later));
     let found = serve(&here).err();
     drop(here);
     match found? {

@@ -1,17 +1,18 @@
 //! The state of a communicator: whether its calls are taken over, as all its ranks have agreed in the first of them.
 
 use crate::abi::{Abi, Handle};
+use crate::collective::here::Site;
 use crate::context::attribute::copy;
 use crate::context::call::Reason;
 use crate::context::library::Library;
 use crate::context::map::{Map, empty};
 use crate::context::quiet::Quiet;
 use crate::context::session::has_world;
-use crate::dispatch::agreement::meeting::Meeting;
+use crate::dispatch::agreement::communicator::Agreement;
 use crate::dispatch::agreement::node;
-use crate::dispatch::call_cache::Repeats;
-use crate::dispatch::communicator::hold::Hold;
+use crate::dispatch::call_cache::CallCache;
 use crate::dispatch::communicator::line::Line;
+use crate::dispatch::communicator::ownership::Ownership;
 use crate::dispatch::communicator::recovery::Course;
 use crate::dispatch::communicator::thread::Thread;
 use crate::network::Traffic;
@@ -30,11 +31,25 @@ pub(crate) enum State {
 
 /// A communicator whose ranks share memory, or a network.
 pub(crate) struct Shared {
-    pub(crate) owned: Hold<Owned>,
+    pub(crate) owned: Ownership<Owned>,
     pub(crate) rank: usize,
     pub(crate) size: usize,
     /// Whether ranks are on several nodes.
     pub(crate) apart: bool,
+}
+
+impl Shared {
+    /// Where calls on it are made.
+    #[inline]
+    pub(crate) fn site<'a>(&self, library: &'a Library, abi: &'a Abi, handle: Handle) -> Site<'a> {
+        Site {
+            library,
+            abi,
+            handle,
+            rank: self.rank,
+            size: self.size,
+        }
+    }
 }
 
 /// What one thread at a time has of a communicator.
@@ -42,7 +57,7 @@ pub(crate) struct Owned {
     pub(crate) comm: Communicator,
     /// What goes between nodes, if its ranks are on several.
     pub(crate) traffic: Option<Arc<Traffic>>,
-    pub(crate) repeats: Repeats,
+    pub(crate) call_cache: CallCache,
     /// Nonblocking calls that are not begun yet.
     pub(crate) line: Line,
     /// What became of calls that failed.
@@ -52,7 +67,7 @@ pub(crate) struct Owned {
 /// The states of all communicators, by their handles.
 pub(crate) struct States {
     known: RwLock<Map<Handle, Arc<State>>>,
-    /// The key under which a communicator tells when it is freed.
+    /// The key of the attribute by which the MPI reports that a communicator is freed.
     key: Mutex<Option<c_int>>,
     /// Grows whenever a communicator is forgotten.
     epoch: AtomicU64,
@@ -106,7 +121,7 @@ impl States {
     }
 
     /// The state of a communicator, if its ranks have agreed on one; they do not do so now.
-    pub(crate) fn met(&self, comm: Handle) -> Option<Arc<State>> {
+    pub(crate) fn agreed(&self, comm: Handle) -> Option<Arc<State>> {
         let last = Thread::with(|thread| self.last(thread, comm, |state| Some(Arc::clone(state))));
         last.or_else(|| self.known(comm))
     }
@@ -118,13 +133,13 @@ impl States {
 
     fn look_up(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         self.known(comm)
-            .unwrap_or_else(|| self.meet(library, abi, comm))
+            .unwrap_or_else(|| self.agree_anew(library, abi, comm))
     }
 
     #[cold]
-    fn meet(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
+    fn agree_anew(&self, library: &Library, abi: &Abi, comm: Handle) -> Arc<State> {
         if comm == abi.comm_world {
-            node::gather(library);
+            node::bring_together(library);
         }
         let agreed = {
             let quiet = has_world(library).then(|| Quiet::new(library, abi));
@@ -138,7 +153,7 @@ impl States {
         };
         let state = Arc::new(state);
         if self.mark(library, comm).is_none() {
-            // Nobody would tell when the communicator is freed, and another may get its handle.
+            // Nobody would report that the communicator is freed, and another may get its handle.
             return Arc::new(State::Native(Reason::Arguments));
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -170,19 +185,19 @@ impl States {
             true => quiet,
             false => quiet.and_of(abi, comm),
         });
-        let (comm, traffic) = Meeting::of(library, abi, (comm, rank, size)).join_all()?;
+        let (comm, traffic) = Agreement::of(library, abi, (comm, rank, size)).join_all()?;
         let apart = traffic.is_some();
         let owned = Owned {
             comm,
             traffic,
-            repeats: Repeats::new(),
+            call_cache: CallCache::new(),
             line: Line::default(),
             course: Course::default(),
         };
-        let owned = match node::may_threads_meet(library) {
-            true => Hold::locked(owned),
+        let owned = match node::has_concurrent_threads(library) {
+            true => Ownership::locked(owned),
             // SAFETY: the MPI was told that calls are made by one thread at a time.
-            false => unsafe { Hold::alone(owned) },
+            false => unsafe { Ownership::alone(owned) },
         };
         Ok(Shared {
             owned,
@@ -225,7 +240,7 @@ impl States {
     /// Says that a communicator was forgotten, and lets go of the last ones.
     fn move_on(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
-        // Where it is in use, in a call during which the MPI frees a communicator, the epoch tells that it is old.
+        // Where it is in use, in a call during which the MPI frees a communicator, by the epoch it is known to be old.
         Thread::with(Thread::forget_comms);
     }
 

@@ -1,7 +1,7 @@
 //! The hook: how the MPI calls us wherever it makes progress.
 //!
 //! Open MPI calls a function that is registered once, in every wait of every kind. MPICH calls one until it says that it is done, and
-//! is told of progress in no other way: so it says so whenever a call has ended, and has another one started if there are more.
+//! learns of progress in no other way: so it says so whenever a call has ended, and has another one started if there are more.
 
 use super::under_way::{Progress, UNDER_WAY};
 use crate::abi::{Family, Handle};

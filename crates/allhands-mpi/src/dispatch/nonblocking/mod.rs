@@ -1,9 +1,12 @@
-//! Nonblocking calls: begun here, taken further by the MPI's own progress, and told of by a request of the MPI's.
+//! Nonblocking calls: begun here, taken further by the MPI's own progress, and reported by a request of the MPI's.
 //!
 //! The request is a generalized one, so every way to wait for it, test it or free it is the MPI's own. Calls go further in a hook
 //! that the MPI calls wherever it makes progress: only where there is such a hook are they taken over, as a program may wait in
 //! a call that knows nothing of ours. To begin one never waits for another rank (but for a second at most, after a call that was wrong on this rank alone); so a
 //! communicator's ranks have to have agreed on one of ours before, in a blocking call.
+//!
+//! It owns the list of calls that are under way, their requests and the hook. Entry points call it, and the MPI's progress. It never
+//! waits for a lock in the hook.
 
 mod hook;
 mod request;
@@ -14,16 +17,15 @@ pub(crate) use request::Place;
 pub(crate) use under_way::UNDER_WAY;
 pub(crate) use waitall::see_to;
 
-use crate::abi::{Abi, Handle};
+use crate::collective::here::{Here, Site, Wanted};
 use crate::collective::kept::{Kept, Later};
 use crate::context::call::{Call, Reason};
 use crate::context::library::{Library, NO_MPI};
 use crate::context::settings::Said;
 use crate::context::unserved::Unserved;
-use crate::dispatch::call_cache::Asked;
 use crate::dispatch::communicator::state::{STATES, Shared, State};
 use crate::dispatch::communicator::thread::{Inside, is_inside};
-use crate::dispatch::takeover::{Here, Next, Passed};
+use crate::dispatch::takeover::{Next, Passed};
 use crate::report::counts::{REPORT, Served};
 use allhands::interposition::{End, Interposition};
 use hook::Hook;
@@ -78,8 +80,8 @@ fn try_to(
     }
     let handle = abi.handle(comm);
     let _inside = Inside::enter();
-    let state = STATES.met(handle);
-    let state = state.ok_or(Unserved::Pass(Reason::Unmet))?;
+    let state = STATES.agreed(handle);
+    let state = state.ok_or(Unserved::Pass(Reason::NotAgreed))?;
     let shared = match &*state {
         State::Shared(shared) => &**shared,
         State::Native(reason) => return Err(Unserved::Pass(*reason)),
@@ -90,8 +92,8 @@ fn try_to(
         Some(Said::Algorithm(name)) => Some(name.as_str()),
     };
     may_begin(library, shared)?;
-    let at = (library, abi, handle);
-    let (served, kept, end) = begin(at, shared, (call, algorithm), serve)?;
+    let site = shared.site(library, abi, handle);
+    let (served, kept, end) = begin(site, shared, (call, algorithm), serve)?;
     let Some(end) = end else {
         kept.deliver(library, true)?;
         let request = Request::ended(library, abi, call)?;
@@ -102,7 +104,7 @@ fn try_to(
     let request = match Request::start(library, abi, call) {
         Ok(request) => request,
         Err(error) => {
-            // It goes on, and nobody will tell of its end.
+            // It goes on, and nobody will report its end.
             std::mem::forget((kept, state));
             return Err(error);
         }
@@ -121,9 +123,9 @@ fn try_to(
 }
 
 /// Describes a call and begins it, at once or when those before it have; gives what is to be kept until the end, and where that is
-/// told, unless it has come.
+/// reported, unless it has come.
 fn begin(
-    at: (&'static Library, &Abi, Handle),
+    site: Site<'_>,
     shared: &Shared,
     (call, algorithm): (Call, Option<&str>),
     serve: impl FnOnce(&Here<'_>) -> Result<usize, Unserved>,
@@ -131,13 +133,18 @@ fn begin(
     let mut owned = shared.owned.take().ok_or(Unserved::Pass(Reason::Inside))?;
     let owned = &mut *owned;
     owned.may_begin()?;
-    let (asked, later) = (Asked::new(call), Later::default());
+    let later = Later::default();
     let begun = owned.comm.begun();
-    let here = Here::new(at, shared, &owned.comm, (&asked, algorithm), Some(&later));
+    let wanted = Wanted {
+        call,
+        algorithm,
+        is_cacheable: false,
+    };
+    let here = Here::new(site, &owned.comm, wanted, Some(&later));
     let described = serve(&here);
     drop(here);
     let started = described.and_then(|bytes| {
-        let (operation, kept) = later.of_call(at.0)?;
+        let (operation, kept) = later.of_call(site.library)?;
         if !owned.comm.begins_alone(&operation)? {
             return Err(Unserved::Pass(Reason::NoAlgorithm));
         }

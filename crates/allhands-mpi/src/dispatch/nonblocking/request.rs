@@ -68,7 +68,7 @@ impl Request {
     /// A new one, of a call.
     pub(super) fn start(library: &Library, abi: &Abi, call: Call) -> Result<Request, Unserved> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
-        // The number tells the call, too.
+        // The number says which call it is, too.
         let number = NEXT.fetch_add(1, Ordering::Relaxed) * Call::ALL.len() + call as usize;
         let mut handle = 0;
         let state = std::ptr::without_provenance_mut(number);

@@ -9,7 +9,7 @@ use crate::context::say::say;
 use crate::context::session::has_world;
 use crate::context::unserved::Unserved;
 use crate::dispatch::communicator::state::State;
-use crate::dispatch::takeover::tell;
+use crate::dispatch::takeover::report_failure;
 use allhands::interposition::{End, Interposition};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct UnderWay {
     /// The requests that have not ended, to be counted without the lock.
     number: AtomicUsize,
     looks: AtomicU32,
-    /// Whether the ranks of the world have met at their end.
+    /// Whether the ranks of the world have come to their end.
     is_over: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ impl UnderWay {
         }
     }
 
-    /// Forgets all calls, as the MPI is about to end; that some are left is the user's mistake, of which he is told.
+    /// Forgets all calls, as the MPI is about to end; that some are left is the user's mistake, and reported.
     pub(crate) fn forget(&self, library: &Library) {
         for (call, number) in left() {
             let world = library.abi.as_ref().filter(|_| has_world(library));
@@ -198,7 +198,7 @@ impl Begun {
         let delivered = kept.deliver(library, ended.is_ok());
         let code = match ended.and(delivered) {
             Ok(()) => 0,
-            Err(unserved) => tell(library, call, &unserved).0,
+            Err(unserved) => report_failure(library, call, &unserved).0,
         };
         request.complete(library, code);
     }

@@ -1,14 +1,15 @@
-//! The meeting: how the ranks of a communicator of the MPI agree, in their first collective on it, on one of ours.
+//! The agreement on a communicator: how the ranks of one of the MPI's, in their first collective on it, come to one of ours.
 //!
-//! They tell one another where they are, by native collectives on the communicator itself. Each step that may fail on one rank
-//! alone is followed by such a telling, so all of them take the calls over or none does.
+//! They gather where each of them is, by native collectives on the communicator itself. Each step that may fail on one rank alone is
+//! followed by another one, which says whether it did, so all of them take the calls over or none does.
 
 use crate::abi::{Abi, Handle};
 use crate::buffer::staging::left_alone;
 use crate::context::call::Reason;
 use crate::context::library::Library;
+use crate::context::native_collectives::NativeCollectives;
 use crate::context::settings::Settings;
-use crate::dispatch::agreement::node::{NODE, Native, Node};
+use crate::dispatch::agreement::node::{NODE, Node};
 use crate::network::{Claim, MpiNetwork, Traffic, World, lot};
 use allhands::bootstrap::Bootstrap;
 use allhands::interposition::Interposition;
@@ -22,7 +23,7 @@ use std::sync::{Arc, PoisonError};
 /// How often ranks try to find tags that are free on all of them: other threads may be taking some at the same time.
 const TRIES: usize = 8;
 
-/// What a rank tells the others of a communicator.
+/// What each rank of a communicator contributes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Card {
@@ -35,23 +36,23 @@ pub(crate) struct Card {
     world_rank: u32,
 }
 
-/// The ranks of a communicator that meet.
-pub(crate) struct Meeting<'a> {
-    native: Native<'a>,
+/// The ranks of a communicator that agree.
+pub(crate) struct Agreement<'a> {
+    native: NativeCollectives<'a>,
     comm: Handle,
     rank: usize,
     size: usize,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> Agreement<'a> {
     /// The ranks of a communicator of so many, of which this process is rank `rank`.
     pub(crate) fn of(
         library: &'a Library,
         abi: &'a Abi,
         (comm, rank, size): (Handle, usize, usize),
-    ) -> Meeting<'a> {
-        Meeting {
-            native: Native { library, abi },
+    ) -> Agreement<'a> {
+        Agreement {
+            native: NativeCollectives { library, abi },
             comm,
             rank,
             size,
@@ -64,8 +65,8 @@ impl<'a> Meeting<'a> {
     }
 
     /// What every rank has, by rank.
-    pub(crate) fn collect<T: Copy>(&self, value: T) -> Option<Vec<T>> {
-        self.native.collect(value, self.size, self.comm)
+    pub(crate) fn allgather<T: Copy>(&self, value: T) -> Option<Vec<T>> {
+        self.native.allgather(value, self.size, self.comm)
     }
 
     /// The communicator of ours for these ranks, and what goes between nodes if they are on several.
@@ -89,10 +90,10 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// What all ranks tell.
+    /// The cards of all ranks.
     fn cards(&self, node: Option<&Node>) -> Option<Vec<Card>> {
         let world = node.and_then(|node| node.world.as_ref());
-        self.collect(Card {
+        self.allgather(Card {
             node: node.map_or(0, |node| node.id),
             world: world.map_or(0, |world| world.id),
             rank: node.map_or(0, |node| node.rank),
@@ -110,8 +111,8 @@ impl<'a> Meeting<'a> {
         if self.rank == 0 {
             offset = [parent().lay_out(self.size).unwrap_or(u64::MAX)];
         }
-        let told = self.native.tell(&mut offset, self.comm);
-        if told.is_none() || offset[0] == u64::MAX {
+        let sent = self.native.broadcast(&mut offset, self.comm);
+        if sent.is_none() || offset[0] == u64::MAX {
             return Err(Reason::NoNode);
         }
         // SAFETY: the first member has laid it out for just these, each of which opens it here, once.
@@ -157,14 +158,14 @@ impl<'a> Meeting<'a> {
     fn claim(&self, world: &Arc<World>) -> Result<Claim, Reason> {
         for _ in 0..TRIES {
             let own = world.taken();
-            let all = self.collect([own as u64, (own >> 64) as u64, lot()]);
+            let all = self.allgather([own as u64, (own >> 64) as u64, lot()]);
             let all = all.ok_or(Reason::NoNetwork)?;
             let wide = |[low, high, _]: &[u64; 3]| u128::from(*low) | u128::from(*high) << 64;
             let taken = all.iter().map(wide).fold(0, |all, taken| all | taken);
             if taken == u128::MAX {
                 return Err(Reason::NoTags);
             }
-            // The first rank's lot, as ranks of communicators that meet at the same time would all try the same ones again.
+            // The first rank's lot, as ranks of communicators that agree at the same time would all try the same ones again.
             let claim = world.claim(taken, all[0][2]);
             match self.native.all(claim.is_some(), self.size, self.comm) {
                 Some(true) => return claim.ok_or(Reason::NoNetwork),
@@ -186,7 +187,7 @@ impl<'a> Meeting<'a> {
         if self.rank == first {
             offset = parent().lay_out(members.len()).unwrap_or(u64::MAX);
         }
-        let offset = self.collect(offset)?[first];
+        let offset = self.allgather(offset)?[first];
         if offset == u64::MAX {
             return None;
         }
