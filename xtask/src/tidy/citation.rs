@@ -17,6 +17,7 @@ const AUTHORS: &[&str] = &[
     "Cowan",
     "Geijn",
     "De Sensi",
+    "Fan",
     "Hensgen",
     "Ho",
     "Hoefler",

@@ -112,6 +112,16 @@ pub(super) struct Checked {
     pub(super) exchanged: bool,
 }
 
+/// The counts of an irregular call that its algorithm needs and not all ranks know.
+pub(super) enum Unknown {
+    /// None.
+    None,
+    /// Those of all blocks.
+    All,
+    /// Those of blocks that this algorithm has pass through a rank.
+    Passing(&'static Algorithm, Shape),
+}
+
 /// A call that is about to begin.
 pub(super) struct Ready {
     pub(super) prepared: Arc<Prepared>,
@@ -166,17 +176,28 @@ impl Inner {
         }
     }
 
-    pub(super) fn needs_all_counts(
+    /// Which counts ranks must tell one another before a call, for the algorithm that serves it.
+    pub(super) fn unknown_counts(
         &self,
         operation: &Operation<'_>,
         call: &Call,
-    ) -> Result<bool, Error> {
-        let told = matches!(
-            call.collective,
+    ) -> Result<Unknown, Error> {
+        if !operation.irregular() {
+            return Ok(Unknown::None);
+        }
+        let (algorithm, shape) = self.choose(operation, call, &Layout::Regular(0))?;
+        let asks = |counts| algorithm.requires.contains(&counts);
+        Ok(match call.collective {
             Collective::Gather | Collective::Scatter | Collective::Alltoall
-        );
-        let (algorithm, _) = self.choose(operation, call, &Layout::Regular(0))?;
-        Ok(told && algorithm.requires.contains(&Requirement::AllCounts))
+                if asks(Requirement::AllCounts) =>
+            {
+                Unknown::All
+            }
+            Collective::Alltoall if asks(Requirement::PassingCounts) => {
+                Unknown::Passing(algorithm, shape)
+            }
+            _ => Unknown::None,
+        })
     }
 
     /// The plan of a call with all that runs it: from the cache, or made and kept there.

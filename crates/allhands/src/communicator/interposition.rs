@@ -9,6 +9,7 @@ pub use super::outset::Outset;
 pub use super::repeat::Repeat;
 pub use crate::transport::endpoint::refusal::Refused;
 
+use super::inner::Unknown;
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
@@ -140,7 +141,7 @@ impl Interposition for Communicator {
             return Ok(true);
         }
         let (call, layout) = operation.check(self.rank, self.size)?;
-        if operation.irregular() && inner.needs_all_counts(operation, &call)? {
+        if !matches!(inner.unknown_counts(operation, &call)?, Unknown::None) {
             return Ok(false);
         }
         inner.choose(operation, &call, &layout)?;

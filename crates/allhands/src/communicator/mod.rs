@@ -13,16 +13,20 @@ use crate::error::Error;
 use crate::interposition::Interposition;
 use crate::operation::{self, Operation};
 use crate::policy::{Forecast, Policy};
-use crate::prepared::{PlanCache, Running};
+use crate::prepared::{PlanCache, Running, typed_name};
 use crate::transport::endpoint::state::Port;
 use crate::transport::net::Places;
 use crate::transport::shm::memory::arena::Block;
+use allhands_core::algorithm::Algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::Layout;
+use allhands_core::schedule::{Layout, Shape, learned};
 use helm::Helm;
-use inner::{Active, Arrival, Checked, Inner, Ready, progress};
+use inner::{Active, Arrival, Checked, Inner, Ready, Unknown, progress};
 use std::time::Duration;
+
+/// A block whose sender and receiver know different counts: from, to, elements sent, elements of room.
+type Differing = (usize, usize, usize, usize);
 
 /// The ranks that call collectives together, as one of them sees them.
 ///
@@ -208,14 +212,20 @@ impl Communicator {
         let again = unsafe { self.inner.take().run_again(&operation) };
         match again {
             Some(ended) => ended.inspect_err(|_| self.spread())?,
-            None => self.run_new(&operation).inspect_err(|_| self.spread())?,
+            None => self
+                .run_new(&operation, |_| ())
+                .inspect_err(|_| self.spread())?,
         }
         Arrival::of(&operation).verify()
     }
 
-    /// Runs a call whose shape is new.
+    /// Runs a call whose shape is new, and looks at what it has run with when it has ended.
     #[cold]
-    fn run_new(&self, operation: &Operation<'_>) -> Result<(), Error> {
+    fn run_new<T>(
+        &self,
+        operation: &Operation<'_>,
+        look: impl FnOnce(&Running) -> T,
+    ) -> Result<T, Error> {
         let checked = self.check(operation)?;
         let inner = &mut *self.inner.take();
         let Ready {
@@ -234,26 +244,59 @@ impl Communicator {
             port.test(flight, &prepared.plan, cursor)
         });
         ended?;
+        let seen = look(&running);
         inner.cache.give_back(&prepared, running);
-        Ok(())
+        Ok(seen)
     }
 
-    /// Checks an operation's buffers, and tells all ranks the counts if its algorithm needs them.
+    /// Checks an operation's buffers, and tells ranks the counts that its algorithm needs.
     fn check(&self, operation: &Operation<'_>) -> Result<Checked, Error> {
         let (call, layout) = operation.check(self.rank, self.size)?;
-        let exchanged =
-            operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
-        let layout = if exchanged {
-            let told = self.exchange_counts(&call, &layout)?;
-            self.compare_counts(&call, &layout, &told)?;
-            told
-        } else {
-            layout
+        let unknown = self.inner.take().unknown_counts(operation, &call)?;
+        let exchanged = !matches!(unknown, Unknown::None);
+        let layout = match unknown {
+            Unknown::None => layout,
+            Unknown::All => {
+                let told = self.exchange_counts(&call, &layout)?;
+                self.compare_counts(&call, &layout, &told)?;
+                told
+            }
+            Unknown::Passing(algorithm, shape) => self.pass_counts(&layout, algorithm, shape)?,
         };
         Ok(Checked {
             call,
             layout,
             exchanged,
+        })
+    }
+
+    /// Tells every rank the counts of blocks that pass through it: the counts go the blocks' own way.
+    fn pass_counts(
+        &self,
+        layout: &Layout,
+        algorithm: &'static Algorithm,
+        mut shape: Shape,
+    ) -> Result<Layout, Error> {
+        let Layout::Exchange { send, receive, .. } = layout else {
+            return Ok(layout.clone());
+        };
+        shape.call.in_place = false;
+        let name = typed_name(algorithm, &shape);
+        let mut received = vec![0; self.size];
+        let counts = operation::all_to_all(send, &mut received).algorithm(&name);
+        let schedule = algorithm.schedule(&shape, self.rank as u32);
+        let learn = |running: &Running| {
+            let count_at = |at| running.flight.word_of_scratch(at);
+            let count_bytes = size_of::<usize>();
+            learned(&schedule, &shape.call, layout, count_bytes, count_at)
+        };
+        let learned = self.run_new(&counts, learn)?;
+        let collective = algorithm.collective;
+        self.refuse_differing(collective, self.differing(receive, |from| received[from]))?;
+        learned.map_err(|source| Error::Layout {
+            collective,
+            algorithm: algorithm.name,
+            source,
         })
     }
 
@@ -291,18 +334,31 @@ impl Communicator {
                 Some((from, to, sent, room))
             }
             (Layout::Exchange { receive, .. }, Layout::Pairs(counts)) => {
-                let sent = |from: usize| counts[from * self.size + rank];
-                let wrong = (0..self.size).find(|from| sent(*from) != receive[*from]);
-                wrong.map(|from| (from, rank, sent(from), receive[from]))
+                self.differing(receive, |from| counts[from * self.size + rank])
             }
             _ => None,
         };
-        let Some((from, to, sent, room)) = differs else {
+        self.refuse_differing(call.collective, differs)
+    }
+
+    /// The first rank that sends this one another number of elements than it has room for.
+    fn differing(&self, room: &[usize], sent: impl Fn(usize) -> usize) -> Option<Differing> {
+        let wrong = (0..self.size).find(|from| sent(*from) != room[*from]);
+        wrong.map(|from| (from, self.rank, sent(from), room[from]))
+    }
+
+    /// Complains, and tells the others, if there is a block whose counts differ.
+    fn refuse_differing(
+        &self,
+        collective: Collective,
+        differing: Option<Differing>,
+    ) -> Result<(), Error> {
+        let Some((from, to, sent, room)) = differing else {
             return Ok(());
         };
-        self.refuse(call.collective);
+        self.refuse(collective);
         Err(Error::CountsDiffer {
-            collective: call.collective,
+            collective,
             from,
             to,
             sent,

@@ -260,7 +260,8 @@ fn may_serve(
 ) -> bool {
     let needs = |requirement| algorithm.requires.contains(&requirement);
     let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-    let told = question.irregular && needs(Requirement::AllCounts);
+    let told =
+        question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
     let mut sizes = nodes.innermost(question.call.ranks).into_iter();
     let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
     possible && !told && layers && serves(algorithm, shape, places)

@@ -3,6 +3,7 @@
 //! A phase emits the steps of one well-known pattern over blocks that its caller names; which phases make an
 //! algorithm is said in that algorithm's file alone.
 
+pub mod alltoall;
 pub mod binary_blocks;
 pub mod bruck;
 pub mod chain;

@@ -168,6 +168,23 @@ impl Flight {
         })
     }
 
+    /// The word that stands at this byte of scratch, as the last call has left it; `None` beyond its end or while a call is under way.
+    pub(crate) fn word_of_scratch(&self, at: usize) -> Option<usize> {
+        const WORD: usize = size_of::<usize>();
+        let end = at.checked_add(WORD)?;
+        if self.under_way || end > self.space_bytes[Space::Scratch.index()] {
+            return None;
+        }
+        // SAFETY: the scratch has these bytes, and lives as long as this does; its bytes are of no type, so any are a word. With no call
+        // under way nobody writes them: what peers may still read of it they only read.
+        Some(unsafe {
+            self.bases[Space::Scratch.index()]
+                .add(at)
+                .cast::<usize>()
+                .read_unaligned()
+        })
+    }
+
     /// The sequence number of the call under way, or of the last one.
     #[must_use]
     pub fn call(&self) -> u64 {

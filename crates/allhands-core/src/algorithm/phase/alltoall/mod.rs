@@ -1,0 +1,3 @@
+//! All-to-alls that several algorithms are made of.
+
+pub mod bruck;
