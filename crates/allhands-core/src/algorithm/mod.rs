@@ -10,6 +10,7 @@ pub mod alltoall;
 pub mod barrier;
 pub mod broadcast;
 mod claims;
+pub mod compose;
 pub mod exscan;
 #[cfg(test)]
 mod figures;
@@ -27,7 +28,7 @@ pub mod scatter;
 pub use claims::Claims;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
 pub use plans::Plans;
-pub use registration::{Algorithm, InPlace};
+pub use registration::{Algorithm, InPlace, Layer, Layers, Sharing};
 pub(crate) use registration::{any_order, block_per_rank, keeps_order};
 pub use requirement::{Requirement, Unsuitable};
 

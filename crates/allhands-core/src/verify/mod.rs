@@ -24,8 +24,7 @@ pub mod prefix;
 mod staged;
 mod turned;
 
-use crate::algorithm::phase::nodes::LEADERS;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
 use crate::call::{Alias, Call, Collective};
 use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
@@ -233,7 +232,7 @@ fn nodes_of_ranks(torus: &Torus, shape: &Shape) -> Vec<u32> {
 /// Whether no link may carry two streams: of the algorithm, or of what serves one leader of each node.
 fn claims_disjoint_streams(algorithm: &Algorithm, shape: &Shape) -> bool {
     let claims = |a: &Algorithm| a.requires.contains(&Requirement::DisjointStreams);
-    let one_leader = shape.get(LEADERS.name) <= 1;
+    let one_leader = shape.get(Key::LEADERS.name) <= 1;
     let leaders = algorithm.among_leaders(shape).filter(|_| one_leader);
     claims(algorithm) || leaders.is_some_and(|(found, _)| claims(found))
 }

@@ -29,6 +29,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "inter=binomial,ports=2",
         "intra=messages,inter=binomial",
     ],
+    sharing: smp_gather::sharing,
     build,
     claims,
     ..BASE

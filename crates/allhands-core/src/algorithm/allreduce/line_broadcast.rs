@@ -13,7 +13,7 @@
 use super::BASE;
 use crate::algorithm::phase::lines::{self, Turn};
 use crate::algorithm::phase::{prefix, torus};
-use crate::algorithm::{Algorithm, Claims, Key, Requirement};
+use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
@@ -38,6 +38,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "group=2",
         "prefix=barrier",
     ],
+    layer: Layer::Packets,
     build,
     claims,
     ..BASE

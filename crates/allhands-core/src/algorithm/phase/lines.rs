@@ -171,3 +171,17 @@ pub fn claims(shape: &Shape, combines: bool) -> Claims {
         work: data * work as u64,
     }
 }
+/// On each line all tell all, one dimension after the other: nothing but that they are there.
+pub fn tell_all(b: &mut Builder) {
+    let rank = b.rank();
+    for turn in turns(b.shape(), rank) {
+        send_to_targets(b, &turn, |b, to, copied| match copied {
+            true => b.send_token_deposited(to),
+            false => b.send_token(to),
+        });
+        for &from in turn.sources.iter().filter(|from| **from != rank) {
+            b.recv_token(from);
+        }
+        b.step();
+    }
+}

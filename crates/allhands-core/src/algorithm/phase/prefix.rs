@@ -2,8 +2,8 @@
 //!
 //! An agreement tells every rank what all have chosen, so that none begins another algorithm than the others; its flags, of which
 //! each is the conjunction of what has come so far, ride on messages without data. A barrier keeps packets from ranks that have not
-//! entered yet and have no memory for them. Each is a registered barrier, inlined: line-broadcast's where it is said where the
-//! ranks are on a torus, and dissemination's, which agrees as well, since a flag may enter a conjunction twice.
+//! entered yet and have no memory for them. Each is a barrier, inlined: the one on lines where it is said where the ranks are on a
+//! torus, and dissemination, which agrees as well, since a flag may enter a conjunction twice.
 //!
 //! ```text
 //! prefix=agreement-barrier      flags: i ─▶ i+1, i ─▶ i+2, i ─▶ i+4 …      lines: all tell all      then the algorithm itself
@@ -11,8 +11,11 @@
 //!
 //! Source: B 2.3.
 
-use crate::algorithm::{self, Algorithm, Claims, Key, Values};
+use super::{dissemination, lines, torus};
+use crate::algorithm::{Claims, Key, Values};
 use crate::call::{Call, Collective};
+use crate::machine::{Fabrics, Nodes};
+use crate::parameters::Parameters;
 use crate::schedule::{Builder, Group, Reserved, Schedule, Shape};
 use alloc::vec::Vec;
 
@@ -39,17 +42,34 @@ fn parts(shape: &Shape) -> Vec<Part> {
     parts.into_iter().flatten().collect()
 }
 
+/// A barrier that serves a part.
+struct Barrier {
+    build: fn(&mut Builder),
+    claims: fn(&Shape) -> Claims,
+}
+
 /// The barrier that serves a part, and its call.
-fn barrier(shape: &Shape, part: Part) -> (&'static Algorithm, Shape) {
-    let name = match (part, shape.torus) {
-        (Part::Barrier, Some(_)) => "line-broadcast",
-        (Part::Barrier, None) | (Part::Agreement, _) => "dissemination",
+fn barrier(shape: &Shape, part: Part) -> (Barrier, Shape) {
+    let found = match (part, shape.torus) {
+        (Part::Barrier, Some(_)) => Barrier {
+            build: lines::tell_all,
+            claims: |shape| lines::claims(shape, false),
+        },
+        (Part::Barrier, None) | (Part::Agreement, _) => Barrier {
+            build: dissemination::tell_all,
+            claims: dissemination::claims,
+        },
     };
-    let found = algorithm::find(Collective::Barrier, name)
-        .unwrap_or_else(|| panic!("no barrier is called {name}"));
-    let call = Call::new(Collective::Barrier, shape.ranks());
-    let own = found.shape(call, "").unwrap_or_else(|e| panic!("{e}"));
-    (found, own.on_torus(shape.torus))
+    let mut parameters = Parameters::new();
+    parameters.set(torus::DEPOSIT.name, torus::DEPOSIT.default);
+    let own = Shape {
+        call: Call::new(Collective::Barrier, shape.ranks()),
+        parameters,
+        nodes: Nodes::one(),
+        fabrics: Fabrics::default(),
+        torus: shape.torus,
+    };
+    (found, own)
 }
 
 /// Does what the key asks for.
@@ -63,7 +83,9 @@ pub fn emit(b: &mut Builder) {
     };
     for part in parts(b.shape()) {
         let (found, shape) = barrier(b.shape(), part);
-        let schedule = found.schedule(&shape, b.rank());
+        let mut own = Builder::new(shape, b.rank(), 1, false);
+        (found.build)(&mut own);
+        let schedule = own.finish();
         let inline = |b: &mut Builder| b.inline(&schedule, &group, &Reserved::default());
         match part {
             Part::Agreement => b.agreement(inline),
@@ -114,7 +136,7 @@ pub fn claims(shape: &Shape, own: Claims) -> Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Requirement;
+    use crate::algorithm::{self, Algorithm, Requirement};
     use crate::schedule::{Item, Op, OpKind};
     use crate::verify::verify_world;
 

@@ -10,7 +10,7 @@
 //!
 //! Source: Q 5.2.2, figure 8.
 
-use super::nodes::Division;
+use super::division::Division;
 use super::tree::wrapped;
 use super::window;
 use crate::algorithm::Claims;

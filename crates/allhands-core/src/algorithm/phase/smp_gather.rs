@@ -8,17 +8,17 @@
 //!
 //! Source: Q 3.1, 5.2.1, figure 7.
 
-use super::nodes::Division;
+use super::division::Division;
 use super::tree::{self, Group};
 use super::window::{self, Turns};
-use crate::algorithm::{Claims, Key, Values};
+use crate::algorithm::{Claims, Key, Sharing, Values};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// `inter`: what gathers among the leaders, all at once or up a (k+1)-nomial tree.
-pub const INTER: Key = super::nodes::inter(&["direct", "binomial"]);
+pub const INTER: Key = Key::inter(&["direct", "binomial"]);
 
 /// `intra`: what gathers on a node.
 pub const INTRA: Key = Key {
@@ -141,6 +141,15 @@ impl Leaders {
             b.step();
         }
         (vec![of_node], turns)
+    }
+}
+
+/// Which ranks must share memory: those of a node that gathers in a window.
+#[must_use]
+pub fn sharing(shape: &Shape) -> Sharing {
+    match shape.get(INTRA.name) {
+        0 => Sharing::Nodes,
+        _ => Sharing::Nobody,
     }
 }
 

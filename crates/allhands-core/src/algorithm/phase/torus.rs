@@ -2,7 +2,7 @@
 
 use super::streams::{Ends, Place};
 use crate::algorithm::{Key, Values};
-use crate::machine::Torus;
+use crate::machine::{Direction, Torus};
 use crate::pattern::hamiltonian::Hamiltonian;
 use crate::pattern::spanning_trees::SpanningTrees;
 use crate::schedule::Shape;
@@ -22,6 +22,12 @@ pub const DEPOSIT: Key = Key {
 pub fn torus(shape: &Shape) -> Torus {
     let line = || Torus::new([shape.ranks(), 1, 1], [false; 3]);
     shape.torus.or_else(line).unwrap_or_default()
+}
+
+/// The way that a spanning tree takes first.
+#[must_use]
+pub fn way_of_tree(shape: &Shape, tree: usize) -> Option<Direction> {
+    SpanningTrees::new(torus(shape), shape.call.root).way(tree)
 }
 
 /// A rank's places in the spanning trees of `root` (B 3.1, figure 1): each rank gets from its neighbour, or, with `deposit`, copies

@@ -1,5 +1,6 @@
 //! The division of a call's ranks into nodes, with the leaders of each, as one rank sees it.
 
+use crate::algorithm::Key;
 use crate::call::Collective;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec::Vec;
@@ -192,7 +193,7 @@ impl Division {
 }
 
 /// Where share `share` of `shares` starts in `whole`.
-pub(super) fn cut(whole: u32, share: u32, shares: u32) -> u32 {
+pub(crate) fn cut(whole: u32, share: u32, shares: u32) -> u32 {
     (u64::from(whole) * u64::from(share) / u64::from(shares)) as u32
 }
 
@@ -204,7 +205,7 @@ fn leaders(shape: &Shape) -> u32 {
     }
     let sizes = shape.nodes.sizes(shape.ranks());
     let smallest = sizes.iter().copied().min().unwrap_or(1);
-    shape.get(super::LEADERS.name).clamp(1, smallest.max(1))
+    shape.get(Key::LEADERS.name).clamp(1, smallest.max(1))
 }
 
 /// Whether what the leaders of a node have is never joined on it: then they lead smaller nodes.
@@ -213,7 +214,7 @@ fn parted(collective: Collective) -> bool {
 }
 
 /// In how many shares the data is divided.
-pub(super) fn shares(shape: &Shape) -> u32 {
+pub(crate) fn shares(shape: &Shape) -> u32 {
     if parted(shape.call.collective) {
         1
     } else {
@@ -222,7 +223,7 @@ pub(super) fn shares(shape: &Shape) -> u32 {
 }
 
 /// The number of ranks of every node; of every part of one that has a leader, in a gather or scatter.
-pub(super) fn sizes(shape: &Shape) -> Vec<u32> {
+pub(crate) fn sizes(shape: &Shape) -> Vec<u32> {
     let sizes = shape.nodes.sizes(shape.ranks());
     let leaders = leaders(shape);
     if leaders == 1 || !parted(shape.call.collective) {

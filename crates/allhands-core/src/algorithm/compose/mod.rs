@@ -1,7 +1,8 @@
-//! Nodes in phases: a collective on the ranks of every node, or on the nodes' leaders, served by a registered algorithm.
+//! Composition: an algorithm made of others, a collective on the ranks of every node, or on the nodes' leaders, phase by phase.
 //!
-//! What runs inside a phase is that algorithm's own schedule for the group, built as for a call of its own and inlined; which
-//! algorithms these are, the keys `intra` and `inter` say. Where nodes are inside groups of nodes, `intra` is the same
+//! What runs inside a phase is another algorithm's own schedule for the group, built as for a call of its own and inlined. Which
+//! algorithms these may be, the composed one's file lists, and its keys `intra` and `inter` say which of them it is; this room knows no
+//! algorithm by name and asks no registry. Where nodes are inside groups of nodes, `intra` is the same
 //! collective again, hierarchical on the group.
 //!
 //! A node may have several leaders, each for a share of the data; the shares go through the phases side by side:
@@ -11,109 +12,17 @@
 //!                                           second half  0 1 3 ─▶ 2   4 5 7 ─▶ 6      2 ⇄ 6      2 ─▶ 0 1 3   6 ─▶ 4 5 7
 //! ```
 
-use crate::algorithm::{self, Algorithm, Claims, Key, Requirement, Values};
-use crate::call::{Call, Collective, Unit};
-use crate::schedule::{Blocks, Builder, Group, Reserved, Shape, Units};
+mod phases;
+
+pub use phases::{INTRA, Inside, Phase, among_leaders, claims, keep_order, names, parts, sharing};
+
+use crate::algorithm::Requirement;
+use crate::algorithm::phase::division::Division;
+use crate::call::Unit;
+use crate::schedule::{Blocks, Builder, Group, Reserved, Units};
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// `intra`: what serves a node.
-pub const INTRA: Key = Key {
-    name: "intra",
-    values: Values::Names(&["shared-memory", "tree"]),
-    default: 0,
-    about: "the algorithm inside a node: windows and flags, or a binomial tree of messages",
-};
-
-/// `leaders`: how many leaders a node has.
-pub const LEADERS: Key = Key {
-    name: "leaders",
-    values: Values::Range { min: 1, max: 64 },
-    default: 1,
-    about: "leaders of each node, each for a share of the data",
-};
-
-/// `inter`: what serves the leaders, the first of these names if nothing is said.
-#[must_use]
-pub const fn inter(names: &'static [&'static str]) -> Key {
-    Key {
-        name: "inter",
-        values: Values::Names(names),
-        default: 0,
-        about: "the algorithm among the nodes' leaders",
-    }
-}
-
-/// Which ranks a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Among {
-    /// Those of each node, on each node by itself; a rooted call has the leader for its root.
-    Node,
-    /// Those of each node that are in a share, each share by itself; a rooted call has the share's leader for its root.
-    Share,
-    /// The leaders of all nodes for a share; a rooted call has the leader of the root's node for its root.
-    Leaders,
-}
-
-/// A phase: a collective, and for whom.
-pub type Phase = (Among, Collective);
-
-mod division;
-
-pub use division::Division;
-
-/// The algorithm of a phase, and the call of a group of `ranks` ranks with root `root`.
-fn part(
-    shape: &Shape,
-    (among, collective): Phase,
-    ranks: u32,
-    root: u32,
-) -> (&'static Algorithm, Shape) {
-    let own = |key: Key, value| match key.values {
-        Values::Names(names) => names[value as usize],
-        Values::Range { .. } => "",
-    };
-    let intra = own(INTRA, shape.get(INTRA.name));
-    let inside = shape.nodes.inside().filter(|_| among != Among::Leaders);
-    let name = match (among, &inside, intra) {
-        (Among::Node | Among::Share, Some(_), _) => "hierarchical",
-        (Among::Node | Among::Share, None, "tree") if collective == Collective::Barrier => {
-            "gather-broadcast"
-        }
-        (Among::Node | Among::Share, None, "tree") => "binomial",
-        (Among::Node | Among::Share, None, name) => name,
-        (Among::Leaders, ..) => {
-            let whole = algorithm::find(shape.call.collective, "hierarchical");
-            let key = whole.and_then(|a| a.keys.iter().find(|key| key.name == "inter"));
-            key.map_or("", |key| own(*key, shape.get("inter")))
-        }
-    };
-    let found = algorithm::find(collective, name)
-        .unwrap_or_else(|| panic!("no {collective} is called {name}"));
-    let call = Call {
-        collective,
-        ranks,
-        root,
-        commutative: shape.call.commutative || !collective.reduces(),
-        in_place: false,
-    };
-    let mut part = found.shape(call, "").unwrap_or_else(|e| panic!("{e}"));
-    if among == Among::Leaders && found.requires.contains(&Requirement::Torus) {
-        part.torus = shape.torus;
-    }
-    if let Some(nodes) = inside {
-        part.parameters.set(INTRA.name, shape.get(INTRA.name));
-        part.nodes = nodes;
-    }
-    (found, part)
-}
-
-/// The algorithm that serves the leaders, with their call: of the same collective, as the whole one is.
-#[must_use]
-pub fn among_leaders(shape: &Shape) -> (&'static Algorithm, Shape) {
-    let leaders = division::sizes(shape).len() as u32;
-    part(shape, (Among::Leaders, shape.call.collective), leaders, 0)
-}
+use phases::{Among, part};
 
 /// What a phase does with the data: see [`Group`].
 pub struct Data<'a> {
@@ -133,7 +42,8 @@ pub struct Data<'a> {
 
 /// A collective on each node or on the leaders; every rank says the same phases in the same order, whether it takes part or
 /// not.
-pub fn phase(b: &mut Builder, nodes: &Division, (among, collective): Phase, data: &Data<'_>) {
+pub fn phase(b: &mut Builder, nodes: &Division, phase: &Phase, data: &Data<'_>) {
+    let (among, collective) = (phase.among, phase.collective());
     let (own, rank) = (nodes.own(), nodes.rank());
     // The first rank, the number of ranks, and those of the largest group.
     let (first, ranks, largest) = match among {
@@ -152,7 +62,7 @@ pub fn phase(b: &mut Builder, nodes: &Division, (among, collective): Phase, data
         }
     };
     let root = if collective.rooted() { root } else { 0 };
-    let (found, shape) = part(b.shape(), (among, collective), largest, 0);
+    let (found, shape) = part(b.shape(), phase, largest, 0);
     let reserved = if found.requires.contains(&Requirement::Window) {
         b.reserve(&found.schedule(&shape, 0), data.longest, &data.vector)
     } else {
@@ -165,7 +75,7 @@ pub fn phase(b: &mut Builder, nodes: &Division, (among, collective): Phase, data
         }
         return;
     };
-    let (found, mut shape) = part(b.shape(), (among, collective), ranks, root);
+    let (found, mut shape) = part(b.shape(), phase, ranks, root);
     shape.call.in_place = data.in_place;
     let rank = |r: u32| match among {
         Among::Node | Among::Share => first + r,
@@ -186,17 +96,17 @@ pub fn phase(b: &mut Builder, nodes: &Division, (among, collective): Phase, data
 pub fn vector_phase(
     b: &mut Builder,
     nodes: &Division,
-    (among, collective): Phase,
+    phase: &Phase,
     runs: &[(u32, u32)],
     [input, output]: [Blocks; 2],
     in_place: bool,
 ) {
-    let ranks = match among {
+    let ranks = match phase.among {
         Among::Node => nodes.size(nodes.own()),
         Among::Share => nodes.share_of(nodes.own()).len() as u32,
         Among::Leaders => nodes.nodes(),
     };
-    let (found, shape) = part(b.shape(), (among, collective), ranks, 0);
+    let (found, shape) = part(b.shape(), phase, ranks, 0);
     let (all, cuts) = (
         runs.iter().map(|run| run.1).sum::<u32>(),
         (found.parts)(&shape),
@@ -220,7 +130,7 @@ pub fn vector_phase(
         vector: runs.first().map_or(0, |run| run.0)..runs.last().map_or(0, |run| run.0 + run.1),
         in_place,
     };
-    phase(b, nodes, (among, collective), &data);
+    self::phase(b, nodes, phase, &data);
 }
 
 /// A whole vector through phases, each share of it by itself: the first has the input, and leaves in the output what the
@@ -231,7 +141,7 @@ pub fn vector_phases(b: &mut Builder, phases: &[Phase]) {
     each_share(b, &node, |b, node| {
         let runs = node.part_in_share(b.parts());
         let mut from = (input, in_place);
-        for &phase in phases {
+        for phase in phases {
             vector_phase(b, node, phase, &runs, [from.0, output], from.1);
             from = (output, true);
         }
@@ -258,11 +168,11 @@ fn within(
 pub fn block_phase(
     b: &mut Builder,
     nodes: &Division,
-    (among, collective): Phase,
+    phase: &Phase,
     [input, output]: [&dyn Fn(u32) -> Blocks; 2],
     in_place: bool,
 ) {
-    let (own, modulo) = (nodes.own(), u32::MAX);
+    let (among, own, modulo) = (phase.among, nodes.own(), u32::MAX);
     let data = Data {
         input: &|at| vec![input(at)],
         output: &|at| vec![output(at)],
@@ -284,7 +194,7 @@ pub fn block_phase(
         vector: 0..b.parts(),
         in_place,
     };
-    phase(b, nodes, (among, collective), &data);
+    self::phase(b, nodes, phase, &data);
 }
 
 /// Does `body` for every share of the data: where there are several, side by side, after all that was said before and before
@@ -315,121 +225,10 @@ pub fn each_share(
     b.step();
 }
 
-/// The algorithm of each phase, with the call of its largest group: with root 0, and with the roots of all shares and of the
-/// group that has the whole call's.
-fn parts_of<'a>(
-    shape: &'a Shape,
-    phases: &'a [Phase],
-) -> impl Iterator<Item = Vec<(&'static Algorithm, Shape)>> + 'a {
-    let (sizes, shares) = (division::sizes(shape), division::shares(shape));
-    let (mut node, mut inside) = (0, shape.call.root);
-    while sizes.get(node).is_some_and(|size| inside >= *size) {
-        inside -= sizes[node];
-        node += 1;
-    }
-    phases.iter().map(move |&phase| {
-        let largest = sizes.iter().copied().max().unwrap_or(1);
-        let mut roots = vec![0];
-        let ranks = match phase.0 {
-            Among::Node => {
-                roots.push(inside);
-                roots.extend((1..shares).map(|share| division::cut(largest, share, shares)));
-                largest
-            }
-            Among::Share => largest.div_ceil(shares),
-            Among::Leaders => {
-                roots.push(node as u32);
-                sizes.len() as u32
-            }
-        };
-        if !phase.1.rooted() {
-            roots.truncate(1);
-        }
-        let of_root = |root| part(shape, phase, ranks, root);
-        roots.into_iter().map(of_root).collect()
-    })
-}
-
-/// In how many parts a vector is cut, so that every phase can cut its share in equally long pieces.
-#[must_use]
-pub fn parts(shape: &Shape, phases: &[Phase]) -> u32 {
-    let cuts = parts_of(shape, phases).map(|roots| {
-        let (part, shape) = &roots[0];
-        (part.parts)(shape)
-    });
-    cuts.fold(1, least_common_multiple) * division::shares(shape)
-}
-
-/// Whether all phases keep rank order; the ranks of a node follow one another, and so do the nodes.
-#[must_use]
-pub fn keep_order(shape: &Shape, phases: &[Phase]) -> bool {
-    let mut parts = parts_of(shape, phases).flatten();
-    parts.all(|(part, shape)| (part.ordered)(&shape))
-}
-
-/// What the phases cost together at most: the ports of the widest, for each share and for what is done before or after all
-/// shares, and the steps of all of them, one phase after another.
-/// It can be less, as ranks go on to the next phase as soon as theirs is over. What a scatter's root sends and a gather's gets is
-/// each other rank's block, once. Of all others no volume is claimed, and of reductions no work: an algorithm's claims say the most of
-/// any of its ranks and not of which, and it is seldom the same rank that has the most in all phases.
-#[must_use]
-pub fn claims(shape: &Shape, phases: &[Phase]) -> Claims {
-    let none = Claims {
-        ports: 0,
-        steps: 0,
-        volume: match shape.call.collective {
-            Collective::Barrier => 0,
-            Collective::Scatter | Collective::Gather => u64::from(shape.ranks() - 1),
-            Collective::Broadcast
-            | Collective::Allgather
-            | Collective::Alltoall
-            | Collective::ReduceScatter
-            | Collective::Reduce
-            | Collective::Allreduce
-            | Collective::Scan
-            | Collective::Exscan => Claims::UNCLAIMED,
-        },
-        work: match shape.call.collective.reduces() {
-            true => Claims::UNCLAIMED,
-            false => 0,
-        },
-    }
-    .with_steps_at_most();
-    let all = parts_of(shape, phases).fold(none, |all, roots| {
-        let claims: Vec<Claims> = roots.iter().map(|(a, shape)| (a.claims)(shape)).collect();
-        let most = |of: fn(&Claims) -> u32| claims.iter().map(of).max().unwrap_or(0);
-        // Streams that do not start together may come together where they did not.
-        let streams = roots.iter().filter_map(|(_, part)| part.torus);
-        let streams = streams.map(|torus| torus.ways().count() as u32);
-        Claims {
-            ports: all
-                .ports
-                .max(most(|c| c.ports) * streams.max().unwrap_or(1).max(1)),
-            steps: all.steps + most(|c| c.steps),
-            ..all
-        }
-    });
-    match division::shares(shape) {
-        1 => all,
-        shares => Claims {
-            ports: all.ports * (shares + 1),
-            ..all
-        },
-    }
-}
-
-fn least_common_multiple(a: u32, b: u32) -> u32 {
-    let (mut x, mut y) = (a, b);
-    while y > 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::algorithm::Unsuitable;
+    use crate::algorithm::{self, Algorithm, Unsuitable, Values};
+    use crate::call::Call;
     use crate::machine::Nodes;
     use crate::verify;
     use alloc::format;
@@ -437,7 +236,7 @@ mod tests {
     /// Every pair of algorithms that the keys name, on nodes of all kinds, with one leader a node and with several.
     #[test]
     fn whatever_the_keys_name_is_right() {
-        for whole in algorithm::all().filter(|a| a.name == "hierarchical") {
+        for whole in algorithm::all().filter(|a| a.layers.is_some()) {
             let names = |at: usize| match whole.keys[at].values {
                 Values::Names(names) => names,
                 Values::Range { .. } => &[],
@@ -469,7 +268,8 @@ mod tests {
         let shape = whole.shape(call, parameters).expect("the keys name them");
         for nodes in Nodes::samples(ranks) {
             let on_nodes = shape.clone().on(nodes.clone());
-            let (leaders, of_leaders) = among_leaders(&on_nodes);
+            let found = whole.among_leaders(&on_nodes);
+            let (leaders, of_leaders) = found.expect("it has layers, and the nodes are its own");
             for torus in leaders.tori(of_leaders.ranks()) {
                 let placed = on_nodes.clone().on_torus(torus);
                 if matches!(whole.admits(&placed), Err(Unsuitable::NotPowerOfTwo { .. })) {
