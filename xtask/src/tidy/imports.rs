@@ -1,6 +1,6 @@
 //! Imports: every path of the own crate that a file names, however it is spelled.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// `["verify", "hazard"]` of `verify/hazard.rs` below `folder`, a crate's source; `None` outside of it and for its tests.
 pub(super) fn module_path(folder: &str, path: &str) -> Option<Vec<String>> {
@@ -64,6 +64,8 @@ fn walk(tokens: TokenStream, module: &[String], found: &mut Vec<Import>) {
                     at = path(&tokens, at + 2, base.to_vec(), found);
                 }
             }
+            // `pub(in crate::room)` says who may look in, and imports nothing.
+            TokenTree::Group(group) if is_visibility(group) => at += 1,
             TokenTree::Group(group) => {
                 walk(group.stream(), module, found);
                 at += 1;
@@ -138,6 +140,12 @@ fn after_attribute(tokens: &[TokenTree], hash: usize) -> usize {
     rest.iter()
         .position(is_end)
         .map_or(tokens.len(), |end| group + 1 + end + 1)
+}
+
+fn is_visibility(group: &Group) -> bool {
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Parenthesis
+        && matches!(first, Some(TokenTree::Ident(word)) if word == "in")
 }
 
 fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {

@@ -11,8 +11,8 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::lines::{self, Turn};
-use crate::algorithm::phase::{prefix, torus};
+use crate::algorithm::phase::torus::lines::{self, Turn};
+use crate::algorithm::phase::torus::{self, prefix};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;

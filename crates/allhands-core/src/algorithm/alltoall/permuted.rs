@@ -12,7 +12,7 @@
 //! Source: B 3.1.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
+use crate::algorithm::phase::torus::prefix;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Layer, Values};
 use crate::pattern::math::{add_mod, sub_mod};
 use crate::pattern::permutation::permutation;

@@ -10,7 +10,7 @@
 //! Source: T 4.1.2 (Hensgen, Finkel, Manber 1988); C 5.1 calls it Bruck's.
 
 use super::BASE;
-use crate::algorithm::phase::dissemination;
+use crate::algorithm::phase::barrier::dissemination;
 use crate::algorithm::{Algorithm, Key};
 
 /// The algorithm.

@@ -10,7 +10,7 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::{lines, torus};
+use crate::algorithm::phase::torus::{self, lines};
 use crate::algorithm::{Algorithm, Claims, Layer, Requirement};
 use crate::schedule::Shape;
 

@@ -13,9 +13,9 @@
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::phase::torus::streams::{self, Carries, Ends, Place};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;

@@ -11,9 +11,9 @@
 //! Source: B 3.1, figure 2(a).
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::phase::torus::streams::{self, Carries, Ends};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 

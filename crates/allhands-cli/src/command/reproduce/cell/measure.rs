@@ -2,7 +2,7 @@
 
 use crate::command::simulate::machine::{Job, Machine};
 use allhands_core::algorithm::Layer;
-use allhands_core::algorithm::phase::window;
+use allhands_core::algorithm::phase::shared_memory::window;
 use allhands_core::call::{Call, Collective};
 use allhands_core::cost::plogp::{ExtendedPlogp, Measured, Way};
 use allhands_core::machine::{Fabrics, Nodes};

@@ -1,3 +1,4 @@
-//! All-to-alls that several algorithms are made of.
+//! All-to-alls: a block from every rank to every other.
 
 pub mod bruck;
+pub mod direct;

@@ -4,10 +4,7 @@
 //! the one that differs in one bit, and gives away the half of its slots that the partner keeps. Lowest bit first is
 //! distance doubling, which combines neighbours first and so keeps rank order; highest bit first is distance halving.
 
-use super::tree::wrapped;
-use super::view;
-use crate::pattern::circulant::{Halving, halvings};
-use crate::pattern::exchange::shifted;
+use crate::algorithm::phase::view;
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 use alloc::vec::Vec;
@@ -197,50 +194,4 @@ pub fn gather_slots(size: u32, position: u32, root: u32, distance: Distance) -> 
         received += give.end - give.start;
     }
     (0, received)
-}
-
-/// Pairwise reduce-scatter: in step i the block of rank + i goes there, and what comes from rank − i is combined (T 4.4, 5.3).
-///
-/// The own block of `input` is combined into `sum`, one block.
-pub fn pairwise(b: &mut Builder, input: Blocks, sum: Blocks) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let mut own = input.at(rank);
-    for step in 1..p {
-        let peers = shifted(p, rank, step);
-        b.send(peers.to, input.at(peers.to));
-        b.recv_reduce(peers.from, Side::Left, own, sum);
-        b.step();
-        own = sum;
-    }
-    b.copy(own, sum);
-}
-
-/// Circulant reduce-scatter (Träff 2024): starts from `input` and leaves the own block in `result`. Block i of `rotated`, ⌊p/2⌋ blocks of
-/// scratch, is the one of rank + i.
-pub fn circulant(b: &mut Builder, input: Blocks, rotated: Blocks, result: Blocks) {
-    let (p, rank) = (b.ranks(), b.rank());
-    if p == 1 {
-        b.copy(input, result);
-        b.step();
-    }
-    // Blocks from here on have not been combined yet and are still in the input.
-    let mut fresh = 0;
-    for Halving { skip, blocks } in halvings(p) {
-        let peers = shifted(p, rank, skip);
-        let at = |first: u32, count: u32| {
-            let done = fresh.clamp(first, first + count) - first;
-            let mut sets = alloc::vec![rotated.slice(first.min(fresh), done)];
-            sets.extend(wrapped(input, (rank + first + done) % p, count - done));
-            sets
-        };
-        let into = if skip == 1 {
-            result
-        } else {
-            rotated.slice(0, blocks)
-        };
-        b.send(peers.to, at(skip, blocks));
-        b.recv_reduce(peers.from, Side::Left, at(0, blocks), into);
-        b.step();
-        fresh = fresh.max(blocks);
-    }
 }

@@ -3,8 +3,8 @@
 //! Each stream has a part of the vector of its own and is a strand: a segment goes on when it is there. Which trees these are, and
 //! where this rank stands in them, the caller says.
 
-use super::prefix;
 use crate::algorithm::Claims;
+use crate::algorithm::phase::torus::prefix;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -10,10 +10,10 @@
 //!
 //! Source: Q 5.2.2, figure 8.
 
-use super::division::Division;
-use super::tree::wrapped;
-use super::window;
 use crate::algorithm::Claims;
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::phase::shared_memory::window;
+use crate::algorithm::phase::tree::wrapped;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 

@@ -11,7 +11,8 @@
 //!
 //! Source: B 2.3.
 
-use super::{dissemination, lines, torus};
+use crate::algorithm::phase::barrier::dissemination;
+use crate::algorithm::phase::torus::{self, lines};
 use crate::algorithm::{Claims, Key, Values};
 use crate::call::{Call, Collective};
 use crate::machine::{Fabrics, Nodes};

@@ -4,7 +4,7 @@
 //! comes. Long lines are cut in groups: first all of a group send to one another, then the ranks at a group's ends send its
 //! result to all other groups, each to its side (B 3.2, figures 3 and 4).
 
-use super::torus::torus;
+use crate::algorithm::phase::torus::torus;
 use crate::algorithm::{Claims, Key, Values};
 use crate::machine::Torus;
 use crate::schedule::{Builder, Shape};

@@ -1,6 +1,6 @@
 //! Doubling phase: pairs at distance 1, 2, 4, … exchange and combine whole vectors.
 
-use super::view;
+use crate::algorithm::phase::view;
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Side};
 use alloc::vec::Vec;

@@ -8,9 +8,9 @@
 //!
 //! Source: Q 3.1, 5.2.1, figure 7.
 
-use super::division::Division;
-use super::tree::{self, Group};
-use super::window::{self, Turns};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::phase::shared_memory::window::{self, Turns};
+use crate::algorithm::phase::tree::{self, Group};
 use crate::algorithm::{Claims, Key, Sharing, Values};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Blocks, Builder, Shape};

@@ -6,13 +6,13 @@
 
 use crate::algorithm::Key;
 use crate::pattern::exchange::{Peers, direct_rounds, shifted};
-use crate::schedule::{Blocks, Builder, Shape, Units};
+use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
 
 /// Exchanges with the ranks at all distances, where no message waits for another: `recv` and `send` are given the peers.
 ///
 /// All messages wait for what there is so far. Gives the strands that are to be awaited by whoever goes on.
-fn exchange(
+pub fn exchange(
     b: &mut Builder,
     recv: impl Fn(&mut Builder, u32),
     send: impl Fn(&mut Builder, u32),
@@ -70,51 +70,4 @@ pub fn exchange_claims(shape: &Shape) -> (u32, u32) {
         0 => (others, others.min(1)),
         window => (window.min(others), direct_rounds(others + 1, window)),
     }
-}
-
-/// Reduce-scatter: everyone sends block i of `input` to rank i, who combines all of them in rank order into `sum`.
-pub fn reduce_scatter(b: &mut Builder, input: Blocks, sum: Blocks) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let unit = Units::Run {
-        first: rank,
-        modulo: p,
-    };
-    let operands: Vec<Blocks> = (0..p)
-        .map(|other| match other == rank {
-            true => input.at(rank),
-            false => b.scratch(unit, 1),
-        })
-        .collect();
-    let strands = exchange(
-        b,
-        |b, from| b.recv(from, operands[from as usize]),
-        |b, to| b.send(to, input.at(to)),
-    );
-    for strand in strands {
-        b.await_strand(strand, b.items(strand));
-    }
-    b.step();
-    let mut left = operands[0];
-    for (other, &right) in operands.iter().enumerate().skip(1) {
-        // Until the last one the sum stays in scratch, as in place the own operand lies where it is to go.
-        let into = match other as u32 {
-            last if last == p - 1 => sum,
-            own if own == rank => left,
-            _ => right,
-        };
-        b.reduce(left, right, into);
-        b.step();
-        left = into;
-    }
-    b.copy(left, sum);
-}
-
-/// Allgather: everyone sends block `rank` of `vector` to all, who receive it in the same place.
-pub fn allgather(b: &mut Builder, vector: Blocks) {
-    let rank = b.rank();
-    exchange(
-        b,
-        |b, from| b.recv(from, vector.at(from)),
-        |b, to| b.send(to, vector.at(rank)),
-    );
 }

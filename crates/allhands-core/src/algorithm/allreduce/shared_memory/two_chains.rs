@@ -10,7 +10,7 @@
 //! Our own arrangement of the windows and flags of Q 4.2.
 
 use crate::algorithm::Claims;
-use crate::algorithm::phase::window;
+use crate::algorithm::phase::shared_memory::window;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 use core::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Segmented phase: each half of a group gets its half of the vector, then the halves are exchanged (C 5.2, figure 5).
 
-use super::tree::{self, Group};
+use crate::algorithm::phase::tree::{self, Group};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Blocks, Builder};
 use alloc::vec;

@@ -1,7 +1,7 @@
 //! Ring phases: a reduce-scatter in which each partial result goes once round the ring of ranks, or straight where it belongs.
 
-use super::halving;
 use crate::algorithm::Key;
+use crate::algorithm::phase::reduce_scatter::pairwise;
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Blocks, Builder, Side};
 
@@ -37,7 +37,7 @@ pub fn reduce_scatter(b: &mut Builder, input: Blocks, partial: &dyn Fn(u32) -> B
 /// Reduce-scatter of `input` into this rank's block of `result`, as the key `reduce-scatter` says; the other blocks are room.
 pub fn reduce_scatter_by_key(b: &mut Builder, input: Blocks, result: Blocks) {
     match b.get(Key::REDUCE_SCATTER.name) {
-        0 => halving::pairwise(b, input, result.at(b.rank())),
+        0 => pairwise::reduce_scatter(b, input, result.at(b.rank())),
         _ => reduce_scatter(b, input, &|block| result.at(block)),
     }
 }

@@ -3,8 +3,9 @@
 //! The p' positions stand in groups of 2^(x−1). In the first x − 1 rounds a group gathers or reduces at its first position, its leader;
 //! the leaders exchange by recursive doubling; in the last x − 1 rounds a leader broadcasts to its group.
 
-use super::exchange::{self, Circle};
-use super::tree::{self, Group};
+use crate::algorithm::phase::allgather::circle::Circle;
+use crate::algorithm::phase::allgather::recursive_multiplying;
+use crate::algorithm::phase::tree::{self, Group};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder};
@@ -75,7 +76,7 @@ pub fn allgather(
             blocks: &of,
             own: &own,
         };
-        exchange::multiplying(b, &circle, 2);
+        recursive_multiplying::allgather(b, &circle, 2);
     }
     hybrid.on_tree(|tree_group| tree::down(b, tree_group, all, &|_| all.to_vec()));
 }

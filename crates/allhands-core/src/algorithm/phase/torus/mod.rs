@@ -1,6 +1,9 @@
 //! Torus phases: where a rank stands in the streams of a mesh or torus.
 
-use super::streams::{Ends, Place};
+pub mod lines;
+pub mod prefix;
+pub mod streams;
+
 use crate::algorithm::{Key, Values};
 use crate::machine::{Direction, Torus};
 use crate::pattern::hamiltonian::Hamiltonian;
@@ -8,6 +11,7 @@ use crate::pattern::spanning_trees::SpanningTrees;
 use crate::schedule::Shape;
 use alloc::vec;
 use alloc::vec::Vec;
+use streams::{Ends, Place};
 
 /// `deposit`: whether packets leave copies at the nodes that they pass.
 pub const DEPOSIT: Key = Key {
