@@ -13,7 +13,7 @@
 //!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
-//! is run on real elements as well: what runs is what was proved, also where ranks [learn](learned) counts from one another. Where the schedules for one root are those for another with the
+//! is run on real elements as well: what runs is what was proved, also where ranks learn counts from one another. Where the schedules for one root are those for another with the
 //! ranks turned, one run stands for both.
 
 pub mod bound;
