@@ -22,6 +22,9 @@ pub type Element = u128;
 /// Up to this many ranks an element names each rank that it combines.
 pub const EXACT_RANKS: u32 = 64;
 
+/// The bits for a place in a unit.
+const PLACE_BITS: u32 = 24;
+
 /// The bits for ranks.
 const RANKS: Element = (1 << EXACT_RANKS) - 1;
 
@@ -91,7 +94,7 @@ impl Memory {
 
     /// The element of a unit: its place, and the ranks combined in it.
     fn element(&self, unit: Unit, index: usize, (start, end): (u32, u32)) -> Element {
-        let place = Element::from(unit << 24 | index as u64);
+        let place = Element::from(unit << PLACE_BITS | index as u64);
         let ranks = match (self.reduces, self.sums.as_slice()) {
             (false, _) => 0,
             (true, []) => (1 << end) - (1 << start),
@@ -101,6 +104,11 @@ impl Memory {
             }
         };
         place << EXACT_RANKS | ranks
+    }
+
+    /// The unit to which an element of blocks that nothing combines belongs; `None` for garbage.
+    pub(crate) fn unit(element: Element) -> Option<Unit> {
+        (element != Element::MAX).then_some((element >> EXACT_RANKS >> PLACE_BITS) as Unit)
     }
 
     /// What a rank's extents hold.

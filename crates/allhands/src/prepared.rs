@@ -129,15 +129,20 @@ impl Prepared {
 
     /// The algorithm with its parameters, as typed.
     pub(crate) fn name(&self) -> String {
-        let name = match print_parameters(self.algorithm.keys, &self.shape.parameters).as_str() {
-            "" => self.algorithm.name.to_string(),
-            parameters => format!("{}:{parameters}", self.algorithm.name),
-        };
+        let name = typed_name(self.algorithm, &self.shape);
         match (self.shape.nodes == Nodes::one(), self.shape.torus) {
             (true, None) => name,
             (_, Some(torus)) => format!("{name} on torus {torus}"),
             (false, None) => format!("{name} on nodes {}", self.shape.nodes),
         }
+    }
+}
+
+/// An algorithm as the user types it, with the parameters of a call.
+pub(crate) fn typed_name(algorithm: &Algorithm, shape: &Shape) -> String {
+    match print_parameters(algorithm.keys, &shape.parameters).as_str() {
+        "" => algorithm.name.to_string(),
+        parameters => format!("{}:{parameters}", algorithm.name),
     }
 }
 

@@ -60,13 +60,15 @@ fn counts_that_differ_are_an_error_before_any_block_moves() {
         };
         comm.run(operation::scatter_v(input, counts, &mut output, 0).algorithm("binomial"))
     };
-    let alltoall: Body = |comm| {
+    fn alltoall(comm: &Communicator, algorithm: &str) -> Result<(), Error> {
         let (input, mut output) = ([7u32; 1001], [0; 2]);
         let send: [usize; 2] = if comm.rank() == 0 { [1, 1000] } else { [1, 1] };
         let input = &input[..send[0] + send[1]];
-        comm.run(operation::alltoall_v(input, &send, &mut output, &[1, 1]).algorithm("bruck"))
-    };
-    for body in [gather, scatter, alltoall] {
+        comm.run(operation::alltoall_v(input, &send, &mut output, &[1, 1]).algorithm(algorithm))
+    }
+    let all_known: Body = |comm| alltoall(comm, "bruck");
+    let passing_known: Body = |comm| alltoall(comm, "two-phase-bruck");
+    for body in [gather, scatter, all_known, passing_known] {
         let ended = in_time(|| threads::run(2, |comm| body(&comm))).expect("no rank panics");
         let said: Vec<String> = ended.iter().map(|end| format!("{end:?}")).collect();
         // Rank 1 finds it, and tells rank 0, unless that has sent all and left.
@@ -74,6 +76,35 @@ fn counts_that_differ_are_an_error_before_any_block_moves() {
         let is_told = said[0].contains("did not make this");
         assert!(is_told || said[0] == "Ok(())", "{said:?}");
     }
+}
+
+/// What passes through a rank is as long as others say, and may be longer in the next call with the same counts of its own.
+#[test]
+fn blocks_pass_through_ranks_that_have_none_of_that_length() {
+    on_all(5, |comm| {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        for far in [0, 1, 5000, 3] {
+            // Rank 0's block for rank 3 goes by way of rank 1; all other blocks are short.
+            let count = |from: usize, to: usize| if (from, to) == (0, 3) { far } else { from % 2 };
+            let send: Vec<usize> = (0..ranks).map(|to| count(rank, to)).collect();
+            let receive: Vec<usize> = (0..ranks).map(|from| count(from, rank)).collect();
+            let blocks = |counts: &[usize], number: &dyn Fn(usize) -> u64| -> Vec<u64> {
+                let block = |(at, count): (usize, &usize)| vec![number(at); *count];
+                counts.iter().enumerate().flat_map(block).collect()
+            };
+            let number = |from: usize, to: usize| (far + 10 * from + to) as u64;
+            let input = blocks(&send, &|to| number(rank, to));
+            let mut output = vec![u64::MAX; receive.iter().sum()];
+            let call = operation::alltoall_v(&input, &send, &mut output, &receive);
+            comm.run(call.algorithm("two-phase-bruck"))?;
+            assert_eq!(
+                output,
+                blocks(&receive, &|from| number(from, rank)),
+                "{far}"
+            );
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -17,6 +17,7 @@ const AUTHORS: &[&str] = &[
     "Cowan",
     "Geijn",
     "De Sensi",
+    "Fan",
     "Hensgen",
     "Ho",
     "Hoefler",
@@ -59,8 +60,11 @@ fn is_algorithm(path: &str) -> bool {
         return false;
     };
     let name = file.rsplit('/').next().unwrap_or(file);
-    // Phases are parts of algorithms; the algorithms' files say whose.
-    collective != "phase" && name != "mod.rs" && name != "tests.rs" && !file.starts_with("tests/")
+    // Phases are parts of algorithms, and composition is that of several; the algorithms' files say whose.
+    !matches!(collective, "phase" | "compose")
+        && name != "mod.rs"
+        && name != "tests.rs"
+        && !file.starts_with("tests/")
 }
 
 fn check_file(file: SourceFile<'_>) -> Vec<Finding> {

@@ -145,7 +145,8 @@ fn after_attribute(tokens: &[TokenTree], hash: usize) -> usize {
 /// Whether a group is that of `pub(in path)`, which takes nothing from there; no expression begins with `in`.
 fn is_visibility(group: &Group) -> bool {
     let first = group.stream().into_iter().next();
-    matches!(first, Some(TokenTree::Ident(ident)) if ident == "in")
+    group.delimiter() == Delimiter::Parenthesis
+        && matches!(first, Some(TokenTree::Ident(word)) if word == "in")
 }
 
 fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {

@@ -11,57 +11,123 @@ struct Order {
     gates: &'static [(&'static str, &'static [&'static str])],
 }
 
-const ORDERS: &[Order] = &[
-    Order {
-        folder: "crates/allhands/src/",
-        rooms: &[
-            "transport/shm/tuning",
-            "transport/shm/memory",
-            "transport/shm/wait",
-            "transport/shm/failure",
-            "transport/shm/rendezvous",
-            "transport/shm/queue",
-            "transport/shm/protocol",
-            "transport/shm/segment",
-            "transport/net",
-            "transport/endpoint",
-            "prepared",
-            "communicator",
+const ORDERS: &[Order] = &[CORE, LIBRARY, DROP_IN];
+
+/// From what an algorithm is written in to the registry, which finds it; what several share comes before who shares it.
+const CORE: Order = Order {
+    folder: "crates/allhands-core/src/",
+    rooms: &[
+        "call",
+        "machine",
+        "parameters",
+        "pattern",
+        "schedule",
+        "algorithm/claims",
+        "algorithm/key",
+        "algorithm/requirement",
+        "algorithm/registration",
+        "algorithm/phase/view",
+        "algorithm/phase/tree",
+        "algorithm/phase/fold",
+        "algorithm/phase/division",
+        "algorithm/phase/alltoall",
+        "algorithm/phase/shared_memory",
+        "algorithm/phase/gather",
+        "algorithm/phase/allgather",
+        "algorithm/phase/reduce_scatter",
+        "algorithm/phase/allreduce",
+        "algorithm/phase/broadcast",
+        "algorithm/phase/barrier",
+        "algorithm/phase/torus",
+        "algorithm/compose",
+        "algorithm/barrier",
+        "algorithm/broadcast",
+        "algorithm/scatter",
+        "algorithm/gather",
+        "algorithm/reduce",
+        "algorithm/allgather",
+        "algorithm/alltoall",
+        "algorithm/reduce_scatter",
+        "algorithm/allreduce",
+        "algorithm/scan",
+        "algorithm/exscan",
+        "algorithm/registry",
+        "algorithm/plans",
+    ],
+    gates: &[(
+        "algorithm",
+        &[
+            "Algorithm",
+            "BASE",
+            "Claims",
+            "InPlace",
+            "Key",
+            "Layer",
+            "Layers",
+            "ParameterError",
+            "Requirement",
+            "Sharing",
+            "Unsuitable",
+            "Values",
+            "any_order",
+            "block_per_rank",
+            "keeps_order",
+            "parse_parameters",
+            "print_parameters",
         ],
-        gates: &[(
-            "transport",
-            &[
-                "AlignedBytes",
-                "Combine",
-                "CombineFn",
-                "Signature",
-                "TransportError",
-                "Waits",
-            ],
-        )],
-    },
-    Order {
-        folder: "crates/allhands-mpi/src/",
-        rooms: &[
-            "abi",
-            "native",
-            "context",
-            "report",
-            "datatype",
-            "buffer",
-            "collective",
-            "network",
-            "dispatch/agreement",
-            "dispatch/call_cache",
-            "dispatch/communicator",
-            "dispatch/takeover",
-            "dispatch/nonblocking",
-            "dispatch/lifetime",
-            "entry",
+    )],
+};
+
+const LIBRARY: Order = Order {
+    folder: "crates/allhands/src/",
+    rooms: &[
+        "transport/shm/tuning",
+        "transport/shm/memory",
+        "transport/shm/wait",
+        "transport/shm/failure",
+        "transport/shm/rendezvous",
+        "transport/shm/queue",
+        "transport/shm/protocol",
+        "transport/shm/segment",
+        "transport/net",
+        "transport/endpoint",
+        "prepared",
+        "communicator",
+    ],
+    gates: &[(
+        "transport",
+        &[
+            "AlignedBytes",
+            "Combine",
+            "CombineFn",
+            "Signature",
+            "TransportError",
+            "Waits",
         ],
-        gates: &[],
-    },
-];
+    )],
+};
+
+const DROP_IN: Order = Order {
+    folder: "crates/allhands-mpi/src/",
+    rooms: &[
+        "abi",
+        "native",
+        "context",
+        "report",
+        "datatype",
+        "buffer",
+        "collective",
+        "network",
+        "dispatch/agreement",
+        "dispatch/call_cache",
+        "dispatch/communicator",
+        "dispatch/takeover",
+        "dispatch/nonblocking",
+        "dispatch/lifetime",
+        "entry",
+    ],
+    gates: &[],
+};
 
 /// Finds paths from a room to one that stands further down; tests may look anywhere.
 #[must_use]
@@ -136,13 +202,19 @@ impl Order {
         let mut gates = self.gates.iter();
         let (gate, _) = gates.find(|(gate, names)| {
             let behind = path.get(gate.split('/').count());
+            let is_shown =
+                |name: &String| names.contains(&name.as_str()) || self.is_module(gate, name);
             leads_to(path, gate)
                 && self.rooms[own].starts_with(gate)
-                && behind.is_some_and(|name| {
-                    name.starts_with(char::is_uppercase) && !names.contains(&name.as_str())
-                })
+                && !behind.is_some_and(is_shown)
         })?;
         Some(gate)
+    }
+
+    /// Whether rooms are inside of this module of a gate, or it is one.
+    fn is_module(&self, gate: &str, name: &str) -> bool {
+        let mut inside = self.rooms.iter().filter_map(|room| room.strip_prefix(gate));
+        inside.any(|room| room.split('/').nth(1) == Some(name))
     }
 }
 
@@ -204,6 +276,41 @@ mod tests {
             whats("shm/queue/tests.rs", "use crate::transport::endpoint;"),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn an_algorithm_does_not_ask_the_registry_nor_a_phase_an_algorithm() {
+        let core = |path: &str, text: &str| {
+            let path = format!("crates/allhands-core/src/{path}");
+            check(&Tree::of(&[(&path, text)])).len()
+        };
+        let composed = "algorithm/compose/mod.rs";
+        for text in [
+            "use crate::algorithm;",
+            "use crate::algorithm::{self, Algorithm};",
+            "use crate::algorithm::find;",
+            "use super::registry::find;",
+            "fn f() { crate::algorithm::find(c, n); }",
+            "use crate::algorithm::allreduce::ring;",
+        ] {
+            assert_eq!(core(composed, text), 1, "{text}");
+        }
+        assert_eq!(
+            core(
+                "algorithm/phase/fold.rs",
+                "use crate::algorithm::reduce::ring;"
+            ),
+            1
+        );
+        assert_eq!(
+            core(
+                "algorithm/gather/direct.rs",
+                "use crate::algorithm::allgather::ring;"
+            ),
+            1
+        );
+        let up = "use crate::algorithm::{Claims, phase::tree};\nuse super::BASE;";
+        assert_eq!(core("algorithm/allreduce/ring.rs", up), 0);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Arguments {
     fn asks_for_it(&self, algorithm: &Algorithm) -> bool {
         let torus = algorithm.requires.contains(&Requirement::Torus);
         if self.on_several_a_node() {
-            return algorithm.name == "hierarchical";
+            return algorithm.layers.is_some();
         }
         match (&self.machine, self.torus) {
             (Some(_), _) => torus || algorithm.fabrics() != Fabrics::default(),

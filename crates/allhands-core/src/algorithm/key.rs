@@ -87,6 +87,25 @@ impl Key {
         about: "how parts are combined: straight to where they belong, or once round the ring of neighbours",
     };
 
+    /// `leaders`: how many leaders a node has.
+    pub const LEADERS: Key = Key {
+        name: "leaders",
+        values: Values::Range { min: 1, max: 64 },
+        default: 1,
+        about: "leaders of each node, each for a share of the data",
+    };
+
+    /// `inter`: what serves the leaders of nodes, the first of these names if nothing is said.
+    #[must_use]
+    pub const fn inter(names: &'static [&'static str]) -> Key {
+        Key {
+            name: "inter",
+            values: Values::Names(names),
+            default: 0,
+            about: "the algorithm among the nodes' leaders",
+        }
+    }
+
     /// `segments`: in how many pieces a pipeline cuts the vector.
     pub const SEGMENTS: Key = Key {
         name: "segments",

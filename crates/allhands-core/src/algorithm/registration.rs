@@ -1,10 +1,8 @@
 //! The registration: what an algorithm says of itself, and what follows from that for a call.
 
-use super::{
-    Claims, Key, ParameterError, Requirement, Unsuitable, Values, parse_parameters, phase,
-};
+use super::{Claims, Key, ParameterError, Requirement, Unsuitable, Values, parse_parameters};
 use crate::call::{Call, Collective};
-use crate::machine::{Fabric, Fabrics, Nodes, Torus};
+use crate::machine::{Direction, Fabric, Fabrics, Nodes, Torus};
 use crate::schedule::{Builder, Schedule, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,6 +15,43 @@ pub enum InPlace {
     Natural,
     /// The input is first copied to scratch.
     Staged,
+}
+
+/// By what an algorithm's messages go where a machine has more than one way to send them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layer {
+    /// Point-to-point messages, as those of MPI.
+    #[default]
+    PointToPoint,
+    /// The machine's packets.
+    Packets,
+    /// The machine's packets, to one peer after another in random order.
+    PacketsInRandomOrder,
+}
+
+/// What an algorithm has that is made of others: one inside nodes, one among their leaders.
+#[derive(Clone, Copy)]
+pub struct Layers {
+    /// What may serve the leaders; the key [`Layers::INTER`] names one of them.
+    pub leaders: &'static [&'static Algorithm],
+    /// The one that does, with the leaders' call.
+    pub among_leaders: fn(&Shape) -> (&'static Algorithm, Shape),
+}
+
+/// Which ranks must share memory in a call, from the fewest to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sharing {
+    /// None.
+    Nobody,
+    /// Those of each innermost node.
+    Nodes,
+    /// All.
+    Everybody,
+}
+
+impl Layers {
+    /// The key that names the algorithm among the leaders.
+    pub const INTER: &'static str = Key::inter(&[]).name;
 }
 
 /// One published algorithm.
@@ -42,6 +77,14 @@ pub struct Algorithm {
     pub ordered: fn(&Shape) -> bool,
     /// In how many parts it cuts a vector (for block collectives the number of ranks).
     pub parts: fn(&Shape) -> u32,
+    /// The algorithms that it is made of, if it is.
+    pub layers: Option<Layers>,
+    /// Which ranks must share memory, where it requires windows.
+    pub sharing: fn(&Shape) -> Sharing,
+    /// By what its messages go.
+    pub layer: Layer,
+    /// The way along the torus that a stream takes first, where each of its streams has one.
+    pub stream_way: fn(&Shape, usize) -> Option<Direction>,
     /// Emits one rank's part.
     pub build: fn(&mut Builder),
     /// What it costs.
@@ -62,6 +105,10 @@ pub(super) const BASE: Algorithm = Algorithm {
     in_place: InPlace::Natural,
     ordered: keeps_order,
     parts: uncut,
+    layers: None,
+    sharing: |_| Sharing::Everybody,
+    layer: Layer::PointToPoint,
+    stream_way: |_, _| None,
     build: |_| {},
     claims: |_| Claims {
         ports: 0,
@@ -199,13 +246,9 @@ impl Algorithm {
     /// call.
     #[must_use]
     pub fn among_leaders(&self, shape: &Shape) -> Option<(&'static Algorithm, Shape)> {
-        let is_made_of_others = self
-            .keys
-            .iter()
-            .any(|key| key.name == phase::nodes::INTRA.name)
-            && self.name == "hierarchical";
         let nodes = shape.nodes.check(shape.ranks());
-        (is_made_of_others && nodes.is_ok()).then(|| phase::nodes::among_leaders(shape))
+        let layers = self.layers.filter(|_| nodes.is_ok());
+        layers.map(|layers| (layers.among_leaders)(shape))
     }
 
     /// The name that the shape has for `key`; `None` where the key has numbers, or the algorithm does not have it.
@@ -231,13 +274,12 @@ impl Algorithm {
         if !self.requires.contains(&Requirement::Window) {
             return Ok(());
         }
-        const MEMORY: &str = "shared-memory";
-        match (self.named(shape, "intra"), self.named(shape, "inter")) {
-            (Some(_), Some(MEMORY)) | (None, _) | (_, None) => Err(Unsuitable::NotOneNode),
-            (Some(MEMORY), Some(_)) if !really(&shape.nodes) => {
+        match (self.sharing)(shape) {
+            Sharing::Everybody => Err(Unsuitable::NotOneNode),
+            Sharing::Nodes if !really(&shape.nodes) => {
                 Err(Unsuitable::NodesApart(shape.nodes.clone()))
             }
-            (Some(_), Some(_)) => Ok(()),
+            Sharing::Nodes | Sharing::Nobody => Ok(()),
         }
     }
 

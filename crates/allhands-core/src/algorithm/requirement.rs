@@ -12,6 +12,8 @@ pub enum Requirement {
     Window,
     /// In an irregular call, that every rank knows all counts (blocks pass through third ranks).
     AllCounts,
+    /// In an irregular call, that a rank knows the counts of the blocks that pass through it: they go the blocks' own way, ahead of them.
+    PassingCounts,
     /// That it is said which ranks share a node; where nothing is said, all share one.
     Nodes,
     /// Hardware in which all ranks meet.
@@ -30,6 +32,7 @@ impl Requirement {
             Requirement::PowerOfTwo => "power-of-two",
             Requirement::Window => "window",
             Requirement::AllCounts => "all-counts",
+            Requirement::PassingCounts => "passing-counts",
             Requirement::Nodes => "nodes",
             Requirement::Fabric(Fabric::Tree) => "combining-tree",
             Requirement::Fabric(Fabric::Interrupt) => "global-interrupt",

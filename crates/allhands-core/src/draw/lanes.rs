@@ -2,7 +2,6 @@
 
 use crate::algorithm::{Algorithm, Requirement};
 use crate::machine::Torus;
-use crate::pattern::spanning_trees::SpanningTrees;
 use crate::schedule::Shape;
 use crate::symbolic::Delivery;
 use alloc::format;
@@ -45,12 +44,9 @@ impl Lanes {
             };
         }
         let streams = (algorithm.parts)(shape) / segments;
-        let trees = SpanningTrees::new(torus, shape.call.root);
-        let name = |stream: u32| match trees.way(stream as usize) {
-            Some(way) if algorithm.name == "torus-trees" => {
-                format!("stream {} ({way})", stream + 1)
-            }
-            _ => format!("stream {}", stream + 1),
+        let name = |stream: u32| match (algorithm.stream_way)(shape, stream as usize) {
+            Some(way) => format!("stream {} ({way})", stream + 1),
+            None => format!("stream {}", stream + 1),
         };
         let both = |stream| [format!("{}, combined", name(stream)), name(stream)];
         let names = (0..streams).flat_map(both);

@@ -152,6 +152,30 @@ impl CompleteExchange {
         power_at_most(self.radix, level, self.p)
     }
 
+    /// The steps of the slowest chain of ranks, and the most blocks that a rank sends or receives.
+    pub fn costs(&self) -> (u32, u64) {
+        let p = self.p as usize;
+        // Where a group is not full, ranks that have nothing to correct go on to the next level early.
+        let mut clocks = alloc::vec![(0_u32, 0_u32); p];
+        let (mut sent, mut received) = (alloc::vec![0; p], alloc::vec![0; p]);
+        let mut number = 0;
+        for message in self.volumes() {
+            let (from, to) = (message.from as usize, message.to as usize);
+            if message.step.number != number {
+                number = message.step.number;
+                clocks.iter_mut().for_each(|clock| clock.0 = clock.1);
+            }
+            let meet = clocks[from].0.max(clocks[to].0) + 1;
+            clocks[from].1 = clocks[from].1.max(meet);
+            clocks[to].1 = clocks[to].1.max(meet);
+            sent[from] += message.blocks;
+            received[to] += message.blocks;
+        }
+        let steps = clocks.into_iter().map(|clock| clock.1).max();
+        let volume = sent.into_iter().chain(received).max();
+        (steps.unwrap_or(0), volume.unwrap_or(0))
+    }
+
     /// What each rank sends in each step, in blocks of one source and one destination each: the list of all transfers.
     pub fn volumes(&self) -> Vec<Volume> {
         let mut all = Vec::new();

@@ -13,6 +13,7 @@ pub mod circulant;
 pub mod complete_exchange;
 pub mod digits;
 pub mod double_tree;
+pub mod doubling_exchange;
 pub mod exchange;
 pub mod far_first;
 pub mod fold;

@@ -30,6 +30,17 @@ pub enum Layout {
         /// Elements that it receives from each rank.
         receive: Vec<usize>,
     },
+    /// The same, and the counts of blocks that pass through the rank on their way: see [`learned`](crate::schedule::learned).
+    Passing {
+        /// The rank that knows.
+        rank: u32,
+        /// Elements that it sends to each rank.
+        send: Vec<usize>,
+        /// Elements that it receives from each rank.
+        receive: Vec<usize>,
+        /// Units of others and their elements, in the order of units.
+        passing: Vec<(Unit, usize)>,
+    },
 }
 
 impl Layout {
@@ -67,17 +78,16 @@ impl Layout {
                 rank,
                 send,
                 receive,
-            } => {
-                let (rank, ranks) = (Unit::from(*rank), send.len() as Unit);
-                let (source, destination) = (unit / ranks, unit % ranks);
-                if source == rank {
-                    send.get(destination as usize).copied()
-                } else if destination == rank {
-                    receive.get(source as usize).copied()
-                } else {
-                    None
-                }
-            }
+            } => own_pair(*rank, send, receive, unit),
+            Layout::Passing {
+                rank,
+                send,
+                receive,
+                passing,
+            } => own_pair(*rank, send, receive, unit).or_else(|| {
+                let at = passing.binary_search_by_key(&unit, |(unit, _)| *unit);
+                at.ok().map(|at| passing[at].1)
+            }),
         }
     }
 }
@@ -92,8 +102,21 @@ impl Layout {
             Layout::Blocks(counts) | Layout::Pairs(counts) => {
                 Some(counts.iter().copied().max().unwrap_or(0))
             }
-            Layout::Own { .. } | Layout::Exchange { .. } => None,
+            Layout::Own { .. } | Layout::Exchange { .. } | Layout::Passing { .. } => None,
         }
+    }
+}
+
+/// The elements of a pair to which a rank belongs.
+fn own_pair(rank: u32, send: &[usize], receive: &[usize], unit: Unit) -> Option<usize> {
+    let (rank, ranks) = (Unit::from(rank), send.len() as Unit);
+    let (source, destination) = (unit / ranks, unit % ranks);
+    if source == rank {
+        send.get(destination as usize).copied()
+    } else if destination == rank {
+        receive.get(source as usize).copied()
+    } else {
+        None
     }
 }
 

@@ -18,6 +18,7 @@ mod lower;
 mod map;
 mod one_sided;
 mod op;
+mod passing;
 mod plan;
 mod plan_op;
 mod repeat;
@@ -34,6 +35,7 @@ pub(crate) use lower::{Memory, lower};
 pub use op::{
     AGREEMENT_CHANNEL, BROADCAST_PORT, Dependence, Item, Op, OpKind, Schedule, Side, Strand, View,
 };
+pub use passing::learned;
 pub use plan::{Extent, Moving, Plan, PlanItem, PlanRepeat};
 pub use plan_op::{PlanOp, Runs};
 pub(crate) use repeat::take_turns;

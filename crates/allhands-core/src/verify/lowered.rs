@@ -11,10 +11,11 @@ use crate::schedule::{Extent, Layout, OpKind, Plan, Schedule, Side};
 use crate::symbolic::{Failure, Law};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-const ELEMENT_BYTES: usize = size_of::<Element>();
+pub(super) const ELEMENT_BYTES: usize = size_of::<Element>();
 
 /// Up to this many ranks the lowered form is run at every count and layout.
 pub const MOST_RANKS_EVERY_LAYOUT: u32 = 16;
@@ -86,7 +87,17 @@ pub fn run(
     })?;
     let parts: Vec<u32> = schedules.iter().map(|schedule| schedule.parts).collect();
     let memory = Memory::new(call, &parts, &plans, layout);
-    let mut world = InMemory::new(memory, &plans, seed);
+    let memory = run_plans(memory, &plans, seed)?;
+    memory.check(call, &parts, layout)
+}
+
+/// The memory in which plans have run that holds what they begin with.
+pub(super) fn run_plans(
+    memory: Memory,
+    plans: &[Plan],
+    seed: Option<u64>,
+) -> Result<Memory, Failure> {
+    let mut world = InMemory::new(memory, plans, seed);
     let mut cursors: Vec<Cursor> = plans.iter().map(Cursor::new).collect();
     let mut open: Vec<usize> = (0..plans.len()).collect();
     while !open.is_empty() {
@@ -108,12 +119,12 @@ pub fn run(
             return Err(Failure {
                 law: Law::Termination,
                 rank,
-                what: format!("the lowered form waits for ever ({layout:?})"),
+                what: "the lowered form waits for ever".to_string(),
             });
         }
         open = still;
     }
-    world.memory.check(call, &parts, layout)
+    Ok(world.memory)
 }
 
 #[derive(Clone)]

@@ -13,18 +13,18 @@
 //!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
 //!
 //! Laws 1 to 5 are decided by the [symbolic run](crate::symbolic); the [lowered form](lowered) of worlds of up to 64 ranks
-//! is run on real elements as well: what runs is what was proved. Where the schedules for one root are those for another with the
+//! is run on real elements as well: what runs is what was proved, also where ranks learn counts from one another. Where the schedules for one root are those for another with the
 //! ranks turned, one run stands for both.
 
 pub mod bound;
+mod learned;
 pub mod links;
 pub mod lowered;
 pub mod prefix;
 mod staged;
 mod turned;
 
-use crate::algorithm::phase::nodes::LEADERS;
-use crate::algorithm::{Algorithm, Claims, InPlace, Requirement};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
 use crate::call::{Alias, Call, Collective};
 use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
@@ -213,6 +213,9 @@ fn verify_placed(algorithm: &Algorithm, placed: &Placed) -> Result<(Outcome, Cla
         }
     }
     lowered::check(&shape.call, schedules)?;
+    if algorithm.requires.contains(&Requirement::PassingCounts) {
+        learned::check(&shape.call, schedules)?;
+    }
     Ok((counted, claims))
 }
 
@@ -229,7 +232,7 @@ fn nodes_of_ranks(torus: &Torus, shape: &Shape) -> Vec<u32> {
 /// Whether no link may carry two streams: of the algorithm, or of what serves one leader of each node.
 fn claims_disjoint_streams(algorithm: &Algorithm, shape: &Shape) -> bool {
     let claims = |a: &Algorithm| a.requires.contains(&Requirement::DisjointStreams);
-    let one_leader = shape.get(LEADERS.name) <= 1;
+    let one_leader = shape.get(Key::LEADERS.name) <= 1;
     let leaders = algorithm.among_leaders(shape).filter(|_| one_leader);
     claims(algorithm) || leaders.is_some_and(|(found, _)| claims(found))
 }

@@ -1,6 +1,6 @@
 //! Prefixes: that no strand of an algorithm begins before what all ranks are to do first.
 
-use crate::algorithm::phase::prefix;
+use crate::algorithm::phase::torus::prefix;
 use crate::schedule::{Item, OpKind, Schedule, Shape};
 use crate::symbolic::{Failure, Law};
 use alloc::format;

@@ -23,7 +23,11 @@ pub(super) fn agreed(
         }
         Layout::Even(elements) | Layout::Regular(elements) => elements * operation.element.bytes,
         // Ranks may lawfully know different counts.
-        Layout::Blocks(_) | Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
+        Layout::Blocks(_)
+        | Layout::Pairs(_)
+        | Layout::Own { .. }
+        | Layout::Exchange { .. }
+        | Layout::Passing { .. } => 0,
     };
     let barrier = call.collective == Collective::Barrier;
     Signature {

@@ -166,19 +166,6 @@ impl Inner {
         }
     }
 
-    pub(super) fn needs_all_counts(
-        &self,
-        operation: &Operation<'_>,
-        call: &Call,
-    ) -> Result<bool, Error> {
-        let exchanged = matches!(
-            call.collective,
-            Collective::Gather | Collective::Scatter | Collective::Alltoall
-        );
-        let (algorithm, _) = self.choose(operation, call, &Layout::Regular(0))?;
-        Ok(exchanged && algorithm.requires.contains(&Requirement::AllCounts))
-    }
-
     /// The plan of a call with all that runs it: from the cache, or made and kept there.
     pub(super) fn ready(
         &mut self,

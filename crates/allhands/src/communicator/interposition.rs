@@ -9,6 +9,7 @@ pub use super::inner::End;
 pub use super::nonblocking_start::NonblockingStart;
 pub use crate::transport::endpoint::refusal::Refused;
 
+use super::counts::Unknown;
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
@@ -140,7 +141,7 @@ impl Interposition for Communicator {
             return Ok(true);
         }
         let (call, layout) = operation.check(self.rank, self.size)?;
-        if operation.irregular() && inner.needs_all_counts(operation, &call)? {
+        if !matches!(inner.unknown_counts(operation, &call)?, Unknown::None) {
             return Ok(false);
         }
         inner.choose(operation, &call, &layout)?;

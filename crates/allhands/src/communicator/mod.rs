@@ -3,6 +3,7 @@
 mod agreed;
 pub mod bootstrap;
 mod cached_call;
+mod counts;
 mod inner;
 pub mod interposition;
 mod nonblocking_start;
@@ -11,7 +12,7 @@ mod split;
 
 use crate::error::Error;
 use crate::interposition::Interposition;
-use crate::operation::{self, Operation};
+use crate::operation::Operation;
 use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
 use crate::transport::endpoint::state::Endpoint;
@@ -19,9 +20,8 @@ use crate::transport::net::Places;
 use crate::transport::shm::memory::arena::Block;
 #[cfg(target_os = "linux")]
 use crate::transport::shm::protocol::choose::{self, Measured};
-use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use allhands_core::schedule::Layout;
+use counts::Unknown;
 use inner::{Active, Arrival, Checked, Inner, Ready, progress};
 use progress_thread::Progress;
 use std::time::Duration;
@@ -235,14 +235,20 @@ impl Communicator {
         let again = unsafe { self.inner.take().run_again(&operation) };
         match again {
             Some(ended) => ended.inspect_err(|_| self.spread())?,
-            None => self.run_new(&operation).inspect_err(|_| self.spread())?,
+            None => self
+                .run_new(&operation, |_| ())
+                .inspect_err(|_| self.spread())?,
         }
         Arrival::of(&operation).verify()
     }
 
-    /// Runs a call whose shape is new.
+    /// Runs a call whose shape is new, and looks at what it has run with when it has ended.
     #[cold]
-    fn run_new(&self, operation: &Operation<'_>) -> Result<(), Error> {
+    fn run_new<T>(
+        &self,
+        operation: &Operation<'_>,
+        look: impl FnOnce(&Running) -> T,
+    ) -> Result<T, Error> {
         let checked = self.check(operation)?;
         let inner = &mut *self.inner.take();
         let Ready {
@@ -263,79 +269,29 @@ impl Communicator {
             endpoint.test(request, &prepared.plan, cursor)
         });
         ended?;
+        let seen = look(&running);
         inner.cache.give_back(&prepared, running);
-        Ok(())
+        Ok(seen)
     }
 
-    /// Checks an operation's buffers, and tells all ranks the counts if its algorithm needs them.
+    /// Checks an operation's buffers, and tells ranks the counts that its algorithm needs.
     fn check(&self, operation: &Operation<'_>) -> Result<Checked, Error> {
         let (call, layout) = operation.check(self.rank, self.size)?;
-        let exchanged =
-            operation.irregular() && self.inner.take().needs_all_counts(operation, &call)?;
-        let layout = if exchanged {
-            let exchanged = self.exchange_counts(&call, &layout)?;
-            self.compare_counts(&call, &layout, &exchanged)?;
-            exchanged
-        } else {
-            layout
+        let unknown = self.inner.take().unknown_counts(operation, &call)?;
+        let exchanged = !matches!(unknown, Unknown::None);
+        let layout = match unknown {
+            Unknown::None => layout,
+            Unknown::All => {
+                let exchanged = self.exchange_counts(&call, &layout)?;
+                self.compare_counts(&call, &layout, &exchanged)?;
+                exchanged
+            }
+            Unknown::Passing(algorithm, shape) => self.pass_counts(&layout, algorithm, shape)?,
         };
         Ok(Checked {
             call,
             layout,
             exchanged,
-        })
-    }
-
-    /// Tells every rank all counts of an irregular call.
-    fn exchange_counts(&self, call: &Call, layout: &Layout) -> Result<Layout, Error> {
-        Ok(match layout {
-            Layout::Exchange { send, .. } => {
-                let mut counts = vec![0; self.size * self.size];
-                self.run(operation::allgather(send, &mut counts))?;
-                Layout::Pairs(counts)
-            }
-            Layout::Blocks(_) | Layout::Own { .. } if call.collective.rooted() => {
-                let mut counts = match layout {
-                    Layout::Blocks(counts) if self.rank == call.root as usize => counts.clone(),
-                    _ => vec![0; self.size],
-                };
-                self.run(operation::broadcast(&mut counts, call.root as usize))?;
-                Layout::Blocks(counts)
-            }
-            known => known.clone(),
-        })
-    }
-
-    /// Complains, and tells the others, if the counts that ranks have exchanged are not those by which this rank has made its buffers.
-    fn compare_counts(&self, call: &Call, own: &Layout, exchanged: &Layout) -> Result<(), Error> {
-        let (rank, root) = (self.rank, call.root as usize);
-        let differs = match (own, exchanged) {
-            (Layout::Own { elements, .. }, Layout::Blocks(counts)) if counts[rank] != *elements => {
-                let is_sent = call.collective == Collective::Gather;
-                let (from, to) = if is_sent { (rank, root) } else { (root, rank) };
-                let (sent, room) = match is_sent {
-                    true => (*elements, counts[rank]),
-                    false => (counts[rank], *elements),
-                };
-                Some((from, to, sent, room))
-            }
-            (Layout::Exchange { receive, .. }, Layout::Pairs(counts)) => {
-                let sent = |from: usize| counts[from * self.size + rank];
-                let wrong = (0..self.size).find(|from| sent(*from) != receive[*from]);
-                wrong.map(|from| (from, rank, sent(from), receive[from]))
-            }
-            _ => None,
-        };
-        let Some((from, to, sent, room)) = differs else {
-            return Ok(());
-        };
-        self.refuse(call.collective);
-        Err(Error::CountsDiffer {
-            collective: call.collective,
-            from,
-            to,
-            sent,
-            room,
         })
     }
 

@@ -4,7 +4,7 @@
 
 use super::nodes::serves;
 use crate::transport::net::Places;
-use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Requirement, Values};
+use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::{Fabrics, Nodes};
@@ -260,7 +260,8 @@ fn may_serve(
 ) -> bool {
     let needs = |requirement| algorithm.requires.contains(&requirement);
     let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-    let exchanges = question.irregular && needs(Requirement::AllCounts);
+    let exchanges =
+        question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
     let mut sizes = nodes.innermost(question.call.ranks).into_iter();
     let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
     possible && !exchanges && layers && serves(algorithm, shape, places)
@@ -284,14 +285,12 @@ fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named
     all
 }
 
-/// The registered settings, and for `hierarchical` everything that may serve the leaders.
+/// The registered settings, and, of what is made of others, everything that may serve the leaders.
 fn settings(algorithm: &Algorithm) -> Vec<String> {
-    let inter = algorithm.keys.iter().find(|key| key.name == "inter");
-    let names = inter.map_or(&[][..], |key| match key.values {
-        Values::Names(names) => names,
-        Values::Range { .. } => &[],
-    });
-    let named = names.iter().map(|name| format!("inter={name}"));
+    let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
+    let named = leaders
+        .iter()
+        .map(|found| format!("{}={}", Layers::INTER, found.name));
     let registered = algorithm.settings.iter().map(ToString::to_string);
     registered.chain(named).collect()
 }

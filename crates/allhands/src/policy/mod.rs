@@ -57,7 +57,10 @@ pub(crate) fn question(
                 _ => total.div_ceil(counts.len().max(1) as u64),
             }
         }
-        Layout::Pairs(_) | Layout::Own { .. } | Layout::Exchange { .. } => 0,
+        Layout::Pairs(_)
+        | Layout::Own { .. }
+        | Layout::Exchange { .. }
+        | Layout::Passing { .. } => 0,
     };
     Question {
         call: *call,

@@ -3,7 +3,7 @@
 use super::{Forecast, Policy, choose};
 use crate::error::Error;
 use crate::transport::net::Places;
-use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
+use allhands_core::algorithm::{self, Algorithm, Layers, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::Nodes;
@@ -39,30 +39,28 @@ pub(crate) fn choose_on_nodes(
     layered.map_or_else(|| choose(rules, question), Ok)
 }
 
-/// `hierarchical`, if it serves the call.
+/// What is made of others, if it serves the call.
 fn hierarchical(
     rules: &Policy,
     question: &Question,
     (nodes, places): (&Nodes, &Places),
     sizes: &[u32],
 ) -> Option<(&'static Algorithm, Shape)> {
-    const NAME: &str = "hierarchical";
-    let found = algorithm::find(question.call.collective, NAME)?;
+    let mut all = algorithm::of(question.call.collective);
+    let (found, layers) = all.find_map(|found| Some((found, found.layers?)))?;
     // To tell all ranks the lengths would be a call of its own.
     let hidden = Facts::of(question).size.is_none();
     if hidden && found.requires.contains(&Requirement::AllCounts) {
         return None;
     }
-    let inter = found.keys.iter().find(|key| key.name == "inter")?;
     let mut parameters = "intra=shared-memory".to_string();
-    if let (Ok((chosen, _)), Values::Names(names)) =
-        (choose(rules, &among_leaders(question, sizes)), inter.values)
-        && names.contains(&chosen.name)
+    if let Ok((chosen, _)) = choose(rules, &among_leaders(question, sizes))
+        && layers.leaders.iter().any(|known| known.name == chosen.name)
     {
-        parameters = format!("{parameters},inter={}", chosen.name);
+        parameters = format!("{parameters},{}={}", Layers::INTER, chosen.name);
     }
     let fixed = Policy::Fixed {
-        name: NAME.to_string(),
+        name: found.name.to_string(),
         parameters,
     };
     let (algorithm, shape) = choose(&fixed, question).ok()?;

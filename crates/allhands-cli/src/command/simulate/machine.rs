@@ -10,6 +10,7 @@ mod tests;
 mod torus;
 
 use super::soon::Soon;
+use allhands_core::algorithm::Layer;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Plan;
 use allhands_core::simulate::cell::Cell;
@@ -114,8 +115,8 @@ const MOST: f64 = 3.6e9;
 /// What is simulated: the plans of all ranks, and what a machine may go by besides.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// The algorithm's name: some machines have algorithms of their own, whose messages take less.
-    pub algorithm: &'a str,
+    /// By what its messages go: on some machines those of their own packets take less.
+    pub layer: Layer,
     /// The plans, in the order of the ranks.
     pub plans: &'a [Plan],
     /// Which ranks share a node.
@@ -353,7 +354,7 @@ impl Machine {
         watch: Option<Watch>,
     ) -> anyhow::Result<Run> {
         let Job {
-            algorithm,
+            layer,
             plans,
             nodes,
         } = job;
@@ -371,7 +372,7 @@ impl Machine {
             Network::Torus(file) => {
                 let (torus, _) = self.place(ranks)?;
                 let torus = torus.context("a torus has a shape")?;
-                let mut settings = file.settings(torus, algorithm, &self.processor);
+                let mut settings = file.settings(torus, layer, &self.processor);
                 settings.ranks_per_node = ranks / torus.ranks().max(1);
                 run(TorusNetwork::new(settings, ranks)?, plans, observer, watch)
             }

@@ -416,7 +416,7 @@ fn simulated(
     let leaders = algorithm.among_leaders(shape).map(|(found, _)| found);
     let on_torus = leaders.filter(|found| found.requires.contains(&Requirement::Torus));
     let job = Job {
-        algorithm: on_torus.unwrap_or(algorithm).name,
+        layer: on_torus.unwrap_or(algorithm).layer,
         plans: &plans,
         nodes: &shape.nodes,
     };

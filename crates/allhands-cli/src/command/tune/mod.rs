@@ -330,6 +330,7 @@ fn serves_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     let narrow = |r: &Requirement| match r {
         Requirement::PowerOfTwo
         | Requirement::AllCounts
+        | Requirement::PassingCounts
         | Requirement::Nodes
         | Requirement::Torus
         | Requirement::Fabric(_) => true,

@@ -1,6 +1,6 @@
 //! Machines that have algorithms of their own, as `allhands verify` takes them.
 
-use allhands_core::algorithm::{self, Algorithm, Requirement, Values};
+use allhands_core::algorithm::{Algorithm, Layers, Requirement};
 use allhands_core::machine::{Fabrics, Torus, TorusError};
 
 /// A machine whose own algorithms are proved.
@@ -39,17 +39,10 @@ impl std::str::FromStr for Machine {
 pub fn torus_among_leaders(
     algorithm: &'static Algorithm,
 ) -> impl Iterator<Item = (&'static Algorithm, String)> {
-    let key = algorithm.keys.iter().find(|key| key.name == "inter");
-    let names = match key.map(|key| key.values) {
-        Some(Values::Names(names)) => names,
-        _ => &[],
-    };
-    let asks = |name: &&&str| {
-        let found = algorithm::find(algorithm.collective, name);
-        found.is_some_and(|found| found.requires.contains(&Requirement::Torus))
-    };
-    let asking = names.iter().filter(asks);
-    asking.map(move |name| (algorithm, format!("inter={name}")))
+    let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
+    let asks = |found: &&&Algorithm| found.requires.contains(&Requirement::Torus);
+    let named = move |found: &&Algorithm| (algorithm, format!("{}={}", Layers::INTER, found.name));
+    leaders.iter().filter(asks).map(named)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! Source: T 4.1.2, figure 2; Q 5.1.2, figure 5.
 
 use super::BASE;
-use crate::algorithm::phase::bruck;
+use crate::algorithm::phase::allgather::bruck;
 use crate::algorithm::phase::tree::wrapped;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};

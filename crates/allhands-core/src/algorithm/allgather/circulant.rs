@@ -10,7 +10,8 @@
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all};
+use crate::algorithm::phase::allgather::circle::among_all;
+use crate::algorithm::phase::allgather::circulant;
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
@@ -28,7 +29,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    among_all(b, input, output, exchange::circulant);
+    among_all(b, input, output, circulant::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {

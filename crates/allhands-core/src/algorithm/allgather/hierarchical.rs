@@ -9,10 +9,10 @@
 //!
 //! Source: Q 5.2.1.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{BASE, bruck, direct, gather_broadcast, recursive_doubling, ring, shared_memory};
+use crate::algorithm::compose::{self, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, broadcast, gather};
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
@@ -21,27 +21,36 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 5.2.1",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &["", "intra=tree,inter=ring", "leaders=2"],
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
 /// What may serve the leaders.
-const INTER: &[&str] = &[
-    "bruck",
-    "ring",
-    "recursive-doubling",
-    "direct",
-    "gather-broadcast",
-    "shared-memory",
+const LEADERS: &[&Algorithm; 6] = &[
+    &bruck::ALGORITHM,
+    &ring::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &direct::ALGORITHM,
+    &gather_broadcast::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[
-    (Among::Share, Collective::Gather),
-    (Among::Leaders, Collective::Allgather),
-    (Among::Node, Collective::Broadcast),
+    Phase::share(&gather::hierarchical::INSIDE),
+    Phase::leaders(LEADERS),
+    Phase::node(&broadcast::hierarchical::INSIDE),
 ];
 
 fn build(b: &mut Builder) {
@@ -49,16 +58,16 @@ fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
     let own = node.blocks(output, node.own());
     let within: [&dyn Fn(u32) -> Blocks; 2] = [&|_| input, &|at| own.at(at)];
-    nodes::block_phase(b, &node, PHASES[0], within, in_place);
-    nodes::each_share(b, &node, |b, node| {
+    compose::block_phase(b, &node, &PHASES[0], within, in_place);
+    compose::each_share(b, &node, |b, node| {
         let own = node.blocks(output, node.own());
         let between: [&dyn Fn(u32) -> Blocks; 2] = [&|_| own, &|at| node.blocks(output, at)];
-        nodes::block_phase(b, node, PHASES[1], between, true);
+        compose::block_phase(b, node, &PHASES[1], between, true);
         let runs = node.ranks_in_share();
-        nodes::vector_phase(b, node, PHASES[2], &runs, [output, output], true);
+        compose::vector_phase(b, node, &PHASES[2], &runs, [output, output], true);
     });
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

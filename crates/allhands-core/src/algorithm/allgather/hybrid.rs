@@ -11,7 +11,7 @@
 //! Source: C 5.3, table 3, figure 6.
 
 use super::BASE;
-use crate::algorithm::phase::hybrid::{self, Hybrid};
+use crate::algorithm::phase::allgather::hybrid::{self, Hybrid};
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::floor_log2;

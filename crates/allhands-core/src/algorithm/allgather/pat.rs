@@ -11,7 +11,7 @@
 //! Source: Jeaugey 2025, PAT: a new algorithm for all-gather and reduce-scatter operations at scale.
 
 use super::BASE;
-use crate::algorithm::phase::far_first;
+use crate::algorithm::phase::allgather::far_first;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::far_first::steps;
 use crate::schedule::{Builder, Shape};

@@ -10,7 +10,8 @@
 //! Source: T 4.1.1, figure 1.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all, multiplying_claims};
+use crate::algorithm::phase::allgather::circle::among_all;
+use crate::algorithm::phase::allgather::recursive_multiplying;
 use crate::algorithm::{Algorithm, Claims};
 use crate::schedule::{Builder, Shape};
 
@@ -27,9 +28,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    among_all(b, input, output, |b, all| exchange::multiplying(b, all, 2));
+    among_all(b, input, output, |b, all| {
+        recursive_multiplying::allgather(b, all, 2)
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {
-    multiplying_claims(shape.ranks(), 2)
+    recursive_multiplying::claims(shape.ranks(), 2)
 }

@@ -10,7 +10,8 @@
 //! Source: T 4.1.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all};
+use crate::algorithm::phase::allgather::circle::among_all;
+use crate::algorithm::phase::allgather::ring;
 use crate::algorithm::{Algorithm, Claims};
 use crate::schedule::{Builder, Shape};
 
@@ -27,7 +28,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (input, output, rank) = (b.input(), b.output(), b.rank());
     b.copy(input, output.at(rank));
-    among_all(b, input, output, exchange::ring);
+    among_all(b, input, output, ring::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {

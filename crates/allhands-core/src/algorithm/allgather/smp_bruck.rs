@@ -11,7 +11,7 @@
 //! Source: Q 5.2.2; Q 5.1.2, figure 5.
 
 use super::BASE;
-use crate::algorithm::phase::smp::{self, Passage, Steps};
+use crate::algorithm::phase::allgather::smp::{self, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::digits::{self, Gathered, gathered};
 use crate::schedule::{Builder, Shape};

@@ -11,7 +11,7 @@
 //! Source: Q 5.2.2, figure 8.
 
 use super::BASE;
-use crate::algorithm::phase::smp::{self, Passage, Steps};
+use crate::algorithm::phase::allgather::smp::{self, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::exchange::{direct_distances, direct_rounds};
 use crate::schedule::{Builder, Shape};

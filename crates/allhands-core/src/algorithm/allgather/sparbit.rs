@@ -11,7 +11,7 @@
 //! Source: Loch and Koslovski 2021, Sparbit: a new logarithmic-cost and data locality-aware MPI allgather algorithm.
 
 use super::BASE;
-use crate::algorithm::phase::far_first;
+use crate::algorithm::phase::allgather::far_first;
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};

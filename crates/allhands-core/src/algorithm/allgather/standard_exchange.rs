@@ -10,7 +10,8 @@
 //! Source: Q 5.1.2, figure 4, equations 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all, multiplying_claims};
+use crate::algorithm::phase::allgather::circle::among_all;
+use crate::algorithm::phase::allgather::recursive_multiplying;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
@@ -31,10 +32,10 @@ fn build(b: &mut Builder) {
     b.copy(input, output.at(rank));
     let radix = b.shape().ports() + 1;
     among_all(b, input, output, |b, all| {
-        exchange::multiplying(b, all, radix)
+        recursive_multiplying::allgather(b, all, radix)
     });
 }
 
 fn claims(shape: &Shape) -> Claims {
-    multiplying_claims(shape.ranks(), shape.ports() + 1)
+    recursive_multiplying::claims(shape.ranks(), shape.ports() + 1)
 }

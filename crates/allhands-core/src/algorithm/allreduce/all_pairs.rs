@@ -10,7 +10,9 @@
 //! Source: Cowan and others: MSCCLang: Microsoft collective communication language, 2023.
 
 use super::BASE;
-use crate::algorithm::phase::direct;
+use crate::algorithm::phase::allgather::direct::allgather;
+use crate::algorithm::phase::alltoall::direct;
+use crate::algorithm::phase::reduce_scatter::direct::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, block_per_rank};
 use crate::schedule::{Builder, Shape};
 
@@ -29,9 +31,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
-    direct::reduce_scatter(b, input, output.at(rank));
+    reduce_scatter(b, input, output.at(rank));
     b.step();
-    direct::allgather(b, output);
+    allgather(b, output);
 }
 
 fn claims(shape: &Shape) -> Claims {

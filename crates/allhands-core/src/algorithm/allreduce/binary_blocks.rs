@@ -11,7 +11,7 @@
 //! Source: T 5.2, figure 13.
 
 use super::BASE;
-use crate::algorithm::phase::binary_blocks;
+use crate::algorithm::phase::allreduce::binary_blocks;
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};

@@ -11,7 +11,7 @@
 //! Source: the exchange of T 4.1.2 and Q 5.1.2; the combination is that of a direct exchange.
 
 use super::BASE;
-use crate::algorithm::phase::bruck;
+use crate::algorithm::phase::allgather::bruck;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape, Units};
 

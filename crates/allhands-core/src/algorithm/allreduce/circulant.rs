@@ -9,8 +9,8 @@
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all};
-use crate::algorithm::phase::halving;
+use crate::algorithm::phase::allgather::{self, circle::among_all};
+use crate::algorithm::phase::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, any_order, block_per_rank};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
@@ -37,8 +37,8 @@ fn build(b: &mut Builder) {
         p / 2,
     );
     let own = output.at(rank);
-    halving::circulant(b, input, rotated, own);
-    among_all(b, own, output, exchange::circulant);
+    reduce_scatter::circulant::reduce_scatter(b, input, rotated, own);
+    among_all(b, own, output, allgather::circulant::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {

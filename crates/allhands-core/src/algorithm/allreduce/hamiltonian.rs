@@ -10,10 +10,10 @@
 //! Source: B 3.1.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::phase::streams::{self, Carries, Ends};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::phase::torus::streams::{self, Carries, Ends};
+use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -26,6 +26,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
+    layer: Layer::Packets,
     build,
     claims,
     ..BASE

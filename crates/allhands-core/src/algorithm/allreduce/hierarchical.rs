@@ -9,10 +9,12 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{
+    BASE, binary_blocks, circulant, direct, hamiltonian, line_broadcast, multi_dimensional_ring,
+    rabenseifner, recursive_doubling, reduce_broadcast, ring, shared_memory, swing, torus_trees,
+};
+use crate::algorithm::compose::{self, Phase};
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, broadcast, reduce};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -21,47 +23,56 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &[
         "",
         "intra=tree,inter=rabenseifner",
         "inter=ring",
         "leaders=2",
     ],
-    ordered: |shape| nodes::keep_order(shape, PHASES),
-    parts: |shape| nodes::parts(shape, PHASES),
+    ordered: |shape| compose::keep_order(shape, PHASES),
+    parts: |shape| compose::parts(shape, PHASES),
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
 /// What may serve the leaders.
-const INTER: &[&str] = &[
-    "recursive-doubling",
-    "rabenseifner",
-    "ring",
-    "binary-blocks",
-    "reduce-broadcast",
-    "direct",
-    "circulant",
-    "shared-memory",
-    "torus-trees",
-    "hamiltonian",
-    "line-broadcast",
-    "multi-dimensional-ring",
-    "swing",
+const LEADERS: &[&Algorithm; 13] = &[
+    &recursive_doubling::ALGORITHM,
+    &rabenseifner::ALGORITHM,
+    &ring::ALGORITHM,
+    &binary_blocks::ALGORITHM,
+    &reduce_broadcast::ALGORITHM,
+    &direct::ALGORITHM,
+    &circulant::ALGORITHM,
+    &shared_memory::ALGORITHM,
+    &torus_trees::ALGORITHM,
+    &hamiltonian::ALGORITHM,
+    &line_broadcast::ALGORITHM,
+    &multi_dimensional_ring::ALGORITHM,
+    &swing::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Reduce),
-    (Among::Leaders, Collective::Allreduce),
-    (Among::Node, Collective::Broadcast),
+    Phase::node(&reduce::hierarchical::INSIDE),
+    Phase::leaders(LEADERS),
+    Phase::node(&broadcast::hierarchical::INSIDE),
 ];
 
 fn build(b: &mut Builder) {
-    nodes::vector_phases(b, PHASES);
+    compose::vector_phases(b, PHASES);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

@@ -10,9 +10,9 @@
 //! Source: C 5.5.
 
 use super::BASE;
-use crate::algorithm::phase::doubling::{self, Doubling, Turns};
+use crate::algorithm::phase::allgather::hybrid::{self, Hybrid};
+use crate::algorithm::phase::allreduce::recursive_doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::hybrid::{self, Hybrid};
 use crate::algorithm::phase::tree;
 use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
@@ -59,7 +59,7 @@ fn build(b: &mut Builder) {
                 position: position / group,
                 rank_at: &|leader| rank_at(leader * group),
             };
-            doubling::allreduce(b, &leaders, &mut turns, sum);
+            recursive_doubling::allreduce(b, &leaders, &mut turns, sum);
         }
         hybrid.on_tree(|tree_group| tree::down(b, tree_group, &[output], &|_| vec![output]));
     }

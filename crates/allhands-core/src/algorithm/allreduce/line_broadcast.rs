@@ -11,9 +11,9 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::lines::{self, Turn};
-use crate::algorithm::phase::{prefix, torus};
-use crate::algorithm::{Algorithm, Claims, Key, Requirement};
+use crate::algorithm::phase::torus::lines::{self, Turn};
+use crate::algorithm::phase::torus::{self, prefix};
+use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
@@ -38,6 +38,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "group=2",
         "prefix=barrier",
     ],
+    layer: Layer::Packets,
     build,
     claims,
     ..BASE

@@ -12,7 +12,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::halving::{self, Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::{floor_log2, previous_power};
@@ -61,8 +61,8 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance: Distance::of(b.shape()),
         };
-        halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        halving::allgather(b, &halves, output);
+        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        recursive_halving::allgather(b, &halves, output);
     }
     unfold(b, &folding, output);
 }

@@ -11,7 +11,7 @@
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.5; Ali, Midkiff, Pai 2009, C 4 and table 5.
 
 use super::BASE;
-use crate::algorithm::phase::doubling::{self, Doubling, Turns};
+use crate::algorithm::phase::allreduce::recursive_doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::{self, fold::unfold};
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
@@ -52,7 +52,7 @@ fn build(b: &mut Builder) {
             position,
             rank_at: &|position| folding.actual(position),
         };
-        doubling::allreduce(b, &doubling, &mut turns, own);
+        recursive_doubling::allreduce(b, &doubling, &mut turns, own);
     }
     unfold(b, &folding, output);
 }

@@ -11,7 +11,7 @@
 //! Source: Ruefenacht, Bull and Booth 2017, Generalisation of recursive doubling for AllReduce; Q 5.1.2 for the corrections.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::multiplying_costs;
+use crate::algorithm::phase::allgather::recursive_multiplying::costs;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::multiplying::Multiplying;
 use crate::schedule::{Blocks, Builder, Shape};
@@ -99,7 +99,7 @@ fn claims(shape: &Shape) -> Claims {
     let most = |of: fn(&(u64, u64)) -> u64| counts.iter().map(of).max().unwrap_or(0);
     Claims {
         ports: radix - 1,
-        steps: multiplying_costs(p, radix, alloc::vec![0; p as usize]).0,
+        steps: costs(p, radix, alloc::vec![0; p as usize]).0,
         volume: most(|counts| counts.0.max(counts.1)),
         work: most(|counts| counts.1),
     }

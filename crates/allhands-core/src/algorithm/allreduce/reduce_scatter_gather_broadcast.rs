@@ -11,7 +11,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::halving::{self, Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
 use crate::algorithm::phase::tree::{self, Group};
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding};
@@ -45,8 +45,8 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        halving::gather(b, &halves, 0, output);
+        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        recursive_halving::gather(b, &halves, 0, output);
         let group = Group {
             tree: KnomialTree::new(size, 2),
             position,

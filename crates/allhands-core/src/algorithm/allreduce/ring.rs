@@ -11,8 +11,8 @@
 //! Source: T 5.3; Patarasuk and Yuan 2009 for neighbours alone.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, among_all};
-use crate::algorithm::phase::ring;
+use crate::algorithm::phase::allgather::{self, circle::among_all};
+use crate::algorithm::phase::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, any_order, block_per_rank};
 use crate::schedule::{Builder, Shape};
 
@@ -33,8 +33,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
     let own = output.at(rank);
-    ring::reduce_scatter_by_key(b, input, output);
-    among_all(b, own, output, exchange::ring);
+    reduce_scatter::ring::reduce_scatter_by_key(b, input, output);
+    among_all(b, own, output, allgather::ring::allgather);
 }
 
 fn claims(shape: &Shape) -> Claims {

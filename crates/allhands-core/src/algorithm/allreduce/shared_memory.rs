@@ -14,8 +14,10 @@
 //! Source: Q 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::chain::{self, Readers};
-use crate::algorithm::phase::{two_chains, window};
+use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+mod two_chains;
+
+use crate::algorithm::phase::shared_memory::window;
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values, keeps_order};
 use crate::schedule::{Builder, Shape};
 

@@ -13,10 +13,8 @@
 use super::BASE;
 use crate::algorithm::phase::torus::torus;
 use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
-use crate::machine::Torus;
-use crate::pattern::swing::{half, partner};
-use crate::schedule::{Builder, Shape, Side};
-use alloc::vec::Vec;
+use crate::pattern::swing::{Meeting, meetings};
+use crate::schedule::{Blocks, Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -45,7 +43,8 @@ fn build(b: &mut Builder) {
     let both = |d| [(d, false), (d, true)];
     for (number, (dimension, mirrored)) in torus.dimensions().flat_map(both).enumerate() {
         let first = number as u32 * p;
-        let stream = |b: &mut Builder| halve_and_double(b, &torus, (dimension, mirrored), first);
+        let meetings = meetings(&torus, b.rank(), dimension, mirrored);
+        let stream = |b: &mut Builder| halve_and_double(b, &meetings, first);
         if number == 0 {
             stream(b);
         } else {
@@ -54,49 +53,30 @@ fn build(b: &mut Builder) {
     }
 }
 
-/// The dimension of each step and the number of the step in it: in turn from the first, as long as one has steps left.
-fn steps(torus: &Torus, first: usize) -> Vec<(usize, u32)> {
-    let left = torus.extents().map(u32::ilog2);
-    let longest = left.into_iter().max().unwrap_or(0);
-    let in_turn = |step| (0..3).map(move |turn| ((first + turn) % 3, step));
-    let all = (0..longest).flat_map(in_turn);
-    all.filter(|(d, step)| *step < left[*d]).collect()
-}
-
 /// One part, of which block 0 is `first`.
-fn halve_and_double(
-    b: &mut Builder,
-    torus: &Torus,
-    (first_dimension, mirrored): (usize, bool),
-    first: u32,
-) {
-    let (rank, input, output) = (b.rank(), b.input(), b.output());
-    let at = torus.coordinates(rank);
-    let (mut start, mut blocks) = (first, torus.ranks());
-    let mut meetings = Vec::new();
-    for (d, step) in steps(torus, first_dimension) {
-        let n = torus.extents()[d];
-        let peer = torus.moved(rank, d, partner(n, at[d], step, mirrored));
-        blocks /= 2;
-        let mine = half(n, at[d], step, mirrored);
-        let other = start + (1 - mine) * blocks;
-        start += mine * blocks;
-        meetings.push((peer, start, other, blocks));
-    }
-    for (number, &(peer, mine, other, blocks)) in meetings.iter().enumerate() {
+fn halve_and_double(b: &mut Builder, meetings: &[Meeting], first: u32) {
+    let (input, output) = (b.input(), b.output());
+    let piece = |of: Blocks, start, blocks| of.slice(first + start, blocks);
+    for (number, meeting) in meetings.iter().enumerate() {
+        let &Meeting {
+            peer,
+            mine,
+            other,
+            blocks,
+        } = meeting;
         let own = if number == 0 { input } else { output };
-        b.send(peer, own.slice(other, blocks));
+        b.send(peer, piece(own, other, blocks));
         b.recv_reduce(
             peer,
             Side::Right,
-            own.slice(mine, blocks),
-            output.slice(mine, blocks),
+            piece(own, mine, blocks),
+            piece(output, mine, blocks),
         );
         b.step();
     }
-    for &(peer, mine, other, blocks) in meetings.iter().rev() {
-        b.send(peer, output.slice(mine, blocks));
-        b.recv(peer, output.slice(other, blocks));
+    for meeting in meetings.iter().rev() {
+        b.send(meeting.peer, piece(output, meeting.mine, meeting.blocks));
+        b.recv(meeting.peer, piece(output, meeting.other, meeting.blocks));
         b.step();
     }
 }

@@ -10,7 +10,7 @@
 //! Source: Q 5.1.3, cost as equation 2.
 
 use super::BASE;
-use crate::algorithm::phase::direct;
+use crate::algorithm::phase::alltoall::direct;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key};
 use crate::pattern::exchange::{Peers, direct_distances, direct_rounds, shifted};
 use crate::schedule::{Builder, Shape};

@@ -8,10 +8,10 @@
 //!
 //! Source: Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Data, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{BASE, bruck, direct, pairwise, scattered, shared_memory};
+use crate::algorithm::compose::{self, Data, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, gather, scatter};
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -26,26 +26,41 @@ pub const ALGORITHM: Algorithm = Algorithm {
         Requirement::Window,
         Requirement::AllCounts,
     ],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &["", "intra=tree,inter=bruck", "leaders=2"],
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
 /// What may serve the leaders.
-const INTER: &[&str] = &["pairwise", "bruck", "scattered", "direct", "shared-memory"];
+const LEADERS: &[&Algorithm; 5] = &[
+    &pairwise::ALGORITHM,
+    &bruck::ALGORITHM,
+    &scattered::ALGORITHM,
+    &direct::ALGORITHM,
+    &shared_memory::ALGORITHM,
+];
 
 const PHASES: &[Phase] = &[
-    (Among::Share, Collective::Gather),
-    (Among::Leaders, Collective::Alltoall),
-    (Among::Node, Collective::Scatter),
+    Phase::share(&gather::hierarchical::INSIDE),
+    Phase::leaders(LEADERS),
+    Phase::node(&scatter::hierarchical::INSIDE),
 ];
 
 fn build(b: &mut Builder) {
     let node = Division::new(b);
     let rows = gather(b, &node);
-    nodes::each_share(b, &node, |b, node| {
+    compose::each_share(b, &node, |b, node| {
         let columns = exchange(b, node, rows);
         scatter(b, node, &columns);
     });
@@ -63,7 +78,7 @@ fn gather(b: &mut Builder, node: &Division) -> Blocks {
         vector: 0..0,
         in_place: false,
     };
-    nodes::phase(b, node, PHASES[0], &data);
+    compose::phase(b, node, &PHASES[0], &data);
     rows
 }
 
@@ -104,7 +119,7 @@ fn exchange(b: &mut Builder, node: &Division, rows: Blocks) -> Vec<Columns> {
         vector: 0..0,
         in_place: false,
     };
-    nodes::phase(b, node, PHASES[1], &data);
+    compose::phase(b, node, &PHASES[1], &data);
     columns
 }
 
@@ -129,7 +144,7 @@ fn scatter(b: &mut Builder, node: &Division, columns: &[Columns]) {
         vector: 0..0,
         in_place: false,
     };
-    nodes::phase(b, node, PHASES[2], &data);
+    compose::phase(b, node, &PHASES[2], &data);
 }
 
 /// Scratch for some pairs on a leader; `instead`, which is never looked at, on others.
@@ -164,5 +179,5 @@ fn pairs(ranks: u32, sources: (u32, u32), destinations: (u32, u32)) -> (Units, u
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

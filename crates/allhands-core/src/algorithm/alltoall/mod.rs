@@ -9,6 +9,7 @@ pub mod permuted;
 pub mod scattered;
 pub mod shared_memory;
 pub mod standard_exchange;
+pub mod two_phase_bruck;
 
 use super::{Algorithm, block_per_rank};
 use crate::call::Collective;
@@ -23,6 +24,7 @@ const BASE: Algorithm = Algorithm {
 /// Every alltoall.
 pub const ALL: &[&Algorithm] = &[
     &bruck::ALGORITHM,
+    &two_phase_bruck::ALGORITHM,
     &scattered::ALGORITHM,
     &permuted::ALGORITHM,
     &pairwise::ALGORITHM,

@@ -12,8 +12,8 @@
 //! Source: B 3.1.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Values};
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Layer, Values};
 use crate::pattern::math::{add_mod, sub_mod};
 use crate::pattern::permutation::permutation;
 use crate::schedule::{Builder, Shape};
@@ -26,6 +26,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     keys: &[SEED, prefix::PREFIX],
     settings: &["", "seed=7", "prefix=barrier"],
     in_place: InPlace::Staged,
+    layer: Layer::PacketsInRandomOrder,
     build,
     claims,
     ..BASE

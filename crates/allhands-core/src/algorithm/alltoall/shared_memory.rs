@@ -7,7 +7,7 @@
 //! Source: Q 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::window;
+use crate::algorithm::phase::shared_memory::window;
 use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 

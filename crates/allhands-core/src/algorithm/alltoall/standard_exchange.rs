@@ -329,27 +329,12 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let (p, ports) = (shape.ranks(), shape.ports());
-    // Where a group is not full, ranks that have nothing to correct go on to the next level early.
-    let mut clocks = alloc::vec![(0_u32, 0_u32); p as usize];
-    let (mut sent, mut received) = (alloc::vec![0; p as usize], alloc::vec![0; p as usize]);
-    let mut number = 0;
-    for message in CompleteExchange::new(p, ports + 1).volumes() {
-        let (from, to) = (message.from as usize, message.to as usize);
-        if message.step.number != number {
-            number = message.step.number;
-            clocks.iter_mut().for_each(|clock| clock.0 = clock.1);
-        }
-        let meet = clocks[from].0.max(clocks[to].0) + 1;
-        clocks[from].1 = clocks[from].1.max(meet);
-        clocks[to].1 = clocks[to].1.max(meet);
-        sent[from] += message.blocks;
-        received[to] += message.blocks;
-    }
+    let ports = shape.ports();
+    let (steps, volume) = CompleteExchange::new(shape.ranks(), ports + 1).costs();
     Claims {
         ports,
-        steps: clocks.into_iter().map(|clock| clock.1).max().unwrap_or(0),
-        volume: sent.into_iter().chain(received).max().unwrap_or(0),
+        steps,
+        volume,
         work: 0,
     }
 }

@@ -10,11 +10,8 @@
 //! Source: T 4.1.2 (Hensgen, Finkel, Manber 1988); C 5.1 calls it Bruck's.
 
 use super::BASE;
-use crate::algorithm::{Algorithm, Claims, Key};
-use crate::pattern::digits::{moves, steps};
-use crate::pattern::exchange::shifted;
-use crate::schedule::{Builder, Shape};
-use alloc::vec::Vec;
+use crate::algorithm::phase::barrier::dissemination;
+use crate::algorithm::{Algorithm, Key};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -23,35 +20,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     summary: "in step k each rank tells the rank 2^k after it",
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=3", "ports=4", "radix=3"],
-    build,
-    claims,
+    build: dissemination::tell_all,
+    claims: dissemination::claims,
     ..BASE
 };
-
-fn build(b: &mut Builder) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let (radix, ports) = (b.shape().radix(), b.shape().ports());
-    for step in 0..steps(p, radix) {
-        let all: Vec<_> = moves(p, radix, step).collect();
-        for at_once in all.chunks(ports as usize) {
-            for (port, this) in at_once.iter().enumerate() {
-                let peers = shifted(p, rank, this.distance);
-                b.port(port as u32);
-                b.send_token(peers.to);
-                b.recv_token(peers.from);
-            }
-            b.step();
-        }
-    }
-}
-
-fn claims(shape: &Shape) -> Claims {
-    let (p, radix, ports) = (shape.ranks(), shape.radix(), shape.ports());
-    let rounds = |step| (moves(p, radix, step).count() as u32).div_ceil(ports);
-    Claims {
-        ports,
-        steps: (0..steps(p, radix)).map(rounds).sum(),
-        volume: 0,
-        work: 0,
-    }
-}

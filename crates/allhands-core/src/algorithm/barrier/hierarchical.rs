@@ -10,10 +10,13 @@
 //!
 //! Source: C 6.1, 6.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Division, INTRA, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{
+    BASE, direct, dissemination, gather_broadcast, line_broadcast, one_to_all, recursive_doubling,
+    shared_memory,
+};
+use crate::algorithm::compose::{self, INTRA, Inside, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
 use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
@@ -24,34 +27,43 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1",
     summary: "every node, the leaders, and these let their nodes go",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[INTRA, nodes::inter(INTER)],
+    keys: &[INTRA, Key::inter(&compose::names(LEADERS))],
     settings: &["", "intra=tree,inter=recursive-doubling"],
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
+/// What serves a node.
+pub const INSIDE: Inside = Inside {
+    shared_memory: &shared_memory::ALGORITHM,
+    tree: &gather_broadcast::ALGORITHM,
+    groups: || &ALGORITHM,
+};
+
 /// What may serve the leaders.
-const INTER: &[&str] = &[
-    "dissemination",
-    "recursive-doubling",
-    "gather-broadcast",
-    "one-to-all",
-    "direct",
-    "shared-memory",
-    "line-broadcast",
+const LEADERS: &[&Algorithm; 7] = &[
+    &dissemination::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &gather_broadcast::ALGORITHM,
+    &one_to_all::ALGORITHM,
+    &direct::ALGORITHM,
+    &shared_memory::ALGORITHM,
+    &line_broadcast::ALGORITHM,
 ];
 
 /// A broadcast follows.
-const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Barrier),
-    (Among::Leaders, Collective::Barrier),
-];
+const PHASES: &[Phase] = &[Phase::node(&INSIDE), Phase::leaders(LEADERS)];
 
 fn build(b: &mut Builder) {
     let (node, empty) = (Division::new(b), b.input());
-    for &phase in PHASES {
-        nodes::vector_phase(b, &node, phase, &[], [empty; 2], false);
+    for phase in PHASES {
+        compose::vector_phase(b, &node, phase, &[], [empty; 2], false);
     }
     if node.nodes() > 1 {
         release(b, &node);
@@ -104,7 +116,7 @@ fn tokens_down(b: &mut Builder, (own, count): (u32, u32), rank_at: impl Fn(u32) 
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let before = nodes::claims(shape, PHASES);
+    let before = compose::claims(shape, PHASES);
     let sizes = shape.nodes.innermost(shape.ranks());
     let largest = sizes.iter().copied().max().unwrap_or(1);
     // Of nodes, as if all were in one group; of ranks, a flag's watchers are as if its rank told each.

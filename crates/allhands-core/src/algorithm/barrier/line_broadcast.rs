@@ -10,9 +10,9 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::{lines, torus};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::schedule::{Builder, Shape};
+use crate::algorithm::phase::torus::{self, lines};
+use crate::algorithm::{Algorithm, Claims, Layer, Requirement};
+use crate::schedule::Shape;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -22,24 +22,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
     requires: &[Requirement::Torus],
     keys: &[lines::GROUP, torus::DEPOSIT],
     settings: &["", "deposit=off", "group=2", "group=3,deposit=off"],
-    build,
+    layer: Layer::Packets,
+    build: lines::tell_all,
     claims,
     ..BASE
 };
-
-fn build(b: &mut Builder) {
-    let rank = b.rank();
-    for turn in lines::turns(b.shape(), rank) {
-        lines::send_to_targets(b, &turn, |b, to, copied| match copied {
-            true => b.send_token_deposited(to),
-            false => b.send_token(to),
-        });
-        for &from in turn.sources.iter().filter(|from| **from != rank) {
-            b.recv_token(from);
-        }
-        b.step();
-    }
-}
 
 fn claims(shape: &Shape) -> Claims {
     lines::claims(shape, false)

@@ -9,7 +9,7 @@
 //! Source: B 4.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
+use crate::algorithm::phase::torus::prefix;
 use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::machine::Fabric;
 use crate::schedule::{Builder, Shape};

@@ -8,10 +8,12 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{
+    BASE, binomial, circulant, k_nomial, one_to_all, pipelined_chain, scatter_allgather,
+    segmented_binomial, shared_memory, torus_trees,
+};
+use crate::algorithm::compose::{self, Inside, Phase};
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -20,40 +22,53 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "the root to the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &[
         "",
         "intra=tree,inter=scatter-allgather",
         "inter=pipelined-chain",
         "leaders=2",
     ],
-    parts: |shape| nodes::parts(shape, PHASES),
+    parts: |shape| compose::parts(shape, PHASES),
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
+/// What serves a node.
+pub const INSIDE: Inside = Inside {
+    shared_memory: &shared_memory::ALGORITHM,
+    tree: &binomial::ALGORITHM,
+    groups: || &ALGORITHM,
+};
+
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.
-const INTER: &[&str] = &[
-    "binomial",
-    "one-to-all",
-    "scatter-allgather",
-    "segmented-binomial",
-    "k-nomial",
-    "pipelined-chain",
-    "circulant",
-    "torus-trees",
+const LEADERS: &[&Algorithm; 8] = &[
+    &binomial::ALGORITHM,
+    &one_to_all::ALGORITHM,
+    &scatter_allgather::ALGORITHM,
+    &segmented_binomial::ALGORITHM,
+    &k_nomial::ALGORITHM,
+    &pipelined_chain::ALGORITHM,
+    &circulant::ALGORITHM,
+    &torus_trees::ALGORITHM,
 ];
 
-const PHASES: &[Phase] = &[
-    (Among::Leaders, Collective::Broadcast),
-    (Among::Node, Collective::Broadcast),
-];
+const PHASES: &[Phase] = &[Phase::leaders(LEADERS), Phase::node(&INSIDE)];
 
 fn build(b: &mut Builder) {
-    nodes::vector_phases(b, PHASES);
+    compose::vector_phases(b, PHASES);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

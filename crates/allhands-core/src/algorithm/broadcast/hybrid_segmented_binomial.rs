@@ -13,7 +13,7 @@
 //! Source: Ali, Midkiff, Pai 2010, C 5.2, table 2.
 
 use super::BASE;
-use crate::algorithm::phase::segmented::{self, Halves};
+use crate::algorithm::phase::broadcast::segmented::{self, Halves};
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};

@@ -10,7 +10,9 @@
 //! Source: T 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::exchange::{self, Circle};
+use crate::algorithm::phase::allgather::circle::Circle;
+use crate::algorithm::phase::allgather::recursive_multiplying;
+use crate::algorithm::phase::allgather::ring;
 use crate::algorithm::phase::tree::{self, Group};
 use crate::algorithm::{Algorithm, Claims, Key, Values, block_per_rank};
 use crate::pattern::knomial::{Edge, KnomialTree};
@@ -63,9 +65,9 @@ fn build(b: &mut Builder) {
         own: &[source.at(me)],
     };
     if b.get("allgather") == 0 {
-        exchange::multiplying(b, &circle, 2);
+        recursive_multiplying::allgather(b, &circle, 2);
     } else {
-        exchange::ring(b, &circle);
+        ring::allgather(b, &circle);
     }
 }
 
@@ -84,7 +86,7 @@ fn claims(shape: &Shape) -> Claims {
             work: 0,
         };
     }
-    let (steps, sent) = exchange::multiplying_costs(p, 2, scattered);
+    let (steps, sent) = recursive_multiplying::costs(p, 2, scattered);
     let totals = (0..p).map(|position| {
         let below = u64::from(tree.subtree(position).len() as u32);
         let (down, up) = if position == 0 {

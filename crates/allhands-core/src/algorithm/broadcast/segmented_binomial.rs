@@ -12,7 +12,7 @@
 //! Source: Ali, Midkiff, Pai 2010, C 5.2, figure 5, table 2.
 
 use super::BASE;
-use crate::algorithm::phase::segmented::{self, Halves};
+use crate::algorithm::phase::broadcast::segmented::{self, Halves};
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::{absolute, floor_log2, relative};

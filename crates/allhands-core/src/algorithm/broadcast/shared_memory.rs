@@ -10,7 +10,7 @@
 //! Source: Q 4.2 (shm_bcast).
 
 use super::BASE;
-use crate::algorithm::phase::window::{self, Turns};
+use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};
 

@@ -13,10 +13,10 @@
 //! Source: B 3.1, figure 1, after Watts and van de Geijn 1995.
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::phase::streams::{self, Carries, Ends, Place};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, Key, Requirement};
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::phase::torus::streams::{self, Carries, Ends, Place};
+use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
 
@@ -35,6 +35,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "prefix=agreement-barrier",
     ],
     parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
+    layer: Layer::Packets,
+    stream_way: torus::way_of_tree,
     build,
     claims,
     ..BASE

@@ -11,7 +11,7 @@
 //! Source: Q 4.2, 5.2.1, figure 7.
 
 use super::BASE;
-use crate::algorithm::phase::window::{self, Turns};
+use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, Requirement};
 use crate::schedule::{Builder, Shape};
 

@@ -3,7 +3,7 @@
 //! In two halves (T 5.1) both ranks of a pair combine one half of the vector, the lower rank the first, and the one that leaves hands its half
 //! over; whole (T 4.4) it hands over all of its vector at once.
 
-use super::view;
+use crate::algorithm::phase::view;
 use crate::pattern::fold::{Folding, Role};
 use crate::schedule::{Blocks, Builder, Side};
 

@@ -3,27 +3,16 @@
 //! A phase emits the steps of one well-known pattern over blocks that its caller names; which phases make an
 //! algorithm is said in that algorithm's file alone.
 
-pub mod binary_blocks;
-pub mod bruck;
-pub mod chain;
-pub mod circulant;
-pub mod direct;
-pub mod doubling;
-pub mod exchange;
-pub mod far_first;
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
+pub mod broadcast;
+pub mod division;
 pub mod fold;
-pub mod halving;
-pub mod hybrid;
-pub mod lines;
-pub mod nodes;
-pub mod prefix;
-pub mod ring;
-pub mod segmented;
-pub mod smp;
-pub mod smp_gather;
-pub mod streams;
+pub mod gather;
+pub mod reduce_scatter;
+pub mod shared_memory;
 pub mod torus;
 pub mod tree;
-pub mod two_chains;
 pub mod view;
-pub mod window;

@@ -13,7 +13,7 @@
 //! and all-reduction, 2024.
 
 use super::BASE;
-use crate::algorithm::phase::circulant::{Direction, Phases, rounds};
+use crate::algorithm::phase::broadcast::circulant::{Direction, Phases, rounds};
 use crate::algorithm::{Algorithm, Claims, Key, any_order};
 use crate::pattern::circulant::{BlockMessage, BroadcastSchedule};
 use crate::pattern::math::{absolute, relative};

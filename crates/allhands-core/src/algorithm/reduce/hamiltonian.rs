@@ -12,10 +12,10 @@
 //! Source: B 3.1, figure 2(b).
 
 use super::BASE;
-use crate::algorithm::phase::prefix;
-use crate::algorithm::phase::streams::{self, Carries};
 use crate::algorithm::phase::torus;
-use crate::algorithm::{Algorithm, Claims, Key, Requirement, any_order};
+use crate::algorithm::phase::torus::prefix;
+use crate::algorithm::phase::torus::streams::{self, Carries};
+use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -28,6 +28,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     ordered: any_order,
     parts: |shape| streams::parts(shape, torus::paths(shape, shape.call.root, 0, true).0.len()),
+    layer: Layer::Packets,
     build,
     claims,
     ..BASE

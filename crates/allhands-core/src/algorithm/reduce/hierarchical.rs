@@ -8,10 +8,13 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{
+    BASE, binary_blocks, binomial, circulant, hamiltonian, k_nomial, rabenseifner, ring,
+    shared_memory, torus_trees,
+};
+use crate::algorithm::compose::{self, Inside, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.
@@ -20,31 +23,44 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders to the root",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &["", "intra=tree,inter=rabenseifner", "leaders=2"],
-    ordered: |shape| nodes::keep_order(shape, PHASES),
-    parts: |shape| nodes::parts(shape, PHASES),
+    ordered: |shape| compose::keep_order(shape, PHASES),
+    parts: |shape| compose::parts(shape, PHASES),
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
+/// What serves a node.
+pub const INSIDE: Inside = Inside {
+    shared_memory: &shared_memory::ALGORITHM,
+    tree: &binomial::ALGORITHM,
+    groups: || &ALGORITHM,
+};
+
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.
-const INTER: &[&str] = &[
-    "binomial",
-    "rabenseifner",
-    "binary-blocks",
-    "ring",
-    "k-nomial",
-    "circulant",
-    "torus-trees",
-    "hamiltonian",
+const LEADERS: &[&Algorithm; 8] = &[
+    &binomial::ALGORITHM,
+    &rabenseifner::ALGORITHM,
+    &binary_blocks::ALGORITHM,
+    &ring::ALGORITHM,
+    &k_nomial::ALGORITHM,
+    &circulant::ALGORITHM,
+    &torus_trees::ALGORITHM,
+    &hamiltonian::ALGORITHM,
 ];
 
-const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Reduce),
-    (Among::Leaders, Collective::Reduce),
-];
+const PHASES: &[Phase] = &[Phase::node(&INSIDE), Phase::leaders(LEADERS)];
 
 fn build(b: &mut Builder) {
     let (node, is_root) = (Division::new(b), b.rank() == b.root());
@@ -56,13 +72,13 @@ fn build(b: &mut Builder) {
         (false, false) => input,
     };
     let in_place = b.call().in_place && node.own() == node.node_of(b.root());
-    nodes::each_share(b, &node, |b, node| {
+    compose::each_share(b, &node, |b, node| {
         let runs = node.part_in_share(b.parts());
-        nodes::vector_phase(b, node, PHASES[0], &runs, [input, sum], in_place);
-        nodes::vector_phase(b, node, PHASES[1], &runs, [sum, output], true);
+        compose::vector_phase(b, node, &PHASES[0], &runs, [input, sum], in_place);
+        compose::vector_phase(b, node, &PHASES[1], &runs, [sum, output], true);
     });
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

@@ -10,7 +10,7 @@
 //! Source: T 5.3; Patarasuk and Yuan 2009 for neighbours alone.
 
 use super::BASE;
-use crate::algorithm::phase::ring;
+use crate::algorithm::phase::reduce_scatter::ring;
 use crate::algorithm::{Algorithm, Claims, Key, any_order, block_per_rank};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape};

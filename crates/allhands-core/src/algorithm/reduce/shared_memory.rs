@@ -12,8 +12,8 @@
 //! Source: Q 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::chain::{self, Readers};
-use crate::algorithm::phase::window::{self, Turns};
+use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape, Units};
 

@@ -10,7 +10,7 @@
 //! Source: Träff 2024, Optimal, non-pipelined reduce-scatter and allreduce algorithms.
 
 use super::BASE;
-use crate::algorithm::phase::halving;
+use crate::algorithm::phase::reduce_scatter::circulant;
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape, Units};
@@ -35,7 +35,7 @@ fn build(b: &mut Builder) {
         },
         b.ranks() / 2,
     );
-    halving::circulant(b, input, rotated, output);
+    circulant::reduce_scatter(b, input, rotated, output);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -10,7 +10,8 @@
 //! Source: folklore; Cowan and others: MSCCLang: Microsoft collective communication language, 2023, as half of AllPairs.
 
 use super::BASE;
-use crate::algorithm::phase::direct;
+use crate::algorithm::phase::alltoall::direct;
+use crate::algorithm::phase::reduce_scatter::direct::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
@@ -28,7 +29,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
-    direct::reduce_scatter(b, input, output);
+    reduce_scatter(b, input, output);
 }
 
 fn claims(shape: &Shape) -> Claims {

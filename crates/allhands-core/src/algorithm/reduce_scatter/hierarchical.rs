@@ -8,10 +8,12 @@
 //!
 //! Source: C 6.1; Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{
+    BASE, pairwise, recursive_doubling, recursive_halving, reduce_scatterv, shared_memory,
+};
+use crate::algorithm::compose::{self, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, reduce, scatter};
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
@@ -20,27 +22,36 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1; Q 4.2",
     summary: "each node to its leader, the leaders, each leader to its node",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &["", "intra=tree,inter=recursive-doubling", "leaders=2"],
-    ordered: |shape| nodes::keep_order(shape, PHASES),
+    ordered: |shape| compose::keep_order(shape, PHASES),
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
 /// What may serve the leaders.
-const INTER: &[&str] = &[
-    "pairwise",
-    "recursive-halving",
-    "recursive-doubling",
-    "reduce-scatterv",
-    "shared-memory",
+const LEADERS: &[&Algorithm; 5] = &[
+    &pairwise::ALGORITHM,
+    &recursive_halving::ALGORITHM,
+    &recursive_doubling::ALGORITHM,
+    &reduce_scatterv::ALGORITHM,
+    &shared_memory::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[
-    (Among::Node, Collective::Reduce),
-    (Among::Leaders, Collective::ReduceScatter),
-    (Among::Share, Collective::Scatter),
+    Phase::node(&reduce::hierarchical::INSIDE),
+    Phase::leaders(LEADERS),
+    Phase::share(&scatter::hierarchical::INSIDE),
 ];
 
 fn build(b: &mut Builder) {
@@ -51,16 +62,16 @@ fn build(b: &mut Builder) {
     } else {
         (input, output)
     };
-    nodes::each_share(b, &node, |b, node| {
+    compose::each_share(b, &node, |b, node| {
         let runs = node.ranks_in_share();
-        nodes::vector_phase(b, node, PHASES[0], &runs, [input, sum], false);
+        compose::vector_phase(b, node, &PHASES[0], &runs, [input, sum], false);
         let blocks: [&dyn Fn(u32) -> Blocks; 2] = [&|at| node.blocks(sum, at), &|_| own];
-        nodes::block_phase(b, node, PHASES[1], blocks, false);
+        compose::block_phase(b, node, &PHASES[1], blocks, false);
     });
     let blocks: [&dyn Fn(u32) -> Blocks; 2] = [&|at| own.at(at), &|_| output];
-    nodes::block_phase(b, &node, PHASES[2], blocks, false);
+    compose::block_phase(b, &node, &PHASES[2], blocks, false);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

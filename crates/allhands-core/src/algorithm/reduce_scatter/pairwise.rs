@@ -15,7 +15,7 @@
 //! Source: T 4.4, 5.3.
 
 use super::BASE;
-use crate::algorithm::phase::halving;
+use crate::algorithm::phase::reduce_scatter::pairwise;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Builder, Shape, Side, Units};
@@ -49,7 +49,7 @@ fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
     let (input, output) = (b.input(), b.output());
     if !ordered(b.shape()) {
-        return halving::pairwise(b, input, output);
+        return pairwise::reduce_scatter(b, input, output);
     }
     let behind = b.scratch(
         Units::Run {

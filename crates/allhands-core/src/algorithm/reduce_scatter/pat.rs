@@ -11,10 +11,12 @@
 //! Source: Jeaugey 2025, PAT: a new algorithm for all-gather and reduce-scatter operations at scale.
 
 use super::BASE;
-use crate::algorithm::phase::far_first;
+use crate::algorithm::phase::allgather::far_first::blocks_of;
 use crate::algorithm::{Algorithm, Claims, Key, any_order};
-use crate::pattern::far_first::steps;
-use crate::schedule::{Builder, Shape};
+use crate::pattern::exchange::shifted;
+use crate::pattern::far_first::{Step, steps};
+use crate::schedule::{Builder, Shape, Side};
+use alloc::vec::Vec;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -29,8 +31,62 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
+/// The allgather backwards: who got a block sends back what it has combined for it.
 fn build(b: &mut Builder) {
-    far_first::reduce_scatter(b, b.get("aggregation"));
+    let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
+    let partial = if p > 2 { b.vector() } else { input };
+    if p == 1 {
+        b.copy(input, output);
+    }
+    for step in steps(p, b.get("aggregation")).into_iter().rev() {
+        let peers = shifted(p, rank, step.skip);
+        // The last skip is the first here: with it all combine whom anything comes to.
+        let is_first = step.skip == 1;
+        let farther = Step {
+            first: step.first + step.skip,
+            ..step
+        };
+        let last = farther.first + (farther.count - 1) * farther.stride;
+        let alone = u32::from(last == p - 1);
+        let combined = Step {
+            count: farther.count - alone,
+            ..farther
+        };
+        let mut outgoing = Vec::new();
+        if is_first {
+            outgoing = blocks_of(input, rank, farther);
+        } else {
+            if combined.count > 0 {
+                outgoing = blocks_of(partial, rank, combined);
+            }
+            if alone > 0 {
+                outgoing.push(input.at((rank + p - last) % p));
+            }
+        }
+        b.send(peers.from, outgoing);
+        // What is combined for this rank itself, the first block if it is among them, is in the output from the beginning.
+        let mine = || {
+            if step.first > 0 {
+                return blocks_of(partial, rank, step);
+            }
+            let rest = Step {
+                first: step.stride,
+                count: step.count - 1,
+                ..step
+            };
+            let mut blocks = Vec::from([output]);
+            if rest.count > 0 {
+                blocks.extend(blocks_of(partial, rank, rest));
+            }
+            blocks
+        };
+        let own = match is_first {
+            true => blocks_of(input, rank, step),
+            false => mine(),
+        };
+        b.recv_reduce(peers.to, Side::Left, own, mine());
+        b.step();
+    }
 }
 
 fn claims(shape: &Shape) -> Claims {

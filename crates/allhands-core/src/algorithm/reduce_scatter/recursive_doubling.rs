@@ -14,10 +14,8 @@
 use super::BASE;
 use crate::algorithm::phase::{fold::fold, view};
 use crate::algorithm::{Algorithm, Claims, Key, Values};
-use crate::pattern::fold::{Fold, Folding, Keeper};
-use crate::pattern::math::floor_log2;
+use crate::pattern::doubling_exchange::DoublingExchange;
 use crate::schedule::{Blocks, Builder, Shape, Side};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -38,50 +36,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// Who meets whom, and what the messages are.
-struct Exchange {
-    folding: Folding,
-    needed: bool,
-}
-
-impl Exchange {
-    fn of(shape: &Shape) -> Exchange {
-        Exchange {
-            folding: Folding::to_power(shape.ranks(), 2, Fold::Neighbour(Keeper::Last)),
-            needed: shape.get("send") == 1,
-        }
-    }
-
-    fn rounds(&self) -> u32 {
-        floor_log2(self.folding.kept())
-    }
-
-    /// The ranks that the group of 2^round positions around one stands for.
-    fn group(&self, position: u32, round: u32) -> Range<u32> {
-        let first = position >> round << round;
-        let last = first + (1 << round) - 1;
-        let start = self.folding.members(first).next().unwrap_or(0);
-        start..self.folding.members(last).last().unwrap_or(start) + 1
-    }
-
-    /// The blocks for which a position has a use when a round is over: its own and those that it sends on.
-    fn useful(&self, position: u32, round: u32) -> Vec<Range<u32>> {
-        let (own, done) = (self.group(position, 0), self.group(position, round + 1));
-        vec![0..done.start, own, done.end..self.ranks()]
-    }
-
-    /// The blocks that a position receives in a round.
-    fn received(&self, position: u32, round: u32) -> Vec<Range<u32>> {
-        if self.needed {
-            return self.useful(position, round);
-        }
-        let theirs = self.group(position ^ (1 << round), round);
-        vec![0..theirs.start, theirs.end..self.ranks()]
-    }
-
-    fn ranks(&self) -> u32 {
-        self.folding.kept() + self.folding.extra()
-    }
+fn exchange(shape: &Shape) -> DoublingExchange {
+    DoublingExchange::new(shape.ranks(), shape.get("send") == 1)
 }
 
 /// The blocks `ranges` of `vector`, but those of the ranks `except.0` lie in `except.1`.
@@ -101,9 +57,9 @@ fn pieces(vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) 
 }
 
 fn build(b: &mut Builder) {
-    let (rank, exchange) = (b.rank(), Exchange::of(b.shape()));
+    let (rank, exchange) = (b.rank(), exchange(b.shape()));
     let (input, output) = (b.input(), b.output());
-    let folding = &exchange.folding;
+    let folding = exchange.folding();
     let Some((position, own)) = fold(b, folding, false, input, &mut Builder::vector) else {
         b.recv(folding.actual(folding.representative(rank)), output);
         b.step();
@@ -161,15 +117,15 @@ fn show(b: &mut Builder, vector: Blocks, ranges: &[Range<u32>], except: &(Range<
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let exchange = Exchange::of(shape);
+    let exchange = exchange(shape);
     let (p, rounds) = (shape.ranks(), exchange.rounds());
     let count = |position, round| -> u64 {
         let ranges = exchange.received(position, round);
         ranges.iter().map(|r| u64::from(r.end - r.start)).sum()
     };
     let (mut volume, mut work) = (0, 0);
-    for position in 0..exchange.folding.kept() {
-        let folded = u64::from(exchange.folding.guests(position).len());
+    for position in 0..exchange.folding().kept() {
+        let folded = u64::from(exchange.folding().guests(position).len());
         let sent: u64 = (0..rounds).map(|r| count(position ^ (1 << r), r)).sum();
         let received: u64 = (0..rounds).map(|round| count(position, round)).sum();
         let received = received + folded * u64::from(p);

@@ -9,7 +9,7 @@
 //! Source: Patarasuk and Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations.
 
 use super::BASE;
-use crate::algorithm::phase::ring;
+use crate::algorithm::phase::reduce_scatter::ring;
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::schedule::{Builder, Shape, Units};
 

@@ -8,10 +8,10 @@
 //!
 //! Source: Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::nodes::{self, Among, Division, Phase};
-use crate::algorithm::{Algorithm, Claims, Requirement};
-use crate::call::Collective;
+use super::{BASE, binomial, direct, shared_memory};
+use crate::algorithm::compose::{self, Inside, Phase};
+use crate::algorithm::phase::division::Division;
+use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
@@ -24,20 +24,33 @@ pub const ALGORITHM: Algorithm = Algorithm {
         Requirement::Window,
         Requirement::AllCounts,
     ],
-    keys: &[nodes::INTRA, nodes::inter(INTER), nodes::LEADERS],
+    keys: &[
+        compose::INTRA,
+        Key::inter(&compose::names(LEADERS)),
+        Key::LEADERS,
+    ],
     settings: &["", "intra=tree,inter=direct", "leaders=2"],
+    layers: Some(Layers {
+        leaders: LEADERS,
+        among_leaders: |shape| compose::among_leaders(shape, PHASES),
+    }),
+    sharing: |shape| compose::sharing(shape, PHASES),
     build,
     claims,
     ..BASE
 };
 
-/// What may serve the leaders; not windows, as who gives them back would depend on the root.
-const INTER: &[&str] = &["binomial", "direct"];
+/// What serves a node.
+pub const INSIDE: Inside = Inside {
+    shared_memory: &shared_memory::ALGORITHM,
+    tree: &binomial::ALGORITHM,
+    groups: || &ALGORITHM,
+};
 
-const PHASES: &[Phase] = &[
-    (Among::Leaders, Collective::Scatter),
-    (Among::Node, Collective::Scatter),
-];
+/// What may serve the leaders; not windows, as who gives them back would depend on the root.
+const LEADERS: &[&Algorithm; 2] = &[&binomial::ALGORITHM, &direct::ALGORITHM];
+
+const PHASES: &[Phase] = &[Phase::leaders(LEADERS), Phase::node(&INSIDE)];
 
 fn build(b: &mut Builder) {
     let (node, is_root) = (Division::new(b), b.rank() == b.root());
@@ -49,12 +62,12 @@ fn build(b: &mut Builder) {
         (false, false) => output,
     };
     let between: [&dyn Fn(u32) -> Blocks; 2] = [&|at| node.blocks(input, at), &|_| arrived];
-    nodes::block_phase(b, &node, PHASES[0], between, true);
+    compose::block_phase(b, &node, &PHASES[0], between, true);
     let in_place = b.call().in_place && node.own() == node.node_of(b.root());
     let within: [&dyn Fn(u32) -> Blocks; 2] = [&|at| arrived.at(at), &|_| output];
-    nodes::block_phase(b, &node, PHASES[1], within, in_place);
+    compose::block_phase(b, &node, &PHASES[1], within, in_place);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    nodes::claims(shape, PHASES)
+    compose::claims(shape, PHASES)
 }

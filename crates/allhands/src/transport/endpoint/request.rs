@@ -94,12 +94,11 @@ impl RequestState {
     /// A request of `plan` on `endpoint`, by whose numbers the plan calls its peers ([`Endpoint::localize`]).
     ///
     /// `window_key` names the window and flags of a plan that has some: all ranks give the same key for the
-    /// same plan, and never the same for another or for a second request, as each outstanding call
-    /// owns its window. Keys that only grow, one for each request in the order of the calls, will do.
+    /// same plan, and never the same for another or for a second request, as each outstanding call owns its window. Keys that only grow will do.
     /// `call` is the stamp of the calls that it will serve.
     ///
     /// # Errors
-    /// [`TransportError::Mismatch`] if another rank makes another call under this key, [`TransportError::WindowDiffers`] if another rank's window under this key is not the same.
+    /// [`TransportError::Mismatch`] if another rank makes another call under this key, [`TransportError::WindowDiffers`] if its window is another.
     pub fn new(
         endpoint: &Endpoint,
         plan: &Plan,
@@ -168,6 +167,23 @@ impl RequestState {
             call: 0,
             chain: 0,
             under_way: false,
+        })
+    }
+
+    /// The word that stands at this byte of scratch, as the last call has left it; `None` beyond its end or while a call is under way.
+    pub(crate) fn word_of_scratch(&self, at: usize) -> Option<usize> {
+        const WORD: usize = size_of::<usize>();
+        let end = at.checked_add(WORD)?;
+        if self.under_way || end > self.space_bytes[Space::Scratch.index()] {
+            return None;
+        }
+        // SAFETY: the scratch has these bytes, and lives as long as this does; its bytes are of no type, so any are a word. With no call
+        // under way nobody writes them: what peers may still read of it they only read.
+        Some(unsafe {
+            self.bases[Space::Scratch.index()]
+                .add(at)
+                .cast::<usize>()
+                .read_unaligned()
         })
     }
 

@@ -104,7 +104,7 @@ impl Laboratory {
         };
         let plans: anyhow::Result<Vec<Plan>> = (0..torus.ranks()).map(lower).collect();
         let job = Job {
-            algorithm: algorithm.name,
+            layer: algorithm.layer,
             plans: &plans?,
             nodes: &shape.nodes,
         };

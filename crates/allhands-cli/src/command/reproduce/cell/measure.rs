@@ -1,7 +1,8 @@
 //! The microbenchmarks of C 3.3, run on simulated Cells: they give the parameters of the extended PLogP model.
 
 use crate::command::simulate::machine::{Job, Machine};
-use allhands_core::algorithm::phase::window;
+use allhands_core::algorithm::Layer;
+use allhands_core::algorithm::phase::shared_memory::window;
 use allhands_core::call::{Call, Collective};
 use allhands_core::cost::plogp::{ExtendedPlogp, Measured, Way};
 use allhands_core::machine::{Fabrics, Nodes};
@@ -158,7 +159,7 @@ impl Bench<'_> {
         let plans: Result<Vec<Plan>, _> = (0..self.ranks).map(plan).collect();
         let plans = plans.context("a microbenchmark")?;
         let outcome = self.machine.outcome(Job {
-            algorithm: "",
+            layer: Layer::PointToPoint,
             plans: &plans,
             nodes: &shape.nodes,
         })?;

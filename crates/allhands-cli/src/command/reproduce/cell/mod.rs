@@ -199,7 +199,7 @@ fn simulated_us(model: &Model, point: &Point, machine: &Machine) -> anyhow::Resu
     let plans: Result<Vec<Plan>, _> = (0..point.ranks).map(lower).collect();
     let plans = plans.with_context(|| format!("{} {}", model.collective, model.algorithm));
     let job = Job {
-        algorithm: algorithm.name,
+        layer: algorithm.layer,
         plans: &plans?,
         nodes: &shape.nodes,
     };

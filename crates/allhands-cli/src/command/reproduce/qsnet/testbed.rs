@@ -1,7 +1,7 @@
 //! The simulated testbed: four nodes of four ranks with two rails (Q 6), and what is timed there.
 
 use crate::command::simulate::machine::{Job, Machine};
-use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::algorithm::{self, Algorithm, Layer};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Policy, Question, choose};
 use allhands_core::machine::Nodes;
@@ -125,7 +125,7 @@ impl Testbed {
             Way::Tports => &self.tports,
         };
         let job = Job {
-            algorithm: "",
+            layer: Layer::PointToPoint,
             plans: &plans?,
             nodes: &shape.nodes,
         };

@@ -1,6 +1,7 @@
 //! Machines that are a mesh or torus: what their files say.
 
 use super::{MOST, Times, linear, picoseconds};
+use allhands_core::algorithm::Layer;
 use allhands_core::machine::{Fabrics, Torus};
 use allhands_core::simulate::{Beginning, Linear, TorusSettings, Tree};
 use anyhow::{Context, ensure};
@@ -33,8 +34,7 @@ pub struct TorusFile {
     inject_byte_ns: f64,
     take_us: f64,
     take_byte_ns: f64,
-    #[serde(default)]
-    direct: Direct,
+    direct: Option<Direct>,
     random: Option<Random>,
     point_to_point: Option<PointToPoint>,
     tree: Option<TreeFile>,
@@ -49,11 +49,9 @@ enum Routing {
 }
 
 /// What messages take that do not go through point-to-point messages.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Direct {
-    /// The algorithms whose messages they are.
-    algorithms: Vec<String>,
     message_us: f64,
 }
 
@@ -86,7 +84,6 @@ struct PointToPoint {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Random {
-    algorithms: Vec<String>,
     call_us: f64,
     message_us: f64,
     short_bytes: u64,
@@ -123,8 +120,9 @@ impl TorusFile {
             ("inject_byte_ns", self.inject_byte_ns),
             ("take_us", self.take_us),
             ("take_byte_ns", self.take_byte_ns),
-            ("direct.message_us", self.direct.message_us),
         ];
+        let direct = self.direct.iter();
+        times.extend(direct.map(|direct| ("direct.message_us", direct.message_us)));
         if let Some(packets) = &self.point_to_point {
             times.extend([
                 ("point_to_point.inject_us", packets.inject_us),
@@ -156,7 +154,7 @@ impl TorusFile {
         if let Some(random) = &self.random {
             random.check()?;
         }
-        self.settings("8x8x8".parse()?, "", &Times::default())
+        self.settings("8x8x8".parse()?, Layer::default(), &Times::default())
             .check()?;
         Ok(())
     }
@@ -192,22 +190,24 @@ impl TorusFile {
         }
     }
 
-    /// The network for an algorithm's messages.
-    pub fn settings(&self, torus: Torus, algorithm: &str, times: &Times) -> TorusSettings {
+    /// The network for messages of algorithms of a layer.
+    pub fn settings(&self, torus: Torus, layer: Layer, times: &Times) -> TorusSettings {
         let chunk_us = f64::from(self.packet_bytes.saturating_sub(self.header_bytes))
             / self.payload_mb_s
             / f64::from(self.packet_bytes / 32).max(1.0);
-        let is = |list: &[String]| list.iter().any(|own| own == algorithm);
-        let direct = is(&self.direct.algorithms);
-        let random = self.random.as_ref().filter(|own| is(&own.algorithms));
+        let (direct, random) = match layer {
+            Layer::PointToPoint => (None, None),
+            Layer::Packets => (self.direct.as_ref(), None),
+            Layer::PacketsInRandomOrder => (self.direct.as_ref(), self.random.as_ref()),
+        };
         let message_us = [times.send_us, times.receive_us].map(|us| us.unwrap_or(0.0));
         let [send, receive] = match (direct, random) {
             (_, Some(random)) => [self.beginning(random, torus); 2],
-            (true, None) => [fixed(self.direct.message_us); 2],
-            (false, None) => message_us.map(fixed),
+            (Some(direct), None) => [fixed(direct.message_us); 2],
+            (None, None) => message_us.map(fixed),
         };
         let messages = self.point_to_point.as_ref();
-        let messages = messages.filter(|_| !direct && random.is_none());
+        let messages = messages.filter(|_| direct.is_none() && random.is_none());
         let packets = messages.map_or_else(|| self.packets(), PointToPoint::packets);
         let call_us = random.map_or(0.0, |random| random.call_us);
         let fabrics = self.fabrics(torus);

@@ -1,0 +1,3 @@
+//! Barriers: nobody leaves before all have entered.
+
+pub mod dissemination;

@@ -1,0 +1,4 @@
+//! Broadcasts: a vector from one rank to all.
+
+pub mod circulant;
+pub mod segmented;

@@ -1,0 +1,3 @@
+//! Gathers: the blocks of all ranks to one.
+
+pub mod smp_gather;

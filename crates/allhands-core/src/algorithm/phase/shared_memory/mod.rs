@@ -1,0 +1,4 @@
+//! Shared memory: windows that the ranks of a node fill, read and combine.
+
+pub mod chain;
+pub mod window;
