@@ -20,6 +20,7 @@ mod one_sided;
 mod op;
 mod plan;
 mod plan_op;
+pub(crate) mod readiness;
 mod repeat;
 mod shape;
 mod stage;
