@@ -49,8 +49,9 @@ pub(crate) struct Help {
 /// The target of pieces that are combined.
 const TO_STAGES: u64 = u64::MAX;
 
-/// The places that the sender copies pieces to by turns: few enough to stay in its cache.
-const STAGES: u64 = 8;
+/// The places that the sender copies pieces to by turns: few enough to stay in its cache, and in models so few that the second
+/// piece comes where the first one was.
+const STAGES: u64 = if cfg!(loom) { 1 } else { 8 };
 
 /// The most bytes of a piece that is combined.
 pub(crate) const STAGED_PIECE: usize = 32 << 10;
@@ -90,6 +91,20 @@ pub(crate) fn piece_bytes(bytes: usize) -> usize {
 }
 
 impl Help {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Help {
+        let zero = || AtomicU64::new(0);
+        Help {
+            taken: zero(),
+            copied: zero(),
+            combined: zero(),
+            piece_bytes: zero(),
+            target: zero(),
+            process: zero(),
+            to_all: zero(),
+        }
+    }
+
     /// As [`Help::open`], by a receiver that asks several senders: each copies as much as it can when it finds that out.
     pub(crate) fn open_to_all(&self, piece_bytes: usize, target: Target) {
         self.write(piece_bytes, target, true);
@@ -253,17 +268,8 @@ mod models {
     unsafe impl Send for Shared {}
 
     fn shared() -> Arc<Shared> {
-        let zero = || AtomicU64::new(0);
         Arc::new(Shared {
-            help: Help {
-                taken: zero(),
-                copied: zero(),
-                combined: zero(),
-                piece_bytes: zero(),
-                target: zero(),
-                process: zero(),
-                to_all: zero(),
-            },
+            help: Help::new(),
             into: [UnsafeCell::new(0), UnsafeCell::new(0)],
         })
     }
