@@ -228,9 +228,8 @@ fn cases(fabric: &Fabric) -> Vec<Case> {
         plan.flags > 0 || Shortcut::new((fabric, plan.rank), plan, None, |_| false).is_some()
     };
     let mut cases = Vec::new();
-    let registered = algorithm::all()
-        .into_iter()
-        .filter(|algorithm| !algorithm.requires.contains(&Requirement::Nodes));
+    let registered =
+        algorithm::all().filter(|algorithm| !algorithm.requires.contains(&Requirement::Nodes));
     for algorithm in registered {
         for (setting, root) in algorithm.settings.iter().flat_map(|setting| {
             roots(algorithm, ranks)
