@@ -1,4 +1,6 @@
 //! The program `allhands`: list, verify, draw, explain, simulate and measure collective communication algorithms, run programs.
+//!
+//! A library only so that what reads users' files can be fuzzed; it has no API for programs.
 
 mod command;
 mod interrupt;
@@ -45,7 +47,9 @@ enum Command {
     Guard(command::run::guard::Arguments),
 }
 
-fn main() -> ExitCode {
+/// Runs the program, with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::List(arguments) => command::list::run(&arguments),
@@ -74,4 +78,12 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Reads the file of a machine, as `allhands simulate --machine FILE` does, and says what is wrong with it.
+///
+/// # Errors
+/// What is wrong, as the program says it.
+pub fn check_machine(text: &str) -> Result<(), String> {
+    command::simulate::check_machine(text).map_err(|error| format!("{error:#}"))
 }
