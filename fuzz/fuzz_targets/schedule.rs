@@ -29,14 +29,20 @@ fn is_small(document: &Document) -> bool {
     };
     let all = document.schedules.iter().map(items);
     let blocks = |schedule: &Schedule| {
-        let lists = schedule.ops.iter().flat_map(|op| [op.from, op.into, op.other]);
+        let lists = schedule
+            .ops
+            .iter()
+            .flat_map(|op| [op.from, op.into, op.other]);
         let counts = lists.map(|list| schedule.count(list));
         counts.fold(0, u32::saturating_add)
     };
     document.call.ranks <= 64
         && document.parts <= MOST_BLOCKS
         && all.fold(0, u64::saturating_add) <= MOST_OPS
-        && document.schedules.iter().all(|schedule| blocks(schedule) <= MOST_BLOCKS)
+        && document
+            .schedules
+            .iter()
+            .all(|schedule| blocks(schedule) <= MOST_BLOCKS)
 }
 
 fn ops(item: &Item) -> u64 {
