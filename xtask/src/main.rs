@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use xtask::steps::Skips;
-use xtask::{instructions, repository_root, steps, tidy};
+use xtask::{fuzz, instructions, repository_root, steps, tidy};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -12,6 +12,8 @@ cargo xtask COMMAND
                      with --no-skip, or with CI=true in the environment, a skip is a failure
   tidy               check the repository's own rules
   instructions       count the interpreter's own instructions (needs valgrind)
+  fuzz [--seconds N] [TARGET...]
+                     fuzz what reads users' files, each target for N seconds (20)
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
   compare --dropin   each of those with the drop-in preloaded, beside itself
   compare --simgrid  the simulator beside SimGrid's SMPI
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         ["test", "--no-skip"] => steps::run(&repository_root(), Skips::Fail),
         ["tidy"] => tidy_command(),
         ["instructions"] => instructions::run(&repository_root()),
+        ["fuzz", words @ ..] => fuzz::run(&repository_root(), words),
         ["compare", words @ ..] => compare(words),
         ["mpi-test", words @ ..] => mpi_test(words),
         [] | ["help" | "--help" | "-h"] => {

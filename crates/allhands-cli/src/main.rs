@@ -1,77 +1,7 @@
-//! The program `allhands`: list, verify, draw, explain, simulate and measure collective communication algorithms, run programs.
+//! The program `allhands`, whose commands are in the library beside it.
 
-mod command;
-mod interrupt;
-mod names;
-mod output;
-mod ranks;
-mod sizes;
-
-use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Collective communication: published algorithms, proved, drawn, explained, simulated, measured and run.
-///
-/// An algorithm is typed as NAME or NAME:key=value,key=value; `allhands list` prints every name with its
-/// keys. Numbers of ranks are typed as 8, as 2,4,8, or as a range: 1-64, 1..=64. Sizes are typed as 8, 64K,
-/// 64KiB or 1MB: K, M and G are powers of 2, as are KB and KiB. --json FILE writes records to a file, --json or
-/// --json - to standard output, where then nothing else goes.
-#[derive(Parser)]
-#[command(name = "allhands", version = env!("PROGRAM_VERSION"), max_term_width = 100)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// The commands; each one's arguments say what it does.
-#[derive(Subcommand)]
-enum Command {
-    List(command::list::Arguments),
-    Verify(command::verify::Arguments),
-    Draw(command::draw::Arguments),
-    Explain(command::explain::Arguments),
-    Simulate(command::simulate::Arguments),
-    Reproduce(command::reproduce::Arguments),
-    Bench(command::bench::Arguments),
-    Tune(command::tune::Arguments),
-    #[cfg(target_os = "linux")]
-    Run(command::run::Arguments),
-    #[cfg(target_os = "linux")]
-    Mpi(command::mpi::Arguments),
-    Completions(command::completions::Arguments),
-    Man(command::completions::ManArguments),
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    Guard(command::run::guard::Arguments),
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let done = match arguments.command {
-        Command::List(arguments) => command::list::run(&arguments),
-        Command::Verify(arguments) => command::verify::run(&arguments),
-        Command::Draw(arguments) => command::draw::run(&arguments),
-        Command::Explain(arguments) => command::explain::run(&arguments),
-        Command::Simulate(arguments) => command::simulate::run(&arguments),
-        Command::Reproduce(arguments) => command::reproduce::run(&arguments),
-        Command::Bench(arguments) => command::bench::run(&arguments),
-        Command::Tune(arguments) => command::tune::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Command::Run(arguments) => command::run::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Command::Mpi(arguments) => command::mpi::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Command::Guard(arguments) => command::run::guard::run(&arguments),
-        Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
-        Command::Man(arguments) => command::completions::man::<Arguments>(&arguments),
-    };
-    match done {
-        Ok(code) => code,
-        // A reader that has seen enough (`| head`) is no failure.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            output::complain(&format!("{error:#}"));
-            ExitCode::from(2)
-        }
-    }
+    allhands_cli::main()
 }

@@ -4,11 +4,11 @@
 //! loops on it, a nonblocking one calls it from test and wait, a simulator calls it when
 //! virtual time has moved.
 
+use crate::schedule::readiness::{Lane, Place};
 use crate::schedule::{Extent, OpKind, Plan, PlanItem, PlanOp};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use repeat::Lane;
 
 mod repeat;
 
@@ -128,9 +128,8 @@ pub struct Cursor {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 struct StrandCursor {
-    item: u32,
+    place: Place,
     end: u32,
-    started: bool,
     /// The operations of the step that are under way.
     pending: Vec<u32>,
 }
@@ -138,8 +137,7 @@ struct StrandCursor {
 impl StrandCursor {
     #[inline(always)]
     fn reset(&mut self, item: u32) {
-        self.item = item;
-        self.started = false;
+        self.place = Place::before(item);
         self.pending.clear();
     }
 }
@@ -158,9 +156,8 @@ impl Cursor {
 
     fn with_room(plan: &Plan, under_way: usize) -> Cursor {
         let strand = |&(item, end): &(u32, u32)| StrandCursor {
-            item,
+            place: Place::before(item),
             end,
-            started: false,
             pending: Vec::with_capacity(under_way),
         };
         let (first, others) = plan.strands.split_first().unzip();
@@ -195,8 +192,10 @@ impl Cursor {
     /// For engines that have taken a call so far by themselves.
     pub fn resume(&mut self, plan: &Plan, item: u32, under_way: impl Iterator<Item = u32>) {
         self.reset(plan);
-        self.first.item = item;
-        self.first.started = true;
+        self.first.place = Place {
+            item,
+            has_begun: true,
+        };
         self.first.pending.extend(under_way);
     }
 
@@ -206,7 +205,7 @@ impl Cursor {
             .lanes
             .iter()
             .enumerate()
-            .filter(|(_, l)| l.flying)
+            .filter(|(_, l)| l.is_under_way)
             .map(|(op, _)| op as u32);
         let strands = core::iter::once(&self.first).chain(&self.others);
         strands.flat_map(|s| s.pending.iter().copied()).chain(lanes)
@@ -221,7 +220,7 @@ impl Cursor {
     /// The item behind the one at which the first strand stands.
     #[inline]
     pub(crate) fn next_item(&self) -> u32 {
-        self.first.item + 1
+        self.first.place.item + 1
     }
 
     #[inline(always)]
@@ -242,8 +241,8 @@ impl Cursor {
 
     /// How many items are done, of all strands together, but for where they start.
     fn items(&self) -> u32 {
-        let others = self.others.iter().map(|s| s.item);
-        self.first.item + others.sum::<u32>()
+        let others = self.others.iter().map(|s| s.place.item);
+        self.first.place.item + others.sum::<u32>()
     }
 }
 
@@ -313,17 +312,16 @@ fn advance_strand<E: Engine>(
     engine: &mut E,
     strand: usize,
 ) -> Result<Went, E::Error> {
-    let &StrandCursor {
+    let &StrandCursor { place, end, .. } = cursor.strand(strand);
+    let Place {
         item,
-        end,
-        mut started,
-        ..
-    } = cursor.strand(strand);
+        mut has_begun,
+    } = place;
     for (at, item) in (item..end).zip(&plan.items[item as usize..end as usize]) {
         let went = if let Some(of) = plan.repeat(item) {
             repeat::round(plan, cursor, engine, (*item, *of))?
         } else {
-            let status = match started {
+            let status = match has_begun {
                 true => poll_step(plan, cursor, engine, strand)?,
                 false => start_step(plan, cursor, engine, strand, *item)?,
             };
@@ -332,13 +330,13 @@ fn advance_strand<E: Engine>(
                 Status::Pending => Went::AsFarAsItGoes,
             }
         };
-        started = false;
+        has_begun = false;
         let here = cursor.strand_mut(strand);
         if went != Went::Done {
-            here.started = true;
+            here.place.has_begun = true;
             return Ok(went);
         }
-        (here.item, here.started) = (at + 1, false);
+        here.place = Place::before(at + 1);
     }
     Ok(Went::Done)
 }
@@ -399,10 +397,13 @@ fn poll_step<E: Engine>(
 }
 
 fn awaited(plan: &Plan, cursor: &Cursor, strand: u16, items: u32) -> Status {
-    let done = cursor.strand(strand as usize).item - plan.strands[strand as usize].0;
-    if done >= items {
-        Status::Done
-    } else {
-        Status::Pending
+    let first = plan.strands[strand as usize].0;
+    match cursor
+        .strand(strand as usize)
+        .place
+        .has_passed(first, items)
+    {
+        true => Status::Done,
+        false => Status::Pending,
     }
 }

@@ -8,98 +8,81 @@
 //! would go before anything for 2, who would have nothing to pass on until then. So do strands: each goes one round at a time.
 
 use super::{Cursor, Engine, Status, Went, post};
+use crate::schedule::readiness::{Lane, Pipeline, is_left_out};
 use crate::schedule::{Extent, Plan, PlanItem, PlanOp, PlanRepeat};
-
-/// An operation of a repeat: iterations done, and whether the next is under way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lane {
-    done: u32,
-    pub(super) flying: bool,
-}
-
-impl Lane {
-    /// Ends an iteration.
-    fn end(&mut self) {
-        self.done += 1;
-        self.flying = false;
-    }
-}
 
 /// Gives each operation of a repeat one turn.
 pub(super) fn round<E: Engine>(
     plan: &Plan,
     cursor: &mut Cursor,
     engine: &mut E,
-    repeat: (PlanItem, PlanRepeat),
+    (item, repeat): (PlanItem, PlanRepeat),
 ) -> Result<Went, E::Error> {
-    let (item, PlanRepeat { times, .. }) = repeat;
-    let (mut moved, mut least) = (false, times);
-    for op in item.start..item.end {
-        moved |= lane(plan, cursor, engine, repeat, op)?;
-        least = least.min(cursor.lanes[op as usize].done);
+    let lanes = &mut cursor.lanes[item.start as usize..item.end as usize];
+    let mut turn = Turn {
+        plan,
+        pipeline: Pipeline {
+            times: repeat.times,
+            window: repeat.window,
+            waits: &plan.waits[repeat.waits as usize..][..lanes.len()],
+        },
+        lanes,
+        moving: &mut cursor.moving,
+    };
+    let (mut moved, mut least) = (false, repeat.times);
+    for at in 0..turn.lanes.len() {
+        moved |= turn.take(engine, at, item.start + at as u32)?;
+        least = least.min(turn.lanes[at].done);
     }
     Ok(match moved {
-        _ if least == times => Went::Done,
+        _ if least == repeat.times => Went::Done,
         true => Went::Further,
         false => Went::AsFarAsItGoes,
     })
 }
 
-/// One operation's turn: ends the iteration that is under way, if it is done, and starts no more than the next; whether one finished.
-fn lane<E: Engine>(
-    plan: &Plan,
-    cursor: &mut Cursor,
-    engine: &mut E,
-    repeat: (PlanItem, PlanRepeat),
-    op: u32,
-) -> Result<bool, E::Error> {
-    let was_flying = cursor.lanes[op as usize].flying;
-    if was_flying {
-        if engine.poll(&post(plan, &cursor.moving, op))? == Status::Pending {
-            return Ok(false);
+/// What an operation has in its turn.
+struct Turn<'a> {
+    plan: &'a Plan,
+    pipeline: Pipeline<'a>,
+    /// Of the operations of the body.
+    lanes: &'a mut [Lane],
+    moving: &'a mut [Extent],
+}
+
+impl Turn<'_> {
+    /// Operation `at` of the body ends the iteration that is under way, if it is done, and starts no more than the next; whether
+    /// one finished.
+    #[inline(always)]
+    fn take<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        at: usize,
+        ticket: u32,
+    ) -> Result<bool, E::Error> {
+        let was_under_way = self.lanes[at].is_under_way;
+        if was_under_way {
+            if engine.poll(&post(self.plan, self.moving, ticket))? == Status::Pending {
+                return Ok(false);
+            }
+            self.lanes[at].end();
         }
-        cursor.lanes[op as usize].end();
+        if !self.pipeline.may_start(self.lanes, at, &mut 0) {
+            return Ok(was_under_way);
+        }
+        let op = &self.plan.ops[ticket as usize];
+        move_extents(self.plan, self.moving, op, self.lanes[at].done);
+        let post = post(self.plan, self.moving, ticket);
+        if is_left_out(post.bytes as u64, op.is_token()) || engine.start(&post)? == Status::Done {
+            self.lanes[at].end();
+            return Ok(true);
+        }
+        self.lanes[at].is_under_way = true;
+        Ok(was_under_way)
     }
-    let Lane { done, .. } = cursor.lanes[op as usize];
-    if done == repeat.1.times || !may_start(plan, cursor, repeat, op, done) {
-        return Ok(was_flying);
-    }
-    move_extents(plan, &mut cursor.moving, &plan.ops[op as usize], done);
-    let post = post(plan, &cursor.moving, op);
-    // An empty segment is no message: both ends compute that it is empty.
-    let is_empty = post.bytes == 0 && !plan.ops[op as usize].is_token();
-    if is_empty || engine.start(&post)? == Status::Done {
-        cursor.lanes[op as usize].end();
-        return Ok(true);
-    }
-    cursor.lanes[op as usize].flying = true;
-    Ok(was_flying)
 }
 
-/// Whether iteration `iteration` of operation `op` has what it waits for.
-fn may_start(
-    plan: &Plan,
-    cursor: &Cursor,
-    (item, repeat): (PlanItem, PlanRepeat),
-    op: u32,
-    iteration: u32,
-) -> bool {
-    let waits = &plan.waits[(repeat.waits + (op - item.start)) as usize];
-    let ready = waits.iter().all(|w| {
-        iteration < w.back || cursor.lanes[(item.start + w.op) as usize].done > iteration - w.back
-    });
-    let oldest = || {
-        cursor.lanes[item.start as usize..item.end as usize]
-            .iter()
-            .map(|l| l.done)
-            .min()
-    };
-    ready
-        && (repeat.window == 0
-            || iteration < repeat.window
-            || oldest().unwrap_or(0) + repeat.window > iteration)
-}
-
+#[inline(always)]
 fn move_extents(plan: &Plan, moving: &mut [Extent], op: &PlanOp, iteration: u32) {
     if op.moves() {
         for (extent, rule) in moving[op.all()].iter_mut().zip(&plan.moving[op.all()]) {

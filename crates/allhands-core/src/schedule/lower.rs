@@ -3,6 +3,7 @@
 use super::map::Map;
 use super::plan::{Extent, Moving, Plan, PlanItem, PlanRepeat};
 use super::plan_op::{PlanOp, Runs};
+use super::readiness::is_left_out;
 use super::{Blocks, Dependence, Item, Layout, List, Op, OpKind, Schedule, Units};
 use crate::call::{Call, Unit};
 use alloc::vec::Vec;
@@ -260,9 +261,8 @@ impl Lowering<'_> {
                 true => self.any_runs(op, false)?,
                 false => self.still_runs(op),
             };
-            let token = op.from.len + op.into.len + op.other.len == 0;
-            if token || bytes > 0 {
-                self.push(op.kind, runs, bytes, token)?;
+            if !is_left_out(bytes as u64, op.is_token()) {
+                self.push(op.kind, runs, bytes, op.is_token())?;
             }
         }
         send_first(&mut self.ops[start..]);
@@ -274,8 +274,7 @@ impl Lowering<'_> {
         let schedule = self.schedule;
         for op in &schedule.ops[ops] {
             let (runs, bytes) = self.any_runs(op, true)?;
-            let token = op.from.len + op.into.len + op.other.len == 0;
-            self.push(op.kind, runs, bytes, token)?;
+            self.push(op.kind, runs, bytes, op.is_token())?;
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ mod op;
 mod passing;
 mod plan;
 mod plan_op;
+pub(crate) mod readiness;
 mod repeat;
 mod shape;
 mod stage;

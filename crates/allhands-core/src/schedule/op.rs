@@ -37,6 +37,14 @@ pub struct Op {
     pub other: List,
 }
 
+impl Op {
+    /// Whether it is a message without blocks, or no message at all: its having no bytes does not leave it out.
+    #[must_use]
+    pub(crate) const fn is_token(&self) -> bool {
+        self.from.len + self.into.len + self.other.len == 0
+    }
+}
+
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {

@@ -5,12 +5,14 @@ use super::memory::{Access, Clock, Memory};
 use super::order;
 use super::{Delivery, Failure, Law, Nobody, Observer, Outcome, Sets, Value, World};
 use crate::call::Collective;
+use crate::schedule::readiness::{Next, StrandCursor};
 use crate::schedule::{Item, List, Op, OpKind, Schedule, Side, Space};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A set of ranks, as bits.
 pub type Entered = Vec<u64>;
@@ -82,33 +84,16 @@ struct Waiting {
 }
 
 #[derive(Clone, Default)]
-struct Lane {
-    done: u32,
-    flying: bool,
-    rounds: Vec<u32>,
-    /// How many of its next iteration's waits, from the first on, are known to be over.
-    met: usize,
-    /// The lanes that wait for this one.
-    awaited_by: Vec<u32>,
-}
-
-#[derive(Clone, Default)]
 struct StrandState {
-    item: usize,
-    started: bool,
-    outstanding: u32,
+    cursor: StrandCursor,
     round: u32,
     next_round: u32,
     clock: Clock,
     /// What it knows of the world, shared by the operations of an item, and what it will know after the item.
     known: Knowledge,
     next_known: Knowledge,
-    lanes: Vec<Lane>,
-    /// The iterations of each lane, and the lanes that have not done them all.
-    times: u32,
-    open_lanes: usize,
-    /// The lanes that may start now and could not before.
-    lanes_to_try: Vec<u32>,
+    /// In which round each iteration of each lane of a repeat was over.
+    rounds: Vec<Vec<u32>>,
     /// After each item: its round and the clock.
     history: Vec<(u32, Clock)>,
     awaiting: Vec<(Instance, u16, u32)>,
@@ -217,22 +202,26 @@ impl<'a, 'o> Runner<'a, 'o> {
 
     fn go_on(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
         let schedule = self.ranks[rank as usize].memory.schedule;
+        let items = &schedule.strands[strand as usize].items;
         loop {
-            let state = &self.ranks[rank as usize].strands[strand as usize];
-            let Some(item) = schedule.strands[strand as usize].items.get(state.item) else {
-                return self.leave(rank);
-            };
-            if !state.started {
-                self.start_item(rank, strand, item)?;
+            let state = self.strand(rank, strand);
+            match state.cursor.next(items) {
+                Next::Step(ops) => {
+                    state.next_round = state.round;
+                    self.start_step(rank, strand, ops)?;
+                }
+                Next::Repeat(lanes) => {
+                    state.next_round = state.round;
+                    state.rounds = vec![Vec::new(); lanes];
+                }
+                Next::Iteration { at, iteration } => {
+                    let item = &items[state.cursor.item()];
+                    self.start_lane((rank, strand), item, (at, iteration))?;
+                }
+                Next::Over(item) => self.end_item((rank, strand), item, &items[item])?,
+                Next::Wait => return Ok(()),
+                Next::End => return self.leave(rank),
             }
-            let finished = match item {
-                Item::Step { .. } => self.strand(rank, strand).outstanding == 0,
-                Item::Repeat { .. } => self.run_lanes(rank, strand, item)?,
-            };
-            if !finished {
-                return Ok(());
-            }
-            self.end_item(rank, strand)?;
         }
     }
 
@@ -240,22 +229,14 @@ impl<'a, 'o> Runner<'a, 'o> {
         &mut self.ranks[rank as usize].strands[strand as usize]
     }
 
-    fn start_item(&mut self, rank: u32, strand: u16, item: &Item) -> Result<(), Failure> {
+    fn start_step(&mut self, rank: u32, strand: u16, ops: Range<u32>) -> Result<(), Failure> {
         let state = self.strand(rank, strand);
-        state.started = true;
-        state.next_round = state.round;
         let round = state.round;
-        match item {
-            Item::Step { .. } => {
-                state.outstanding = item.ops().len() as u32;
-                // An await in the step adds to the strand's clock, which the step itself does not see.
-                let clock = state.clock.clone();
-                for op in item.ops() {
-                    let instance = self.instance(rank, strand, op as u32, 0, None, round);
-                    self.start(instance, &clock)?;
-                }
-            }
-            Item::Repeat { times, waits, .. } => lanes::begin(state, *times, waits),
+        // An await in the step adds to the strand's clock, which the step itself does not see.
+        let clock = state.clock.clone();
+        for op in ops {
+            let instance = self.instance(rank, strand, op, 0, None, round);
+            self.start(instance, &clock)?;
         }
         Ok(())
     }
@@ -286,33 +267,35 @@ impl<'a, 'o> Runner<'a, 'o> {
         (self.worlds[0].schedules.len()).div_ceil(64)
     }
 
-    fn end_item(&mut self, rank: u32, strand: u16) -> Result<(), Failure> {
-        let schedule = self.ranks[rank as usize].memory.schedule;
+    /// Item `number` of a strand is over.
+    fn end_item(
+        &mut self,
+        (rank, strand): (u32, u16),
+        number: usize,
+        item: &Item,
+    ) -> Result<(), Failure> {
         let strands = self.ranks[rank as usize].strands.len();
         let base = self.ranks[rank as usize].base_items;
         let base_ops = self.ranks[rank as usize].base_ops;
         let counter = self.counters[rank as usize] + 2 * u32::from(strand);
         let state = &mut self.ranks[rank as usize].strands[strand as usize];
-        let item = &schedule.strands[strand as usize].items[state.item];
-        let ops_done = item.ops().end as u32;
+        let (ops_done, items_done) = (item.ops().end as u32, number as u32 + 1);
         if let Item::Repeat { times, .. } = item {
             for op in item.ops() {
                 state.clock[strands + op] = *times;
             }
         }
-        state.item += 1;
-        state.started = false;
         state.round = state.next_round;
-        state.clock[strand as usize] = state.item as u32;
+        state.clock[strand as usize] = items_done;
         // Let go of first, so that a clock which nobody else holds is written where it is.
         state.known = Knowledge::default();
         if let Some(clock) = &mut state.next_known.clock {
             let clock = Rc::make_mut(clock);
-            clock[counter as usize] = base + state.item as u32;
+            clock[counter as usize] = base + items_done;
             clock[counter as usize + 1] = base_ops + ops_done;
         }
         state.known = state.next_known.clone();
-        let (round, item) = (state.round, state.item as u32 - 1);
+        let round = state.round;
         // Only other strands ask how this one stood after an item.
         if strands > 1 {
             state.history.push((state.round, state.clock.clone()));
@@ -323,7 +306,7 @@ impl<'a, 'o> Runner<'a, 'o> {
                 Space::Window => one_sided.peek(rank, block),
                 Space::Input | Space::Output | Space::Scratch => memory.peek(space, block),
             };
-            self.observer.item_done(rank, item, round, &read);
+            self.observer.item_done(rank, number as u32, round, &read);
         }
         // Only another strand can have waited for this one.
         if strands > 1 {
@@ -345,15 +328,16 @@ impl<'a, 'o> Runner<'a, 'o> {
 
     fn await_strand(&mut self, instance: Instance, on: u16, items: u32) -> Result<(), Failure> {
         let (rank, strand) = (instance.rank, instance.strand);
-        let Some(last) = (items as usize).checked_sub(1) else {
-            return self.complete(&instance, instance.round, &Knowledge::default());
-        };
-        let known = self.strand(rank, on).history.get(last).cloned();
-        let Some((round, clock)) = known else {
-            self.strand(rank, strand)
-                .awaiting
-                .push((instance, on, items));
+        if !self.strand(rank, on).cursor.has_passed(items) {
+            let awaiting = &mut self.strand(rank, strand).awaiting;
+            awaiting.push((instance, on, items));
             return Ok(());
+        }
+        // What its own strand has been through, and nothing at all, an operation knows anyway.
+        let last = (items as usize).checked_sub(1).filter(|_| on != strand);
+        let Some((round, clock)) = last.map(|last| self.strand(rank, on).history[last].clone())
+        else {
+            return self.complete(&instance, instance.round, &Knowledge::default());
         };
         let state = self.strand(rank, strand);
         state

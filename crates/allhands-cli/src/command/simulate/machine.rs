@@ -173,7 +173,8 @@ impl Machine {
         Machine::parse(&text).with_context(|| name.to_string())
     }
 
-    fn parse(text: &str) -> anyhow::Result<Machine> {
+    /// The machine that a file's text says.
+    pub(super) fn parse(text: &str) -> anyhow::Result<Machine> {
         Machine::checked(toml::from_str(text)?)
     }
 

@@ -120,6 +120,11 @@ struct Record {
 }
 
 /// Simulates everything and prints it.
+/// Reads the text of a machine's file, and says what is wrong with it.
+pub fn check_machine(text: &str) -> anyhow::Result<()> {
+    Machine::parse(text).map(drop)
+}
+
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let machine = Machine::find(&arguments.machine)?;
     let nodes = nodes(arguments, &machine)?;

@@ -2,26 +2,17 @@
 
 use super::message::{End, Load};
 use super::{Breakdown, Instance, WalkError, Walker};
+use crate::schedule::readiness::{Next, StrandCursor, is_left_out};
 use crate::schedule::{Item, List, Op, OpKind};
-use alloc::vec;
 use alloc::vec::Vec;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Lane {
-    done: u32,
-    flying: bool,
-}
 
 /// Where a strand stands.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StrandState {
-    item: usize,
-    started: bool,
-    outstanding: u32,
+    cursor: StrandCursor,
     /// Whether the present item sends, and whether it receives.
     sends: bool,
     receives: bool,
-    lanes: Vec<Lane>,
     /// Operations that wait for another strand: (itself, the strand, how many items).
     awaiting: Vec<(Instance, u16, u32)>,
 }
@@ -42,24 +33,38 @@ impl Walker<'_> {
         let items = &schedules[rank as usize].strands[strand as usize].items;
         loop {
             let state = self.strand(rank, strand);
-            let Some(item) = items.get(state.item) else {
-                self.leave(rank, path);
-                return Ok(());
-            };
-            if !state.started {
-                self.start_item(rank, strand, item, path)?;
+            match state.cursor.next(items) {
+                Next::Step(ops) => {
+                    self.begin_item((rank, strand), &items[self.item(rank, strand)]);
+                    for (place, op) in (0..).zip(ops) {
+                        let instance = Instance {
+                            rank,
+                            strand,
+                            op,
+                            lane: None,
+                            iteration: 0,
+                        };
+                        self.start(instance, place, path)?;
+                    }
+                }
+                Next::Repeat(_) => self.begin_item((rank, strand), &items[self.item(rank, strand)]),
+                Next::Iteration { at, iteration } => {
+                    let instance = Instance {
+                        rank,
+                        strand,
+                        op: items[state.cursor.item()].ops().start as u32 + at,
+                        lane: Some(at),
+                        iteration,
+                    };
+                    self.start(instance, at, path)?;
+                }
+                Next::Over(_) => self.wake_awaiting(rank, path),
+                Next::Wait => return Ok(()),
+                Next::End => {
+                    self.leave(rank, path);
+                    return Ok(());
+                }
             }
-            let finished = match item {
-                Item::Step { .. } => self.strand(rank, strand).outstanding == 0,
-                Item::Repeat { .. } => self.run_lanes(rank, strand, item, path)?,
-            };
-            if !finished {
-                return Ok(());
-            }
-            let state = self.strand(rank, strand);
-            state.item += 1;
-            state.started = false;
-            self.wake_awaiting(rank, path);
         }
     }
 
@@ -70,94 +75,25 @@ impl Walker<'_> {
             .strands
             .iter()
             .zip(items)
-            .all(|(s, t)| s.item == t.items.len());
+            .all(|(s, t)| s.cursor.item() == t.items.len());
         if all && state.finish.is_none() {
             state.finish = Some(path);
         }
     }
 
-    fn start_item(
-        &mut self,
-        rank: u32,
-        strand: u16,
-        item: &Item,
-        path: Breakdown,
-    ) -> Result<(), WalkError> {
-        let schedules = self.schedules;
-        let ops = &schedules[rank as usize].ops[item.ops()];
-        let state = self.strand(rank, strand);
-        state.started = true;
-        state.sends = ops.iter().any(|op| sends(&op.kind));
-        state.receives = ops.iter().any(|op| receives(&op.kind));
-        match item {
-            Item::Step { start, .. } => {
-                state.outstanding = ops.len() as u32;
-                for (place, _) in ops.iter().enumerate() {
-                    let instance = Instance {
-                        rank,
-                        strand,
-                        op: start + place as u32,
-                        lane: None,
-                        iteration: 0,
-                    };
-                    self.start(instance, place as u32, path)?;
-                }
-            }
-            Item::Repeat { .. } => state.lanes = vec![Lane::default(); ops.len()],
-        }
-        Ok(())
+    /// The item at which a strand stands.
+    fn item(&self, rank: u32, strand: u16) -> usize {
+        self.ranks[rank as usize].strands[strand as usize]
+            .cursor
+            .item()
     }
 
-    /// Starts what may start in a repeat; whether all of it is done.
-    fn run_lanes(
-        &mut self,
-        rank: u32,
-        strand: u16,
-        item: &Item,
-        path: Breakdown,
-    ) -> Result<bool, WalkError> {
-        let Item::Repeat {
-            times,
-            window,
-            start,
-            waits,
-            ..
-        } = item
-        else {
-            return Ok(true);
-        };
-        loop {
-            let mut moved = false;
-            for (at, waits) in waits.iter().enumerate() {
-                let lanes = &self.strand(rank, strand).lanes;
-                let Lane { done, flying } = lanes[at];
-                let oldest = || lanes.iter().map(|l| l.done).min().unwrap_or(0);
-                let free = |w: &crate::schedule::Dependence| {
-                    done < w.back || lanes[w.op as usize].done > done - w.back
-                };
-                if flying
-                    || done == *times
-                    || !waits.iter().all(free)
-                    || (*window > 0 && done >= oldest() + window)
-                {
-                    continue;
-                }
-                self.strand(rank, strand).lanes[at].flying = true;
-                let instance = Instance {
-                    rank,
-                    strand,
-                    op: start + at as u32,
-                    lane: Some(at as u32),
-                    iteration: done,
-                };
-                self.start(instance, at as u32, path)?;
-                moved = true;
-            }
-            if !moved {
-                let lanes = &self.strand(rank, strand).lanes;
-                return Ok(lanes.iter().all(|l| l.done == *times));
-            }
-        }
+    /// Looks in which directions an item that begins moves data.
+    fn begin_item(&mut self, (rank, strand): (u32, u16), item: &Item) {
+        let ops = &self.schedules[rank as usize].ops[item.ops()];
+        let state = self.strand(rank, strand);
+        state.sends = ops.iter().any(|op| sends(&op.kind));
+        state.receives = ops.iter().any(|op| receives(&op.kind));
     }
 
     fn start(&mut self, instance: Instance, place: u32, path: Breakdown) -> Result<(), WalkError> {
@@ -165,9 +101,7 @@ impl Walker<'_> {
         let rank = instance.rank;
         let op = schedules[rank as usize].ops[instance.op as usize];
         let units = self.op_units(&op, &instance)?;
-        // In a step a message without bytes is left out at both ends, as it is when a schedule is lowered.
-        let token = op.from.len + op.into.len + op.other.len == 0;
-        if units == 0 && !token && instance.lane.is_none() {
+        if is_left_out(units, op.is_token()) {
             self.complete(instance, path);
             return Ok(());
         }
@@ -236,15 +170,7 @@ impl Walker<'_> {
     /// An operation is done; its strand may go on.
     pub(super) fn complete(&mut self, instance: Instance, path: Breakdown) {
         let state = self.strand(instance.rank, instance.strand);
-        match instance.lane {
-            None => state.outstanding -= 1,
-            Some(lane) => {
-                let lane = &mut state.lanes[lane as usize];
-                lane.done += 1;
-                lane.flying = false;
-            }
-        }
-        if instance.lane.is_some() || state.outstanding == 0 {
+        if state.cursor.done(instance.lane) {
             self.ready.push((instance.rank, instance.strand, path));
         }
     }
@@ -254,7 +180,7 @@ impl Walker<'_> {
         for strand in 0..self.ranks[rank as usize].strands.len() as u16 {
             let waiting = core::mem::take(&mut self.strand(rank, strand).awaiting);
             for (instance, on, items) in waiting {
-                if self.strand(rank, on).item >= items as usize {
+                if self.strand(rank, on).cursor.has_passed(items) {
                     self.complete(instance, path);
                 } else {
                     let state = self.strand(rank, strand);

@@ -57,7 +57,7 @@ impl Runner<'_, '_> {
         let state = &self.ranks[instance.rank as usize];
         match instance.lane {
             None => {
-                let item = state.strands[instance.strand as usize].item as u32;
+                let item = state.strands[instance.strand as usize].cursor.item() as u32;
                 Access {
                     lane: instance.strand,
                     place: NonZeroU32::MIN.saturating_add(item),

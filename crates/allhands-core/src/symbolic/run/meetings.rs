@@ -91,7 +91,7 @@ impl Runner<'_, '_> {
     pub(super) fn is_carried(&self, instance: &Instance) -> Result<(), Failure> {
         let (schedule, op) = self.op(instance);
         let state = &self.ranks[instance.rank as usize].strands[instance.strand as usize];
-        let item = &schedule.strands[instance.strand as usize].items[state.item];
+        let item = &schedule.strands[instance.strand as usize].items[state.cursor.item()];
         let before = item.ops().start..instance.op as usize;
         let sends = |deposited: bool| move |kind: &OpKind| matches!(kind, OpKind::Send { deposited: d, .. } if *d == deposited);
         let mut earlier = schedule.ops[before].iter().rev();

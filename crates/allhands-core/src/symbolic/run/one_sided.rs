@@ -19,7 +19,8 @@ impl Runner<'_, '_> {
                 place: state.base_ops + instance.op + 1,
             };
         }
-        let place = state.base_items + state.strands[instance.strand as usize].item as u32 + 1;
+        let place =
+            state.base_items + state.strands[instance.strand as usize].cursor.item() as u32 + 1;
         Stamp { counter, place }
     }
 

@@ -14,7 +14,7 @@ impl Runner<'_, '_> {
             .strands
             .iter()
             .zip(&schedule.strands)
-            .all(|(s, t)| s.item == t.items.len());
+            .all(|(s, t)| s.cursor.item() == t.items.len());
         if !done {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Runner<'_, '_> {
                 + state
                     .strands
                     .iter()
-                    .map(|s| s.item as u32)
+                    .map(|s| s.cursor.item() as u32)
                     .max()
                     .unwrap_or(0);
             let mut fresh = RankState::new(
@@ -116,13 +116,14 @@ impl Runner<'_, '_> {
                     .strands
                     .iter()
                     .zip(&schedule.strands)
-                    .find(|(s, t)| s.item < t.items.len());
+                    .find(|(s, t)| s.cursor.item() < t.items.len());
                 let what = match stuck {
                     Some((strand, items)) => {
-                        let ops = items.items[strand.item].ops();
+                        let ops = items.items[strand.cursor.item()].ops();
                         format!(
                             "waits for ever in item {} at {:?}",
-                            strand.item, schedule.ops[ops.start].kind
+                            strand.cursor.item(),
+                            schedule.ops[ops.start].kind
                         )
                     }
                     None => format!("never enters call {}", state.number),

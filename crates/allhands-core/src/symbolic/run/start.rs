@@ -3,7 +3,7 @@
 use super::blocks::Named;
 use super::{
     Clock, Delivery, Failure, Instance, Knowledge, Law, Op, OpKind, Runner, Schedule, Side, Value,
-    VecDeque, Waiting, format, lanes,
+    VecDeque, Waiting, format,
 };
 use alloc::collections::btree_map::Entry;
 
@@ -249,17 +249,11 @@ impl<'a> Runner<'a, '_> {
         self.learn(instance.rank, instance.strand, learned);
         let state = self.strand(instance.rank, instance.strand);
         state.next_round = state.next_round.max(round);
-        match instance.lane {
-            None => {
-                state.outstanding -= 1;
-                if state.outstanding == 0 {
-                    self.ready.push((instance.rank, instance.strand));
-                }
-            }
-            Some(lane) => {
-                lanes::end(state, lane, round);
-                self.ready.push((instance.rank, instance.strand));
-            }
+        if let Some(lane) = instance.lane {
+            state.rounds[lane as usize].push(round);
+        }
+        if state.cursor.done(instance.lane) {
+            self.ready.push((instance.rank, instance.strand));
         }
         Ok(())
     }

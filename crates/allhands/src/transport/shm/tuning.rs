@@ -158,8 +158,9 @@ pub(crate) const OVERSUBSCRIBED_ASSISTED_LEAST: usize = 512 << 10;
 /// The fewest bytes of a message that is cut in four pieces instead of two, and the longest piece.
 pub(crate) const ASSISTED_QUARTERS_LEAST: usize = 256 << 10;
 
-/// The places that the sender copies pieces to by turns: few enough to stay in its cache.
-pub(crate) const ASSISTED_BOUNCE_BUFFERS: u64 = 8;
+/// The places that an assisting sender copies pieces to by turns: few enough to stay in its cache, and in models so few that the
+/// second piece comes where the first one was.
+pub(crate) const ASSISTED_BOUNCE_BUFFERS: u64 = if cfg!(loom) { 1 } else { 8 };
 
 /// The most bytes of a piece that is combined.
 pub(crate) const ASSISTED_BOUNCED_PIECE: usize = 32 << 10;

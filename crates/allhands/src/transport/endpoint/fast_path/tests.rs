@@ -9,6 +9,8 @@ use allhands_core::call::{Call, Collective};
 use allhands_core::schedule::{Layout, Space};
 use std::sync::Arc;
 
+pub(super) mod trace;
+
 const ELEMENT: usize = 8;
 
 /// The plans of all ranks, if the algorithm serves the call.

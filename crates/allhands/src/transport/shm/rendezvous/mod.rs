@@ -6,3 +6,6 @@
 pub(crate) mod descriptor;
 pub(crate) mod receiver_initiated;
 pub(crate) mod sender_assisted;
+
+#[cfg(all(test, loom))]
+mod models;

@@ -80,6 +80,20 @@ pub(crate) fn piece_bytes(bytes: usize) -> usize {
 }
 
 impl SenderAssist {
+    #[cfg(loom)]
+    pub(crate) fn new() -> SenderAssist {
+        let zero = || AtomicU64::new(0);
+        SenderAssist {
+            taken: zero(),
+            copied: zero(),
+            combined: zero(),
+            piece_bytes: zero(),
+            target: zero(),
+            process: zero(),
+            to_all: zero(),
+        }
+    }
+
     /// As [`SenderAssist::open`], by a receiver that asks several senders: each copies as much as it can when it finds that out.
     pub(crate) fn open_to_all(&self, piece_bytes: usize, target: Target) {
         self.write(piece_bytes, target, true);
@@ -253,17 +267,8 @@ mod models {
     unsafe impl Send for Shared {}
 
     fn shared() -> Arc<Shared> {
-        let zero = || AtomicU64::new(0);
         Arc::new(Shared {
-            assist: SenderAssist {
-                taken: zero(),
-                copied: zero(),
-                combined: zero(),
-                piece_bytes: zero(),
-                target: zero(),
-                process: zero(),
-                to_all: zero(),
-            },
+            assist: SenderAssist::new(),
             into: [UnsafeCell::new(0), UnsafeCell::new(0)],
         })
     }
