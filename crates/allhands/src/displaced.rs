@@ -103,11 +103,13 @@ impl<'a> Displaced<'a> {
 
 /// Irregular collectives whose blocks stand anywhere in a buffer; what is between them is left alone.
 ///
-/// They fail as [`Communicator::run`] does, and with [`Error::Displacement`] or [`Error::Overlap`], which leave the communicator usable,
-/// before anything is sent. Another rank does not learn of that: as with any call that one rank alone leaves out, it waits.
-#[allow(clippy::missing_errors_doc)]
+/// Algorithms are those of the packed forms. What is wrong with displacements is found before anything is sent and leaves the
+/// communicator usable. Another rank does not learn of it: as with any call that one rank alone leaves out, it waits.
 impl Communicator {
     /// [`Communicator::gather_v`] with the root's blocks where `at` says.
+    ///
+    /// `output` and `at` are the root's; what other ranks give for them is not looked at. The `input` of rank `r` is as many elements as
+    /// `at` counts for it on the root.
     ///
     /// ```
     /// use allhands::{Displaced, threads};
@@ -121,6 +123,10 @@ impl Communicator {
     /// assert_eq!(gathered[0].as_ref().unwrap(), &[9, 1, 1, 9, 0]);
     /// # Ok::<(), allhands::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// On the root [`Error::Length`] if there is not a count and a start for each rank, [`Error::Displacement`] if a block ends outside of
+    /// `output`, [`Error::Overlap`] if two of them share an element. Otherwise as [`Communicator::gather_v`].
     pub fn gather_v_at<T: Element>(
         &self,
         input: &[T],
@@ -140,6 +146,25 @@ impl Communicator {
     }
 
     /// [`Communicator::scatter_v`] with the root's blocks where `at` says; they may overlap.
+    ///
+    /// `input` and `at` are the root's; what other ranks give for them is not looked at. The `output` of rank `r` is as many elements as
+    /// `at` counts for it on the root.
+    ///
+    /// ```
+    /// use allhands::{Displaced, threads};
+    ///
+    /// let pairs = threads::run(3, |comm| {
+    ///     let mut pair = [0; 2];
+    ///     // Neighbours share an element.
+    ///     comm.scatter_v_at(b"abcd", Displaced::new(&[2; 3], &[0, 1, 2]), &mut pair, 0).map(|()| pair)
+    /// })?;
+    /// assert_eq!(pairs.into_iter().collect::<Result<Vec<_>, _>>()?, [*b"ab", *b"bc", *b"cd"]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// On the root [`Error::Length`] if there is not a count and a start for each rank, and [`Error::Displacement`] if a block ends outside
+    /// of `input`. Otherwise as [`Communicator::scatter_v`].
     pub fn scatter_v_at<T: Element>(
         &self,
         input: &[T],
@@ -156,6 +181,26 @@ impl Communicator {
     }
 
     /// [`Communicator::allgather_v`] with the blocks where `at` says.
+    ///
+    /// Every rank gives the same counts; starts may differ, and so may the length of `output`. The `input` of rank `r` is as many
+    /// elements as `at` counts for it.
+    ///
+    /// ```
+    /// use allhands::{Displaced, threads};
+    ///
+    /// let gathered = threads::run(2, |comm| {
+    ///     let mut all = *b"......";
+    ///     // On rank 0 the block of rank 0 stands first, on rank 1 that of rank 1.
+    ///     let starts = [[0, 4], [4, 0]][comm.rank()];
+    ///     comm.allgather_v_at(&[b'a' + comm.rank() as u8; 2], &mut all, Displaced::new(&[2; 2], &starts)).map(|()| all)
+    /// })?;
+    /// assert_eq!(gathered.into_iter().collect::<Result<Vec<_>, _>>()?, [*b"aa..bb", *b"bb..aa"]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there is not a count and a start for each rank, [`Error::Displacement`] if a block ends outside of `output`,
+    /// [`Error::Overlap`] if two of them share an element. Otherwise as [`Communicator::allgather_v`].
     pub fn allgather_v_at<T: Element>(
         &self,
         input: &[T],
@@ -172,6 +217,28 @@ impl Communicator {
 
     /// [`Communicator::alltoall_v`] with the blocks to send and to receive where `send` and `receive` say; those to send may
     /// overlap.
+    ///
+    /// Each has a count and a start for each rank: `send` of blocks in `input`, `receive` of blocks in `output`. What rank `s` counts for
+    /// rank `d` to send, `d` counts for `s` to receive.
+    ///
+    /// ```
+    /// use allhands::{Displaced, threads};
+    ///
+    /// let got = threads::run(2, |comm| {
+    ///     let mut output = *b"...";
+    ///     // The first letter goes to both; what comes from rank 0 comes to stand last.
+    ///     let send = Displaced::new(&[1; 2], &[0, 0]);
+    ///     comm.alltoall_v_at([b"ab", b"cd"][comm.rank()], send, &mut output, Displaced::new(&[1; 2], &[2, 0])).map(|()| output)
+    /// })?;
+    /// for got in got {
+    ///     assert_eq!(&got?, b"c.a");
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there is not a count and a start for each rank, [`Error::Displacement`] if a block ends outside of its buffer,
+    /// [`Error::Overlap`] if two blocks to receive share an element. Otherwise as [`Communicator::alltoall_v`].
     pub fn alltoall_v_at<T: Element>(
         &self,
         input: &[T],

@@ -19,15 +19,33 @@ pub struct Request<'c, B: 'static> {
 }
 
 impl<B> Request<'_, B> {
-    /// Whether the call has ended; takes all calls of the communicator further.
+    /// Whether the call has ended, well or not; takes all calls of the communicator further.
+    ///
+    /// ```
+    /// use allhands::{Sum, operation, threads};
+    ///
+    /// let sums = threads::run(2, |comm| {
+    ///     let mut request = comm.start([comm.rank() + 1], |buffer| operation::allreduce_in_place(buffer, &Sum))?;
+    ///     while !request.test() {
+    ///         // … a piece of something else …
+    ///         std::thread::yield_now();
+    ///     }
+    ///     request.wait()
+    /// })?;
+    /// for sum in sums {
+    ///     assert_eq!(sum?, [3]);
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
     pub fn test(&mut self) -> bool {
         self.communicator.test_active(self.number)
     }
 
-    /// Waits for the end of the call and gives the buffers back.
+    /// Waits for the end of the call and gives the buffers back, as [`Communicator::start`] shows.
     ///
     /// # Errors
-    /// What stopped the call. No peer touches the buffers any more; they are dropped.
+    /// What stopped the call, of the errors of [`Communicator::run`] those that come of other ranks and of what arrives; the others are
+    /// [`Communicator::start`]'s. No peer touches the buffers any more; they are dropped.
     pub fn wait(mut self) -> Result<B, Error> {
         self.ended = true;
         let ended = self.communicator.wait_active(self.number);
@@ -49,7 +67,7 @@ impl<B> Drop for Request<'_, B> {
     }
 }
 
-/// A call that is planned once and started many times, with buffers of its own.
+/// A call that is planned once and started many times, with buffers of its own; [`Communicator::persistent`] makes one.
 pub struct Persistent<'c, B: 'static, F> {
     communicator: &'c Communicator,
     describe: F,
@@ -74,7 +92,7 @@ where
     /// Starts the call once more; waits for the one before, if it is under way.
     ///
     /// # Errors
-    /// As for any call.
+    /// What stopped the one before; otherwise as [`Communicator::start`].
     pub fn start(&mut self) -> Result<(), Error> {
         self.wait()?;
         // SAFETY: as in `buffers`.
@@ -93,10 +111,10 @@ where
 }
 
 impl<B, F> Persistent<'_, B, F> {
-    /// Waits for the end of the call that was started last.
+    /// Waits for the end of the call that was started last; returns at once if none was, or it was waited for.
     ///
     /// # Errors
-    /// What stopped the call.
+    /// What stopped the call, as [`Request::wait`] says.
     pub fn wait(&mut self) -> Result<(), Error> {
         self.started
             .take()
@@ -121,10 +139,10 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Starts a call; it has ended when the scope has.
+    /// Starts a call on buffers that are borrowed from outside of the scope; it has ended when the scope has.
     ///
     /// # Errors
-    /// As for any call.
+    /// As [`Communicator::start`].
     pub fn start(&'scope self, operation: Operation<'env>) -> Result<(), Error> {
         // SAFETY: buffers and operator are borrowed for 'env, which outlives the scope, and the scope waits for every
         // call before `Communicator::scope` returns or unwinds.
@@ -133,7 +151,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(())
     }
 
-    /// Whether every call that was started here has ended; takes them further.
+    /// Whether every call that was started here has ended, well or not; takes them further.
     pub fn test(&'scope self) -> bool {
         self.started
             .borrow()
@@ -165,14 +183,20 @@ impl Communicator {
     ///     let (_, output) = request.wait()?;
     ///     assert_eq!(output, [3, 3, 3, 3]);
     ///     Ok::<(), allhands::Error>(())
-    /// })?;
+    /// })?
+    /// .into_iter()
+    /// .collect::<Result<(), _>>()?;
     /// # Ok::<(), allhands::Error>(())
     /// ```
+    ///
+    /// All ranks make their calls in the same order, started and blocking ones alike. Buffers have the lengths that the function in
+    /// [`operation`](crate::operation) says.
     ///
     /// An irregular call whose algorithm needs all counts exchanges them here, and so waits for the other ranks.
     ///
     /// # Errors
-    /// As for any call; the buffers are then dropped.
+    /// What a rank sees alone in [`Communicator::run`], such as wrong lengths, what came of such an exchange, and what has stopped the
+    /// communicator before; the buffers are then dropped. All else comes from [`Request::wait`].
     pub fn start<B: 'static>(
         &self,
         buffers: B,
@@ -200,6 +224,8 @@ impl Communicator {
 
     /// A call on its own buffers that is planned once and started many times.
     ///
+    /// Nothing is checked or sent before [`Persistent::start`], which asks `describe` for the operation each time.
+    ///
     /// ```
     /// use allhands::{Max, operation, threads};
     ///
@@ -212,7 +238,9 @@ impl Communicator {
     ///         assert_eq!(*maximum.buffers()?, [round, 1]);
     ///     }
     ///     Ok::<(), allhands::Error>(())
-    /// })?;
+    /// })?
+    /// .into_iter()
+    /// .collect::<Result<(), _>>()?;
     /// # Ok::<(), allhands::Error>(())
     /// ```
     pub fn persistent<B: 'static, F>(&self, buffers: B, describe: F) -> Persistent<'_, B, F>
@@ -240,12 +268,15 @@ impl Communicator {
     ///     })??;
     ///     assert_eq!((sums, copies), ([2, 4], [1, 2, 1, 2]));
     ///     Ok::<(), allhands::Error>(())
-    /// })?;
+    /// })?
+    /// .into_iter()
+    /// .collect::<Result<(), _>>()?;
     /// # Ok::<(), allhands::Error>(())
     /// ```
     ///
     /// # Errors
-    /// The first error with which a call that was started in the body ended.
+    /// The first error with which a call that was started in the body ended. What [`Scope::start`] itself returned is the body's to
+    /// pass on.
     pub fn scope<'env, R>(
         &self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,

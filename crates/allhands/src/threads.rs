@@ -20,11 +20,18 @@ use std::sync::Arc;
 /// # Ok::<(), allhands::Error>(())
 /// ```
 ///
-/// Every rank's function may borrow from the caller, as with [`std::thread::scope`].
+/// Every rank's function may borrow from the caller, as with [`std::thread::scope`]. What it returns may be a `Result`, of which this
+/// function looks at none.
 ///
 /// # Errors
-/// [`Error::NoRanks`] if `ranks` is 0; [`Error::Policy`] if the table that is installed on this machine is broken; an error that names the rank if one panicked. Ranks that wait for a rank that has
-/// panicked or returned get errors from their calls.
+/// [`Error::NoRanks`] if `ranks` is 0; [`Error::Policy`] if the table that is installed on this machine is broken;
+/// [`TransportError::RankPanicked`](crate::TransportError::RankPanicked) with the rank that panicked first, and
+/// [`TransportError::TooManyRanks`](crate::TransportError::TooManyRanks) or
+/// [`TransportError::NoMemory`](crate::TransportError::NoMemory) if there is no memory for so many to share. Ranks that wait for a rank that
+/// has panicked or returned get errors from their calls.
+///
+/// # Panics
+/// If the system gives no further thread.
 pub fn run<R: Send>(
     ranks: usize,
     rank_main: impl Fn(Communicator) -> R + Sync,
@@ -60,7 +67,12 @@ pub fn run<R: Send>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// Rank `r` is on the node that [`Places`] says, and `network` is made for as many ranks.
+///
 /// # Errors
+/// As [`run`]; [`TransportError::FewTags`](crate::TransportError::FewTags) if the network has too few tags.
+///
+/// # Panics
 /// As [`run`].
 pub fn run_on_nodes<R: Send>(
     places: &Places,

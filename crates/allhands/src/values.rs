@@ -69,19 +69,48 @@ impl<T> Blocks<T> {
 
 /// Collectives on single values, and on vectors whose lengths the ranks need not know of one another.
 ///
-/// All of them fail as [`Communicator::run`] does.
-#[allow(clippy::missing_errors_doc)]
+/// Algorithms are those of the collectives that they are made of.
 impl Communicator {
     /// The root's value, on every rank. What the others give is not looked at.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// for got in threads::run(3, |comm| comm.broadcast_value(10 * comm.rank(), 2))? {
+    ///     assert_eq!(got?, 20);
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::broadcast`] of one element.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn broadcast_value<T: Element>(&self, value: T, root: usize) -> Result<T, Error> {
         let mut buffer = [value];
         self.broadcast(&mut buffer, root)?;
         Ok(buffer[0])
     }
 
-    /// The root's vector, on every rank. What the others give is not looked at.
+    /// The root's vector, on every rank. What the others give is not looked at, and may be `vec![]`.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// let words = threads::run(3, |comm| {
+    ///     let word = if comm.rank() == 0 { b"word".to_vec() } else { vec![] };
+    ///     comm.broadcast_vec(word, 0)
+    /// })?;
+    /// for word in words {
+    ///     assert_eq!(word?, b"word");
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
     ///
     /// It is two broadcasts, the first one of the length.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn broadcast_vec<T: Element + Zeroable>(
         &self,
         values: Vec<T>,
@@ -108,6 +137,11 @@ impl Communicator {
     /// assert_eq!(largest[1].as_ref().unwrap(), &None);
     /// # Ok::<(), allhands::Error>(())
     /// ```
+    ///
+    /// It is a [`Communicator::reduce_in_place`] of one element.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn reduce_value<T: Element>(
         &self,
         value: T,
@@ -138,6 +172,11 @@ impl Communicator {
     /// assert_eq!(divisors[1].as_ref().unwrap(), &6);
     /// # Ok::<(), allhands::Error>(())
     /// ```
+    ///
+    /// It is a [`Communicator::allreduce_in_place`] of one element.
+    ///
+    /// # Errors
+    /// There is nothing of its own to give wrongly; it fails as [`Communicator::run`] does.
     pub fn allreduce_value<T: Element>(
         &self,
         value: T,
@@ -149,6 +188,19 @@ impl Communicator {
     }
 
     /// The reduction of the values of ranks `0..=r`, on rank `r`.
+    ///
+    /// ```
+    /// use allhands::{Sum, threads};
+    ///
+    /// let sums = threads::run(3, |comm| comm.scan_value(comm.rank() + 1, Sum))?;
+    /// assert_eq!(sums.into_iter().collect::<Result<Vec<_>, _>>()?, [1, 3, 6]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::scan_in_place`] of one element.
+    ///
+    /// # Errors
+    /// There is nothing of its own to give wrongly; it fails as [`Communicator::run`] does.
     pub fn scan_value<T: Element>(&self, value: T, operator: impl Operator<T>) -> Result<T, Error> {
         let mut buffer = [value];
         self.scan_in_place(&mut buffer, operator)?;
@@ -156,6 +208,19 @@ impl Communicator {
     }
 
     /// The reduction of the values of ranks `0..r`, on rank `r`; `None` on rank 0, before which there is none.
+    ///
+    /// ```
+    /// use allhands::{Sum, threads};
+    ///
+    /// let sums = threads::run(3, |comm| comm.exscan_value(comm.rank() + 1, Sum))?;
+    /// assert_eq!(sums.into_iter().collect::<Result<Vec<_>, _>>()?, [None, Some(1), Some(3)]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::exscan_in_place`] of one element.
+    ///
+    /// # Errors
+    /// There is nothing of its own to give wrongly; it fails as [`Communicator::run`] does.
     pub fn exscan_value<T: Element>(
         &self,
         value: T,
@@ -166,7 +231,21 @@ impl Communicator {
         Ok((self.rank() > 0).then_some(buffer[0]))
     }
 
-    /// The values of all ranks, on the root; `None` elsewhere.
+    /// The values of all ranks in rank order, on the root; `None` elsewhere.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// let gathered = threads::run(3, |comm| comm.gather_value(comm.rank() * comm.rank(), 1))?;
+    /// let gathered = gathered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(gathered, [None, Some(vec![0, 1, 4]), None]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::gather`] with blocks of one element.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn gather_value<T: Element>(&self, value: T, root: usize) -> Result<Option<Vec<T>>, Error> {
         let is_root = self.rank() == root;
         let mut all = vec![value; if is_root { self.size() } else { 0 }];
@@ -174,14 +253,42 @@ impl Communicator {
         Ok(is_root.then_some(all))
     }
 
-    /// The values of all ranks, on every rank.
+    /// The values of all ranks in rank order, on every rank.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// for all in threads::run(3, |comm| comm.allgather_value(comm.rank() * comm.rank()))? {
+    ///     assert_eq!(all?, [0, 1, 4]);
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::allgather`] with blocks of one element.
+    ///
+    /// # Errors
+    /// There is nothing of its own to give wrongly; it fails as [`Communicator::run`] does.
     pub fn allgather_value<T: Element>(&self, value: T) -> Result<Vec<T>, Error> {
         let mut all = vec![value; self.size()];
         self.allgather(&[value], &mut all)?;
         Ok(all)
     }
 
-    /// One of the root's values for each rank; what the others give is not looked at.
+    /// One of the root's values for each rank: the root gives [`size`](Communicator::size) of them, and value `r` reaches rank `r`. What the
+    /// others give is not looked at, and may be `&[]`.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// let letters = threads::run(3, |comm| comm.scatter_value(if comm.rank() == 0 { b"abc" } else { &[] }, 0))?;
+    /// assert_eq!(letters.into_iter().collect::<Result<Vec<_>, _>>()?, *b"abc");
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::scatter`] with blocks of one element.
+    ///
+    /// # Errors
+    /// [`Error::Length`] on a root that gives more or fewer values; [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn scatter_value<T: Element + Zeroable>(
         &self,
         values: &[T],
@@ -193,7 +300,20 @@ impl Communicator {
         Ok(own[0])
     }
 
-    /// Value `d` of rank `s` becomes value `s` of rank `d`.
+    /// Value `d` of rank `s` becomes value `s` of rank `d`; every rank gives [`size`](Communicator::size) values and gets as many.
+    ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// let columns = threads::run(2, |comm| comm.alltoall_values([&[1, 2], &[3, 4]][comm.rank()]))?;
+    /// assert_eq!(columns.into_iter().collect::<Result<Vec<_>, _>>()?, [[1, 3], [2, 4]]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
+    /// It is a [`Communicator::alltoall`]. Twice as many values, or any multiple of [`size`](Communicator::size), are blocks of two, or of more.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the number of values is no multiple of [`size`](Communicator::size); otherwise as [`Communicator::run`].
     pub fn alltoall_values<T: Element>(&self, values: &[T]) -> Result<Vec<T>, Error> {
         let mut received = values.to_vec();
         self.alltoall(values, &mut received)?;
@@ -202,7 +322,21 @@ impl Communicator {
 
     /// The vectors of all ranks, of any lengths, on the root; `None` elsewhere.
     ///
+    /// ```
+    /// use allhands::threads;
+    ///
+    /// let gathered = threads::run(3, |comm| comm.gather_vec(&vec![comm.rank(); comm.rank()], 0))?;
+    /// let blocks = gathered.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// let root = blocks[0].as_ref().unwrap();
+    /// assert_eq!((root.elements(), root.counts()), (&[1, 2, 2][..], &[0, 1, 2][..]));
+    /// assert_eq!(blocks[1..], [None, None]);
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
     /// It is two gathers, the first one of the lengths; [`Communicator::gather_v`] is one, for a root that knows them.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRoot`]; otherwise as [`Communicator::run`].
     pub fn gather_vec<T: Element + Zeroable>(
         &self,
         values: &[T],
@@ -217,9 +351,12 @@ impl Communicator {
         Ok(Some(Blocks { elements, counts }))
     }
 
-    /// The vectors of all ranks, of any lengths, on every rank.
+    /// The vectors of all ranks, of any lengths, on every rank; [`Blocks`] has an example.
     ///
     /// It is two allgathers, the first one of the lengths; [`Communicator::allgather_v`] is one, for ranks that know them.
+    ///
+    /// # Errors
+    /// There is nothing of its own to give wrongly; it fails as [`Communicator::run`] does.
     pub fn allgather_vec<T: Element + Zeroable>(&self, values: &[T]) -> Result<Blocks<T>, Error> {
         let counts = self.allgather_value(values.len())?;
         let mut elements = vec![T::zeroed(); counts.iter().sum()];
@@ -227,7 +364,7 @@ impl Communicator {
         Ok(Blocks { elements, counts })
     }
 
-    /// Vector `d` of rank `s`, of any length, becomes block `s` of rank `d`.
+    /// Vector `d` of rank `s`, of any length, becomes block `s` of rank `d`; every rank gives [`size`](Communicator::size) vectors.
     ///
     /// It is two alltoalls, the first one of the lengths; [`Communicator::alltoall_v`] is one, for ranks that know them.
     ///
@@ -244,6 +381,9 @@ impl Communicator {
     /// assert_eq!(got.block(1), b"bb");
     /// # Ok::<(), allhands::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are not as many vectors as ranks; otherwise as [`Communicator::run`].
     pub fn alltoall_vec<T: Element + Zeroable>(
         &self,
         vectors: &[impl AsRef<[T]>],

@@ -90,7 +90,9 @@ impl Communicator {
     ///     // … a long computation, in which the sums are made …
     ///     assert!(request.wait()?.iter().all(|sum| *sum == 2));
     ///     Ok::<(), allhands::Error>(())
-    /// })?;
+    /// })?
+    /// .into_iter()
+    /// .collect::<Result<(), _>>()?;
     /// # Ok::<(), allhands::Error>(())
     /// ```
     ///
@@ -226,8 +228,31 @@ impl Communicator {
 
     /// Runs an operation and waits for its end.
     ///
+    /// ```
+    /// use allhands::{operation, threads};
+    ///
+    /// let words = threads::run(3, |comm| {
+    ///     let mut word = if comm.rank() == 0 { *b"yes" } else { *b"   " };
+    ///     comm.run(operation::broadcast(&mut word, 0).algorithm("k-nomial:radix=3")).map(|()| word)
+    /// })?;
+    /// for word in words {
+    ///     assert_eq!(&word?, b"yes");
+    /// }
+    /// # Ok::<(), allhands::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// [`Error`] says what was wrong, and whether the communicator stays usable.
+    /// An [`Error`] says what was wrong, and [whether the communicator stays usable](Error::communicator_usable):
+    ///
+    /// - What a rank sees alone is found before anything is sent: [`Error::Length`], [`Error::NoSuchRoot`]; an algorithm by name, the
+    ///   call's own or the policy's, may be [`Error::NoSuchAlgorithm`], or not serve the call: [`Error::Parameters`],
+    ///   [`Error::Unsuitable`], [`Error::Layout`], [`Error::Choice`]. The rank can make the call again, rightly; ranks that made it
+    ///   wait for that.
+    /// - [`Error::Transport`] comes of ranks that call differently (another collective, root, length, element type, operator or
+    ///   algorithm), panic, leave or die. A rank that receives or waits finds it; the others fail in this call or in their next, as one
+    ///   that only sends may end well first. [`Error::CountsDiffer`] is what ranks find who tell one another the counts of an irregular
+    ///   call.
+    /// - [`Error::Arrival`] is a value that arrived and is none of the element type.
     #[inline]
     pub fn run(&self, operation: Operation<'_>) -> Result<(), Error> {
         // SAFETY: the operation borrows its buffers until this function returns, and they have the lengths for which
