@@ -6,7 +6,7 @@ mod stopwatch;
 #[path = "suite/communicator.rs"]
 mod suite;
 
-use allhands::{Communicator, Error, operation, threads};
+use allhands::{Communicator, Error, Sum, operation, threads};
 use std::time::Duration;
 use stopwatch::Stopwatch;
 
@@ -233,4 +233,23 @@ fn mistakes_are_named_and_leave_the_communicator_usable() {
         suite::mistakes_are_named_and_leave_the_communicator_usable,
     );
     assert!(matches!(threads::run(0, |_| ()), Err(Error::NoRanks)));
+}
+
+#[test]
+fn counts_of_more_than_any_memory_are_a_wrong_length() {
+    type Body = fn(&Communicator, &[usize]) -> Result<(), Error>;
+    // Their sum, wrapped, is the length of the buffer.
+    let counts = [1, usize::MAX, 1];
+    let bodies: [Body; 3] = [
+        |comm, counts| comm.allgather_v(&[7u8], &mut [0], counts),
+        |comm, counts| comm.reduce_scatter_v(&[7u8], counts, &mut [0], Sum),
+        |comm, counts| comm.alltoall_v(&[7u8], counts, &mut [0; 3], &[1; 3]),
+    ];
+    for body in bodies {
+        on_all(3, |comm| {
+            let ended = body(comm, &counts);
+            assert!(matches!(ended, Err(Error::Length { .. })), "{ended:?}");
+            comm.barrier()
+        });
+    }
 }

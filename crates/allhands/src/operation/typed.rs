@@ -410,10 +410,11 @@ impl<'a> Operation<'a> {
 
     fn check_lengths(&self, call: &Call, rank: usize, layout: &Layout) -> Result<(), Error> {
         let rank = rank as u32;
+        // A sum that wraps could be the length of a buffer.
         let total = |blocks: u32, unit: &dyn Fn(u32) -> u64| -> usize {
             (0..blocks)
                 .map(|b| layout.elements(unit(b), blocks.max(1)).unwrap_or(0))
-                .sum()
+                .fold(0, usize::saturating_add)
         };
         let vector = matches!(layout, Layout::Even(_));
         let sides = [
