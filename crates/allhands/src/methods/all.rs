@@ -6,6 +6,8 @@ use crate::error::Error;
 use crate::operation;
 
 /// Collectives in which every rank has the same part and nothing is combined: run at once.
+///
+/// Every algorithm of a collective serves it in place, too.
 impl Communicator {
     /// No rank leaves before every rank has entered.
     ///
@@ -160,7 +162,7 @@ impl Communicator {
     /// [`Communicator::alltoall`] where the received blocks replace the sent ones.
     ///
     /// `buffer` is one block for each rank, equally long on every rank: before the call block `d` is what goes to rank `d`, after it
-    /// block `s` is what came from rank `s`.
+    /// block `s` is what came from rank `s`. Most of the algorithms of [`Communicator::alltoall`] first copy it to memory of their own.
     ///
     /// ```
     /// use allhands::threads;

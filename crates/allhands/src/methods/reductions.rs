@@ -8,7 +8,8 @@ use crate::operator::Operator;
 
 /// Collectives that combine the vectors of all ranks element by element: run at once.
 ///
-/// Every rank gives the same operator. One that does not commute combines in rank order, whatever the algorithm.
+/// Every rank gives the same operator. One that does not commute combines in rank order, whatever the algorithm. Every algorithm of a
+/// collective serves it in place, too.
 impl Communicator {
     /// The reduction of all inputs reaches the root's `output`.
     ///

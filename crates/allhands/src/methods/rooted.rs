@@ -7,7 +7,7 @@ use crate::operation;
 
 /// Collectives in which one rank, the root, has all the data before or after: run at once.
 ///
-/// Every rank names the same root.
+/// Every rank names the same root. Every algorithm of a collective serves it in place, too.
 impl Communicator {
     /// The root's `buffer` reaches every rank's.
     ///

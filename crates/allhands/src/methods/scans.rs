@@ -8,7 +8,8 @@ use crate::operator::Operator;
 
 /// Prefix reductions, element by element: run at once.
 ///
-/// Every rank gives the same operator. Contributions are combined in rank order unless it commutes.
+/// Every rank gives the same operator. Contributions are combined in rank order unless it commutes. Every algorithm of a
+/// collective serves it in place, too.
 impl Communicator {
     /// Rank `r` gets the reduction of the inputs of ranks `0..=r`.
     ///
