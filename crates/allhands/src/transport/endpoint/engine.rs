@@ -11,12 +11,12 @@ use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::protocol::choose::{
-    Known, Message, Protocol, choose, choose_without_buffers,
+    Known, Message, Protocol, choose, choose_without_buffers, is_eager,
 };
 use crate::transport::shm::protocol::send_descriptors::{Entry, Found};
-use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, MEDIUM_BYTES};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
-use crate::transport::shm::tuning::{BOUNCE_MOST, EXCHANGED_EAGER_MOST, MAPPED_MEDIUM_MOST};
+use crate::transport::shm::tuning::{BOUNCE_MOST, MAPPED_MEDIUM_MOST};
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
 
@@ -133,10 +133,25 @@ impl<'a> NodeEngine<'a> {
             from: self.request.rank as u16,
             kind: Kind::Eager,
         };
-        if post.bytes <= EXCHANGED_EAGER_MOST {
+        let is_oversubscribed = self.endpoint.segment().is_oversubscribed();
+        if is_eager(
+            post.bytes,
+            self.request.exchanges(ticket),
+            is_oversubscribed,
+        ) {
             return self.send_eager(post, to, header);
         }
-        let known = self.known(post);
+        self.send_by_choice(post, to, header)
+    }
+
+    /// Takes a send further whose message is no short one.
+    #[inline(never)]
+    fn send_by_choice(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+        let known = match post.bytes {
+            // What was measured is of longer ones, and to look for it would cost these something.
+            ..=MEDIUM_BYTES => Known::default(),
+            _ => self.known(post),
+        };
         let message = self.message(post, &known);
         let sent = match choose(&message, &known).0 {
             Protocol::Eager => Some(self.send_eager(post, to, header)),
@@ -148,7 +163,7 @@ impl<'a> NodeEngine<'a> {
             Some(status) => status,
             None if post.bytes <= EAGER_BYTES => self.send_eager(post, to, header),
             None if self.write_to_ready(post, to, &header) => {
-                self.request.went(ticket);
+                self.request.went(post.ticket);
                 Status::Done
             }
             None => {
@@ -181,10 +196,7 @@ impl<'a> NodeEngine<'a> {
 
     /// What was measured, and what the receiver of the last message of an operation wanted.
     fn known(&self, post: &Post<'_>) -> Known {
-        let wanted = match post.bytes {
-            ..=EAGER_BYTES => None,
-            _ => self.request.descriptors().entry(post.ticket).protocol(),
-        };
+        let wanted = self.request.descriptors().entry(post.ticket).protocol();
         let arena = self.endpoint.segment().arena();
         Known::of(arena, wanted)
     }

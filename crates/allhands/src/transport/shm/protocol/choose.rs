@@ -162,6 +162,16 @@ impl Known {
     }
 }
 
+/// Whether a message goes in a cell: what the first row says, for who has no time to ask the table.
+#[inline]
+pub(crate) const fn is_eager(bytes: usize, exchanged: bool, oversubscribed: bool) -> bool {
+    let most = match exchanged && !oversubscribed {
+        true => EXCHANGED_EAGER_MOST,
+        false => EAGER_BYTES,
+    };
+    bytes <= most
+}
+
 /// A row of the table.
 pub struct Row {
     /// Of which messages it is, in a few words.
@@ -185,11 +195,8 @@ pub const ROWS: [Row; 10] = [
         protocols: &[Protocol::Eager],
         why: "payload and number share their lines, so a message is there as soon as its number",
         decides: |m, _| {
-            let most = match m.exchanged && !m.oversubscribed {
-                true => EXCHANGED_EAGER_MOST,
-                false => EAGER_BYTES,
-            };
-            take(Protocol::Eager, m.bytes <= most)
+            let is_eager = is_eager(m.bytes, m.exchanged, m.oversubscribed);
+            take(Protocol::Eager, is_eager)
         },
     },
     Row {
