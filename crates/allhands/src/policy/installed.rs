@@ -152,10 +152,11 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
     let (numbers, mut bytes) = found.encoded();
     let [kind, file_bytes, text_bytes] = numbers;
     let known = match comm.rank() {
-        0 => protocols::Found::here(),
+        // A rank alone sends nothing, and where ranks share cores nothing is measured, nor asked for.
+        0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
         _ => protocols::Found::Nowhere,
     };
-    let [measures, one_way, exchanged] = known.words(comm.size() > 1 && !oversubscribed);
+    let [measures, one_way, exchanged] = known.words();
     let oversubscribed = u64::from(oversubscribed);
     let mut shared = [
         kind,

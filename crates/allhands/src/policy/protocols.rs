@@ -280,11 +280,11 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// Whether to measure, where ranks could, and what is known otherwise: to be told to other ranks.
-    pub(crate) fn words(&self, can_measure: bool) -> [u64; 3] {
+    /// Whether to measure, and what is known otherwise: to be told to other ranks.
+    pub(crate) fn words(&self) -> [u64; 3] {
         match self {
             Found::Known(Measured { one_way, exchanged }) => [0, *one_way, *exchanged],
-            Found::Missing(_) => [u64::from(can_measure), 0, 0],
+            Found::Missing(_) => [1, 0, 0],
             Found::Nowhere => [0; 3],
         }
     }
