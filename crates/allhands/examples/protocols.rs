@@ -1,11 +1,14 @@
-//! A sweep of the protocols of long messages: what each takes at each length between two processes, beside the one that is chosen.
+//! A sweep of the protocols of long messages: what each takes at each length between two processes, with bytes that were sent before and
+//! with fresh ones, beside the one that is chosen for both together.
 //!
 //! ```sh
 //! allhands run -n 2 --bind cores -- target/release/examples/protocols
 //! ```
 
 use allhands::Communicator;
-use allhands::policy::protocols::{Measured, Message, Pattern, Protocols, decide, measure_lengths};
+use allhands::policy::protocols::{
+    Measured, Message, Pattern, Protocols, decide, measure_lengths, together,
+};
 use std::time::Duration;
 
 /// Calls of each kind.
@@ -30,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if comm.size() != 2 || comm.is_oversubscribed() {
         return Err("this needs two ranks with a core each".into());
     }
-    let lengths: Vec<usize> = (5..12)
+    let lengths: Vec<usize> = (3..13)
         .flat_map(|k| [(1 << k) * 768, 1 << (k + 10)])
         .collect();
     let budget = (ROUNDS, Duration::from_secs(120));
@@ -45,16 +48,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut near, mut all) = (0, 0);
     for times in &found.times {
         let choice = chosen(times.pattern, times.bytes, measured);
-        let best = times.us.iter().map(|(_, us)| *us).fold(f64::MAX, f64::min);
-        let ours = times.us.iter().find(|(p, _)| p.name() == choice);
+        let both = times.us.iter().map(|(p, us)| (p.name(), together(*us)));
+        let best = both.clone().map(|(_, us)| us).fold(f64::MAX, f64::min);
+        let ours = both.clone().find(|(name, _)| *name == choice);
         let ratio = ours.map_or(f64::NAN, |(_, us)| us / best);
         let each: Vec<String> = times
             .us
             .iter()
-            .map(|(protocol, us)| format!("{} {us:.2}", protocol.name()))
+            .map(|(protocol, [same, fresh])| format!("{} {same:.1}/{fresh:.1}", protocol.name()))
             .collect();
         println!(
-            "{:<10}{:>9} bytes, µs: {:<36} chosen {choice}, {ratio:.2} of the best",
+            "{:<10}{:>9} bytes, µs: {:<64} chosen {choice}, {ratio:.2} of the best",
             times.pattern.name(),
             times.bytes,
             each.join(", "),

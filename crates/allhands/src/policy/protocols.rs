@@ -6,28 +6,25 @@
 //! the [documented one](ROWS) and repeats agree; all of it within [`BUDGET`]. Rank 0 keeps the result
 //! and tells the others, so that nobody decides by another file.
 
+pub(crate) use self::measure::first_start;
+pub use self::measure::{BUDGET, measure, measure_lengths};
 use super::installed::folder;
 use super::machine;
-use crate::operator::Max;
 pub use crate::transport::shm::protocol::choose::{Measured, Message, Protocol, ROWS, Row, decide};
-use crate::{Communicator, Error, operation};
+use crate::transport::shm::queue::ring::MEDIUM_BYTES;
+use crate::transport::shm::tuning::MEDIUM_ALWAYS_MOST;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long the measurement may take; lengths that are not reached keep the documented protocol.
-pub const BUDGET: Duration = Duration::from_millis(50);
 
 /// The lengths that are measured, and the classes of length that go by each.
-const LENGTHS: [(usize, [u32; 2]); 4] = [
-    (64 << 10, [0, 1]),
-    (256 << 10, [2, 3]),
-    (1 << 20, [4, 5]),
-    (2 << 20, [6, 7]),
+const LENGTHS: [(usize, &[u32]); 6] = [
+    (8 << 10, &[0]),
+    (16 << 10, &[1]),
+    (64 << 10, &[2, 3]),
+    (256 << 10, &[4, 5]),
+    (1 << 20, &[6, 7]),
+    (2 << 20, &[8, 9, 10]),
 ];
-
-/// Calls of each kind, after one that counts nothing: it maps the buffers.
-const ROUNDS: usize = 6;
 
 /// How much two halves of the repeats may differ.
 const SPREAD_MOST: f64 = 1.1;
@@ -57,11 +54,16 @@ impl Pattern {
         }
     }
 
-    /// The protocols that could carry a message of this pattern that is longer than a medium buffer.
+    /// The protocols that could carry a message of this pattern and length, if it is more than one.
     #[must_use]
-    pub fn protocols(self) -> &'static [Protocol] {
+    pub fn protocols(self, bytes: usize) -> &'static [Protocol] {
         match self {
-            Pattern::OneWay => &[Protocol::Bounce, Protocol::Direct],
+            _ if bytes <= MEDIUM_ALWAYS_MOST => &[],
+            Pattern::OneWay if bytes <= MEDIUM_BYTES => {
+                &[Protocol::Medium, Protocol::Bounce, Protocol::Direct]
+            }
+            Pattern::Exchanged if bytes <= MEDIUM_BYTES => &[],
+            Pattern::OneWay => &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
             Pattern::Exchanged => &[Protocol::Pipelined, Protocol::Direct],
         }
     }
@@ -88,9 +90,8 @@ pub struct Times {
     pub pattern: Pattern,
     /// Their length in bytes.
     pub bytes: usize,
-    /// The middle time of each protocol in microseconds: the root of the product of that with fresh bytes and that with bytes
-    /// that were sent before.
-    pub us: Vec<(Protocol, f64)>,
+    /// The middle times of each protocol in microseconds, with bytes that were sent before and with fresh ones.
+    pub us: Vec<(Protocol, [f64; 2])>,
     /// What was chosen.
     pub chosen: Protocol,
 }
@@ -113,7 +114,7 @@ impl Protocols {
                 Pattern::Exchanged => &mut measured.exchanged,
             };
             let classes = LENGTHS.iter().find(|(bytes, _)| *bytes == times.bytes);
-            for class in classes.map_or(&[][..], |(_, classes)| classes) {
+            for class in classes.map_or(&[][..], |(_, classes)| *classes) {
                 *word = Measured::with(*word, *class, times.chosen);
             }
         }
@@ -147,7 +148,7 @@ impl Protocols {
 }
 
 impl Times {
-    /// As `one-way 65536 direct bounce=10.925 direct=8.731`.
+    /// As `one-way 65536 direct bounce=10.925/11.302 direct=3.731/8.064 assisted=11.520/11.743`.
     fn line(&self) -> String {
         let mut line = format!(
             "{} {} {}",
@@ -155,9 +156,9 @@ impl Times {
             self.bytes,
             self.chosen.name()
         );
-        for (protocol, us) in &self.us {
+        for (protocol, [same, fresh]) in &self.us {
             // Writing to a string does not fail.
-            let _ = write!(line, " {}={us:.3}", protocol.name());
+            let _ = write!(line, " {}={same:.3}/{fresh:.3}", protocol.name());
         }
         line + "\n"
     }
@@ -166,18 +167,17 @@ impl Times {
         let mut words = line.split(' ');
         let name = words.next()?;
         let pattern = Pattern::ALL.into_iter().find(|p| p.name() == name)?;
-        let bytes = words.next()?.parse().ok()?;
+        let bytes: usize = words.next()?.parse().ok()?;
         let protocol = |name: &str| {
-            let mut all = pattern.protocols().iter().copied();
+            let mut all = pattern.protocols(bytes).iter().copied();
             all.find(|p| p.name() == name)
         };
         let chosen = protocol(words.next()?)?;
         let time = |word: &str| {
             let (name, us) = word.split_once('=')?;
-            Some((
-                protocol(name)?,
-                us.parse().ok().filter(|us: &f64| us.is_finite())?,
-            ))
+            let (same, fresh) = us.split_once('/')?;
+            let number = |us: &str| us.parse().ok().filter(|us: &f64| us.is_finite());
+            Some((protocol(name)?, [number(same)?, number(fresh)?]))
         };
         let us = words.map(time).collect::<Option<_>>()?;
         Some(Times {
@@ -190,34 +190,21 @@ impl Times {
 
     /// The times of all repeats, in nanoseconds, by protocol and by whether bytes are fresh; none if no protocol's can be trusted.
     fn of(pattern: Pattern, bytes: usize, repeats: &[[Vec<u64>; 2]]) -> Times {
-        let protocols = pattern.protocols().iter().copied();
-        let us: Vec<(Protocol, f64)> = protocols
-            .zip(repeats)
-            .map(|(protocol, both)| {
-                (
-                    protocol,
-                    both.each_ref()
-                        .map(|t| middle(t))
-                        .iter()
-                        .product::<f64>()
-                        .sqrt()
-                        / 1e3,
-                )
-            })
-            .collect();
+        let protocols = pattern.protocols(bytes).iter().copied();
+        let times = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| middle(ns) / 1e3);
+        let us: Vec<(Protocol, [f64; 2])> = protocols.zip(repeats.iter().map(times)).collect();
         let documented = pattern.documented(bytes);
         let trusted = |protocol: Protocol| {
             let at = us.iter().position(|(p, _)| *p == protocol);
             at.is_some_and(|at| repeats[at].iter().all(|t| agree(t)))
         };
         let time = |protocol| {
-            us.iter()
-                .find(|(p, _)| *p == protocol)
-                .map_or(f64::MAX, |(_, us)| *us)
+            let of = us.iter().find(|(p, _)| *p == protocol);
+            of.map_or(f64::MAX, |(_, us)| together(*us))
         };
         let best = us
             .iter()
-            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .min_by(|a, b| together(a.1).total_cmp(&together(b.1)))
             .map_or(documented, |(p, _)| *p);
         let gains = time(best) * GAIN_LEAST < time(documented);
         let chosen = match gains && trusted(best) && trusted(documented) {
@@ -233,12 +220,18 @@ impl Times {
     }
 }
 
-/// The middle one.
+/// What both times of a protocol come to: the root of their product, so that neither way of sending counts more.
+#[must_use]
+pub fn together([same, fresh]: [f64; 2]) -> f64 {
+    (same * fresh).sqrt()
+}
+
+/// The middle one, or the lesser of two.
 fn middle(times_ns: &[u64]) -> f64 {
     let mut times_ns = times_ns.to_vec();
     times_ns.sort_unstable();
     times_ns
-        .get(times_ns.len() / 2)
+        .get(times_ns.len().saturating_sub(1) / 2)
         .map_or(f64::MAX, |ns| *ns as f64)
 }
 
@@ -256,7 +249,7 @@ fn agree(times_ns: &[u64]) -> bool {
 fn head() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "format 1\nmachine {}\nkernel {}\nversion {}\n",
+        "format 2\nmachine {}\nkernel {}\nversion {}\n",
         machine(),
         kernel.trim(),
         env!("CARGO_PKG_VERSION"),
@@ -311,139 +304,7 @@ impl Found {
     }
 }
 
-/// Has the first two ranks of `comm` measure, which all ranks call; rank 0 keeps the result in `file`. Every rank gets it.
-pub(crate) fn first_start(comm: &Communicator, file: Option<&Path>) -> Result<Measured, Error> {
-    let two = comm.split((comm.rank() < 2).then_some(0), comm.rank() as u64)?;
-    let mut words = [0; 2];
-    if let Some(two) = two {
-        let found = measure(&two, BUDGET)?;
-        let Measured { one_way, exchanged } = found.measured();
-        words = [one_way, exchanged];
-        if let Some(file) = file {
-            // Whoever cannot keep it measures again the next time.
-            let _ = found.write(file);
-        }
-    }
-    comm.run(operation::broadcast(&mut words, 0))?;
-    let [one_way, exchanged] = words;
-    Ok(Measured { one_way, exchanged })
-}
-
-/// Measures with the two ranks of `comm`, both of which call this, until rank 0's clock says that `budget` is used up. What the
-/// ranks decide by is afterwards as it was.
-///
-/// # Errors
-/// As any call.
-pub fn measure(comm: &Communicator, budget: Duration) -> Result<Protocols, Error> {
-    measure_lengths(comm, &LENGTHS.map(|(bytes, _)| bytes), (ROUNDS, budget))
-}
-
-/// As [`measure`], of messages of other lengths, with so many calls of each kind.
-///
-/// # Errors
-/// As any call.
-pub fn measure_lengths(
-    comm: &Communicator,
-    lengths: &[usize],
-    (rounds, budget): (usize, Duration),
-) -> Result<Protocols, Error> {
-    let before = comm.protocols();
-    let end = Instant::now() + budget;
-    let mut found = Protocols::default();
-    for &bytes in lengths {
-        for pattern in Pattern::ALL {
-            let repeats = Trial::new(comm, pattern, bytes).repeats(rounds, end)?;
-            let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
-            found.times.extend(times);
-        }
-    }
-    comm.set_protocols(before, false);
-    Ok(found)
-}
-
-/// Two ranks that send each other messages of one length.
-struct Trial<'a> {
-    comm: &'a Communicator,
-    pattern: Pattern,
-    input: Vec<u64>,
-    output: Vec<u64>,
-}
-
-impl Trial<'_> {
-    fn new(comm: &Communicator, pattern: Pattern, bytes: usize) -> Trial<'_> {
-        let blocks = match pattern {
-            Pattern::OneWay => 1,
-            Pattern::Exchanged => 2,
-        };
-        let words = blocks * bytes / size_of::<u64>();
-        let [input, output] = [vec![1; words], vec![1; words]];
-        Trial {
-            comm,
-            pattern,
-            input,
-            output,
-        }
-    }
-
-    /// The times of so many calls by each protocol, with bytes that were sent before and with fresh ones, as the later of
-    /// both ranks has them; none if there was no time for all of them.
-    fn repeats(mut self, rounds: usize, end: Instant) -> Result<Option<Vec<[Vec<u64>; 2]>>, Error> {
-        let protocols = self.pattern.protocols();
-        let mut all = Vec::new();
-        for _ in 0..=rounds {
-            let mut goes_on = [u8::from(Instant::now() < end)];
-            self.comm.run(operation::broadcast(&mut goes_on, 0))?;
-            if goes_on == [0] {
-                return Ok(None);
-            }
-            for protocol in protocols {
-                self.comm.set_protocols(Measured::all(*protocol), true);
-                all.push(self.call(false)?);
-                all.push(self.call(true)?);
-            }
-        }
-        let mut later = vec![0; all.len()];
-        self.comm
-            .run(operation::allreduce(&all, &mut later, &Max))?;
-        // The first round mapped the buffers.
-        let counted = &later[2 * protocols.len()..];
-        let of = |kind: usize| {
-            counted
-                .iter()
-                .skip(kind)
-                .step_by(2 * protocols.len())
-                .copied()
-        };
-        let each = (0..protocols.len()).map(|p| [of(2 * p).collect(), of(2 * p + 1).collect()]);
-        Ok(Some(each.collect()))
-    }
-
-    /// The time of one call in nanoseconds.
-    fn call(&mut self, fresh: bool) -> Result<u64, Error> {
-        if fresh {
-            self.input
-                .iter_mut()
-                .for_each(|word| *word = word.wrapping_add(1));
-        }
-        self.comm.barrier()?;
-        let start = Instant::now();
-        match self.pattern {
-            Pattern::OneWay => {
-                let message = match self.comm.rank() {
-                    0 => &mut self.input,
-                    _ => &mut self.output,
-                };
-                self.comm
-                    .run(operation::broadcast(message, 0).algorithm("binomial"))?;
-            }
-            Pattern::Exchanged => {
-                let call = operation::alltoall(&self.input, &mut self.output);
-                self.comm.run(call.algorithm("direct"))?;
-            }
-        }
-        Ok(start.elapsed().as_nanos() as u64)
-    }
-}
+mod measure;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

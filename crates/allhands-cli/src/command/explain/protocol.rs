@@ -7,11 +7,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// Lengths around which something changes.
-const LENGTHS: [usize; 12] = [
+const LENGTHS: [usize; 13] = [
     8,
     768,
     1056,
     4 << 10,
+    8 << 10,
     16 << 10,
     64 << 10,
     128 << 10,
@@ -103,24 +104,32 @@ fn print_measured(out: &mut dyn Write, known: Option<&Protocols>) -> anyhow::Res
         )?;
         return Ok(());
     };
-    writeln!(out, "\nMeasured on this machine, µs ({place}):")?;
+    writeln!(
+        out,
+        "\nMeasured on this machine, µs of bytes that were sent before / of fresh ones ({place}):"
+    )?;
     let mut table = output::table(&[
         "message",
         "bytes",
+        "medium",
         "pipelined",
         "bounce",
         "direct",
+        "assisted",
         "chosen",
     ]);
     for times in &known.times {
         let of = |name: &str| {
             let time = times.us.iter().find(|(p, _)| p.name() == name);
-            time.map_or("-".into(), |(_, us)| format!("{us:.1}"))
+            time.map_or("-".into(), |(_, [same, fresh])| {
+                format!("{same:.1} / {fresh:.1}")
+            })
         };
-        let [pipelined, bounce, direct] = ["pipelined", "bounce", "direct"].map(of);
         let (pattern, bytes) = (times.pattern.name().to_string(), sizes::say(times.bytes));
-        let chosen = times.chosen.name().to_string();
-        table.add_row([pattern, bytes, pipelined, bounce, direct, chosen]);
+        let mut cells = vec![pattern, bytes];
+        cells.extend(["medium", "pipelined", "bounce", "direct", "assisted"].map(of));
+        cells.push(times.chosen.name().to_string());
+        table.add_row(cells);
     }
     writeln!(out, "{}", table.trim_fmt())?;
     Ok(())

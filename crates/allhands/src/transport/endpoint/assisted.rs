@@ -5,17 +5,18 @@ use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
-use crate::transport::shm::protocol::choose;
-use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, CopyProtocols, Timed};
+use crate::transport::shm::protocol::choose::{self, Protocol};
+use crate::transport::shm::protocol::copy_protocol::{
+    CopyProtocol, CopyProtocols, LongMessage, Timed,
+};
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::queue::ring::Ring;
 use crate::transport::shm::rendezvous::descriptor::Claim;
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
-use crate::transport::shm::tuning::{
-    ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED, ASSISTED_LEAST, OVERSUBSCRIBED_ASSISTED_LEAST,
-};
+use crate::transport::shm::tuning::{ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED};
 use crate::transport::{AlignedBytes, TransportError};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
 /// the piece here.
@@ -39,52 +40,80 @@ impl Endpoint {
         mut sink: Sink<I>,
     ) -> Outcome {
         let timed = self.begin_timed(sender, entry, !sink.copies());
-        let protocol = timed.map_or(CopyProtocol::Lines, |timed| timed.protocol);
+        let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
         if let (Some(timed), Outcome::All) = (timed, &outcome) {
             if timed.counts() {
                 // Some copy protocols make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
                 request.finish_deferred();
             }
-            self.copy_protocols_of(sender).end(timed);
+            self.trials(sender)
+                .into_iter()
+                .for_each(|trials| trials.end(timed));
         }
         outcome
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
     fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
+        let message = LongMessage {
+            bytes: entry.bytes() as usize,
+            combined,
+            exchanged: entry.is_exchanged(),
+        };
+        let trials = self.trials(sender)?;
+        let timed = trials.begin(message, entry.way(), entry.protocol())?;
+        if !message.exchanged {
+            entry.set_copy_protocol(timed.protocol);
+        }
+        Some(timed)
+    }
+
+    /// What is known of the long messages that `other` sends, if copy protocols are tried.
+    pub(crate) fn trials(&mut self, other: u32) -> Option<&mut CopyProtocols> {
         let arena = self.segment.arena();
         if self.segment.is_oversubscribed() || !arena.is_shared() || !choose::is_tried(arena) {
             return None;
         }
-        let message = (entry.bytes() as usize, combined);
-        let protocols = self.copy_protocols_of(sender);
-        let timed = protocols.begin(message, entry.is_bounced(), entry.protocol())?;
-        entry.set_copy_protocol(timed.protocol);
-        Some(timed)
+        Some(self.protocols[other as usize].get_or_insert_default())
     }
 
-    /// What is known of the long messages that `sender` sends.
-    fn copy_protocols_of(&mut self, sender: u32) -> &mut CopyProtocols {
-        self.protocols[sender as usize].get_or_insert_default()
+    /// Notes that a copy is made, which is part of an exchange with `other` and was begun at `start`.
+    pub(crate) fn spend(&mut self, other: u32, message: LongMessage, start: Option<Instant>) {
+        if start.is_some()
+            && let Some(trials) = self.trials(other)
+        {
+            trials.spend(message, start);
+        }
+    }
+
+    /// Notes that all of a message has been read that came in pipeline buffers.
+    pub(crate) fn end_pipelined(&mut self, sender: u32, message: LongMessage) {
+        if let Some(trials) = self.trials(sender)
+            && let Some(timed) = trials.begin(message, Protocol::Pipelined, None)
+        {
+            trials.end(timed);
+        }
     }
 
     /// Reads a message by a copy protocol, as far as its sender lets one choose.
     fn read_in<I: Iterator<Item = Iovec>>(
         &mut self,
-        protocol: CopyProtocol,
+        protocol: Option<CopyProtocol>,
         (request, sender): (&RequestState, u32),
         (entry, claim): (&Entry, &Claim<'_>),
         sink: &mut Sink<I>,
     ) -> Outcome {
         let segment = Arc::clone(&self.segment);
-        let is_bounced = entry.is_bounced();
-        if !is_bounced && let Some(outcome) = self.read_assisted(request, sender, entry, sink) {
+        let is_bounced = entry.way() == Protocol::Bounce;
+        if entry.way() == Protocol::Assisted
+            && let Some(outcome) = self.read_assisted(request, sender, entry, sink)
+        {
             return outcome;
         }
         let from_bounce_buffer = match protocol {
-            CopyProtocol::Strings => Distance::Near,
-            CopyProtocol::Lines | CopyProtocol::Direct => Distance::Back,
+            Some(CopyProtocol::Strings) => Distance::Near,
+            _ => Distance::Back,
         };
         for found in entry.found(segment.arena()) {
             let outcome = match found {
@@ -116,16 +145,12 @@ impl Endpoint {
         entry: &Entry,
         sink: &mut Sink<I>,
     ) -> Option<Outcome> {
-        let bytes = entry.bytes() as usize;
-        let least = match self.segment.is_oversubscribed() {
-            // Others may want the core that the sender would use for what the receiver does as well.
-            true if !sink.copies() => return None,
-            true => OVERSUBSCRIBED_ASSISTED_LEAST,
-            false => ASSISTED_LEAST,
-        };
-        if bytes < least || !self.segment.may_assist() {
+        // Others may want the core that the sender would use for what the receiver does as well.
+        let others_want = self.segment.is_oversubscribed() && !sink.copies();
+        if others_want || !self.segment.may_assist() {
             return None;
         }
+        let bytes = entry.bytes() as usize;
         let from = entry.single(self.segment.arena())?;
         match from {
             // While an own copy goes on, or others want the core, the few bounce buffers would soon be full.

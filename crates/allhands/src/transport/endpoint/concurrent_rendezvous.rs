@@ -14,6 +14,7 @@
 
 use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
+use crate::transport::shm::protocol::choose::Protocol;
 use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
 use crate::transport::shm::rendezvous::receiver_initiated::{Answer, ReadyToReceive, Room, Wanted};
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
@@ -276,7 +277,7 @@ impl Begun {
         // SAFETY: claimed, so the sender's send descriptors live.
         let entry = unsafe { Entry::at(arena, entry_at) };
         let bytes = entry.bytes() as usize;
-        if bytes < CONCURRENT_LEAST || entry.is_bounced() || !segment.may_assist() {
+        if bytes < CONCURRENT_LEAST || entry.way() == Protocol::Bounce || !segment.may_assist() {
             return None;
         }
         let (from, into) = (entry.single(arena)?, sink.single(bytes)?);

@@ -13,10 +13,11 @@ use crate::transport::shm::memory::iovec::{self, Iovec, Pieces, Sink};
 use crate::transport::shm::protocol::choose::{
     Known, Message, Protocol, choose, choose_without_buffers, is_eager,
 };
+use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::send_descriptors::{Entry, Found};
-use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind, MEDIUM_BYTES};
+use crate::transport::shm::queue::ring::{EAGER_BYTES, FIRST_LINE, Header, Kind};
 use crate::transport::shm::rendezvous::sender_assisted::{Piece, Target};
-use crate::transport::shm::tuning::{BOUNCE_MOST, MAPPED_MEDIUM_MOST};
+use crate::transport::shm::tuning::{BOUNCE_MOST, MEDIUM_ALWAYS_MOST};
 use allhands_core::progress::{Engine, Post, Status};
 use allhands_core::schedule::{OpKind, Side};
 
@@ -149,15 +150,15 @@ impl<'a> NodeEngine<'a> {
     fn send_by_choice(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
         let known = match post.bytes {
             // What was measured is of longer ones, and to look for it would cost these something.
-            ..=MEDIUM_BYTES => Known::default(),
-            _ => self.known(post),
+            ..=MEDIUM_ALWAYS_MOST => Known::default(),
+            _ => self.known(post, to),
         };
         let message = self.message(post, &known);
         let sent = match choose(&message, &known).0 {
             Protocol::Eager => Some(self.send_eager(post, to, header)),
             Protocol::Medium => self.send_medium(post, to, header),
             Protocol::Pipelined => self.send_pipelined(post, to, header),
-            Protocol::Bounce | Protocol::Direct => None,
+            Protocol::Bounce | Protocol::Direct | Protocol::Assisted => None,
         };
         match sent {
             Some(status) => status,
@@ -169,7 +170,7 @@ impl<'a> NodeEngine<'a> {
             None => {
                 let mapped = self.is_reachable(post);
                 let protocol = choose_without_buffers(&Message { mapped, ..message }, &known);
-                self.send_long(post, to, (header, protocol == Protocol::Bounce))
+                self.send_long(post, to, (header, protocol))
             }
         }
     }
@@ -187,18 +188,34 @@ impl<'a> NodeEngine<'a> {
             bytes: post.bytes,
             oversubscribed: segment.is_oversubscribed(),
             exchanged: self.request.exchanges(post.ticket),
-            mapped: post.bytes > MAPPED_MEDIUM_MOST && self.is_reachable(post),
+            mapped: post.bytes > MEDIUM_ALWAYS_MOST && self.is_reachable(post),
             may_attach: segment.may_attach(),
             streams: self.request.distance == Distance::Beyond,
             alone: self.request.sends_alone(post.ticket) && has_room(),
         }
     }
 
-    /// What was measured, and what the receiver of the last message of an operation wanted.
-    fn known(&self, post: &Post<'_>) -> Known {
-        let wanted = self.request.descriptors().entry(post.ticket).protocol();
-        let arena = self.endpoint.segment().arena();
-        Known::of(arena, wanted)
+    /// What was measured, and what the receiver of the last message of an operation wanted; of those that are exchanged both are to want
+    /// the same.
+    fn known(&mut self, post: &Post<'_>, to: u32) -> Known {
+        let wanted = match self.request.exchanges(post.ticket) {
+            true => {
+                let message = self.long_message(post);
+                let trials = self.endpoint.trials(to);
+                trials.and_then(|trials| trials.wanted(message))
+            }
+            false => self.request.descriptors().entry(post.ticket).protocol(),
+        };
+        Known::of(self.endpoint.segment().arena(), wanted)
+    }
+
+    /// The message of an operation as its receiver has it.
+    fn long_message(&self, post: &Post<'_>) -> LongMessage {
+        LongMessage {
+            bytes: post.bytes,
+            combined: self.request.combines(post.ticket),
+            exchanged: self.request.exchanges(post.ticket),
+        }
     }
 
     #[inline]
@@ -262,8 +279,9 @@ impl<'a> NodeEngine<'a> {
         Some(status(sent))
     }
 
-    /// Announces a long message, which is `bounced`, or read where it is.
-    fn send_long(&mut self, post: &Post<'_>, to: u32, (header, bounced): (Header, bool)) -> Status {
+    /// Announces a long message, which is bounced, or read where it is.
+    fn send_long(&mut self, post: &Post<'_>, to: u32, (header, way): (Header, Protocol)) -> Status {
+        let bounced = way == Protocol::Bounce;
         let descriptors = self.request.descriptors();
         let (ticket, entry) = (post.ticket, self.request.descriptors().entry(post.ticket));
         if !entry.descriptor.is_free() {
@@ -280,14 +298,16 @@ impl<'a> NodeEngine<'a> {
             bytes: post.bytes,
         };
         let request = &*self.request;
+        let exchanged = request.exchanges(ticket);
         let sent = self.endpoint.send(to, header, |payload| {
             if bounced {
-                descriptors.describe_bounced(ticket, post.bytes);
+                descriptors.describe_bounced(ticket, post.bytes, exchanged);
                 entry.descriptor.post(0);
             } else {
                 // The call's memory stays as it is until the operation is done, which it is only when the message is
                 // read, or the request is stopped, which takes it back. The ring's release passes all of this on.
-                descriptors.describe(ticket, request.iovecs(post.source()));
+                let iovecs = request.iovecs(post.source());
+                descriptors.describe(ticket, (way, exchanged), iovecs);
                 entry.descriptor.post(post.bytes as u64);
             }
             // SAFETY: a cell's payload has room for an offer and is aligned for it.
@@ -336,7 +356,8 @@ impl<'a> NodeEngine<'a> {
             }
         } else if descriptor.is_refused() {
             self.endpoint.segment().forbid_attaching();
-            descriptors.describe_bounced(ticket, post.bytes);
+            let exchanged = self.request.exchanges(ticket);
+            descriptors.describe_bounced(ticket, post.bytes, exchanged);
             descriptor.post(0);
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
             // SAFETY: the call's own memory, of the length that was just described.

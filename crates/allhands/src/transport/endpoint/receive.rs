@@ -9,6 +9,7 @@ use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::cross_memory_attach::Outcome;
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
+use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::send_descriptors::Entry;
 use crate::transport::shm::queue::buffers::{Part, Pipelined};
 use crate::transport::shm::queue::inbox::Inbox;
@@ -156,16 +157,14 @@ impl Endpoint {
             self.agree(expected.request, from, &header)?;
             if header.kind != Kind::Rendezvous {
                 self.fits(expected, message.part.of, sink)?;
-                if header.kind == Kind::Medium {
-                    self.read_medium(ring, from, message.iovec, sink())?;
-                } else {
+                match header.kind {
+                    Kind::Medium => self.read_medium(ring, from, message.iovec, sink())?,
+                    Kind::Pipelined => self.read_pipelined(expected, &message, sink()),
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
-                    unsafe {
-                        sink()
-                            .behind(message.part.start)
-                            .feed(message.iovec, expected.request.distance);
-                    };
+                    Kind::Eager | Kind::Rendezvous => unsafe {
+                        sink().feed(message.iovec, expected.request.distance);
+                    },
                 }
                 self.release(ring, from, &header, message.holder);
                 if !message.part.is_last() {
@@ -182,6 +181,32 @@ impl Endpoint {
                 self.unexpected[from as usize].push_front(Unexpected { header, content });
             }
             return Ok(received);
+        }
+    }
+
+    /// Reads a part of a message that has come in a pipeline buffer.
+    fn read_pipelined<I: Iterator<Item = Iovec>>(
+        &mut self,
+        expected: &Expected<'_>,
+        message: &Message,
+        sink: Sink<I>,
+    ) {
+        let (from, part) = (expected.from, message.part);
+        let whole = LongMessage {
+            bytes: part.of,
+            combined: !sink.copies(),
+            exchanged: true,
+        };
+        let start = self.trials(from).and_then(|trials| trials.start(whole));
+        // SAFETY: a part is readable until its release and aligned for elements; the sink's memory is the call's own, and its
+        // extents are whole elements.
+        unsafe {
+            sink.behind(part.start)
+                .feed(message.iovec, expected.request.distance);
+        };
+        self.spend(from, whole, start);
+        if part.is_last() {
+            self.end_pipelined(from, whole);
         }
     }
 

@@ -298,6 +298,11 @@ impl RequestState {
         self.slots[ticket as usize].exchanges
     }
 
+    /// Whether what comes in exchange for the message of `ticket` is combined.
+    pub(crate) fn combines(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].combines
+    }
+
     /// Whether `ticket` sends a message in a step that sends and copies nothing else.
     pub(crate) fn sends_alone(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].alone

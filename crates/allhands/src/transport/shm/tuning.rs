@@ -83,8 +83,9 @@ pub(crate) const SEVERAL_LOOKS: u32 = 1024;
 /// The most bytes that go in a cell where both ranks send at once: beyond, a medium buffer that goes to and fro is sooner written.
 pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 
-/// The most bytes that go by way of a medium buffer although the receiver can read them where they are.
-pub(crate) const MAPPED_MEDIUM_MOST: usize = 4 << 10;
+/// The most bytes that go by way of a medium buffer on every machine, and although the receiver can read them where they are; to the size of
+/// a medium buffer it is measured.
+pub(crate) const MEDIUM_ALWAYS_MOST: usize = 4 << 10;
 
 /// The longest message that goes through a bounce buffer, or a pipeline buffer, where ranks share cores: one copy is made after the
 /// other there, and the buffers of many ranks would leave the caches.
@@ -181,6 +182,16 @@ pub(crate) const CONCURRENT_SHORT_LOOKS: u32 = 4;
 
 /// Messages after which all copy protocols are tried again: what the trial costs is then little.
 pub(crate) const TRIAL_PERIOD: usize = 1024;
+
+/// The same where the choice has been the same again and again: each time twice as many as before, up to these.
+pub(crate) const TRIAL_PERIOD_MOST: usize = 8 << 10;
+
+/// The fewest bytes, and more, of a message that goes one way on which assistance is tried: of a shorter one the pieces that both copy go to and
+/// fro between their caches for longer than they save.
+pub(crate) const TRIAL_ASSISTED_LEAST: usize = 512 << 10;
+
+/// The same of a message that is combined, whose pieces go to bounce buffers.
+pub(crate) const TRIAL_COMBINED_ASSISTED_LEAST: usize = 16 << 10;
 
 /// Longer messages that come before the first trial: a bounce buffer that is new is mapped page by page, which takes as long as ten of
 /// them, and few programs that send some megabytes send them more often than this.

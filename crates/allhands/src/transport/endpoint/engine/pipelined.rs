@@ -23,6 +23,7 @@ impl NodeEngine<'_> {
             return None;
         }
         let copy = self.doubled(post.ticket);
+        let message = self.long_message(post);
         loop {
             let start = *self.request.gone(post.ticket);
             let bytes = most.min(post.bytes - start);
@@ -51,7 +52,12 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            match self.endpoint.send_pipelined(to, header, part, fill) {
+            let start_time = self.endpoint.trials(to).and_then(|t| t.start(message));
+            let sent = self.endpoint.send_pipelined(to, header, part, fill);
+            if sent == Some(true) {
+                self.endpoint.spend(to, message, start_time);
+            }
+            match sent {
                 None if start == 0 => {
                     self.make_double(post, copy);
                     return None;

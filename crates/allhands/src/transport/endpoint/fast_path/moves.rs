@@ -2,11 +2,11 @@
 
 use crate::transport::endpoint::request::RequestState;
 use crate::transport::shm::memory::iovec::Iovec;
-use crate::transport::shm::protocol::choose::{Known, Message, Protocol, choose};
+use crate::transport::shm::protocol::choose::{self, Known, Message, Protocol, choose};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES, Ring};
 use crate::transport::shm::segment::shared_segment::{Carrier, SharedSegment};
 use crate::transport::shm::segment::window::WindowSet;
-use crate::transport::shm::tuning::{FAST_PATH_WINDOW_MOST, MAPPED_MEDIUM_MOST};
+use crate::transport::shm::tuning::{FAST_PATH_WINDOW_MOST, MEDIUM_ALWAYS_MOST};
 use allhands_core::schedule::{Extent, OpKind, Plan, PlanOp, Side, Space};
 use std::iter::Once;
 use std::ops::Range;
@@ -195,16 +195,22 @@ fn lengths(
         false => {
             let most = match segment.is_oversubscribed() {
                 true => EAGER_BYTES,
-                false if facts.mapped => MAPPED_MEDIUM_MOST,
+                false if facts.mapped => MEDIUM_ALWAYS_MOST,
                 false => MEDIUM_BYTES,
             };
             (op.bytes() <= most, false)
         }
-        true => match choose(&facts, &Known::default()).0 {
+        // Which protocol it is changes while protocols are measured.
+        true if facts.bytes > MEDIUM_ALWAYS_MOST && !choose::is_tried(segment.arena()) => {
+            (false, false)
+        }
+        true => match choose(&facts, &Known::of(segment.arena(), None)).0 {
             Protocol::Eager => (true, false),
             // Who shares its core leaves what takes two steps to the interpreter.
             Protocol::Medium => (!segment.is_oversubscribed(), true),
-            Protocol::Pipelined | Protocol::Bounce | Protocol::Direct => (false, false),
+            Protocol::Pipelined | Protocol::Bounce | Protocol::Direct | Protocol::Assisted => {
+                (false, false)
+            }
         },
     }
 }

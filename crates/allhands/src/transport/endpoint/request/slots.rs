@@ -21,6 +21,8 @@ pub(super) struct Slot {
     pub(super) posted: bool,
     /// Whether it sends to a rank that sends to this one at the same time.
     pub(super) exchanges: bool,
+    /// Whether what that rank sends at the same time is combined.
+    pub(super) combines: bool,
     /// Whether it sends a message in a step that sends and copies nothing else.
     pub(super) alone: bool,
     /// Whether it copies own memory in a step that receives, and sends nothing.
@@ -83,6 +85,10 @@ pub(super) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
                 _ => false,
             })
         };
+        let combines = |peer: u32| {
+            ops.iter()
+                .any(|op| matches!(op.kind, OpKind::RecvReduce { from, .. } if from == peer))
+        };
         let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
         let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
         let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
@@ -91,6 +97,7 @@ pub(super) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
         for (slot, op) in slots[range].iter_mut().zip(ops) {
             slot.alone = sends(op) && sends_one && !copies;
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
+            slot.combines = matches!(op.kind, OpKind::Send { to, .. } if combines(to));
             slot.defers = op.kind == OpKind::Copy && waits;
         }
     }

@@ -3,17 +3,18 @@
 //! Rows are asked in their order; the first that applies decides. What a row says holds for a message between two ranks of a node.
 //! Where a protocol has no buffer left, or the pair of ranks has no ring, the message goes by the next row that needs none.
 //!
-//! Beyond [`MEDIUM_BYTES`] it is a matter of the machine which protocol takes least: how fast the system copies from one process
+//! Beyond [`MEDIUM_ALWAYS_MOST`] it is a matter of the machine which protocol takes least: how fast the system copies from one process
 //! to another, whether cores share a cache, how far apart they are. So the last rows look up what was measured: by the
-//! ranks themselves at their first start on a machine (`policy/protocols.rs`), in classes of length, and, of messages that go one way,
-//! by each receiver of what its program really sends ([`copy_protocol`](super::copy_protocol)).
+//! ranks themselves at their first start on a machine (`policy/protocols.rs`), in classes of length, and by each receiver of what its
+//! program really sends ([`copy_protocol`](super::copy_protocol)): one read of the sender's memory by the system takes a third of
+//! two copies if the program has not written there since, and longer than these if it has.
 
 use crate::transport::shm::memory::arena::Arena;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MAPPED_MEDIUM_MOST,
-    OVERSUBSCRIBED_BUFFERED_MOST,
+    ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
+    OVERSUBSCRIBED_ASSISTED_LEAST, OVERSUBSCRIBED_BUFFERED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -28,22 +29,24 @@ pub enum Protocol {
     Pipelined,
     /// Copied to a bounce buffer of the sender's, and from there, both at the same time.
     Bounce,
-    /// Copied once, from the sender's memory: as it is mapped, or by the system (cross-memory attach), with the sender's assistance
-    /// where it would only wait.
+    /// Copied once, by its receiver, from the sender's memory: as it is mapped, or by the system (cross-memory attach).
     Direct,
+    /// As [`Protocol::Direct`], with the assistance of a sender who would only wait: both copy pieces.
+    Assisted,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 5] = [
+    pub const ALL: [Protocol; 6] = [
         Protocol::Eager,
         Protocol::Medium,
         Protocol::Pipelined,
         Protocol::Bounce,
         Protocol::Direct,
+        Protocol::Assisted,
     ];
 
-    /// Its name: `eager`, `medium`, `pipelined`, `bounce` or `direct`.
+    /// Its name: `eager`, `medium`, `pipelined`, `bounce`, `direct` or `assisted`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,6 +55,7 @@ impl Protocol {
             Protocol::Pipelined => "pipelined",
             Protocol::Bounce => "bounce",
             Protocol::Direct => "direct",
+            Protocol::Assisted => "assisted",
         }
     }
 }
@@ -84,12 +88,12 @@ pub struct Measured {
     pub exchanged: u64,
 }
 
-/// The classes of lengths that are told apart: up to twice [`MEDIUM_BYTES`], up to four times that, and so on.
-pub(crate) const CLASSES: u32 = 9;
+/// The classes of lengths that are told apart: up to twice [`MEDIUM_ALWAYS_MOST`], up to four times that, and so on.
+pub(crate) const CLASSES: u32 = 11;
 
-/// The class of a message that is longer than [`MEDIUM_BYTES`].
+/// The class of a message that is longer than [`MEDIUM_ALWAYS_MOST`].
 fn class(bytes: usize) -> u32 {
-    let halvings = bytes.saturating_sub(1) / MEDIUM_BYTES;
+    let halvings = bytes.saturating_sub(1) / MEDIUM_ALWAYS_MOST;
     halvings.max(1).ilog2().min(CLASSES - 1)
 }
 
@@ -119,7 +123,8 @@ impl Measured {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) measured: Measured,
-    /// The copy protocol that the message's receiver wants, by its own trial.
+    /// The copy protocol that the message's receiver wants by its own trial; where both send, what this rank has found as the other's
+    /// receiver.
     pub(crate) wanted: Option<CopyProtocol>,
 }
 
@@ -152,7 +157,7 @@ impl Known {
     /// Whether it would have a message that goes one way bounced, however long that is.
     pub(crate) fn would_bounce(&self, bytes: usize) -> bool {
         match self.wanted {
-            Some(wanted) => wanted != CopyProtocol::Direct,
+            Some(wanted) => wanted.is_by(Protocol::Bounce),
             None => self.one_way(bytes) == Some(Protocol::Bounce),
         }
     }
@@ -188,6 +193,19 @@ const fn take(protocol: Protocol, condition: bool) -> Option<Protocol> {
     if condition { Some(protocol) } else { None }
 }
 
+/// How a message goes that its receiver reads where it is: a sender that receives at the same time has no time to help, and pieces that
+/// both copy would go to and fro between their caches.
+fn read_in_place(message: &Message) -> Protocol {
+    let least = match message.oversubscribed {
+        true => OVERSUBSCRIBED_ASSISTED_LEAST,
+        false => ASSISTED_LEAST,
+    };
+    match message.exchanged || message.bytes < least {
+        true => Protocol::Direct,
+        false => Protocol::Assisted,
+    }
+}
+
 /// The table.
 pub const ROWS: [Row; 10] = [
     Row {
@@ -200,23 +218,22 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "to 16 KB; to 4 KB if mapped",
+        messages: "to 4 KB; to 16 KB, unless mapped, if exchanged, oversubscribed, or measured as such",
         protocols: &[Protocol::Medium],
         why: "who has received a medium buffer sends its next message in it, so a line moves once",
-        decides: |m, _| {
-            let most = if m.mapped {
-                MAPPED_MEDIUM_MOST
-            } else {
-                MEDIUM_BYTES
-            };
-            take(Protocol::Medium, m.bytes <= most)
+        decides: |m, known| {
+            let is_medium = m.exchanged
+                || m.oversubscribed
+                || matches!(known.one_way(m.bytes), None | Some(Protocol::Medium));
+            let may_be = m.bytes <= MEDIUM_BYTES && !m.mapped && is_medium;
+            take(Protocol::Medium, m.bytes <= MEDIUM_ALWAYS_MOST || may_be)
         },
     },
     Row {
         messages: "mapped",
-        protocols: &[Protocol::Direct],
-        why: "the receiver reads it where it is: one copy, and no system call",
-        decides: |m, _| take(Protocol::Direct, m.mapped),
+        protocols: &[Protocol::Direct, Protocol::Assisted],
+        why: "the receiver reads it where it is: one copy, and no system call; a sender that only waits helps from 24 KB on",
+        decides: |m, _| m.mapped.then(|| read_in_place(m)),
     },
     Row {
         messages: "exchanged, of calls that move more than the caches hold",
@@ -247,16 +264,17 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "oversubscribed",
-        protocols: &[Protocol::Direct],
-        why: "two copies on one core take twice as long as one",
-        decides: |m, _| take(Protocol::Direct, m.oversubscribed),
+        protocols: &[Protocol::Direct, Protocol::Assisted],
+        why: "two copies on one core take twice as long as one; a sender that only waits helps from 512 KB on",
+        decides: |m, _| m.oversubscribed.then(|| read_in_place(m)),
     },
     Row {
         messages: "exchanged",
         protocols: &[Protocol::Pipelined, Protocol::Direct],
-        why: "as measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once",
+        why: "as took least of the last ones, or else when measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once",
         decides: |m, known| {
-            let measured = Measured::of(known.measured.exchanged, m.bytes);
+            let wanted = known.wanted.and_then(CopyProtocol::of_exchange);
+            let measured = wanted.or_else(|| Measured::of(known.measured.exchanged, m.bytes));
             // Without permission to read what was measured as direct is something else.
             let usable = measured.filter(|p| m.may_attach || *p != Protocol::Direct);
             m.exchanged.then(|| usable.unwrap_or(Protocol::Pipelined))
@@ -264,10 +282,12 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "to 4 MB, whose receiver has tried the copy protocols",
-        protocols: &[Protocol::Bounce, Protocol::Direct],
+        protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
         why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing",
         decides: |m, known| match known.wanted? {
+            CopyProtocol::Pipelined => None,
             CopyProtocol::Direct => take(Protocol::Direct, m.may_attach),
+            CopyProtocol::Assisted => take(Protocol::Assisted, m.may_attach),
             CopyProtocol::Lines | CopyProtocol::Strings => {
                 let may = m.bytes <= BOUNCE_MOST || (m.alone && m.bytes <= LONG_BOUNCE_MOST);
                 take(Protocol::Bounce, may || !m.may_attach)
@@ -276,20 +296,22 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "all others",
-        protocols: &[Protocol::Bounce, Protocol::Direct],
-        why: "as measured at the first start on this machine; where nothing was, bounced to 1 MB, as both copies are made at the same time, and direct beyond",
+        protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
+        why: "as measured at the first start on this machine; where nothing was, bounced to 1 MB, as both copies are made at the same time, and assisted beyond",
         decides: |m, known| {
             let is_short = m.bytes <= BOUNCE_MOST;
-            let measured = known.one_way(m.bytes).unwrap_or(match is_short {
+            let measured = known.one_way(m.bytes).filter(|p| *p >= Protocol::Bounce);
+            let measured = measured.unwrap_or(match is_short {
                 true => Protocol::Bounce,
-                false => Protocol::Direct,
+                false => Protocol::Assisted,
             });
             Some(match measured {
                 _ if !m.may_attach => Protocol::Bounce,
                 Protocol::Bounce if is_short || (m.alone && m.bytes <= LONG_BOUNCE_MOST) => {
                     Protocol::Bounce
                 }
-                _ => Protocol::Direct,
+                Protocol::Direct => Protocol::Direct,
+                _ => Protocol::Assisted,
             })
         },
     },
@@ -306,11 +328,11 @@ pub(crate) fn choose(message: &Message, known: &Known) -> (Protocol, usize) {
     unreachable!("the last row is of all messages")
 }
 
-/// The same where there is no ring to carry it, or no buffer now: [`Protocol::Bounce`] or [`Protocol::Direct`].
+/// The same where there is no ring to carry it, or no buffer now: [`Protocol::Bounce`], [`Protocol::Direct`] or [`Protocol::Assisted`].
 #[cold]
 pub(crate) fn choose_without_buffers(message: &Message, known: &Known) -> Protocol {
     let decided = ROWS.iter().filter_map(|row| (row.decides)(message, known));
-    let mut long = decided.filter(|p| matches!(p, Protocol::Bounce | Protocol::Direct));
+    let mut long = decided.filter(|p| *p >= Protocol::Bounce);
     long.next().expect("the last row is of all messages")
 }
 
@@ -326,162 +348,4 @@ pub fn decide(message: &Message, measured: Measured) -> (Protocol, usize) {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    const PLAIN: Message = Message {
-        bytes: 0,
-        oversubscribed: false,
-        exchanged: false,
-        mapped: false,
-        may_attach: true,
-        streams: false,
-        alone: true,
-    };
-
-    fn of(message: Message, bytes: usize) -> Protocol {
-        decide(&Message { bytes, ..message }, Measured::default()).0
-    }
-
-    #[test]
-    fn without_measurements_lengths_decide() {
-        use Protocol::{Bounce, Direct, Eager, Medium, Pipelined};
-        let exchanged = Message {
-            exchanged: true,
-            ..PLAIN
-        };
-        let shared = Message {
-            oversubscribed: true,
-            ..PLAIN
-        };
-        let both = Message {
-            oversubscribed: true,
-            ..exchanged
-        };
-        let mapped = Message {
-            mapped: true,
-            ..exchanged
-        };
-        let forbidden = Message {
-            may_attach: false,
-            ..PLAIN
-        };
-        for (message, of_each) in [
-            (
-                PLAIN,
-                [Eager, Eager, Medium, Bounce, Bounce, Direct, Direct],
-            ),
-            (
-                exchanged,
-                [
-                    Eager, Medium, Medium, Pipelined, Pipelined, Pipelined, Pipelined,
-                ],
-            ),
-            (
-                shared,
-                [Eager, Eager, Medium, Bounce, Direct, Direct, Direct],
-            ),
-            (
-                both,
-                [Eager, Eager, Medium, Pipelined, Direct, Direct, Direct],
-            ),
-            (
-                mapped,
-                [Eager, Medium, Direct, Direct, Direct, Direct, Direct],
-            ),
-            (
-                forbidden,
-                [Eager, Eager, Medium, Bounce, Bounce, Bounce, Bounce],
-            ),
-        ] {
-            let lengths = [
-                768,
-                1056,
-                16 << 10,
-                128 << 10,
-                1 << 20,
-                (1 << 20) + 1,
-                64 << 20,
-            ];
-            assert_eq!(
-                lengths.map(|bytes| of(message, bytes)),
-                of_each,
-                "{message:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn classes_are_lengths_between_powers_of_two() {
-        for (bytes, expected) in [
-            (MEDIUM_BYTES + 1, 0),
-            (2 * MEDIUM_BYTES, 0),
-            (2 * MEDIUM_BYTES + 1, 1),
-            (4 << 20, 7),
-            ((4 << 20) + 1, 8),
-            (usize::MAX, 8),
-        ] {
-            assert_eq!(class(bytes), expected, "{bytes}");
-        }
-    }
-
-    #[test]
-    fn what_was_measured_decides_of_its_class_alone() {
-        let word = Measured::with(0, 2, Protocol::Direct);
-        let measured = Measured {
-            one_way: word,
-            exchanged: Measured::with(word, 3, Protocol::Bounce),
-        };
-        let of = |exchanged, bytes| {
-            let message = Message {
-                bytes,
-                exchanged,
-                ..PLAIN
-            };
-            decide(&message, measured).0
-        };
-        assert_eq!(of(false, 64 << 10), Protocol::Bounce);
-        assert_eq!(of(false, (64 << 10) + 1), Protocol::Direct);
-        assert_eq!(of(false, (128 << 10) + 1), Protocol::Bounce);
-        assert_eq!(of(true, 128 << 10), Protocol::Direct);
-        assert_eq!(of(true, 256 << 10), Protocol::Bounce);
-        assert_eq!(of(true, 512 << 10), Protocol::Pipelined);
-    }
-
-    #[test]
-    fn a_receivers_wish_is_heard_where_its_sender_can() {
-        let choose = |wanted, message: Message| {
-            let known = Known {
-                measured: Measured::default(),
-                wanted: Some(wanted),
-            };
-            choose(&message, &known).0
-        };
-        let at = |bytes, alone| Message {
-            bytes,
-            alone,
-            ..PLAIN
-        };
-        assert_eq!(
-            choose(CopyProtocol::Direct, at(1 << 16, false)),
-            Protocol::Direct
-        );
-        assert_eq!(
-            choose(CopyProtocol::Lines, at(2 << 20, true)),
-            Protocol::Bounce
-        );
-        assert_eq!(
-            choose(CopyProtocol::Strings, at(2 << 20, false)),
-            Protocol::Direct
-        );
-        assert_eq!(
-            choose(CopyProtocol::Strings, at(5 << 20, true)),
-            Protocol::Direct
-        );
-        let forbidden = Message {
-            may_attach: false,
-            ..at(1 << 16, true)
-        };
-        assert_eq!(choose(CopyProtocol::Direct, forbidden), Protocol::Bounce);
-    }
-}
+mod tests;

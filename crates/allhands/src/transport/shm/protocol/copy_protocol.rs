@@ -2,22 +2,29 @@
 //!
 //! The lines of a bounce buffer go to its reader and back. Either both make them their own before they write there: the sender claims
 //! the lines of the piece that comes next, the reader [claims for writing](crate::transport::shm::memory::iovec::claim_for_write) what it has read. Or neither does, and
-//! copies are left to the string moves of the processor, some of which write whole lines without fetching them. And what does
-//! not fit a core's own cache may be better read from the sender's memory. Which takes least is a matter of the processor,
-//! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program iovecs: on one processor
-//! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. So
-//! the reader of a thousand messages tries each on a few and keeps to the best. The first of these few count nothing: the caches
-//! still hold what the copy protocol before has left there, and a bounce buffer that is new is not yet mapped.
+//! copies are left to the string moves of the processor, some of which write whole lines without fetching them. Or nothing is
+//! bounced: the receiver reads the sender's memory, alone or with the sender's assistance. Which takes least is a matter of the processor,
+//! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program runs: on one processor
+//! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. And
+//! it is a matter of the program: memory that its sender has not written since the last message is in the receiver's cache, and
+//! one read of it takes less than two copies; memory that was just written has to come from the sender's cache line by line. So
+//! the reader of a thousand messages tries each protocol on a few and keeps to the best, and does so more seldom the more often that is
+//! the same. The first of the few count nothing: the caches still hold what the copy protocol before has left there, and a bounce
+//! buffer that is new is not yet mapped.
 //!
 //! ```text
-//!  message  0 ··· 7     8 ····· 15     16 ······································ 1023
-//!           by lines    by strings     the one whose middle time was least, untimed
+//!  message  0 ··· 7     8 ····· 15     16 ··· 23     24 ································ 1023
+//!           by lines    by strings     direct        the one whose middle time was least, untimed
 //! ```
+//!
+//! Of two ranks that send to each other both try the same, as they have received equally many messages; the time of one is
+//! that of its copy to pipeline buffers, if it makes one, and of its reading.
 
-use crate::transport::shm::queue::ring::MEDIUM_BYTES;
+use super::choose::Protocol;
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, LONG_BOUNCE_MOST, TRIAL_COUNTED, TRIAL_LATE, TRIAL_PERIOD, TRIAL_SAMPLES_LEAST,
-    TRIAL_TRIED,
+    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASSISTED_LEAST,
+    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_LATE, TRIAL_PERIOD, TRIAL_PERIOD_MOST,
+    TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
 };
 use std::time::Instant;
 
@@ -31,40 +38,71 @@ pub(crate) enum CopyProtocol {
     Strings,
     /// Read from the sender's memory.
     Direct,
+    /// Read from the sender's memory with its assistance.
+    Assisted,
+    /// By way of pipeline buffers.
+    Pipelined,
 }
 
-/// The copy protocols of messages that are bounced at first.
-const SHORT: &[CopyProtocol] = &[
+/// Those of messages that go one way.
+const ONE_WAY: &[CopyProtocol] = &[
     CopyProtocol::Lines,
     CopyProtocol::Strings,
     CopyProtocol::Direct,
 ];
-/// The copy protocols of longer ones, the first of which needs no bounce buffer: a call that is made once touches none.
-const LONG: &[CopyProtocol] = &[
-    CopyProtocol::Direct,
+/// Those of the longer ones, and of those that are combined.
+const ASSISTED: &[CopyProtocol] = &[
     CopyProtocol::Lines,
     CopyProtocol::Strings,
+    CopyProtocol::Direct,
+    CopyProtocol::Assisted,
 ];
+/// Those of messages that two ranks exchange.
+const EXCHANGED: &[CopyProtocol] = &[CopyProtocol::Pipelined, CopyProtocol::Direct];
 
-/// Lengths, by powers of two, that are tried by themselves, from [`MEDIUM_BYTES`] to [`LONG_BOUNCE_MOST`].
-const LENGTHS: usize = (LONG_BOUNCE_MOST / MEDIUM_BYTES).ilog2() as usize;
+/// Lengths, by powers of two, that are tried by themselves, from [`MEDIUM_ALWAYS_MOST`] to [`LONG_BOUNCE_MOST`].
+const LENGTHS: usize = (LONG_BOUNCE_MOST / MEDIUM_ALWAYS_MOST).ilog2() as usize;
+
+/// What is known of a long message before it is copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LongMessage {
+    pub(crate) bytes: usize,
+    /// Whether its receiver combines it with what it has.
+    pub(crate) combined: bool,
+    /// Whether its receiver sends one to its sender at the same time.
+    pub(crate) exchanged: bool,
+}
+
+impl LongMessage {
+    /// Which trial it belongs to: by length, and by kind.
+    fn place(self) -> Option<(usize, usize)> {
+        let length = ((self.bytes.checked_sub(1)?) / MEDIUM_ALWAYS_MOST).checked_ilog2()? as usize;
+        let kind = 2 * usize::from(self.exchanged) + usize::from(self.combined);
+        (length < LENGTHS).then_some((length, kind))
+    }
+}
 
 /// What a rank knows of the long messages that one other sends to it.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyProtocols {
-    /// By length; those that are copied, and those that are combined.
-    trials: [[Trial; 2]; LENGTHS],
+    /// By length and kind.
+    trials: [[Trial; 4]; LENGTHS],
 }
 
-/// What is known of messages of about one length.
+/// What is known of messages of about one length and kind.
 #[derive(Clone, Debug)]
 struct Trial {
     protocols: &'static [CopyProtocol],
     /// How many messages have come in this period.
     message: usize,
-    chosen: CopyProtocol,
+    /// How many come in it.
+    period: usize,
+    /// None before the first trial.
+    chosen: Option<CopyProtocol>,
+    /// What copies have taken of a message that is exchanged, so far.
+    spent_ns: u64,
     /// Of each copy protocol.
-    times: [Times; LONG.len()],
+    times: [Times; 5],
 }
 
 /// The times of the last messages of a copy protocol.
@@ -79,10 +117,10 @@ struct Times {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     place: (usize, usize),
-    /// The copy protocol that is wanted.
-    pub(crate) protocol: CopyProtocol,
-    /// When it began, if its time counts.
-    begun: Option<Instant>,
+    /// The copy protocol that is wanted, if one was tried.
+    pub(crate) protocol: Option<CopyProtocol>,
+    /// When it began, if its time counts, and what it took before.
+    begun: Option<(Instant, u64)>,
 }
 
 impl Timed {
@@ -100,85 +138,138 @@ impl CopyProtocol {
 
     /// The copy protocol that a word stands for.
     pub(crate) fn of_word(word: u64) -> Option<CopyProtocol> {
-        LONG.iter()
-            .copied()
-            .find(|protocol| *protocol as u64 == word)
+        let mut all = ASSISTED.iter().chain(EXCHANGED).copied();
+        all.find(|protocol| *protocol as u64 == word)
+    }
+
+    /// Whether a message that goes by `protocol` comes by this one.
+    pub(crate) fn is_by(self, protocol: Protocol) -> bool {
+        protocol
+            == match self {
+                CopyProtocol::Lines | CopyProtocol::Strings => Protocol::Bounce,
+                CopyProtocol::Direct => Protocol::Direct,
+                CopyProtocol::Assisted => Protocol::Assisted,
+                CopyProtocol::Pipelined => Protocol::Pipelined,
+            }
+    }
+
+    /// By which protocol a message of an exchange goes that comes by this one.
+    pub(crate) fn of_exchange(self) -> Option<Protocol> {
+        let protocols = [Protocol::Pipelined, Protocol::Direct];
+        protocols.into_iter().find(|p| self.is_by(*p))
     }
 }
 
 impl Default for CopyProtocols {
     fn default() -> CopyProtocols {
-        let of = |length| {
-            let is_long = MEDIUM_BYTES << length >= BOUNCE_MOST;
-            let trial = Trial::new(if is_long { LONG } else { SHORT });
-            [trial.clone(), trial]
+        let of = |length, kind| {
+            let least = MEDIUM_ALWAYS_MOST << length;
+            let assisted_least = match kind & 1 > 0 {
+                true => TRIAL_COMBINED_ASSISTED_LEAST,
+                false => TRIAL_ASSISTED_LEAST,
+            };
+            let protocols = match kind & 2 > 0 {
+                true => EXCHANGED,
+                false if least >= assisted_least => ASSISTED,
+                false => ONE_WAY,
+            };
+            Trial::new(protocols, least >= BOUNCE_MOST)
         };
         CopyProtocols {
-            trials: std::array::from_fn(of),
+            trials: std::array::from_fn(|length| std::array::from_fn(|kind| of(length, kind))),
         }
     }
 }
 
 impl CopyProtocols {
-    /// The copy protocol that is wanted of the next message, of so many bytes, which is combined or not. It comes `bounced` or not, and
-    /// the one before it was wanted in the copy protocol `last`: what that one has left is part of what this one takes. None
-    /// for lengths that come in one copy protocol alone.
+    fn trial(&mut self, (length, kind): (usize, usize)) -> &mut Trial {
+        &mut self.trials[length][kind]
+    }
+
+    /// By which copy protocol the next message should come; none before the first trial, and for lengths that are not tried.
+    pub(crate) fn wanted(&mut self, message: LongMessage) -> Option<CopyProtocol> {
+        self.trial(message.place()?).now().0
+    }
+
+    /// Now, if the time counts that the next message takes.
+    pub(crate) fn start(&mut self, message: LongMessage) -> Option<Instant> {
+        let tries = self.trial(message.place()?).now().1;
+        tries.then(Instant::now)
+    }
+
+    /// Notes that a copy is made that is part of the next message, and was begun at `start`.
+    pub(crate) fn spend(&mut self, message: LongMessage, start: Option<Instant>) {
+        if let (Some(start), Some(place)) = (start, message.place()) {
+            self.trial(place).spent_ns += start.elapsed().as_nanos() as u64;
+        }
+    }
+
+    /// Goes on to the next message, which comes by `protocol`; one that goes one way was wanted by the copy protocol
+    /// `last`: what that one has left is part of what this one takes. None for lengths that are not tried.
     pub(crate) fn begin(
         &mut self,
-        (bytes, combined): (usize, bool),
-        bounced: bool,
+        message: LongMessage,
+        protocol: Protocol,
         last: Option<CopyProtocol>,
     ) -> Option<Timed> {
-        if !(MEDIUM_BYTES + 1..=LONG_BOUNCE_MOST).contains(&bytes) {
-            return None;
-        }
-        let length = ((bytes - 1) / MEDIUM_BYTES).ilog2() as usize;
-        let place = (length, usize::from(combined));
-        let (protocol, tries) = self.trials[place.0][place.1].next();
-        let as_wanted = last == Some(protocol) && bounced == (protocol != CopyProtocol::Direct);
+        let place = message.place()?;
+        let trial = self.trial(place);
+        let spent_ns = std::mem::take(&mut trial.spent_ns);
+        let (wanted, tries) = trial.next();
+        let as_wanted = wanted.is_some_and(|wanted| wanted.is_by(protocol))
+            && (message.exchanged || last == wanted);
         Some(Timed {
             place,
-            protocol,
-            begun: (tries && as_wanted).then(Instant::now),
+            protocol: wanted,
+            begun: (tries && as_wanted).then(|| (Instant::now(), spent_ns)),
         })
     }
 
     /// Notes that the message has been read.
     pub(crate) fn end(&mut self, timed: Timed) {
-        if let Some(begun) = timed.begun {
-            let (length, combined) = timed.place;
-            let time_ns = begun.elapsed().as_nanos() as u64;
-            self.trials[length][combined].note(timed.protocol, time_ns);
+        if let (Some((begun, spent_ns)), Some(protocol)) = (timed.begun, timed.protocol) {
+            let time_ns = spent_ns + begun.elapsed().as_nanos() as u64;
+            self.trial(timed.place).note(protocol, time_ns);
         }
     }
 }
 
 impl Trial {
-    fn new(protocols: &'static [CopyProtocol]) -> Trial {
-        let is_late = protocols[0] == CopyProtocol::Direct;
+    fn new(protocols: &'static [CopyProtocol], is_late: bool) -> Trial {
         Trial {
             protocols,
-            message: if is_late {
-                TRIAL_PERIOD - TRIAL_LATE
-            } else {
-                0
+            message: match is_late {
+                true => TRIAL_PERIOD - TRIAL_LATE,
+                false => 0,
             },
-            chosen: protocols[0],
-            times: [Times::default(); LONG.len()],
+            period: TRIAL_PERIOD,
+            chosen: None,
+            spent_ns: 0,
+            times: Default::default(),
         }
     }
 
     /// The copy protocol of the next message, and whether it is one on which a copy protocol is tried.
-    fn next(&mut self) -> (CopyProtocol, bool) {
-        let message = self.message;
-        self.message = (message + 1) % TRIAL_PERIOD;
-        if let Some(protocol) = self.protocols.get(message / TRIAL_TRIED) {
-            return (*protocol, true);
+    fn now(&self) -> (Option<CopyProtocol>, bool) {
+        match self.protocols.get(self.message / TRIAL_TRIED) {
+            Some(protocol) => (Some(*protocol), true),
+            None => (self.chosen, false),
         }
-        if message == self.protocols.len() * TRIAL_TRIED {
+    }
+
+    /// The same, and goes on to the one after it.
+    fn next(&mut self) -> (Option<CopyProtocol>, bool) {
+        let now = self.now();
+        self.message += 1;
+        if self.message == self.protocols.len() * TRIAL_TRIED + 1 {
+            // The last message that is tried ends after it has begun.
             self.choose();
+            return (self.chosen, false);
         }
-        (self.chosen, false)
+        if self.message >= self.period {
+            self.message = 0;
+        }
+        now
     }
 
     fn note(&mut self, protocol: CopyProtocol, time_ns: u64) {
@@ -194,7 +285,11 @@ impl Trial {
         };
         let known = self.protocols.iter().filter_map(middle_ns);
         if let Some((_, protocol)) = known.min_by_key(|(middle_ns, _)| *middle_ns) {
-            self.chosen = protocol;
+            self.period = match self.chosen == Some(protocol) {
+                true => TRIAL_PERIOD_MOST.min(2 * self.period),
+                false => TRIAL_PERIOD,
+            };
+            self.chosen = Some(protocol);
         }
     }
 }
@@ -218,46 +313,61 @@ mod tests {
     use super::*;
 
     /// The copy protocols of a period's messages whose times are given, in one bounce buffer.
-    fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<CopyProtocol> {
-        let mut last = None;
-        let one = |_| {
+    fn period(
+        trial: &mut Trial,
+        time_ns: impl Fn(CopyProtocol) -> u64,
+    ) -> Vec<Option<CopyProtocol>> {
+        let mut all = Vec::new();
+        while all.is_empty() || trial.message > 0 {
             let (protocol, tries) = trial.next();
-            if tries && last == Some(protocol) {
-                trial.note(protocol, time_ns(protocol));
+            if tries && all.last() == Some(&protocol) {
+                protocol.iter().for_each(|p| trial.note(*p, time_ns(*p)));
             }
-            last = Some(protocol);
-            protocol
-        };
-        (0..TRIAL_PERIOD).map(one).collect()
+            all.push(protocol);
+        }
+        all
     }
 
     #[test]
     fn the_best_is_kept_until_another_is() {
-        for protocols in [SHORT, LONG] {
-            let mut trial = Trial::new(protocols);
+        for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
+            let mut trial = Trial::new(protocols, is_late);
             while trial.message > 0 {
-                assert_eq!(trial.next(), (CopyProtocol::Direct, false));
+                assert_eq!(trial.next(), (None, false), "as measured at the start");
             }
             for best in [protocols, protocols].concat() {
                 let all = period(&mut trial, |protocol| 20 - u64::from(protocol == best));
                 let (tried, rest) = all.split_at(protocols.len() * TRIAL_TRIED);
                 for protocol in protocols {
-                    assert_eq!(tried.iter().filter(|m| *m == protocol).count(), TRIAL_TRIED);
+                    let those = tried.iter().filter(|m| **m == Some(*protocol));
+                    assert_eq!(those.count(), TRIAL_TRIED);
                 }
-                assert!(rest.iter().all(|protocol| *protocol == best), "{best:?}");
+                let kept = rest.iter().all(|protocol| *protocol == Some(best));
+                assert!(kept, "{best:?}");
             }
         }
     }
 
     #[test]
+    fn what_is_best_again_and_again_is_tried_more_seldom() {
+        let mut trial = Trial::new(EXCHANGED, false);
+        let steady = |protocol| 20 - u64::from(protocol == CopyProtocol::Direct);
+        let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
+        assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
+        let other = |protocol| 20 - u64::from(protocol == CopyProtocol::Pipelined);
+        period(&mut trial, other);
+        assert_eq!(trial.period, TRIAL_PERIOD);
+    }
+
+    #[test]
     fn without_times_the_choice_stays() {
-        let mut trial = Trial::new(LONG);
+        let mut trial = Trial::new(ASSISTED, true);
         (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next());
-        assert_eq!(trial.chosen, CopyProtocol::Direct);
+        assert_eq!(trial.chosen, None);
         // A sender that has no room for a bounce buffer: of the others there are no times.
         (0..TRIAL_TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
         (0..TRIAL_PERIOD).for_each(|_| _ = trial.next());
-        assert_eq!(trial.chosen, CopyProtocol::Direct);
+        assert_eq!(trial.chosen, Some(CopyProtocol::Direct));
     }
 
     #[test]
@@ -274,26 +384,71 @@ mod tests {
     }
 
     #[test]
-    fn every_length_that_may_be_bounced_has_its_trial() {
+    fn every_length_and_kind_has_its_trial() {
         let mut protocols = CopyProtocols::default();
-        let first = |protocols: &mut CopyProtocols, bytes| {
-            let timed = protocols.begin((bytes, false), true, None);
-            timed
-                .inspect(|timed| protocols.end(*timed))
-                .map(|timed| timed.protocol)
+        let mut first = |bytes, combined, exchanged| {
+            let message = LongMessage {
+                bytes,
+                combined,
+                exchanged,
+            };
+            let wanted = protocols.wanted(message);
+            let timed = protocols.begin(message, Protocol::Bounce, None);
+            assert_eq!(timed.and_then(|timed| timed.protocol), wanted);
+            timed.map(|timed| timed.protocol)
         };
-        for (bytes, protocol) in [
-            (0, None),
-            (MEDIUM_BYTES, None),
-            (MEDIUM_BYTES + 1, Some(CopyProtocol::Lines)),
-            (BOUNCE_MOST, Some(CopyProtocol::Lines)),
-            (BOUNCE_MOST + 1, Some(CopyProtocol::Direct)),
-            (LONG_BOUNCE_MOST, Some(CopyProtocol::Direct)),
-            (LONG_BOUNCE_MOST + 1, None),
-            (usize::MAX, None),
+        let (lines, pipelined) = (CopyProtocol::Lines, CopyProtocol::Pipelined);
+        for (bytes, one_way, exchanged) in [
+            (0, None, None),
+            (MEDIUM_ALWAYS_MOST, None, None),
+            (
+                MEDIUM_ALWAYS_MOST + 1,
+                Some(Some(lines)),
+                Some(Some(pipelined)),
+            ),
+            (BOUNCE_MOST, Some(Some(lines)), Some(Some(pipelined))),
+            (BOUNCE_MOST + 1, Some(None), Some(None)),
+            (LONG_BOUNCE_MOST, Some(None), Some(None)),
+            (LONG_BOUNCE_MOST + 1, None, None),
+            (usize::MAX, None, None),
         ] {
-            assert_eq!(first(&mut protocols, bytes), protocol, "{bytes}");
+            for combined in [false, true] {
+                assert_eq!(first(bytes, combined, false), one_way, "{bytes}");
+                assert_eq!(first(bytes, combined, true), exchanged, "{bytes}");
+            }
         }
+    }
+
+    #[test]
+    fn an_exchange_takes_what_both_its_copies_take() {
+        let mut protocols = CopyProtocols::default();
+        let message = LongMessage {
+            bytes: 1 << 16,
+            combined: false,
+            exchanged: true,
+        };
+        let mut one = |came, (copy_ns, read_ns): (u64, u64)| {
+            let place = message.place().unwrap();
+            protocols.trial(place).spent_ns += copy_ns;
+            let timed = protocols.begin(message, came, None).unwrap();
+            let timed = Timed {
+                begun: timed
+                    .begun
+                    .map(|(_, spent_ns)| (Instant::now(), spent_ns + read_ns)),
+                ..timed
+            };
+            protocols.end(timed);
+            protocols.wanted(message)
+        };
+        let ms = 1_000_000;
+        let mut wanted = Some(CopyProtocol::Pipelined);
+        for _ in 0..=2 * TRIAL_TRIED {
+            wanted = match wanted {
+                Some(CopyProtocol::Pipelined) => one(Protocol::Pipelined, (600 * ms, 600 * ms)),
+                _ => one(Protocol::Direct, (0, 900 * ms)),
+            };
+        }
+        assert_eq!(wanted, Some(CopyProtocol::Direct));
     }
 
     #[test]
@@ -303,6 +458,8 @@ mod tests {
             Some(CopyProtocol::Lines),
             Some(CopyProtocol::Strings),
             Some(CopyProtocol::Direct),
+            Some(CopyProtocol::Assisted),
+            Some(CopyProtocol::Pipelined),
         ] {
             assert_eq!(
                 CopyProtocol::of_word(CopyProtocol::word(protocol)),

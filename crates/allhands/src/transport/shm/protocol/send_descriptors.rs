@@ -8,6 +8,7 @@
 use crate::transport::TransportError;
 use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::iovec::{self, Iovec, Pieces};
+use crate::transport::shm::protocol::choose::Protocol;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::EAGER_BYTES;
 use crate::transport::shm::rendezvous::descriptor::Descriptor;
@@ -19,6 +20,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;
+
+/// Marks the way of a message whose receiver sends one at the same time.
+const EXCHANGED: u64 = 1 << 8;
 
 /// What stands before the iovecs of a message.
 #[derive(Debug)]
@@ -33,8 +37,8 @@ pub(crate) struct Entry {
     core: AtomicU64,
     /// The offset of its bounce buffer in the arena; 0: it has none.
     bounce_buffer: AtomicU64,
-    /// Whether the message is in the bounce buffer, or on its way there: 1, or 0.
-    bounced: AtomicU64,
+    /// The [`Protocol`] by which the message goes, and [`EXCHANGED`] if its receiver sends one at the same time.
+    way: AtomicU64,
     /// The [`CopyProtocol`] that the receiver of the last message wanted.
     protocol: AtomicU64,
     pub(crate) assist: SenderAssist,
@@ -136,17 +140,31 @@ impl Entry {
         CopyProtocol::of_word(self.protocol.load(Ordering::Relaxed))
     }
 
-    /// Says which copy protocol its receiver wants, to one who has claimed the message and says so before the end of the claim.
-    pub(crate) fn set_copy_protocol(&self, protocol: CopyProtocol) {
-        let word = CopyProtocol::word(Some(protocol));
+    /// Says which copy protocol its receiver wants, if any, to one who has claimed the message and says so before the end of the claim.
+    pub(crate) fn set_copy_protocol(&self, protocol: Option<CopyProtocol>) {
+        let word = CopyProtocol::word(protocol);
         if self.protocol.load(Ordering::Relaxed) != word {
             self.protocol.store(word, Ordering::Relaxed);
         }
     }
 
-    /// Whether the message comes by way of the bounce buffer.
-    pub(crate) fn is_bounced(&self) -> bool {
-        self.bounced.load(Ordering::Relaxed) == 1
+    /// The protocol by which the message goes: bounced, which it comes by way of the bounce buffer then, direct, or assisted.
+    pub(crate) fn way(&self) -> Protocol {
+        match self.way.load(Ordering::Relaxed) & !EXCHANGED {
+            way if way == Protocol::Bounce as u64 => Protocol::Bounce,
+            way if way == Protocol::Assisted as u64 => Protocol::Assisted,
+            _ => Protocol::Direct,
+        }
+    }
+
+    /// Whether the message's receiver sends one to its sender at the same time.
+    pub(crate) fn is_exchanged(&self) -> bool {
+        self.way.load(Ordering::Relaxed) & EXCHANGED > 0
+    }
+
+    fn set_way(&self, way: Protocol, exchanged: bool) {
+        let exchanged = if exchanged { EXCHANGED } else { 0 };
+        self.way.store(way as u64 | exchanged, Ordering::Relaxed);
     }
 
     /// The memory of its bounce buffer, of which `bytes` bytes from `offset` on are used; none if it has no bounce buffer.
@@ -273,8 +291,14 @@ impl SendDescriptors {
         unsafe { Entry::at(&self.arena, self.entry_offset(ticket)) }
     }
 
-    /// Writes into the entry of `ticket` that its message lies in `iovecs`; the caller posts it.
-    pub(crate) fn describe(&self, ticket: u32, iovecs: impl Iterator<Item = Iovec> + Clone) {
+    /// Writes into the entry of `ticket` that its message lies in `iovecs`, from where it goes in this way, and whether it is exchanged;
+    /// the caller posts it.
+    pub(crate) fn describe(
+        &self,
+        ticket: u32,
+        (way, exchanged): (Protocol, bool),
+        iovecs: impl Iterator<Item = Iovec> + Clone,
+    ) {
         let most = self.slots[ticket as usize].iovecs.max(1);
         assert!(
             iovecs.clone().count() <= most,
@@ -287,14 +311,14 @@ impl SendDescriptors {
         };
         let entry = self.entry(ticket);
         entry.bounce_buffer.store(bounce_buffer, Ordering::Relaxed);
-        entry.bounced.store(0, Ordering::Relaxed);
+        entry.set_way(way, exchanged);
         // SAFETY: just checked.
         unsafe { entry.write(&self.arena, iovecs) };
     }
 
     /// Writes into the entry of `ticket` that its message of `bytes` bytes is in the bounce buffer; the caller posts it and then
     /// fills the bounce buffer.
-    pub(crate) fn describe_bounced(&self, ticket: u32, bytes: usize) {
+    pub(crate) fn describe_bounced(&self, ticket: u32, bytes: usize, exchanged: bool) {
         let slot = &self.slots[ticket as usize];
         assert!(
             bytes <= slot.bounce_bytes,
@@ -305,7 +329,7 @@ impl SendDescriptors {
             bytes,
         };
         let entry = self.entry(ticket);
-        entry.bounced.store(1, Ordering::Relaxed);
+        entry.set_way(Protocol::Bounce, exchanged);
         // SAFETY: room for one iovec at least.
         unsafe { entry.write(&self.arena, std::iter::once(bounce_buffer)) };
     }

@@ -1,0 +1,196 @@
+//! Tests of the choice: which row decides, and what was measured or is wanted.
+
+use super::*;
+
+const PLAIN: Message = Message {
+    bytes: 0,
+    oversubscribed: false,
+    exchanged: false,
+    mapped: false,
+    may_attach: true,
+    streams: false,
+    alone: true,
+};
+
+fn of(message: Message, bytes: usize) -> Protocol {
+    decide(&Message { bytes, ..message }, Measured::default()).0
+}
+
+#[test]
+fn without_measurements_lengths_decide() {
+    use Protocol::{Assisted, Bounce, Direct, Eager, Medium, Pipelined};
+    let exchanged = Message {
+        exchanged: true,
+        ..PLAIN
+    };
+    let shared = Message {
+        oversubscribed: true,
+        ..PLAIN
+    };
+    let both = Message {
+        oversubscribed: true,
+        ..exchanged
+    };
+    let mapped = Message {
+        mapped: true,
+        ..exchanged
+    };
+    let forbidden = Message {
+        may_attach: false,
+        ..PLAIN
+    };
+    for (message, of_each) in [
+        (
+            PLAIN,
+            [Eager, Eager, Medium, Bounce, Bounce, Assisted, Assisted],
+        ),
+        (
+            exchanged,
+            [
+                Eager, Medium, Medium, Pipelined, Pipelined, Pipelined, Pipelined,
+            ],
+        ),
+        (
+            shared,
+            [Eager, Eager, Medium, Bounce, Assisted, Assisted, Assisted],
+        ),
+        (
+            both,
+            [Eager, Eager, Medium, Pipelined, Direct, Direct, Direct],
+        ),
+        (
+            mapped,
+            [Eager, Medium, Direct, Direct, Direct, Direct, Direct],
+        ),
+        (
+            forbidden,
+            [Eager, Eager, Medium, Bounce, Bounce, Bounce, Bounce],
+        ),
+    ] {
+        let lengths = [
+            768,
+            1056,
+            16 << 10,
+            128 << 10,
+            1 << 20,
+            (1 << 20) + 1,
+            64 << 20,
+        ];
+        assert_eq!(
+            lengths.map(|bytes| of(message, bytes)),
+            of_each,
+            "{message:?}"
+        );
+    }
+}
+
+#[test]
+fn classes_are_lengths_between_powers_of_two() {
+    for (bytes, expected) in [
+        (MEDIUM_ALWAYS_MOST + 1, 0),
+        (2 * MEDIUM_ALWAYS_MOST, 0),
+        (2 * MEDIUM_ALWAYS_MOST + 1, 1),
+        (4 << 20, 9),
+        ((4 << 20) + 1, 10),
+        (usize::MAX, 10),
+    ] {
+        assert_eq!(class(bytes), expected, "{bytes}");
+    }
+}
+
+#[test]
+fn what_was_measured_decides_of_its_class_alone() {
+    let word = Measured::with(0, 4, Protocol::Direct);
+    let measured = Measured {
+        one_way: word,
+        exchanged: Measured::with(word, 5, Protocol::Bounce),
+    };
+    let of = |exchanged, bytes| {
+        let message = Message {
+            bytes,
+            exchanged,
+            ..PLAIN
+        };
+        decide(&message, measured).0
+    };
+    assert_eq!(of(false, 64 << 10), Protocol::Bounce);
+    assert_eq!(of(false, (64 << 10) + 1), Protocol::Direct);
+    assert_eq!(of(false, (128 << 10) + 1), Protocol::Bounce);
+    assert_eq!(of(true, 128 << 10), Protocol::Direct);
+    assert_eq!(of(true, 256 << 10), Protocol::Bounce);
+    assert_eq!(of(true, 512 << 10), Protocol::Pipelined);
+}
+
+#[test]
+fn a_receivers_wish_is_heard_where_its_sender_can() {
+    let choose = |wanted, message: Message| {
+        let known = Known {
+            measured: Measured::default(),
+            wanted: Some(wanted),
+        };
+        choose(&message, &known).0
+    };
+    let at = |bytes, alone| Message {
+        bytes,
+        alone,
+        ..PLAIN
+    };
+    assert_eq!(
+        choose(CopyProtocol::Direct, at(1 << 16, false)),
+        Protocol::Direct
+    );
+    assert_eq!(
+        choose(CopyProtocol::Lines, at(2 << 20, true)),
+        Protocol::Bounce
+    );
+    assert_eq!(
+        choose(CopyProtocol::Strings, at(2 << 20, false)),
+        Protocol::Assisted
+    );
+    assert_eq!(
+        choose(CopyProtocol::Strings, at(5 << 20, true)),
+        Protocol::Assisted
+    );
+    let forbidden = Message {
+        may_attach: false,
+        ..at(1 << 16, true)
+    };
+    assert_eq!(choose(CopyProtocol::Direct, forbidden), Protocol::Bounce);
+}
+
+#[test]
+fn what_two_ranks_exchange_goes_as_it_took_least_of_the_last_ones() {
+    let of = |wanted, measured, may_attach| {
+        let message = Message {
+            bytes: 1 << 18,
+            exchanged: true,
+            may_attach,
+            ..PLAIN
+        };
+        let known = Known {
+            measured: Measured::all(measured),
+            wanted,
+        };
+        choose(&message, &known).0
+    };
+    let (direct, pipelined) = (Protocol::Direct, Protocol::Pipelined);
+    assert_eq!(of(None, direct, true), direct, "as measured at the start");
+    assert_eq!(of(Some(CopyProtocol::Pipelined), direct, true), pipelined);
+    assert_eq!(of(Some(CopyProtocol::Direct), pipelined, true), direct);
+    assert_eq!(of(Some(CopyProtocol::Direct), direct, false), pipelined);
+}
+
+#[test]
+fn a_medium_buffer_carries_what_is_longer_where_that_was_measured() {
+    let of = |bytes, measured| decide(&Message { bytes, ..PLAIN }, Measured::all(measured)).0;
+    for (measured, longer) in [
+        (Protocol::Medium, Protocol::Medium),
+        (Protocol::Direct, Protocol::Direct),
+        (Protocol::Bounce, Protocol::Bounce),
+    ] {
+        assert_eq!(of(MEDIUM_ALWAYS_MOST, measured), Protocol::Medium);
+        assert_eq!(of(MEDIUM_ALWAYS_MOST + 1, measured), longer);
+        assert_eq!(of(MEDIUM_BYTES, measured), longer);
+    }
+    assert_eq!(of(MEDIUM_BYTES + 1, Protocol::Medium), Protocol::Bounce);
+}
