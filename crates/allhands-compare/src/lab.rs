@@ -5,8 +5,9 @@
 //! often it has the bound's, which no algorithm can go below: with L, half a round trip of no bytes, and G, what a byte takes, both
 //! measured between two of the hosts.
 
+use crate::arguments::Arguments;
 use crate::error::{Error, at};
-use crate::statistics::{Estimate, LEAST_ROUNDS, estimate, geometric_mean, median};
+use crate::statistics::{Estimate, estimate, geometric_mean, median};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,54 +35,6 @@ const SIZES: [u64; 4] = [8, 64 << 10, 1 << 20, 4 << 20];
 /// From here on a vector is long.
 const LONG: u64 = 64 << 10;
 const NETWORK: [&str; 2] = ["200mbit", "500us"];
-
-/// What is asked for.
-#[derive(Debug, PartialEq)]
-pub(super) struct Asked {
-    hosts: Vec<u32>,
-    rounds: usize,
-    repetitions: u32,
-}
-
-impl Asked {
-    /// The words behind `--lab`.
-    ///
-    /// # Errors
-    /// The first that is not understood.
-    pub(super) fn parse(words: &[&str]) -> Result<Asked, String> {
-        let mut asked = Asked {
-            hosts: vec![8, 13],
-            rounds: LEAST_ROUNDS,
-            repetitions: 4,
-        };
-        let (pairs, rest) = words.as_chunks::<2>();
-        let wrong = |name: &str, right: &str| format!("{name} wants {right}");
-        for [name, value] in pairs {
-            let number = |least: usize, most: usize| {
-                let number = value.parse().ok();
-                let right = || wrong(name, &format!("a number from {least} to {most}"));
-                number
-                    .filter(|n| (least..=most).contains(n))
-                    .ok_or_else(right)
-            };
-            match *name {
-                "--hosts" => {
-                    let hosts = value.split(',').map(|text| text.parse::<u32>().ok());
-                    let hosts: Option<Vec<u32>> = hosts.collect();
-                    let hosts = hosts.filter(|all| all.iter().all(|n| (2..=24).contains(n)));
-                    asked.hosts = hosts.ok_or_else(|| wrong(name, "numbers from 2 to 24"))?;
-                }
-                "--rounds" => asked.rounds = number(LEAST_ROUNDS, 1000)?,
-                "--repetitions" => asked.repetitions = number(1, 1000)? as u32,
-                other => return Err(format!("'{other}' does not go with --lab")),
-            }
-        }
-        match rest {
-            [] => Ok(asked),
-            [word, ..] => Err(format!("'{word}' does not go with --lab, or has no value")),
-        }
-    }
-}
 
 /// Collective and size.
 type Cell = (&'static str, u64);
@@ -246,7 +199,7 @@ fn bound_us(collective: &str, bytes: u64, hosts: u32, [l, g]: [f64; 2]) -> f64 {
 ///
 /// # Errors
 /// What is missing, or what did not run.
-pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
+pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target =
         std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -263,7 +216,7 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
     output(&mut Lab::command(root, &["peers"]))?;
     let mut holds = true;
     let mut records = Vec::new();
-    for &hosts in &asked.hosts {
+    for &hosts in &arguments.hosts {
         let count = hosts.to_string();
         let [rate, delay] = NETWORK;
         output(&mut Lab::command(root, &["up", &count, "1", rate, delay]))?;
@@ -274,7 +227,7 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
             hosts,
         };
         let network = lab.network()?;
-        let rounds = rounds(&lab, asked)?;
+        let rounds = rounds(&lab, arguments)?;
         let rows = rows(hosts, &rounds, network);
         holds &= report(hosts, network, &rows);
         records.extend(rows);
@@ -290,14 +243,14 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
 }
 
 /// By round: the turns of both netmods without the library, and with it.
-fn rounds(lab: &Lab<'_>, asked: &Asked) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
+fn rounds(lab: &Lab<'_>, arguments: &Arguments) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
     let mut rounds = Vec::new();
-    for round in 0..asked.rounds {
+    for round in 0..arguments.rounds {
         let mut turns = [[Turn::new(), Turn::new()], [Turn::new(), Turn::new()]];
         for place in 0..4 {
             let at = (place + round) % 4;
             let (netmod, ours) = (at / 2, at % 2);
-            turns[ours][netmod] = lab.turn(NETMODS[netmod], ours == 1, asked.repetitions)?;
+            turns[ours][netmod] = lab.turn(NETMODS[netmod], ours == 1, arguments.repetitions)?;
         }
         rounds.push(turns);
     }
@@ -392,17 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_lines_are_understood() {
-        let asked = Asked::parse(&["--hosts", "4,6", "--rounds", "7"]).unwrap();
-        assert_eq!((asked.hosts, asked.rounds), (vec![4, 6], 7));
-        for wrong in [
-            &["--hosts", "1"][..],
-            &["--rounds", "2"],
-            &["--ranks", "2"],
-            &["--rounds"],
-        ] {
-            assert!(Asked::parse(wrong).unwrap_err().contains(wrong[0]));
-        }
+    fn lines_are_understood() {
         let text = "- bcast n=8 m=65536 med 8430.0 p10 8329.0 p90 8571.1 min 8329.0 reps 8 late 0";
         assert_eq!(line(text), Some(("bcast".into(), 65536, 8430.0)));
         assert_eq!(line("allhands: calls on rank 0"), None);

@@ -349,10 +349,10 @@ impl Run<'_> {
                 // Some of the time goes into waking, warming up and checking.
                 let budget = (time * 3 / 4).clamp(BUDGETS.0, BUDGETS.1);
                 let at = (round + place) % groups.len();
-                let flags = if self.arguments.fresh {
-                    board::FRESH
-                } else {
+                let flags = if self.arguments.same_input {
                     0
+                } else {
+                    board::FRESH
                 } | if oversubscribed {
                     board::OVERSUBSCRIBED
                 } else {
