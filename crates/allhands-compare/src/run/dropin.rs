@@ -15,8 +15,16 @@ use xtask::mpi_test::report::Report;
 use xtask::peers::{self, Setting};
 use xtask::processes;
 
-/// What is built of our own.
-pub(super) const PACKAGE: [&str; 2] = ["--package", "allhands-mpi"];
+/// What is built of our own: the library that is preloaded, and the worker.
+pub(super) const OWN_LIBRARY: [&str; 7] = [
+    "--package",
+    "allhands-mpi",
+    "--lib",
+    "--package",
+    "allhands-compare",
+    "--bin",
+    "compare-worker",
+];
 
 /// IMB's name of each of [`COLLECTIVES`]; it has no scans.
 const IMB_NAMES: [Option<&str>; 11] = [
@@ -63,7 +71,7 @@ impl Run<'_> {
             setting: peer,
         };
         let mut launcher = match peers::placed(peer, oversubscribed) {
-            Some(setting) => self.installed(peer).launch(setting, ranks, oversubscribed),
+            Some(setting) => self.under(setting, ranks, oversubscribed),
             None => self.installed(peer).launcher(ranks),
         };
         self.preload(&mut launcher, &self.report_path(peer, ranks));
@@ -220,7 +228,7 @@ impl Run<'_> {
         let installed = self.installed(peer);
         let shown = setting.or_else(|| peers::placed(peer, oversubscribed));
         let mut command = match shown {
-            Some(shown) => installed.launch_program(shown, ranks, oversubscribed, program),
+            Some(shown) => installed.launch(shown, ranks, oversubscribed, program),
             None => installed.launcher(ranks),
         };
         command.env("LD_LIBRARY_PATH", installed.libraries());

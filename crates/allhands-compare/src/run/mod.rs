@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask::peers::Installed;
+use xtask::peers::{Installed, Setting};
 use xtask::processes;
 
 mod dropin;
@@ -62,16 +62,15 @@ pub(crate) struct Run<'a> {
 pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let what = match arguments.dropin {
-        true => &dropin::PACKAGE[..],
+        true => &dropin::OWN_LIBRARY[..],
         false => &OWN_PROGRAMS,
     };
     let worker = build(root, &target, what)?;
-    let source = root.join("crates/allhands-compare/c/worker.c");
     let before = older(root, arguments)?;
     let needs_peers = before.is_none() || arguments.dropin;
     let peers = arguments.peers.iter().filter(|_| needs_peers);
     let installed: Result<Vec<Installed>, _> = peers
-        .map(|name| Installed::new(name, &target.join("peers"), &source))
+        .map(|name| Installed::fetched(name, &target.join("peers")))
         .collect();
     let folder = target.join(format!("compare/run-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
@@ -92,6 +91,7 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
             .sum(),
         is_right: true,
     };
+    run.compile_shims(root)?;
     for line in machine::describe(root, &arguments.peers) {
         println!("{line}");
     }
@@ -164,6 +164,7 @@ pub(crate) const OWN_PROGRAMS: [&str; 8] = [
     "allhands",
 ];
 
+/// Builds that as released; gives the path of the worker.
 pub(crate) fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut words = vec!["build", "--release", "--locked", "--quiet"];
@@ -217,9 +218,7 @@ impl Run<'_> {
                 library: setting.peer,
                 setting: setting.name,
             };
-            let launcher = self
-                .installed(setting.peer)
-                .launch(setting, ranks, oversubscribed);
+            let launcher = self.under(setting, ranks, oversubscribed);
             groups.push(Group::new(
                 name,
                 place(1 + index),
@@ -304,6 +303,27 @@ impl Run<'_> {
     fn installed(&self, peer: &str) -> &Installed {
         let at = self.arguments.peers.iter().position(|name| *name == peer);
         &self.installed[at.unwrap_or(0)]
+    }
+
+    /// Compiles what makes the worker's calls under each peer.
+    fn compile_shims(&self, root: &Path) -> Result<(), Error> {
+        let source = root.join("crates/allhands-compare/c/shim.c");
+        for installed in &self.installed {
+            installed.compile_shared(&source, &self.shim(installed.peer().name))?;
+        }
+        Ok(())
+    }
+
+    fn shim(&self, peer: &str) -> PathBuf {
+        self.folder.0.join(format!("shim-{peer}.so"))
+    }
+
+    /// What starts the worker's ranks under a peer with a setting.
+    fn under(&self, setting: &Setting, ranks: usize, oversubscribed: bool) -> Command {
+        let installed = self.installed(setting.peer);
+        let mut command = installed.launch(setting, ranks, oversubscribed, &self.worker);
+        command.arg("--mpi").arg(self.shim(setting.peer));
+        command
     }
 
     fn launcher(&self, worker: &Path, ranks: usize, oversubscribed: bool) -> Command {
