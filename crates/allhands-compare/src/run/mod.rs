@@ -18,6 +18,7 @@ use xtask::peers::{Installed, Setting};
 use xtask::processes;
 
 mod dropin;
+mod imb;
 mod passing;
 
 /// The least and the most time of a turn.
@@ -141,11 +142,7 @@ fn older(root: &Path, arguments: &Arguments) -> Result<Option<Before>, Error> {
 fn own_share(arguments: &Arguments) -> f64 {
     let has_imb =
         arguments.dropin && arguments.before.is_none() && arguments.peers.contains(&"intel");
-    if has_imb {
-        1.0 - dropin::IMB_SHARE
-    } else {
-        1.0
-    }
+    if has_imb { 1.0 - imb::IMB_SHARE } else { 1.0 }
 }
 
 pub(crate) fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
