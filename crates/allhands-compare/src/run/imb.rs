@@ -68,7 +68,8 @@ impl Run<'_> {
         Ok(records)
     }
 
-    /// Compares one number of ranks under one peer, in about so much time.
+    /// Compares one number of ranks under one peer, in about so much time: one collective behind the other, so that its rows are
+    /// there when its rounds are over.
     fn compare_imb(
         &mut self,
         program: &Path,
@@ -76,62 +77,100 @@ impl Run<'_> {
         share: Duration,
     ) -> Result<Vec<Vec<Record>>, Error> {
         let oversubscribed = ranks > machine::cores();
-        let lengths = self.write_lengths(oversubscribed)?;
-        let (cells, _) = run_cells(self.arguments, ranks);
-        let has = |cell: &Cell| {
-            let known = IMB_NAMES[cell.collective].is_some();
-            known
-                && (cell.bytes == 0
-                    || self
-                        .lengths(oversubscribed)
-                        .any(|bytes| bytes == cell.bytes))
-        };
-        let cells: Vec<Cell> = cells.into_iter().filter(has).collect();
         let settings = self.settings(&[peer], oversubscribed);
+        let theirs = settings.iter().map(|setting| Name {
+            library: setting.peer,
+            setting: setting.name,
+        });
         let own = Name {
             library: OWN.library,
             setting: peer,
         };
-        let theirs = settings.iter().map(|s| Name {
-            library: s.peer,
-            setting: s.name,
-        });
         let names: Vec<Name> = std::iter::once(own).chain(theirs).collect();
-        let mut table = Table::new(&cells, &names);
+        let mut imb = Imb {
+            program,
+            lengths: self.write_lengths(oversubscribed)?,
+            peer,
+            ranks,
+            oversubscribed,
+            limit: SLOWEST.1.max(share / SLOWEST.0),
+            settings,
+            failures: vec![None; names.len()],
+            names,
+        };
+        let cells = self.imb_cells(ranks, oversubscribed);
+        let collectives: Vec<&[Cell]> = cells
+            .chunk_by(|one, next| one.collective == next.collective)
+            .collect();
+        println!(
+            "{}",
+            report::head(&[peer], ranks).replace("collective", "IMB-MPI1  ")
+        );
+        let (mut left, mut all) = (share, Vec::new());
+        for (done, cells) in collectives.iter().enumerate() {
+            let begin = Instant::now();
+            let share = left / (collectives.len() - done) as u32;
+            all.extend(self.compare_benchmark(&mut imb, cells, share)?);
+            left = left.saturating_sub(begin.elapsed());
+        }
+        Ok(all)
+    }
+
+    /// The cells that IMB has.
+    fn imb_cells(&self, ranks: usize, oversubscribed: bool) -> Vec<Cell> {
+        let has_length = |bytes| self.lengths(oversubscribed).any(|length| length == bytes);
+        let has = |cell: &Cell| {
+            IMB_NAMES[cell.collective].is_some() && (cell.bytes == 0 || has_length(cell.bytes))
+        };
+        let (cells, _) = run_cells(self.arguments, ranks);
+        cells.into_iter().filter(has).collect()
+    }
+
+    /// Compares the cells of one collective, prints their rows, and gives their records.
+    fn compare_benchmark(
+        &mut self,
+        imb: &mut Imb<'_>,
+        cells: &[Cell],
+        share: Duration,
+    ) -> Result<Vec<Vec<Record>>, Error> {
         let (begin, log) = (Instant::now(), self.folder.0.join("imb"));
+        let (peer, groups) = (imb.peer, imb.names.len());
+        let mut table = Table::new(cells, &imb.names);
+        for (at, failure) in imb.failures.iter().enumerate() {
+            table.fail(at, failure.as_deref());
+        }
         self.line.begin();
-        let limit = SLOWEST.1.max(share / SLOWEST.0);
         for round in 0..self.arguments.rounds {
             if round >= LEAST_ROUNDS && begin.elapsed() > share {
                 break;
             }
-            for place in 0..names.len() {
-                let at = (round + place) % names.len();
+            for place in 0..groups {
+                let at = (round + place) % groups;
                 if table.has_failed(at) {
                     continue;
                 }
-                let setting = at.checked_sub(1).map(|index| settings[index]);
-                let mut launcher =
-                    self.imb(program, peer, setting, (ranks, oversubscribed), &lengths);
+                let mut launcher = self.launch_imb(imb, at, cells[0].collective);
                 self.line.measure();
-                let turn = || run(&mut launcher, &log, limit);
+                let turn = || run(&mut launcher, &log, imb.limit);
                 let (output, _) = self.quiet.during(turn, processes::interrupted);
                 match output {
+                    Ok(output) => table.enter(at, &read(&output)),
                     Err(Ended::Interrupted) => return Err(Error::Interrupted),
                     Err(ended) if at == 0 => {
                         let why = ended.to_string();
                         return Err(Error::Imb { peer, why });
                     }
-                    output => table.enter(at, output),
+                    Err(ended) => {
+                        let Name { library, setting } = imb.names[at];
+                        eprintln!("IMB-MPI1, {library} ({setting}): {ended}");
+                        imb.failures[at] = Some(ended.to_string());
+                        table.fail(at, imb.failures[at].as_deref());
+                    }
                 }
             }
         }
-        self.was_active(peer, ranks)?;
-        println!(
-            "{}",
-            report::head(&[peer], ranks).replace("collective", "IMB-MPI1  ")
-        );
-        Ok(table.records(peer, ranks, self.line.median_ns()))
+        self.was_active(peer, imb.ranks)?;
+        Ok(table.records(peer, imb.ranks, self.line.median_ns()))
     }
 
     /// The lengths that IMB is given: where ranks share cores it takes long, and has every second one.
@@ -151,19 +190,14 @@ impl Run<'_> {
         Ok(path)
     }
 
-    /// What runs IMB under a peer with a setting, or, with none, preloaded.
-    fn imb(
-        &self,
-        program: &Path,
-        peer: &'static str,
-        setting: Option<&Setting>,
-        (ranks, oversubscribed): (usize, bool),
-        lengths: &Path,
-    ) -> Command {
+    /// What runs one of IMB's benchmarks in a group: the first is preloaded.
+    fn launch_imb(&self, imb: &Imb<'_>, group: usize, collective: usize) -> Command {
+        let (peer, ranks, oversubscribed) = (imb.peer, imb.ranks, imb.oversubscribed);
         let installed = self.installed(peer);
+        let setting = group.checked_sub(1).map(|index| imb.settings[index]);
         let shown = setting.or_else(|| peers::placed(peer, oversubscribed));
         let mut command = match shown {
-            Some(shown) => installed.launch(shown, ranks, oversubscribed, program),
+            Some(shown) => installed.launch(shown, ranks, oversubscribed, imb.program),
             None => installed.launcher(ranks),
         };
         command.env("LD_LIBRARY_PATH", installed.libraries());
@@ -178,15 +212,32 @@ impl Run<'_> {
         };
         command
             .args(["-npmin", all.as_str(), "-time", sample_s, "-msglen"])
-            .arg(lengths);
-        let wanted = self.arguments.collectives.iter();
-        command.args(wanted.filter_map(|index| IMB_NAMES[*index]));
-        command.stdin(Stdio::null());
+            .arg(&imb.lengths)
+            .args(IMB_NAMES[collective])
+            .stdin(Stdio::null());
         command
     }
 }
 
-/// The columns of all cells of one number of ranks.
+/// What stays the same from one of IMB's benchmarks to the next.
+struct Imb<'a> {
+    program: &'a Path,
+    /// The file with the lengths of messages.
+    lengths: PathBuf,
+    peer: &'static str,
+    ranks: usize,
+    oversubscribed: bool,
+    /// How long a run is waited for.
+    limit: Duration,
+    /// Of all groups but the first, which is preloaded.
+    settings: Vec<&'static Setting>,
+    /// Of all groups.
+    names: Vec<Name>,
+    /// Why a run of a group has failed: it is not tried again.
+    failures: Vec<Option<String>>,
+}
+
+/// The columns of all cells of one collective.
 struct Table<'a> {
     cells: &'a [Cell],
     columns: Vec<Vec<Column>>,
@@ -201,31 +252,30 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether a run of a group has failed as a whole: it is not tried again.
+    /// Whether a group has no cell in which it is tried again.
     fn has_failed(&self, at: usize) -> bool {
         let mut columns = self.columns.iter().map(|columns| &columns[at]);
         columns.all(|column| column.failure.is_some())
     }
 
-    /// Enters what a run of a group printed.
-    fn enter(&mut self, at: usize, output: Result<String, Ended>) {
-        let times = output.as_deref().map(read);
-        if let Err(ended) = &output {
-            let Name { library, setting } = self.columns[0][at].name;
-            eprintln!("IMB-MPI1, {library} ({setting}): {ended}");
+    /// Notes why a group has no times, if that is so.
+    fn fail(&mut self, at: usize, why: Option<&str>) {
+        for columns in &mut self.columns {
+            let column = &mut columns[at];
+            column.failure = why.map(str::to_owned).or(column.failure.take());
         }
+    }
+
+    /// Enters what a run of a group printed.
+    fn enter(&mut self, at: usize, times: &[(Cell, f64)]) {
         for (cell, columns) in self.cells.iter().zip(&mut self.columns) {
             let column = &mut columns[at];
-            let found = times
-                .as_ref()
-                .map(|times| times.iter().find(|(known, _)| known == cell));
-            match found {
-                Ok(Some((_, us))) => column.rounds.push(Times {
+            match times.iter().find(|(known, _)| known == cell) {
+                Some((_, us)) => column.rounds.push(Times {
                     median_us: *us,
                     p99_us: *us,
                 }),
-                Ok(None) => column.failure = Some("IMB printed no time".to_owned()),
-                Err(ended) => column.failure = Some(ended.to_string()),
+                None => column.failure = Some("IMB printed no time".to_owned()),
             }
         }
     }
@@ -273,6 +323,31 @@ fn read(output: &str) -> Vec<(Cell, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_that_failed_has_no_times_and_is_not_tried_again() {
+        let cells = [8, 4096].map(|bytes| Cell {
+            collective: 8,
+            bytes,
+        });
+        let name = |library| Name {
+            library,
+            setting: "default",
+        };
+        let mut table = Table::new(&cells, &[name("allhands"), name("mpich")]);
+        table.fail(1, None);
+        assert!(!table.has_failed(1));
+        for _ in 0..LEAST_ROUNDS {
+            table.enter(0, &[(cells[0], 1.0), (cells[1], 2.0)]);
+            table.enter(1, &[(cells[0], 3.0)]);
+        }
+        let records = table.records("mpich", 2, None);
+        assert_eq!(records[0][0].ratio, 3.0);
+        assert!(records[1].is_empty() && !table.has_failed(1));
+        table.fail(1, Some("late"));
+        assert!(table.has_failed(1) && !table.has_failed(0));
+        assert!(table.records("mpich", 2, None)[0].is_empty());
+    }
 
     #[test]
     fn tables_of_imb_are_read() {
