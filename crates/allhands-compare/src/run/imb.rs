@@ -38,6 +38,11 @@ const IMB_PEERS: [&str; 2] = ["intel", "mpich"];
 const IMB_SAMPLE_S: &str = "0.02";
 const IMB_OVERSUBSCRIBED_SAMPLE_S: &str = "0.1";
 
+/// How many collectives a run of IMB has: rows come when a collective's rounds are over, but where ranks share cores, a run
+/// takes a second to start.
+const COLLECTIVES_A_RUN: usize = 1;
+const OVERSUBSCRIBED_COLLECTIVES_A_RUN: usize = 3;
+
 /// The part of all the time that IMB has.
 pub(super) const IMB_SHARE: f64 = 1.0 / 3.0;
 /// A run that takes more than this part of the time that is shared by all runs of a table, and more than a time in which
@@ -68,8 +73,8 @@ impl Run<'_> {
         Ok(records)
     }
 
-    /// Compares one number of ranks under one peer, in about so much time: one collective behind the other, so that its rows are
-    /// there when its rounds are over.
+    /// Compares one number of ranks under one peer, in about so much time: some collectives after the others, so that rows are
+    /// there when their rounds are over.
     fn compare_imb(
         &mut self,
         program: &Path,
@@ -99,18 +104,24 @@ impl Run<'_> {
             names,
         };
         let cells = self.imb_cells(ranks, oversubscribed);
-        let collectives: Vec<&[Cell]> = cells
-            .chunk_by(|one, next| one.collective == next.collective)
-            .collect();
+        let mut collectives: Vec<usize> = cells.iter().map(|cell| cell.collective).collect();
+        collectives.dedup();
+        let step = if oversubscribed {
+            OVERSUBSCRIBED_COLLECTIVES_A_RUN
+        } else {
+            COLLECTIVES_A_RUN
+        };
         println!(
             "{}",
             report::head(&[peer], ranks).replace("collective", "IMB-MPI1  ")
         );
         let (mut left, mut all) = (share, Vec::new());
-        for (done, cells) in collectives.iter().enumerate() {
+        for (done, some) in collectives.chunks(step).enumerate() {
             let begin = Instant::now();
-            let share = left / (collectives.len() - done) as u32;
-            all.extend(self.compare_benchmark(&mut imb, cells, share)?);
+            let share = left / (collectives.len().div_ceil(step) - done) as u32;
+            let cells = cells.iter().filter(|cell| some.contains(&cell.collective));
+            let cells: Vec<Cell> = cells.copied().collect();
+            all.extend(self.compare_benchmarks(&mut imb, &cells, share)?);
             left = left.saturating_sub(begin.elapsed());
         }
         Ok(all)
@@ -126,8 +137,8 @@ impl Run<'_> {
         cells.into_iter().filter(has).collect()
     }
 
-    /// Compares the cells of one collective, prints their rows, and gives their records.
-    fn compare_benchmark(
+    /// Compares the cells of some collectives, prints their rows, and gives their records.
+    fn compare_benchmarks(
         &mut self,
         imb: &mut Imb<'_>,
         cells: &[Cell],
@@ -149,7 +160,7 @@ impl Run<'_> {
                 if table.has_failed(at) {
                     continue;
                 }
-                let mut launcher = self.launch_imb(imb, at, cells[0].collective);
+                let mut launcher = self.launch_imb(imb, at, cells);
                 self.line.measure();
                 let turn = || run(&mut launcher, &log, imb.limit);
                 let (output, _) = self.quiet.during(turn, processes::interrupted);
@@ -190,8 +201,8 @@ impl Run<'_> {
         Ok(path)
     }
 
-    /// What runs one of IMB's benchmarks in a group: the first is preloaded.
-    fn launch_imb(&self, imb: &Imb<'_>, group: usize, collective: usize) -> Command {
+    /// What runs IMB's benchmarks of these cells in a group: the first is preloaded.
+    fn launch_imb(&self, imb: &Imb<'_>, group: usize, cells: &[Cell]) -> Command {
         let (peer, ranks, oversubscribed) = (imb.peer, imb.ranks, imb.oversubscribed);
         let installed = self.installed(peer);
         let setting = group.checked_sub(1).map(|index| imb.settings[index]);
@@ -204,6 +215,11 @@ impl Run<'_> {
         if setting.is_none() {
             self.preload(&mut command, &self.report_path(peer, ranks));
         }
+        let mut benchmarks: Vec<&str> = cells
+            .iter()
+            .filter_map(|cell| IMB_NAMES[cell.collective])
+            .collect();
+        benchmarks.dedup();
         let all = ranks.to_string();
         let sample_s = if oversubscribed {
             IMB_OVERSUBSCRIBED_SAMPLE_S
@@ -213,13 +229,13 @@ impl Run<'_> {
         command
             .args(["-npmin", all.as_str(), "-time", sample_s, "-msglen"])
             .arg(&imb.lengths)
-            .args(IMB_NAMES[collective])
+            .args(benchmarks)
             .stdin(Stdio::null());
         command
     }
 }
 
-/// What stays the same from one of IMB's benchmarks to the next.
+/// What stays the same from some of IMB's benchmarks to the next ones.
 struct Imb<'a> {
     program: &'a Path,
     /// The file with the lengths of messages.
@@ -237,7 +253,7 @@ struct Imb<'a> {
     failures: Vec<Option<String>>,
 }
 
-/// The columns of all cells of one collective.
+/// The columns of all cells that are run together.
 struct Table<'a> {
     cells: &'a [Cell],
     columns: Vec<Vec<Column>>,
