@@ -62,7 +62,7 @@ pub enum Missing {
         /// What it said.
         why: String,
     },
-    /// The worker does not build.
+    /// What is compiled does not build.
     #[error(
         "{peer}: {compiler} failed: {why}\n    right: compilers named gcc and gfortran, or --peers without {peer}"
     )]
@@ -232,25 +232,14 @@ pub fn placed(peer: &str, oversubscribed: bool) -> Option<&'static Setting> {
         .find(|setting| setting.peer == peer && setting.name == name)
 }
 
-/// A peer with its worker, ready to run.
+/// A peer, ready to run.
 #[derive(Debug)]
 pub struct Installed {
     peer: &'static Peer,
     prefix: PathBuf,
-    worker: PathBuf,
 }
 
 impl Installed {
-    /// Installs a peer below `folder`, if it is not there, and builds its worker.
-    ///
-    /// # Errors
-    /// [`Missing`].
-    pub fn new(name: &str, folder: &Path, source: &Path) -> Result<Self, Missing> {
-        let installed = Self::fetched(name, folder)?;
-        installed.compile("mpicc", source, &installed.worker)?;
-        Ok(installed)
-    }
-
     /// Installs a peer below `folder`, if it is not there.
     ///
     /// # Errors
@@ -277,12 +266,7 @@ impl Installed {
         let local = home.join("local");
         let is_local = local.join("bin/mpiexec").exists();
         let prefix = if is_local { local } else { home.clone() };
-        let worker = home.join("compare-worker");
-        Ok(Self {
-            peer,
-            prefix,
-            worker,
-        })
+        Ok(Self { peer, prefix })
     }
 
     /// The peer.
@@ -297,15 +281,17 @@ impl Installed {
         self.prefix.join("lib")
     }
 
-    /// Builds a C program with one of the peer's compilers.
+    /// Builds a shared object from C with the peer's compiler.
     ///
     /// # Errors
     /// [`Missing::Compiler`].
-    pub fn compile(&self, compiler: &str, source: &Path, program: &Path) -> Result<(), Missing> {
+    pub fn compile_shared(&self, source: &Path, object: &Path) -> Result<(), Missing> {
+        let compiler = "mpicc";
         let output = self
             .command(compiler)
-            .args(["-O2", "-std=c11", "-Wall", "-Wextra", "-o"])
-            .args([program, source])
+            .args(["-O2", "-std=c11", "-Wall", "-Wextra"])
+            .args(["-shared", "-fPIC", "-o"])
+            .args([object, source])
             .output();
         let peer = self.peer.name;
         match output {
@@ -339,15 +325,9 @@ impl Installed {
         self.prefix.join("bin").join(name)
     }
 
-    /// The launcher of `ranks` ranks with a setting; what the worker is told comes behind.
-    #[must_use]
-    pub fn launch(&self, setting: &Setting, ranks: usize, oversubscribed: bool) -> Command {
-        self.launch_program(setting, ranks, oversubscribed, &self.worker)
-    }
-
     /// The launcher of `ranks` ranks of a program with a setting; the program's arguments come behind.
     #[must_use]
-    pub fn launch_program(
+    pub fn launch(
         &self,
         setting: &Setting,
         ranks: usize,

@@ -1,6 +1,6 @@
 //! The board: shared memory where the conductor of `cargo xtask compare` gives turns and ranks write times.
 //!
-//! The same layout stands in `crates/allhands-compare/c/board.h`; [`Board::map`] tells one that is not.
+//! The workers of other checkouts map it too; [`Board::map`] tells a layout that is not the same.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ pub const FRESH: u64 = 1;
 /// A bit of [`Turn::flags`]: more ranks than cores, so yield while waiting.
 pub const OVERSUBSCRIBED: u64 = 2;
 
-/// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are in the order of `board.h`.
+/// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are indices of [`COLLECTIVES`](crate::cell::COLLECTIVES).
 pub const QUIT: u32 = 11;
 
 /// One rank's own lines, so that no two ranks write to one line.

@@ -1,12 +1,14 @@
 //! The comparison in the lab: MPICH with and without the drop-in, on emulated hosts joined by a switch with an exact rate.
 //!
-//! A turn is one run of the lab's benchmark: every collective at every size. In each round both netmods have a turn with the library
-//! preloaded and one without, in another order than in the round before; ratios are of turns of one round. Beside each time stands how
+//! A turn is one run of the lab's benchmark: one collective at every size. In each round both netmods have a turn with the library
+//! preloaded and one without, in another order than in the round before; ratios are of turns of one round. A collective's rows are
+//! printed when its rounds are over. Beside each time stands how
 //! often it has the bound's, which no algorithm can go below: with L, half a round trip of no bytes, and G, what a byte takes, both
 //! measured between two of the hosts.
 
+use crate::arguments::Arguments;
 use crate::error::{Error, at};
-use crate::statistics::{Estimate, LEAST_ROUNDS, estimate, geometric_mean, median};
+use crate::statistics::{Estimate, estimate, geometric_mean, median};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,64 +37,22 @@ const SIZES: [u64; 4] = [8, 64 << 10, 1 << 20, 4 << 20];
 const LONG: u64 = 64 << 10;
 const NETWORK: [&str; 2] = ["200mbit", "500us"];
 
-/// What is asked for.
-#[derive(Debug, PartialEq)]
-pub(super) struct Asked {
-    hosts: Vec<u32>,
-    rounds: usize,
-    repetitions: u32,
-}
-
-impl Asked {
-    /// The words behind `--lab`.
-    ///
-    /// # Errors
-    /// The first that is not understood.
-    pub(super) fn parse(words: &[&str]) -> Result<Asked, String> {
-        let mut asked = Asked {
-            hosts: vec![8, 13],
-            rounds: LEAST_ROUNDS,
-            repetitions: 4,
-        };
-        let (pairs, rest) = words.as_chunks::<2>();
-        let wrong = |name: &str, right: &str| format!("{name} wants {right}");
-        for [name, value] in pairs {
-            let number = |least: usize, most: usize| {
-                let number = value.parse().ok();
-                let right = || wrong(name, &format!("a number from {least} to {most}"));
-                number
-                    .filter(|n| (least..=most).contains(n))
-                    .ok_or_else(right)
-            };
-            match *name {
-                "--hosts" => {
-                    let hosts = value.split(',').map(|text| text.parse::<u32>().ok());
-                    let hosts: Option<Vec<u32>> = hosts.collect();
-                    let hosts = hosts.filter(|all| all.iter().all(|n| (2..=24).contains(n)));
-                    asked.hosts = hosts.ok_or_else(|| wrong(name, "numbers from 2 to 24"))?;
-                }
-                "--rounds" => asked.rounds = number(LEAST_ROUNDS, 1000)?,
-                "--repetitions" => asked.repetitions = number(1, 1000)? as u32,
-                other => return Err(format!("'{other}' does not go with --lab")),
-            }
-        }
-        match rest {
-            [] => Ok(asked),
-            [word, ..] => Err(format!("'{word}' does not go with --lab, or has no value")),
-        }
-    }
-}
-
 /// Collective and size.
 type Cell = (&'static str, u64);
 
-fn cells() -> impl Iterator<Item = Cell> {
-    let sizes = |name| SIZES.map(|bytes| (name, bytes));
-    COLLECTIVES.into_iter().flat_map(sizes)
+fn cells(collective: &'static str) -> [Cell; 4] {
+    SIZES.map(|bytes| (collective, bytes))
 }
 
 /// The medians of a turn, in microseconds.
 type Turn = BTreeMap<Cell, f64>;
+
+/// Of the turns of a round, whose: on which of [`NETMODS`], and whether with the library.
+#[derive(Clone, Copy)]
+struct Group {
+    netmod: usize,
+    is_ours: bool,
+}
 
 /// A row of the comparison: our time on a netmod beside the better of both netmods' own.
 #[derive(Debug, Serialize)]
@@ -145,16 +105,23 @@ impl Lab<'_> {
     }
 
     /// A turn with a time for every cell: another is run, and said, where noise has left a cell without.
-    fn turn(&self, netmod: &str, is_ours: bool, repetitions: u32) -> Result<Turn, Error> {
-        let whose = if is_ours {
+    fn turn(
+        &self,
+        collective: &'static str,
+        group: Group,
+        repetitions: u32,
+    ) -> Result<Turn, Error> {
+        let netmod = NETMODS[group.netmod];
+        let whose = if group.is_ours {
             "with the drop-in"
         } else {
             "as it is"
         };
         let mut lacking = String::new();
         for _ in 0..TRIES {
-            let turn = self.timed(netmod, is_ours, repetitions)?;
-            let missing: Vec<String> = cells()
+            let turn = self.timed(collective, group, repetitions)?;
+            let missing: Vec<String> = cells(collective)
+                .into_iter()
                 .filter(|cell| !turn.contains_key(cell))
                 .map(|(name, bytes)| format!("{name} of {bytes} bytes"))
                 .collect();
@@ -172,15 +139,19 @@ impl Lab<'_> {
     }
 
     /// The cells of one run that have a time.
-    fn timed(&self, netmod: &str, is_ours: bool, repetitions: u32) -> Result<Turn, Error> {
+    fn timed(
+        &self,
+        collective: &'static str,
+        group: Group,
+        repetitions: u32,
+    ) -> Result<Turn, Error> {
         let sizes = SIZES.map(|bytes| bytes.to_string()).join(",");
-        let words = [&COLLECTIVES.join(","), &sizes, &repetitions.to_string()];
-        let lines = self.run(netmod, is_ours, &words.map(String::as_str))?;
-        let known = |name: &str| COLLECTIVES.iter().find(|known| **known == name);
-        let timed = lines
-            .into_iter()
-            .filter_map(|(name, bytes, us)| Some(((*known(&name)?, bytes), us)));
-        Ok(timed.collect())
+        let words = [collective, &sizes, &repetitions.to_string()];
+        let lines = self.run(NETMODS[group.netmod], group.is_ours, &words)?;
+        let timed = lines.into_iter().filter(|(name, ..)| name == collective);
+        Ok(timed
+            .map(|(_, bytes, us)| ((collective, bytes), us))
+            .collect())
     }
 
     /// L and G, in microseconds.
@@ -246,7 +217,7 @@ fn bound_us(collective: &str, bytes: u64, hosts: u32, [l, g]: [f64; 2]) -> f64 {
 ///
 /// # Errors
 /// What is missing, or what did not run.
-pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
+pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target =
         std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -263,7 +234,7 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
     output(&mut Lab::command(root, &["peers"]))?;
     let mut holds = true;
     let mut records = Vec::new();
-    for &hosts in &asked.hosts {
+    for &hosts in &arguments.hosts {
         let count = hosts.to_string();
         let [rate, delay] = NETWORK;
         output(&mut Lab::command(root, &["up", &count, "1", rate, delay]))?;
@@ -274,10 +245,16 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
             hosts,
         };
         let network = lab.network()?;
-        let rounds = rounds(&lab, asked)?;
-        let rows = rows(hosts, &rounds, network);
-        holds &= report(hosts, network, &rows);
-        records.extend(rows);
+        print_head(hosts, network);
+        let mut of_hosts = Vec::new();
+        for collective in COLLECTIVES {
+            let rounds = rounds(&lab, collective, arguments)?;
+            let rows = rows((hosts, collective), &rounds, network);
+            rows.iter().for_each(print_row);
+            of_hosts.extend(rows);
+        }
+        holds &= print_verdict(hosts, &of_hosts);
+        records.extend(of_hosts);
     }
     let path = target.join("compare/lab.json");
     if let Some(folder) = path.parent() {
@@ -290,14 +267,22 @@ pub(super) fn compare(root: &Path, asked: &Asked) -> Result<bool, Error> {
 }
 
 /// By round: the turns of both netmods without the library, and with it.
-fn rounds(lab: &Lab<'_>, asked: &Asked) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
+fn rounds(
+    lab: &Lab<'_>,
+    collective: &'static str,
+    arguments: &Arguments,
+) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
     let mut rounds = Vec::new();
-    for round in 0..asked.rounds {
+    for round in 0..arguments.rounds {
         let mut turns = [[Turn::new(), Turn::new()], [Turn::new(), Turn::new()]];
         for place in 0..4 {
             let at = (place + round) % 4;
             let (netmod, ours) = (at / 2, at % 2);
-            turns[ours][netmod] = lab.turn(NETMODS[netmod], ours == 1, asked.repetitions)?;
+            let group = Group {
+                netmod,
+                is_ours: ours == 1,
+            };
+            turns[ours][netmod] = lab.turn(collective, group, arguments.repetitions)?;
         }
         rounds.push(turns);
     }
@@ -305,9 +290,13 @@ fn rounds(lab: &Lab<'_>, asked: &Asked) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
 }
 
 /// Our times on each netmod beside the better of both netmods' own.
-fn rows(hosts: u32, rounds: &[[[Turn; 2]; 2]], network: [f64; 2]) -> Vec<Record> {
+fn rows(
+    (hosts, collective): (u32, &'static str),
+    rounds: &[[[Turn; 2]; 2]],
+    network: [f64; 2],
+) -> Vec<Record> {
     let mut rows = Vec::new();
-    for cell in cells() {
+    for cell in cells(collective) {
         let times = |ours: usize, netmod: usize| -> Vec<f64> {
             rounds
                 .iter()
@@ -341,8 +330,7 @@ fn rows(hosts: u32, rounds: &[[[Turn; 2]; 2]], network: [f64; 2]) -> Vec<Record>
     rows
 }
 
-/// Prints the table; whether one of the netmods has what is demanded with us.
-fn report(hosts: u32, [l, g]: [f64; 2], rows: &[Record]) -> bool {
+fn print_head(hosts: u32, [l, g]: [f64; 2]) {
     println!(
         "{hosts} hosts, {}: L {l:.0} us, G {:.2} ns/B",
         NETWORK.join(", "),
@@ -352,22 +340,27 @@ fn report(hosts: u32, [l, g]: [f64; 2], rows: &[Record]) -> bool {
         "{:<15}{:>9}{:>6}{:>12}{:>7}{:>14}{:>7}{:>8}  95 % interval",
         "collective", "bytes", "on", "ours us", "/bound", "native us", "/bound", "ratio"
     );
-    for row in rows {
-        println!(
-            "{:<15}{:>9}{:>6}{:>12.0}{:>7.2}{:>10.0} {}{:>7.2}{:>8.2}  {:.2} to {:.2}",
-            row.collective,
-            row.bytes,
-            row.netmod,
-            row.ours_us,
-            row.ours_us / row.bound_us,
-            row.native_us,
-            row.native_netmod,
-            row.native_us / row.bound_us,
-            row.ratio,
-            row.interval[0],
-            row.interval[1]
-        );
-    }
+}
+
+fn print_row(row: &Record) {
+    println!(
+        "{:<15}{:>9}{:>6}{:>12.0}{:>7.2}{:>10.0} {}{:>7.2}{:>8.2}  {:.2} to {:.2}",
+        row.collective,
+        row.bytes,
+        row.netmod,
+        row.ours_us,
+        row.ours_us / row.bound_us,
+        row.native_us,
+        row.native_netmod,
+        row.native_us / row.bound_us,
+        row.ratio,
+        row.interval[0],
+        row.interval[1]
+    );
+}
+
+/// Prints what all rows of a number of hosts come to; whether one of the netmods has what is demanded with us.
+fn print_verdict(hosts: u32, rows: &[Record]) -> bool {
     let demanded = if hosts > 8 { 1.4 } else { 1.1 };
     let mut holds = false;
     for netmod in NETMODS {
@@ -392,17 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_lines_are_understood() {
-        let asked = Asked::parse(&["--hosts", "4,6", "--rounds", "7"]).unwrap();
-        assert_eq!((asked.hosts, asked.rounds), (vec![4, 6], 7));
-        for wrong in [
-            &["--hosts", "1"][..],
-            &["--rounds", "2"],
-            &["--ranks", "2"],
-            &["--rounds"],
-        ] {
-            assert!(Asked::parse(wrong).unwrap_err().contains(wrong[0]));
-        }
+    fn lines_are_understood() {
         let text = "- bcast n=8 m=65536 med 8430.0 p10 8329.0 p90 8571.1 min 8329.0 reps 8 late 0";
         assert_eq!(line(text), Some(("bcast".into(), 65536, 8430.0)));
         assert_eq!(line("allhands: calls on rank 0"), None);
@@ -420,14 +403,15 @@ mod tests {
 
     #[test]
     fn ratios_are_to_the_better_native() {
-        let turn = |us: f64| -> Turn { cells().map(|cell| (cell, us)).collect() };
+        let turn = |us: f64| -> Turn { cells("bcast").map(|cell| (cell, us)).into() };
         let round = [[turn(30.0), turn(20.0)], [turn(10.0), turn(40.0)]];
-        let rows = rows(8, &vec![round; 6], [1.0, 0.1]);
+        let rows = rows((8, "bcast"), &vec![round; 6], [1.0, 0.1]);
+        assert_eq!(rows.len(), NETMODS.len() * SIZES.len());
         assert_eq!(
             (rows[0].netmod, rows[0].native_netmod, rows[0].ratio),
             ("ucx", "ofi", 2.0)
         );
         assert_eq!((rows[1].netmod, rows[1].ratio), ("ofi", 0.5));
-        assert!(report(8, [1.0, 0.1], &rows));
+        assert!(print_verdict(8, &rows));
     }
 }

@@ -29,65 +29,28 @@ mod simgrid;
 pub mod statistics;
 
 /// Runs `cargo xtask compare` with these words behind it.
-pub fn command(root: &Path, words: &[&str]) -> ExitCode {
-    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
-        print!("{}", arguments::HELP);
-        return ExitCode::SUCCESS;
-    }
-    if words.contains(&"--simgrid") {
-        return with_simgrid(root, words);
-    }
-    if let ["--lab", rest @ ..] = words {
-        return in_lab(root, rest);
-    }
-    let arguments = match Arguments::parse(words) {
+pub fn command(root: &Path, words: &[String]) -> ExitCode {
+    let arguments = match Arguments::read(words) {
         Ok(arguments) => arguments,
         Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
+            // Nobody is left to be told that it could not be printed.
+            let _ = mistake.print();
+            return ExitCode::from(mistake.exit_code() as u8);
         }
     };
-    processes::note_interrupts();
-    processes::adopt_orphans();
-    match run::compare(root, &arguments) {
+    let done = if arguments.simgrid {
+        simgrid::compare(root)
+    } else if arguments.lab {
+        lab::compare(root, &arguments)
+    } else {
+        processes::note_interrupts();
+        processes::adopt_orphans();
+        run::compare(root, &arguments)
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(Error::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --simgrid`, which takes nothing else.
-fn with_simgrid(root: &Path, words: &[&str]) -> ExitCode {
-    if words.len() > 1 {
-        eprintln!("cargo xtask compare: --simgrid stands alone");
-        return ExitCode::from(2);
-    }
-    match simgrid::compare(root) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo xtask compare: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Runs `cargo xtask compare --lab` with these words behind it.
-fn in_lab(root: &Path, words: &[&str]) -> ExitCode {
-    let asked = match lab::Asked::parse(words) {
-        Ok(asked) => asked,
-        Err(mistake) => {
-            eprintln!("cargo xtask compare: {mistake}");
-            return ExitCode::from(2);
-        }
-    };
-    match lab::compare(root, &asked) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("cargo xtask compare: {error}");
             ExitCode::FAILURE

@@ -3,8 +3,7 @@
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    allhands_compare::command(&xtask::repository_root(), &words)
+    allhands_compare::command(&xtask::repository_root(), &arguments)
 }
 
 #[cfg(not(target_os = "linux"))]

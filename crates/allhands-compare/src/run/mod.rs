@@ -14,10 +14,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask::peers::Installed;
+use xtask::peers::{Installed, Setting};
 use xtask::processes;
 
 mod dropin;
+mod imb;
 mod passing;
 
 /// The least and the most time of a turn.
@@ -62,16 +63,15 @@ pub(crate) struct Run<'a> {
 pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let what = match arguments.dropin {
-        true => &dropin::PACKAGE[..],
+        true => &dropin::OWN_LIBRARY[..],
         false => &OWN_PROGRAMS,
     };
     let worker = build(root, &target, what)?;
-    let source = root.join("crates/allhands-compare/c/worker.c");
     let before = older(root, arguments)?;
     let needs_peers = before.is_none() || arguments.dropin;
     let peers = arguments.peers.iter().filter(|_| needs_peers);
     let installed: Result<Vec<Installed>, _> = peers
-        .map(|name| Installed::new(name, &target.join("peers"), &source))
+        .map(|name| Installed::fetched(name, &target.join("peers")))
         .collect();
     let folder = target.join(format!("compare/run-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
@@ -92,6 +92,7 @@ pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
             .sum(),
         is_right: true,
     };
+    run.compile_shims(root)?;
     for line in machine::describe(root, &arguments.peers) {
         println!("{line}");
     }
@@ -141,11 +142,7 @@ fn older(root: &Path, arguments: &Arguments) -> Result<Option<Before>, Error> {
 fn own_share(arguments: &Arguments) -> f64 {
     let has_imb =
         arguments.dropin && arguments.before.is_none() && arguments.peers.contains(&"intel");
-    if has_imb {
-        1.0 - dropin::IMB_SHARE
-    } else {
-        1.0
-    }
+    if has_imb { 1.0 - imb::IMB_SHARE } else { 1.0 }
 }
 
 pub(crate) fn run_cells(arguments: &Arguments, ranks: usize) -> (Vec<Cell>, Vec<Cell>) {
@@ -164,6 +161,7 @@ pub(crate) const OWN_PROGRAMS: [&str; 8] = [
     "allhands",
 ];
 
+/// Builds that as released; gives the path of the worker.
 pub(crate) fn build(root: &Path, target: &Path, what: &[&str]) -> Result<PathBuf, Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut words = vec!["build", "--release", "--locked", "--quiet"];
@@ -217,9 +215,7 @@ impl Run<'_> {
                 library: setting.peer,
                 setting: setting.name,
             };
-            let launcher = self
-                .installed(setting.peer)
-                .launch(setting, ranks, oversubscribed);
+            let launcher = self.under(setting, ranks, oversubscribed);
             groups.push(Group::new(
                 name,
                 place(1 + index),
@@ -306,6 +302,27 @@ impl Run<'_> {
         &self.installed[at.unwrap_or(0)]
     }
 
+    /// Compiles what makes the worker's calls under each peer.
+    fn compile_shims(&self, root: &Path) -> Result<(), Error> {
+        let source = root.join("crates/allhands-compare/c/shim.c");
+        for installed in &self.installed {
+            installed.compile_shared(&source, &self.shim(installed.peer().name))?;
+        }
+        Ok(())
+    }
+
+    fn shim(&self, peer: &str) -> PathBuf {
+        self.folder.0.join(format!("shim-{peer}.so"))
+    }
+
+    /// What starts the worker's ranks under a peer with a setting.
+    fn under(&self, setting: &Setting, ranks: usize, oversubscribed: bool) -> Command {
+        let installed = self.installed(setting.peer);
+        let mut command = installed.launch(setting, ranks, oversubscribed, &self.worker);
+        command.arg("--mpi").arg(self.shim(setting.peer));
+        command
+    }
+
     fn launcher(&self, worker: &Path, ranks: usize, oversubscribed: bool) -> Command {
         let before = self.before.as_ref();
         let before = before.filter(|before| before.worker.as_deref() == Some(worker));
@@ -349,10 +366,10 @@ impl Run<'_> {
                 // Some of the time goes into waking, warming up and checking.
                 let budget = (time * 3 / 4).clamp(BUDGETS.0, BUDGETS.1);
                 let at = (round + place) % groups.len();
-                let flags = if self.arguments.fresh {
-                    board::FRESH
-                } else {
+                let flags = if self.arguments.same_input {
                     0
+                } else {
+                    board::FRESH
                 } | if oversubscribed {
                     board::OVERSUBSCRIBED
                 } else {

@@ -50,7 +50,7 @@ impl Run<'_> {
         let failed = |why: String| Error::Passing { peer, why };
         let setting = peers::placed(peer, false);
         let setting = setting.ok_or_else(|| failed("it has no default setting".into()))?;
-        let mut launcher = self.installed(peer).launch(setting, RANKS, false);
+        let mut launcher = self.under(setting, RANKS, false);
         launcher.arg("--passing");
         let report = self.report_path(peer, 0);
         if is_preloaded {

@@ -1,8 +1,12 @@
-//! The worker of `cargo xtask compare` on Allhands: `compare-worker [--threads RANKS [--bind]] BOARD GROUP`.
+//! The worker of `cargo xtask compare`: one rank, or several as threads, of the library under test.
 //!
-//! `c/worker.c` is the same program on an MPI, with the same names: what is changed in one is changed in
-//! the other.
+//! `compare-worker [--threads RANKS [--bind]] BOARD GROUP` is on Allhands, `compare-worker --mpi SHIM BOARD GROUP` on an MPI, under that
+//! MPI's mpiexec, and `compare-worker --mpi SHIM --passing` prints what a call takes that the drop-in leaves to the MPI.
 
+#[cfg(target_os = "linux")]
+mod library;
+#[cfg(target_os = "linux")]
+mod mpi;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]

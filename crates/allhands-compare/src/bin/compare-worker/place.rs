@@ -1,5 +1,7 @@
 //! A rank's place at the board: the neutral start and finish of a call, and the turn around them.
 
+use super::library::Library;
+use super::mpi::Mpi;
 use super::work::{Collective, Work};
 use allhands::{Communicator, threads};
 use allhands_compare::board::{self, Board, Group};
@@ -31,7 +33,8 @@ struct Place<'a> {
     oversubscribed: bool,
 }
 
-fn now_ns() -> u64 {
+/// Of a clock that all processes share.
+pub fn now_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -45,7 +48,7 @@ fn now_ns() -> u64 {
 impl Place<'_> {
     fn relax(&self) {
         if self.oversubscribed {
-            // Not `yield_now`, so that the call is plainly that of the C program.
+            // Not `yield_now`, which may one day do more.
             // SAFETY: has no preconditions.
             unsafe { libc::sched_yield() };
         } else {
@@ -120,7 +123,7 @@ impl Place<'_> {
     }
 
     /// Calls until the turn's time is up.
-    fn take_turn(&mut self, comm: &Communicator) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn take_turn(&mut self, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
         let (turn, done) = (&self.group.turn, &self.group.done);
         let own = &self.group.ranks[self.rank];
         let flags = turn.flags.load(Relaxed);
@@ -143,7 +146,7 @@ impl Place<'_> {
             }
             let start_ns;
             (start_ns, phase) = self.start(phase);
-            work.call(comm)?;
+            library.call(&mut work)?;
             let longest = self.finish(start_ns);
             if self.rank == 0 && phase != Phase::Warm {
                 self.group.sample_ns[samples as usize].store(longest, Relaxed);
@@ -180,8 +183,8 @@ fn choose_phase(calls: u64, samples: u64, elapsed: u64, budget_ns: u64) -> Phase
 }
 
 /// One rank: takes turns until it is told to end.
-fn attend(group: &Group, comm: &Communicator) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (rank, ranks) = (comm.rank(), comm.size());
+fn attend(group: &Group, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (rank, ranks) = (library.rank(), library.ranks());
     let mut place = Place {
         group,
         rank,
@@ -203,7 +206,7 @@ fn attend(group: &Group, comm: &Communicator) -> Result<(), Box<dyn Error + Send
         if group.turn.collective.load(Relaxed) == board::QUIT {
             return Ok(());
         }
-        place.take_turn(comm)?;
+        place.take_turn(library)?;
     }
 }
 
@@ -222,25 +225,56 @@ fn bind(rank: usize) {
     }
 }
 
+/// Who works.
+enum Ranks<'a> {
+    /// This process, as one rank of Allhands.
+    Process,
+    /// Threads of this process; whether each is bound to a core.
+    Threads(usize, bool),
+    /// This process, as one rank of the MPI of this shim.
+    Mpi(&'a str),
+}
+
 /// Runs the worker with these arguments.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let usage =
-        "type: compare-worker [--threads RANKS [--bind]] BOARD GROUP (cargo xtask compare does)";
+    let usage = "type: compare-worker [--threads RANKS [--bind] | --mpi SHIM] BOARD GROUP (cargo xtask compare does)";
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (threads, path, number) = match words[..] {
-        [path, group] => (None, path, group),
-        ["--threads", ranks, path, group] => (Some((ranks, false)), path, group),
-        ["--threads", ranks, "--bind", path, group] => (Some((ranks, true)), path, group),
+    let (ranks, path, number) = match words[..] {
+        [path, group] => (Ranks::Process, path, group),
+        ["--threads", ranks, path, group] => (Ranks::Threads(ranks.parse()?, false), path, group),
+        ["--threads", ranks, "--bind", path, group] => {
+            (Ranks::Threads(ranks.parse()?, true), path, group)
+        }
+        ["--mpi", shim, "--passing"] => {
+            let mpi = Mpi::start(shim)?;
+            mpi.time_passing()?;
+            return Ok(mpi.end()?);
+        }
+        ["--mpi", shim, path, group] => (Ranks::Mpi(shim), path, group),
         _ => return Err(usage.into()),
     };
     let file = File::options().read(true).write(true).open(path)?;
     let board = Board::map(&file)?;
     let group = board.group(number.parse()?);
-    let Some((ranks, bound)) = threads else {
-        return attend(group, &Communicator::world()?);
-    };
-    threads::run(ranks.parse()?, |comm| {
-        if bound {
+    match ranks {
+        Ranks::Process => attend(group, &Communicator::world()?),
+        Ranks::Threads(ranks, is_bound) => attend_as_threads(group, ranks, is_bound),
+        Ranks::Mpi(shim) => {
+            let mpi = Mpi::start(shim)?;
+            attend(group, &mpi)?;
+            Ok(mpi.end()?)
+        }
+    }
+}
+
+/// All ranks, as threads of this process.
+fn attend_as_threads(
+    group: &Group,
+    ranks: usize,
+    is_bound: bool,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    threads::run(ranks, |comm| {
+        if is_bound {
             bind(comm.rank());
         }
         if let Err(error) = attend(group, &comm) {

@@ -1,14 +1,12 @@
-//! The work of a turn: buffers, inputs that differ in every call, the call itself, and what must come out.
-//!
-//! `c/worker.c` has the same functions under the same names.
+//! The work of a turn: buffers, inputs that differ in every call, and what must come out.
 
-use allhands::{Communicator, Error, Sum};
 use allhands_compare::board::Rank;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the numbers in the board mean; the order is that of `board.h`.
+/// What the numbers in the board mean; the order is that of [`allhands_compare::cell::COLLECTIVES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
     Barrier,
@@ -47,20 +45,22 @@ impl Collective {
 
 /// A turn's call and buffers.
 pub struct Work {
-    collective: Collective,
+    pub collective: Collective,
     rank: usize,
-    ranks: usize,
+    pub ranks: usize,
     /// Of a block or of the whole vector, as `bytes` is meant.
-    elements: usize,
-    input: Pages,
-    output: Pages,
+    pub elements: usize,
+    pub input: Pages,
+    pub output: Pages,
     /// Of reduce-scatter's blocks.
-    counts: Vec<usize>,
+    pub counts: Vec<usize>,
+    /// The same as an MPI takes them.
+    pub int_counts: Vec<c_int>,
 }
 
 /// Whole pages, all touched, so that no call pays for them. They come from the system in every turn and go back to it: where
 /// pages lie in the caches makes megabytes twice as slow or not, and no group shall keep that for all its turns.
-struct Pages {
+pub struct Pages {
     address: *mut u64,
     elements: usize,
 }
@@ -159,6 +159,7 @@ impl Work {
             elements,
             input: Pages::new(inputs),
             output: Pages::new(outputs),
+            int_counts: counts.iter().map(|count| *count as c_int).collect(),
             counts,
         }
     }
@@ -194,27 +195,6 @@ impl Work {
         }
     }
 
-    /// The call.
-    pub fn call(&mut self, comm: &Communicator) -> Result<(), Error> {
-        let (input, output): (&[u64], &mut [u64]) = (&self.input, &mut self.output);
-        match self.collective {
-            Collective::Barrier => comm.barrier(),
-            Collective::Broadcast => comm.broadcast(output, 0),
-            Collective::Scatter => comm.scatter(input, output, 0),
-            Collective::Gather => comm.gather(input, output, 0),
-            Collective::Allgather => comm.allgather(input, output),
-            Collective::Alltoall => comm.alltoall(input, output),
-            Collective::ReduceScatter if self.elements.is_multiple_of(self.ranks) => {
-                comm.reduce_scatter(input, output, Sum)
-            }
-            Collective::ReduceScatter => comm.reduce_scatter_v(input, &self.counts, output, Sum),
-            Collective::Reduce => comm.reduce(input, output, Sum, 0),
-            Collective::Allreduce => comm.allreduce(input, output, Sum),
-            Collective::Scan => comm.scan(input, output, Sum),
-            Collective::Exscan => comm.exscan(input, output, Sum),
-        }
-    }
-
     /// Notes wrong elements: all are looked at, or one of each block.
     pub fn check(&self, own: &Rank, iteration: u64, in_full: bool, filled: u64) {
         // The first rank's result of an exclusive scan is undefined.
@@ -244,5 +224,41 @@ impl Work {
                 own.wrong_expected.store(right, Relaxed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use allhands_compare::cell::COLLECTIVES;
+
+    #[test]
+    fn the_collectives_stand_in_the_order_of_their_names() {
+        let names = Collective::ALL.map(|collective| format!("{collective:?}").to_lowercase());
+        assert_eq!(names, COLLECTIVES.map(|name| name.replace('-', "")));
+        for (number, collective) in Collective::ALL.into_iter().enumerate() {
+            assert_eq!(collective as usize, number);
+        }
+    }
+
+    #[test]
+    fn what_must_come_out_follows_from_what_goes_in() {
+        const RANKS: usize = 3;
+        let of = |collective, bytes| {
+            (0..RANKS).map(move |rank| Work::prepare(collective, rank, RANKS, bytes))
+        };
+        let column = |works: &[Work], at: usize| -> u64 {
+            let values = works.iter().map(|work| work.input[at]);
+            values.fold(0, u64::wrapping_add)
+        };
+        let mut works: Vec<Work> = of(Collective::ReduceScatter, 80).collect();
+        works.iter_mut().for_each(|work| work.fill(7));
+        assert_eq!(works[0].counts, [4, 3, 3]);
+        assert_eq!(works[0].int_counts, [4, 3, 3]);
+        // The last rank's block begins at the eighth element.
+        assert_eq!(works[2].expected(1, 7), column(&works, 8));
+        let mut works: Vec<Work> = of(Collective::Alltoall, 16).collect();
+        works.iter_mut().for_each(|work| work.fill(7));
+        assert_eq!(works[1].expected(5, 7), works[2].input[3]);
     }
 }
