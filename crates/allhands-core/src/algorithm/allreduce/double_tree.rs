@@ -54,11 +54,7 @@ fn up_and_down(b: &mut Builder, tree: Tree) {
         let mut sum = input;
         // The second child's subtree is the smaller one, so it is ready first.
         for &(port, child) in children.iter().rev() {
-            let side = if child < rank {
-                Side::Left
-            } else {
-                Side::Right
-            };
+            let side = Side::of(child, rank);
             b.port(port).recv_reduce(child, side, sum, output);
             sum = output;
         }

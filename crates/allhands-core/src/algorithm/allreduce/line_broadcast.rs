@@ -12,7 +12,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::torus::lines::{self, Turn};
-use crate::algorithm::phase::torus::{self, prefix};
+use crate::algorithm::phase::torus::{grid::DEPOSIT, prefix};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
             default: 4,
             ..lines::GROUP
         },
-        torus::DEPOSIT,
+        DEPOSIT,
         prefix::PREFIX,
     ],
     settings: &[

@@ -11,7 +11,7 @@
 //! Source: Sack and Gropp: Collective algorithms for multiported torus networks, 2015.
 
 use super::BASE;
-use crate::algorithm::phase::torus::torus;
+use crate::algorithm::phase::torus::grid::torus;
 use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
 use crate::machine::{Direction, Torus};
 use crate::pattern::exchange::{ring_allgather, ring_reduce_scatter};

@@ -12,10 +12,9 @@
 use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
 use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};
 use alloc::vec;
@@ -47,13 +46,8 @@ fn build(b: &mut Builder) {
         };
         recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         recursive_halving::gather(b, &halves, 0, output);
-        let group = Group {
-            tree: KnomialTree::new(size, 2),
-            position,
-            rank_at: &rank_at,
-            ports: 1,
-        };
-        tree::down(b, &group, &[output], &|_| vec![output]);
+        let group = Group::binomial(size, position, &rank_at);
+        walk::down(b, &group, &[output], &|_| vec![output]);
     }
     unfold(b, &folding, output);
 }

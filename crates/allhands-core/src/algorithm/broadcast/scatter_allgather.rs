@@ -13,7 +13,7 @@ use super::BASE;
 use crate::algorithm::phase::allgather::circle::Circle;
 use crate::algorithm::phase::allgather::recursive_multiplying;
 use crate::algorithm::phase::allgather::ring;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, steps, walk};
 use crate::algorithm::{Algorithm, Claims, Key, Values, block_per_rank};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::{absolute, relative};
@@ -41,20 +41,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
 fn build(b: &mut Builder) {
     let (p, root, rank) = (b.ranks(), b.root(), b.rank());
     let me = relative(rank, root, p);
-    let tree = KnomialTree::new(p, 2);
     let rank_at = |position| absolute(position, root, p);
-    let group = Group {
-        tree,
-        position: me,
-        rank_at: &rank_at,
-        ports: 1,
-    };
+    let group = Group::binomial(p, me, &rank_at);
     let output = b.output();
     let source = if me == 0 { b.input() } else { output };
     b.copy(source.at(me), output.at(me));
-    let subtree = tree.subtree(me);
+    let subtree = group.tree.subtree(me);
     let own = output.slice(me, subtree.end - me);
-    tree::down(b, &group, &[own], &|edge: &Edge| {
+    walk::down(b, &group, &[own], &|edge: &Edge| {
         vec![source.slice(edge.child, edge.size)]
     });
     let circle = Circle {
@@ -75,7 +69,7 @@ fn claims(shape: &Shape) -> Claims {
     let p = shape.ranks();
     let tree = KnomialTree::new(p, 2);
     let others = u64::from(p - 1);
-    let scattered = tree::finish_down(tree);
+    let scattered = steps::finish_down(tree);
     if shape.get("allgather") == 1 {
         // The rank that is last to have its part is one behind in every step of the ring; the root sends most.
         let steps = scattered.into_iter().max().unwrap_or(0) + p - 1;

@@ -72,11 +72,7 @@ fn build(b: &mut Builder) {
     let mut left = (0..0, own);
     for round in 0..exchange.rounds() {
         let (partner, into) = (position ^ (1 << round), vectors[round as usize % 2]);
-        let side = if partner < position {
-            Side::Left
-        } else {
-            Side::Right
-        };
+        let side = Side::of(partner, position);
         let last = round + 1 == exchange.rounds();
         let landing = (if last { rank..rank + 1 } else { 0..0 }, output);
         let (peer, arriving) = (folding.actual(partner), exchange.received(position, round));

@@ -1,3 +1,4 @@
 //! Gathers: the blocks of all ranks to one.
 
+pub mod k_nomial;
 pub mod smp_gather;

@@ -123,11 +123,7 @@ pub fn reduce_scatter(
             give,
         } = meeting;
         let peer = (halves.rank_at)(partner);
-        let side = if partner < halves.position {
-            Side::Left
-        } else {
-            Side::Right
-        };
+        let side = Side::of(partner, halves.position);
         let half = [halves.part(sum, &keep)];
         let into = if round == rounds { result } else { &half };
         b.send(peer, halves.part(at, &give));

@@ -4,7 +4,7 @@
 //! comes. Long lines are cut in groups: first all of a group send to one another, then the ranks at a group's ends send its
 //! result to all other groups, each to its side (B 3.2, figures 3 and 4).
 
-use crate::algorithm::phase::torus::torus;
+use crate::algorithm::phase::torus::grid::torus;
 use crate::algorithm::{Claims, Key, Values};
 use crate::machine::Torus;
 use crate::schedule::{Builder, Shape};
@@ -171,6 +171,7 @@ pub fn claims(shape: &Shape, combines: bool) -> Claims {
         work: data * work as u64,
     }
 }
+
 /// On each line all tell all, one dimension after the other: nothing but that they are there.
 pub fn tell_all(b: &mut Builder) {
     let rank = b.rank();

@@ -1,0 +1,3 @@
+//! Reductions: the combination of all vectors to one rank.
+
+pub mod k_nomial;
