@@ -29,6 +29,7 @@ const CORE: Order = Order {
         "algorithm/phase/view",
         "algorithm/phase/tree",
         "algorithm/phase/fold",
+        "algorithm/phase/halving",
         "algorithm/phase/division",
         "algorithm/phase/alltoall",
         "algorithm/phase/shared_memory",

@@ -12,7 +12,8 @@
 use super::BASE;
 use crate::algorithm::phase::allgather::hybrid::{self, Hybrid};
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
@@ -53,7 +54,7 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         let hybrid = Hybrid {
             size,
             position,

@@ -11,8 +11,10 @@
 //! Source: T 4.5, 5.1, figure 12; C 5.5, table 5 (Rabenseifner).
 
 use super::BASE;
+use crate::algorithm::phase::allgather::recursive_doubling::allgather;
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::{floor_log2, previous_power};
@@ -61,8 +63,8 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance: Distance::of(b.shape()),
         };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        recursive_halving::allgather(b, &halves, output);
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        allgather(b, &halves, output);
     }
     unfold(b, &folding, output);
 }

@@ -11,7 +11,9 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::gather::halves::gather;
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding};
@@ -44,8 +46,8 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        recursive_halving::gather(b, &halves, 0, output);
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        gather(b, &halves, 0, output);
         let group = Group::binomial(size, position, &rank_at);
         walk::down(b, &group, &[output], &|_| vec![output]);
     }

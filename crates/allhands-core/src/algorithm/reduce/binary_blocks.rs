@@ -12,7 +12,8 @@
 
 use super::BASE;
 use crate::algorithm::phase::allreduce::binary_blocks::{self, segment};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::gather::halves::gather;
+use crate::algorithm::phase::halving::{Distance, Halves};
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::binary_blocks::{Block, block_of, next_smaller};
 use crate::pattern::math::previous_power;
@@ -67,7 +68,7 @@ fn build(b: &mut Builder) {
         blocks_of: &|slots| slots,
         distance: Distance::Doubling,
     };
-    recursive_halving::gather(b, &halves, if outside { 0 } else { root }, sum);
+    gather(b, &halves, if outside { 0 } else { root }, sum);
 }
 
 fn claims(shape: &Shape) -> Claims {

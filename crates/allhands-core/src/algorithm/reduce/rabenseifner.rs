@@ -11,7 +11,9 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::fold;
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::gather::halves::{self, gather};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper, Role};
 use crate::pattern::math::{floor_log2, previous_power};
@@ -83,8 +85,8 @@ fn build(b: &mut Builder) {
             blocks_of: &|slots| slots,
             distance,
         };
-        recursive_halving::reduce_scatter(b, &halves, own, sum, &[halves.own(sum)]);
-        recursive_halving::gather(b, &halves, root, sum);
+        reduce_scatter(b, &halves, own, sum, &[halves.own(sum)]);
+        gather(b, &halves, root, sum);
     }
 }
 
@@ -98,8 +100,7 @@ fn claims(shape: &Shape) -> Claims {
     };
     let volume = |position| {
         let folded = u64::from(folding.guests(position).len());
-        let (up, down) =
-            recursive_halving::gather_slots(folding.kept(), position, root, Distance::of(shape));
+        let (up, down) = halves::slots(folding.kept(), position, root, Distance::of(shape));
         let (up, down) = (
             folded * sent + u64::from(up),
             folded * received + u64::from(down),

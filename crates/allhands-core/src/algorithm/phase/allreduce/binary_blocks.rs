@@ -5,9 +5,8 @@
 //! back the same way while the blocks gather: a rank of the smaller block gets the halves of its segment in a pair of messages, as soon as
 //! two ranks of the larger block have them.
 
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{
-    Distance, Halves, Meeting, meetings, reduce_scatter,
-};
+use crate::algorithm::phase::halving::{Distance, Halves, Meeting, meetings};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::phase::view;
 use crate::pattern::binary_blocks::{
     Block, block_of, blocks, next_larger, next_smaller, peer_in_smaller, peers_in_larger,

@@ -59,7 +59,8 @@ impl<'a> Group<'a> {
     }
 
     /// The rank above, if this one is not the root.
-    fn parent(&self) -> Option<u32> {
+    #[must_use]
+    pub fn parent(&self) -> Option<u32> {
         let edge = self.tree.parent(self.position)?;
         Some((self.rank_at)(edge.parent))
     }
