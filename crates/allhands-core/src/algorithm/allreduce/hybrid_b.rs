@@ -47,13 +47,7 @@ fn build(b: &mut Builder) {
         let rank_at = |position| folding.actual(position);
         // With the farthest first, position i ends with part i, as the allgather wants it.
         let distance = Distance::Halving;
-        let halves = Halves {
-            size,
-            position,
-            rank_at: &rank_at,
-            blocks_of: &|slots| slots,
-            distance,
-        };
+        let halves = Halves::plain(size, position, &rank_at, distance);
         reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         let hybrid = Hybrid {
             size,

@@ -39,13 +39,7 @@ fn build(b: &mut Builder) {
     if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| output) {
         let rank_at = |position| folding.actual(position);
         let distance = Distance::Halving;
-        let halves = Halves {
-            size,
-            position,
-            rank_at: &rank_at,
-            blocks_of: &|slots| slots,
-            distance,
-        };
+        let halves = Halves::plain(size, position, &rank_at, distance);
         reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         gather(b, &halves, 0, output);
         let group = Group::binomial(size, position, &rank_at);

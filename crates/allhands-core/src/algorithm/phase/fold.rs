@@ -70,6 +70,39 @@ fn combine_half(b: &mut Builder, peer: u32, own: Blocks, into: Blocks) -> ((u32,
     (mine, theirs)
 }
 
+/// What [`fold`] costs who stays, if anybody folds onto it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Rounds.
+    pub steps: u32,
+    /// Slots of the vector that go to the guest.
+    pub sent: u64,
+    /// Slots that come from there.
+    pub received: u64,
+    /// Slots that are combined.
+    pub work: u64,
+}
+
+/// The cost of a fold of vectors of `slots`; nothing where nobody leaves.
+#[must_use]
+pub fn cost(folding: &Folding, halves: bool, slots: u64) -> Cost {
+    match (folding.extra(), halves) {
+        (0, _) => Cost::default(),
+        (_, true) => Cost {
+            steps: 2,
+            sent: slots / 2,
+            received: slots,
+            work: slots / 2,
+        },
+        (_, false) => Cost {
+            steps: 1,
+            sent: 0,
+            received: slots,
+            work: slots,
+        },
+    }
+}
+
 /// Unfolds: who stayed sends `result` to the rank that it represents; who left receives it there.
 pub fn unfold(b: &mut Builder, folding: &Folding, result: Blocks) {
     match folding.role(b.rank()) {

@@ -91,7 +91,24 @@ pub fn meetings(size: u32, position: u32, distance: Distance) -> Vec<Meeting> {
     (0..rounds).map(step).collect()
 }
 
-impl Halves<'_> {
+impl<'a> Halves<'a> {
+    /// So many positions, whose slots are the vector's blocks.
+    #[must_use]
+    pub fn plain(
+        size: u32,
+        position: u32,
+        rank_at: &'a dyn Fn(u32) -> u32,
+        distance: Distance,
+    ) -> Halves<'a> {
+        Halves {
+            size,
+            position,
+            rank_at,
+            blocks_of: &|slots| slots,
+            distance,
+        }
+    }
+
     /// Where some slots of a vector lie.
     #[must_use]
     pub fn part(&self, vector: Blocks, slots: &Range<u32>) -> Blocks {

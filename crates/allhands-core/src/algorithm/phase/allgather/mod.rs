@@ -3,7 +3,6 @@
 pub mod bruck;
 pub mod circle;
 pub mod circulant;
-pub mod direct;
 pub mod far_first;
 pub mod hybrid;
 pub mod recursive_doubling;
