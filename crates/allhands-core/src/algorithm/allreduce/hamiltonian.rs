@@ -42,6 +42,7 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let all = (Carries::UpAndDown, Ends::AtRoot);
-    cost::claims(shape, all, |rank| routes::paths(shape, 0, rank, false).0)
+    cost::claims(shape, Carries::UpAndDown, Ends::AtRoot, |rank| {
+        routes::paths(shape, 0, rank, false).0
+    })
 }

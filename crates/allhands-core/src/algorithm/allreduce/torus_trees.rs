@@ -52,6 +52,7 @@ fn build(b: &mut Builder) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let all = (Carries::UpAndDown, Ends::AtRoot);
-    cost::claims(shape, all, |rank| places(shape, rank))
+    cost::claims(shape, Carries::UpAndDown, Ends::AtRoot, |rank| {
+        places(shape, rank)
+    })
 }

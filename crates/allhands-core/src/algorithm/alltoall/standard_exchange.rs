@@ -23,7 +23,7 @@ mod passing;
 use super::BASE;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
 use crate::pattern::complete_exchange::CompleteExchange;
-use crate::pattern::multiplying::{Phase, Transfer};
+use crate::pattern::multiplying::{Phase, Step, Transfer};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -53,7 +53,7 @@ fn build(b: &mut Builder) {
     let all = CompleteExchange::new(b.ranks(), b.shape().ports() + 1);
     let (groups, spans) = (all.groups(), all.spans(b.rank()));
     let (steps, levels) = (groups.steps(), groups.levels());
-    let mut before = Held::input(b);
+    let mut held = Held::input(b);
     for number in 0..levels {
         let level = Level::new(&all, number, b.rank(), &spans);
         if level.own == level.group {
@@ -64,65 +64,80 @@ fn build(b: &mut Builder) {
             true => Held::output(b, sources),
             false => Held::scratch(b, sources, &level.destinations_after(&spans)),
         };
-        let passing = Passing::new(b, &level);
-        b.copy(level.for_subtree(&before, &level.own), after.of(&level.own));
+        let turn = Turn {
+            before: held,
+            after,
+            passing: Passing::new(b, &level),
+            level,
+        };
+        turn.keep_own(b);
         for step in steps.iter().filter(|step| step.level == number) {
-            let transfers = groups.transfers(b.rank(), *step);
-            for (port, transfer) in (0..).zip(transfers) {
-                b.port(port);
-                let passing = passing.as_ref();
-                match step.phase {
-                    Phase::Exchange => {
-                        exchange(b, &level, transfer.peer, (&before, &after, passing))
-                    }
-                    Phase::Correction { .. } => correct(b, &level, &transfer, &after, passing),
-                }
-            }
-            b.step();
+            turn.step(b, *step);
         }
-        before = after;
+        held = turn.after;
     }
 }
 
-/// With a rank of another subtree of the group: the blocks that are for that subtree against those that are for the own.
-fn exchange(
-    b: &mut Builder,
-    level: &Level<'_>,
-    peer: u32,
-    (before, after, passing): (&Held, &Held, Option<&Passing>),
-) {
-    let theirs = level.all.groups().held(peer, level.number);
-    b.send(peer, level.for_subtree(before, &theirs));
-    b.recv(peer, arriving(&theirs, after, passing));
+/// A level: what a rank holds before it and after it, and what it passes on meanwhile.
+struct Turn<'a> {
+    level: Level<'a>,
+    before: Held,
+    after: Held,
+    passing: Option<Passing>,
 }
 
-/// Within the own subtree: blocks from the clipped subtree go on to where those belong that have no partner in it.
-fn correct(
-    b: &mut Builder,
-    level: &Level<'_>,
-    transfer: &Transfer,
-    after: &Held,
-    passing: Option<&Passing>,
-) {
-    let peer = transfer.peer;
-    if transfer.send.is_some() {
-        let theirs = level.all.passes(peer, level.number);
-        let blocks = passing
-            .zip(theirs)
-            .map(|(own, theirs)| own.for_peer(level, &theirs));
-        b.send(peer, blocks.unwrap_or_default());
+impl Turn<'_> {
+    /// The blocks that are for the own subtree anyway.
+    fn keep_own(&self, b: &mut Builder) {
+        let own = &self.level.own;
+        b.copy(
+            self.level.for_subtree(&self.before, own),
+            self.after.of(own),
+        );
     }
-    if let Some(sources) = &transfer.receive {
-        b.recv(peer, arriving(sources, after, passing));
-    }
-}
 
-/// Where what comes from a subtree goes: what stays, and, if that is the clipped one, what is passed on.
-fn arriving(subtree: &Range<u32>, after: &Held, passing: Option<&Passing>) -> Vec<Blocks> {
-    let mut places = vec![after.of(subtree)];
-    let passed = passing.filter(|passing| passing.held.sources == *subtree);
-    places.extend(passed.map(|passing| passing.held.of(subtree)));
-    places
+    /// An exchange with all others of the group that have the same offset, or a correction.
+    fn step(&self, b: &mut Builder, step: Step) {
+        let transfers = self.level.all.groups().transfers(b.rank(), step);
+        for (port, transfer) in (0..).zip(transfers) {
+            b.port(port);
+            match step.phase {
+                Phase::Exchange => self.exchange(b, transfer.peer),
+                Phase::Correction { .. } => self.correct(b, &transfer),
+            }
+        }
+        b.step();
+    }
+
+    /// With a rank of another subtree: the blocks that are for that subtree against those that are for the own.
+    fn exchange(&self, b: &mut Builder, peer: u32) {
+        let theirs = self.level.all.groups().held(peer, self.level.number);
+        b.send(peer, self.level.for_subtree(&self.before, &theirs));
+        b.recv(peer, self.arriving(&theirs));
+    }
+
+    /// Within the own subtree: blocks from the clipped subtree go on to where those belong that have no partner in it.
+    fn correct(&self, b: &mut Builder, transfer: &Transfer) {
+        let (level, peer) = (&self.level, transfer.peer);
+        if transfer.send.is_some() {
+            let theirs = level.all.passes(peer, level.number);
+            let both = self.passing.as_ref().zip(theirs);
+            let blocks = both.map(|(own, theirs)| own.for_peer(level, &theirs));
+            b.send(peer, blocks.unwrap_or_default());
+        }
+        if let Some(sources) = &transfer.receive {
+            b.recv(peer, self.arriving(sources));
+        }
+    }
+
+    /// Where what comes from a subtree goes: what stays, and, if that is the clipped one, what is passed on.
+    fn arriving(&self, subtree: &Range<u32>) -> Vec<Blocks> {
+        let mut places = vec![self.after.of(subtree)];
+        let held = self.passing.as_ref().map(|passing| &passing.held);
+        let passed = held.filter(|held| held.sources == *subtree);
+        places.extend(passed.map(|held| held.of(subtree)));
+        places
+    }
 }
 
 fn claims(shape: &Shape) -> Claims {

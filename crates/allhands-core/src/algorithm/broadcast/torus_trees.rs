@@ -100,6 +100,7 @@ fn pass_on(b: &mut Builder, parent: u32, lines: &[Vec<u32>], segment: Blocks) {
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let all = (Carries::Down, Ends::AtRoot);
-    cost::claims(shape, all, |rank| places(shape, rank))
+    cost::claims(shape, Carries::Down, Ends::AtRoot, |rank| {
+        places(shape, rank)
+    })
 }

@@ -49,5 +49,5 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let paths = |rank| routes::paths(shape, shape.call.root, rank, true);
-    cost::claims(shape, (Carries::Up, paths(0).1), |rank| paths(rank).0)
+    cost::claims(shape, Carries::Up, paths(0).1, |rank| paths(rank).0)
 }

@@ -46,5 +46,5 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let trees = |rank| routes::trees(shape, shape.call.root, rank, false);
-    cost::claims(shape, (Carries::Up, Ends::AtRoot), trees)
+    cost::claims(shape, Carries::Up, Ends::AtRoot, trees)
 }

@@ -23,7 +23,8 @@ pub enum Carries {
 #[must_use]
 pub fn claims(
     shape: &Shape,
-    (carries, ends): (Carries, Ends),
+    carries: Carries,
+    ends: Ends,
     places: impl Fn(u32) -> Vec<Place>,
 ) -> Claims {
     let places: Vec<Vec<Place>> = (0..shape.ranks()).map(places).collect();
