@@ -72,6 +72,27 @@ pub fn depth(p: u32) -> u32 {
     (p - 1).checked_ilog2().map_or(0, |log| log + 1)
 }
 
+/// The rounds until the tops of the trees over `p` ranks have combined what all below them have: a rank takes one message after the
+/// other.
+pub fn rounds_up(p: u32) -> u32 {
+    rounds_to_top(p - 1)
+}
+
+/// The rounds until the top of an in-order tree of `n` ranks has it.
+fn rounds_to_top(n: u32) -> u32 {
+    let Some(levels) = n.checked_ilog2() else {
+        return 0;
+    };
+    // The left subtree is full: two messages a level, one after the other.
+    let left = 2 * levels.saturating_sub(1);
+    let right = n - (1 << levels);
+    match (levels, right) {
+        (0, _) => 0,
+        (_, 0) => left + 1,
+        _ => left.max(rounds_to_top(right) + 1) + 1,
+    }
+}
+
 /// The rank at in-order position 1..=n.
 fn label_of(n: u32, tree: Tree, position: u32) -> u32 {
     match tree {

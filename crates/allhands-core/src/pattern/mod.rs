@@ -19,6 +19,7 @@ pub mod far_first;
 pub mod fold;
 pub mod hamiltonian;
 pub mod knomial;
+pub mod line_groups;
 pub mod math;
 pub mod multiplying;
 pub mod permutation;

@@ -184,6 +184,22 @@ impl Multiplying {
         }
     }
 
+    /// How many messages `rank` sends and receives in all steps.
+    ///
+    /// # Panics
+    /// If `rank` is not below `p`.
+    pub fn messages(&self, rank: u32) -> (u64, u64) {
+        let steps = self.steps().into_iter();
+        let transfers = steps.flat_map(|step| self.transfers(rank, step));
+        transfers.fold((0, 0), |(sent, came), transfer| {
+            let is_some = |range: Option<Range<u32>>| u64::from(range.is_some());
+            (
+                sent + is_some(transfer.send),
+                came + is_some(transfer.receive),
+            )
+        })
+    }
+
     fn correction(&self, rank: u32, level: u32, substep: u32) -> Vec<Transfer> {
         let view = self.view(rank, level);
         let Some(missing) = view.clipped() else {

@@ -120,6 +120,16 @@ impl Blocks {
         self.slice(index, 1)
     }
 
+    /// Blocks `first..first + count` of a set that is one run, counted round from its last to its first.
+    #[must_use]
+    pub fn wrapped(&self, first: u32, count: u32) -> [Blocks; 2] {
+        let until_end = count.min(self.count() - first);
+        [
+            self.slice(first, until_end),
+            self.slice(0, count - until_end),
+        ]
+    }
+
     /// Where the blocks really lie on a rank whose input and output share memory as `alias` says; a single run has
     /// its own length for a stride.
     #[must_use]

@@ -14,6 +14,14 @@ pub enum Side {
     Right,
 }
 
+impl Side {
+    /// The side on which what comes from `peer` stands at `own`, in the order of ranks, or of positions.
+    #[must_use]
+    pub const fn of(peer: u32, own: u32) -> Side {
+        if peer < own { Side::Left } else { Side::Right }
+    }
+}
+
 /// The port of hardware broadcast: of the messages of a step that have this port, and the same data, a machine that can
 /// makes one, which reaches all their receivers; any other sends them one by one.
 pub const BROADCAST_PORT: u8 = u8::MAX;

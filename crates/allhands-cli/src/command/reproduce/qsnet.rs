@@ -141,7 +141,9 @@ pub fn verdict(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
             sentence.section,
             sentence.title,
             rows.join("; "),
-            sentence.why.unwrap_or("no reason is known")
+            sentence
+                .why
+                .map_or("no reason is known".to_owned(), |why| why.to_string())
         )?;
     }
     for entry in predicted().filter(|e| e.says.is_none() && !comes_out(e)) {

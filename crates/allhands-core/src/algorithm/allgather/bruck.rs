@@ -13,7 +13,6 @@
 
 use super::BASE;
 use crate::algorithm::phase::allgather::bruck;
-use crate::algorithm::phase::tree::wrapped;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::schedule::{Builder, Shape};
 
@@ -42,7 +41,7 @@ fn build(b: &mut Builder) {
     b.copy(input, output.at(rank));
     b.step();
     view(b, 1);
-    let held = |behind: u32, count: u32| wrapped(output, (rank + behind) % p, count);
+    let held = |behind: u32, count: u32| output.wrapped((rank + behind) % p, count);
     bruck::gather(b, held, view);
     b.view(|| (0..p).map(|row| Some(output.at(row))).collect());
 }

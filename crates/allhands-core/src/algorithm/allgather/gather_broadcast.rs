@@ -9,7 +9,7 @@
 //! Source: Q 3.1 (elan_gather and broadcast).
 
 use super::BASE;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::ceil_log2;
@@ -27,27 +27,21 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (rank, tree) = (b.rank(), KnomialTree::new(b.ranks(), 2));
-    let group = Group {
-        tree,
-        position: rank,
-        rank_at: &|rank| rank,
-        ports: 1,
-    };
-    let (input, output) = (b.input(), b.output());
+    let (rank, input, output) = (b.rank(), b.input(), b.output());
+    let group = Group::binomial(b.ranks(), rank, &|rank| rank);
     let subtree = |edge: &Edge| output.slice(edge.child, edge.size);
-    let below = tree.subtree(rank);
+    let below = group.tree.subtree(rank);
     // Everybody else gets the own block back with the others.
     if rank == 0 {
         b.copy(input, output.at(rank));
     }
-    tree::up(
+    walk::up(
         b,
         &group,
         &[input, output.slice(rank + 1, below.end - rank - 1)],
         &|edge| vec![subtree(edge)],
     );
-    tree::down(b, &group, &[output], &|_| vec![output]);
+    walk::down(b, &group, &[output], &|_| vec![output]);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -16,6 +16,7 @@ use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Role};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder, Shape};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -36,62 +37,49 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// The blocks of positions and of the ranks that folded onto them.
-fn blocks_of(folding: &Folding, output: Blocks, range: &Range<u32>) -> Vec<Blocks> {
-    let (kept, extra) = (folding.kept(), folding.extra());
-    let guests = range.start.min(extra)..range.end.min(extra);
-    let own = output.slice(range.start, range.end - range.start);
-    alloc::vec![
-        own,
-        output.slice(
-            (kept + guests.start).min(output.count()),
-            guests.end - guests.start
-        )
-    ]
-}
-
 fn build(b: &mut Builder) {
     let folding = Folding::to_power(b.ranks(), 2, Fold::High);
-    let (input, output, rank) = (b.input(), b.output(), b.rank());
-    let position = match folding.role(rank) {
-        Role::Leaves { host } => {
-            b.send(host, input);
-            b.step();
-            b.recv(
-                host,
-                [
-                    output.slice(0, rank),
-                    output.slice(rank, output.count() - rank),
-                ],
-            );
-            return;
-        }
-        Role::Stays { new_rank, guests } => {
-            b.copy(input, output.at(rank));
-            if let Some(guest) = guests.first() {
-                b.recv(guest, output.at(guest));
-            }
-            new_rank
-        }
+    let (input, output, size) = (b.input(), b.output(), folding.kept());
+    let (position, guest) = match folding.role(b.rank()) {
+        Role::Leaves { host } => return be_served(b, host),
+        Role::Stays { new_rank, guests } => (new_rank, guests.first()),
     };
+    b.copy(input, output.at(b.rank()));
+    if let Some(guest) = guest {
+        b.recv(guest, output.at(guest));
+    }
     b.step();
-    let size = folding.kept();
-    let group = hybrid::group_size(size, b.get("x"));
     let ranks = Hybrid {
         size,
         position,
         rank_at: &|position| folding.actual(position),
-        group,
+        group: hybrid::group_size(size, b.get("x")),
     };
-    hybrid::allgather(
-        b,
-        &ranks,
-        &|range| blocks_of(&folding, output, &range),
-        &blocks_of(&folding, output, &(0..size)),
-    );
-    if position < folding.extra() {
-        b.send(position + size, output);
+    let blocks = |positions| blocks_of(&folding, output, &positions);
+    hybrid::allgather(b, &ranks, &blocks, &blocks(0..size));
+    if let Some(guest) = guest {
+        b.send(guest, output);
     }
+}
+
+/// A rank beyond the power of two gives its block to `host` and gets everything from it at the end.
+fn be_served(b: &mut Builder, host: u32) {
+    let (rank, output) = (b.rank(), b.output());
+    b.send(host, b.input());
+    b.step();
+    let rest = output.slice(rank, output.count() - rank);
+    b.recv(host, [output.slice(0, rank), rest]);
+}
+
+/// The blocks of positions and of the ranks that folded onto them.
+fn blocks_of(folding: &Folding, output: Blocks, range: &Range<u32>) -> Vec<Blocks> {
+    let (kept, extra) = (folding.kept(), folding.extra());
+    let guests = range.start.min(extra)..range.end.min(extra);
+    let first = (kept + guests.start).min(output.count());
+    vec![
+        output.slice(range.start, range.end - range.start),
+        output.slice(first, guests.end - guests.start),
+    ]
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -11,7 +11,7 @@
 
 use super::BASE;
 use crate::algorithm::{Algorithm, Claims};
-use crate::schedule::{Builder, Shape};
+use crate::schedule::{Blocks, Builder, Shape};
 use core::ops::Range;
 
 /// The algorithm.
@@ -24,63 +24,67 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// The blocks of the ranks `ranks` of the even number that exchange; the last of these has that of a rank beyond them, too.
-fn blocks(p: u32, ranks: Range<u32>) -> Range<u32> {
+fn build(b: &mut Builder) {
+    let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
     let even = p - p % 2;
-    let end = if ranks.end == even { p } else { ranks.end };
-    ranks.start..end
+    b.copy(input, output.at(rank));
+    if rank == even {
+        return be_served(b);
+    }
+    let serves = even < p && rank + 1 == even;
+    if serves {
+        b.recv(even, output.at(even));
+        b.step();
+    }
+    let own = blocks(b, rank..rank + 1);
+    exchange(b, even, if serves { own } else { input });
+    if serves {
+        b.send(even, output.slice(0, even));
+    }
 }
 
-/// The pair that comes to a rank in a step, of so many pairs; in step 0 it is the rank's own.
-fn coming(pairs: u32, rank: u32, step: u32) -> u32 {
+/// The last of an odd number of ranks gives its block to its neighbour and gets all others in the end.
+fn be_served(b: &mut Builder) {
+    let rank = b.rank();
+    if rank > 0 {
+        b.send(rank - 1, b.input());
+        b.step();
+        b.recv(rank - 1, b.output().slice(0, rank));
+    }
+}
+
+/// The first `even` ranks in pairs: first the `own` block to the mate, then what came last to the neighbours in turn.
+fn exchange(b: &mut Builder, even: u32, own: Blocks) {
+    let (rank, pairs, mate) = (b.rank(), even / 2, b.rank() ^ 1);
+    b.send(mate, own);
+    b.recv(mate, blocks(b, mate..mate + 1));
+    b.step();
+    let behind = if rank.is_multiple_of(2) { even - 1 } else { 1 };
+    let neighbours = [mate, (rank + behind) % even];
+    for step in 1..pairs {
+        let peer = neighbours[step as usize % 2];
+        let pair = |step| coming(pairs, rank, step);
+        b.send(peer, blocks(b, pair(step - 1)));
+        b.recv(peer, blocks(b, pair(step)));
+        b.step();
+    }
+}
+
+/// The pair of ranks whose blocks come to a rank in a step, of so many pairs; in step 0 it is the rank's own.
+fn coming(pairs: u32, rank: u32, step: u32) -> Range<u32> {
     let far = step.div_ceil(2);
     // Even ranks get from below in odd steps.
     let back = (step % 2 == 1) == rank.is_multiple_of(2);
     let turned = if back { pairs - far } else { far };
-    (rank / 2 + turned) % pairs
+    let pair = (rank / 2 + turned) % pairs;
+    2 * pair..2 * pair + 2
 }
 
-fn build(b: &mut Builder) {
-    let (p, rank, input, output) = (b.ranks(), b.rank(), b.input(), b.output());
-    b.copy(input, output.at(rank));
-    let (even, pairs) = (p - p % 2, p / 2);
-    if rank == even {
-        if pairs > 0 {
-            b.send(rank - 1, input);
-            b.step();
-            b.recv(rank - 1, output.slice(0, rank));
-        }
-        return;
-    }
-    let slice = |ranks: Range<u32>| {
-        let blocks = blocks(p, ranks);
-        output.slice(blocks.start, blocks.end - blocks.start)
-    };
-    let pair = |pair: u32| slice(2 * pair..2 * pair + 2);
-    let has_odd = even < p && rank + 1 == even;
-    if has_odd {
-        b.recv(even, output.at(even));
-        b.step();
-    }
-    let mate = rank ^ 1;
-    let own = if has_odd { slice(rank..even) } else { input };
-    b.send(mate, own);
-    b.recv(mate, slice(mate..mate + 1));
-    b.step();
-    let other = if rank.is_multiple_of(2) {
-        rank + even - 1
-    } else {
-        rank + 1
-    } % even;
-    for step in 1..pairs {
-        let peer = if step % 2 == 1 { other } else { mate };
-        b.send(peer, pair(coming(pairs, rank, step - 1)));
-        b.recv(peer, pair(coming(pairs, rank, step)));
-        b.step();
-    }
-    if has_odd {
-        b.send(even, output.slice(0, even));
-    }
+/// The blocks of some of the even number of ranks that exchange; the last of these has that of a rank beyond them, too.
+fn blocks(b: &Builder, ranks: Range<u32>) -> Blocks {
+    let p = b.ranks();
+    let end = if ranks.end == p - p % 2 { p } else { ranks.end };
+    b.output().slice(ranks.start, end - ranks.start)
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -10,11 +10,10 @@
 //! Source: Cowan and others: MSCCLang: Microsoft collective communication language, 2023.
 
 use super::BASE;
-use crate::algorithm::phase::allgather::direct::allgather;
 use crate::algorithm::phase::alltoall::direct;
 use crate::algorithm::phase::reduce_scatter::direct::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, block_per_rank};
-use crate::schedule::{Builder, Shape};
+use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -34,6 +33,16 @@ fn build(b: &mut Builder) {
     reduce_scatter(b, input, output.at(rank));
     b.step();
     allgather(b, output);
+}
+
+/// Everyone sends the part that it has combined to all, who receive it in the same place.
+fn allgather(b: &mut Builder, vector: Blocks) {
+    let rank = b.rank();
+    direct::exchange(
+        b,
+        |b, from| b.recv(from, vector.at(from)),
+        |b, to| b.send(to, vector.at(rank)),
+    );
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -10,8 +10,11 @@
 //!
 //! Source: T 5.2, figure 13.
 
+mod allgather;
+mod cost;
+
 use super::BASE;
-use crate::algorithm::phase::allreduce::binary_blocks;
+use crate::algorithm::phase::reduce::binary_blocks::{reduce, work};
 use crate::algorithm::{Algorithm, Claims};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};
@@ -29,19 +32,19 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (input, output) = (b.input(), b.output());
-    binary_blocks::reduce(b, input, output);
+    reduce(b, input, output);
     if b.ranks() == 1 {
         b.copy(input, output);
     }
-    binary_blocks::allgather(b, output);
+    allgather::allgather(b, output);
 }
 
 fn claims(shape: &Shape) -> Claims {
     let p = shape.ranks();
     Claims {
         ports: 1,
-        steps: binary_blocks::allreduce_steps(p),
-        volume: binary_blocks::allreduce_volume(p),
-        work: binary_blocks::work(p),
+        steps: cost::steps(p),
+        volume: cost::volume(p),
+        work: work(p),
     }
 }

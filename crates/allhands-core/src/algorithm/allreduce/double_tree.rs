@@ -12,7 +12,7 @@
 
 use super::BASE;
 use crate::algorithm::{Algorithm, Claims, Key};
-use crate::pattern::double_tree::{Tree, depth, place};
+use crate::pattern::double_tree::{Tree, depth, place, rounds_up};
 use crate::schedule::{Builder, Shape, Side};
 use alloc::vec::Vec;
 
@@ -54,11 +54,7 @@ fn up_and_down(b: &mut Builder, tree: Tree) {
         let mut sum = input;
         // The second child's subtree is the smaller one, so it is ready first.
         for &(port, child) in children.iter().rev() {
-            let side = if child < rank {
-                Side::Left
-            } else {
-                Side::Right
-            };
+            let side = Side::of(child, rank);
             b.port(port).recv_reduce(child, side, sum, output);
             sum = output;
         }
@@ -70,21 +66,6 @@ fn up_and_down(b: &mut Builder, tree: Tree) {
             b.port(port).send(child, output);
         }
     });
-}
-
-/// The rounds until the top of an in-order tree of `n` ranks has combined a segment.
-fn rounds_up(n: u32) -> u32 {
-    let Some(levels) = n.checked_ilog2() else {
-        return 0;
-    };
-    // The left subtree is full: two messages a level, one after the other.
-    let left = 2 * levels.saturating_sub(1);
-    let right = n - (1 << levels);
-    match (levels, right) {
-        (0, _) => 0,
-        (_, 0) => left + 1,
-        _ => left.max(rounds_up(right) + 1) + 1,
-    }
 }
 
 fn claims(shape: &Shape) -> Claims {
@@ -99,7 +80,7 @@ fn claims(shape: &Shape) -> Claims {
     };
     Claims {
         ports: 4,
-        steps: busy * (rounds_up(p - 1) + depth(p) + segments),
+        steps: busy * (rounds_up(p) + depth(p) + segments),
         volume: u64::from(neighbours * segments),
         work: u64::from(busy * 2 * segments),
     }

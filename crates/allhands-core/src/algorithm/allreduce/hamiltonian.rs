@@ -10,9 +10,9 @@
 //! Source: B 3.1.
 
 use super::BASE;
-use crate::algorithm::phase::torus;
-use crate::algorithm::phase::torus::prefix;
-use crate::algorithm::phase::torus::streams::{self, Carries, Ends};
+use crate::algorithm::phase::torus::allreduce::allreduce;
+use crate::algorithm::phase::torus::cost::{self, Carries};
+use crate::algorithm::phase::torus::{prefix, reduce::Ends, routes, streams};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
@@ -37,19 +37,12 @@ fn build(b: &mut Builder) {
         b.copy(b.input(), b.output());
         return;
     }
-    let (places, _) = torus::paths(b.shape(), 0, b.rank(), false);
-    streams::up_and_down(b, &places);
+    let (places, _) = routes::paths(b.shape(), 0, b.rank(), false);
+    allreduce(b, &places);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let places = torus::of_all(shape, |rank| torus::paths(shape, 0, rank, false).0);
-    prefix::claims(
-        shape,
-        streams::claims(
-            shape.get("segments"),
-            &places,
-            Carries::UpAndDown,
-            Ends::AtRoot,
-        ),
-    )
+    cost::claims(shape, Carries::UpAndDown, Ends::AtRoot, |rank| {
+        routes::paths(shape, 0, rank, false).0
+    })
 }

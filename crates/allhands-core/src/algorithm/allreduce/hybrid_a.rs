@@ -13,7 +13,7 @@ use super::BASE;
 use crate::algorithm::phase::allgather::hybrid::{self, Hybrid};
 use crate::algorithm::phase::allreduce::recursive_doubling::{self, Doubling, Turns};
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::tree::walk;
 use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
@@ -52,7 +52,7 @@ fn build(b: &mut Builder) {
             group,
         };
         let sum = hybrid
-            .on_tree(|tree_group| tree::reduce_up(b, tree_group, own, &mut |b| turns.start(b)));
+            .on_tree(|tree_group| walk::reduce_up(b, tree_group, own, &mut |b| turns.start(b)));
         if position == hybrid.leader() {
             let leaders = Doubling {
                 size: folding.kept() / group,
@@ -61,7 +61,7 @@ fn build(b: &mut Builder) {
             };
             recursive_doubling::allreduce(b, &leaders, &mut turns, sum);
         }
-        hybrid.on_tree(|tree_group| tree::down(b, tree_group, &[output], &|_| vec![output]));
+        hybrid.on_tree(|tree_group| walk::down(b, tree_group, &[output], &|_| vec![output]));
     }
     unfold(b, &folding, output);
 }

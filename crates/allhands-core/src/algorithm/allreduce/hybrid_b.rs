@@ -12,7 +12,8 @@
 use super::BASE;
 use crate::algorithm::phase::allgather::hybrid::{self, Hybrid};
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values, any_order};
 use crate::pattern::fold::{Fold, Folding};
 use crate::pattern::math::floor_log2;
@@ -46,14 +47,8 @@ fn build(b: &mut Builder) {
         let rank_at = |position| folding.actual(position);
         // With the farthest first, position i ends with part i, as the allgather wants it.
         let distance = Distance::Halving;
-        let halves = Halves {
-            size,
-            position,
-            rank_at: &rank_at,
-            blocks_of: &|slots| slots,
-            distance,
-        };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        let halves = Halves::plain(size, position, &rank_at, distance);
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
         let hybrid = Hybrid {
             size,
             position,

@@ -11,9 +11,10 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::torus::lines::{self, Turn};
-use crate::algorithm::phase::torus::{self, prefix};
+use crate::algorithm::phase::torus::lines;
+use crate::algorithm::phase::torus::{grid::DEPOSIT, prefix};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement};
+use crate::pattern::line_groups::Turn;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
@@ -28,7 +29,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
             default: 4,
             ..lines::GROUP
         },
-        torus::DEPOSIT,
+        DEPOSIT,
         prefix::PREFIX,
     ],
     settings: &[

@@ -11,13 +11,15 @@
 //! Source: Sack and Gropp: Collective algorithms for multiported torus networks, 2015.
 
 use super::BASE;
-use crate::algorithm::phase::torus::torus;
+use crate::algorithm::phase::allgather::{circle::Circle, ring};
+use crate::algorithm::phase::torus::grid::torus;
 use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
 use crate::machine::{Direction, Torus};
-use crate::pattern::exchange::{ring_allgather, ring_reduce_scatter};
-use crate::pattern::math::{add_mod, sub_mod};
+use crate::pattern::exchange::{ring_reduce_scatter, shifted};
 use crate::schedule::{Blocks, Builder, Shape, Side};
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -53,70 +55,96 @@ fn build(b: &mut Builder) {
     }
 }
 
-/// A rank's place in the ring along one dimension.
-struct Ring {
-    size: u32,
-    position: u32,
-    to: u32,
-    from: u32,
-    /// The blocks that the ring divides, or collects again, and how many each position has.
-    first: u32,
-    width: u32,
-}
-
-impl Ring {
-    fn of(&self, vector: Blocks, position: u32) -> Blocks {
-        vector.slice(self.first + position * self.width, self.width)
-    }
-}
-
 /// One part: around along `way`'s dimension, then along the ones after it, and back.
 fn rings(b: &mut Builder, torus: &Torus, way: Direction, first: u32) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
-    let at = torus.coordinates(rank);
-    let (mut first, mut blocks) = (first, torus.ranks());
+    let mut blocks = first..first + torus.ranks();
     let mut rings = Vec::new();
-    for d in (0..3).map(|turn| (way.dimension + turn) % 3) {
-        let n = torus.extents()[d];
-        let neighbour = |up: bool| {
-            let next = if up {
-                add_mod(at[d], 1, n)
-            } else {
-                sub_mod(at[d], 1, n)
-            };
-            torus.moved(rank, d, next)
-        };
-        let ring = Ring {
-            size: n,
-            position: if way.up { at[d] } else { n - 1 - at[d] },
-            to: neighbour(way.up),
-            from: neighbour(!way.up),
-            first,
-            width: blocks / n,
-        };
-        (first, blocks) = (first + ring.position * ring.width, ring.width);
-        if n > 1 {
-            rings.push(ring);
-        }
+    for dimension in (0..3).map(|turn| (way.dimension + turn) % 3) {
+        let ring = Ring::new(torus, rank, dimension, way.up, blocks);
+        blocks = ring.blocks_of(ring.position);
+        rings.extend((ring.size > 1).then_some(ring));
     }
-    for (number, ring) in rings.iter().enumerate() {
-        let own = if number == 0 { input } else { output };
-        for step in 0..ring.size - 1 {
-            let moves = ring_reduce_scatter(ring.size, ring.position, step);
-            let source = if step == 0 { own } else { output };
-            b.send(ring.to, ring.of(source, moves.send));
-            let mine = ring.of(own, moves.receive);
-            b.recv_reduce(ring.from, Side::Left, mine, ring.of(output, moves.receive));
-            b.step();
-        }
+    let mut own = input;
+    for ring in &rings {
+        ring.reduce_scatter(b, own, output);
+        own = output;
     }
     for ring in rings.iter().rev() {
-        for step in 0..ring.size - 1 {
-            let moves = ring_allgather(ring.size, ring.position, step);
-            b.send(ring.to, ring.of(output, moves.send));
-            b.recv(ring.from, ring.of(output, moves.receive));
+        ring.allgather(b, output);
+    }
+}
+
+/// The ring of a rank along one dimension.
+struct Ring<'a> {
+    torus: &'a Torus,
+    dimension: usize,
+    up: bool,
+    rank: u32,
+    size: u32,
+    position: u32,
+    /// What the ring divides among its positions, or collects again.
+    blocks: Range<u32>,
+}
+
+impl Ring<'_> {
+    fn new(torus: &Torus, rank: u32, dimension: usize, up: bool, blocks: Range<u32>) -> Ring<'_> {
+        let size = torus.extents()[dimension];
+        let at = torus.coordinates(rank)[dimension];
+        Ring {
+            torus,
+            dimension,
+            up,
+            rank,
+            size,
+            position: if up { at } else { size - 1 - at },
+            blocks,
+        }
+    }
+
+    fn rank_at(&self, position: u32) -> u32 {
+        let at = if self.up {
+            position
+        } else {
+            self.size - 1 - position
+        };
+        self.torus.moved(self.rank, self.dimension, at)
+    }
+
+    fn blocks_of(&self, position: u32) -> Range<u32> {
+        let width = self.blocks.len() as u32 / self.size;
+        let first = self.blocks.start + position * width;
+        first..first + width
+    }
+
+    fn part(&self, vector: Blocks, positions: Range<u32>) -> Blocks {
+        let first = self.blocks_of(positions.start).start;
+        vector.slice(first, self.blocks_of(positions.end).start - first)
+    }
+
+    /// Starts from `own` and leaves the sum of this position's blocks in `sum`.
+    fn reduce_scatter(&self, b: &mut Builder, own: Blocks, sum: Blocks) {
+        let of = |vector, position| self.part(vector, position..position + 1);
+        let peers = shifted(self.size, self.position, 1);
+        for step in 0..self.size - 1 {
+            let moves = ring_reduce_scatter(self.size, self.position, step);
+            let source = if step == 0 { own } else { sum };
+            b.send(self.rank_at(peers.to), of(source, moves.send));
+            let (mine, into) = (of(own, moves.receive), of(sum, moves.receive));
+            b.recv_reduce(self.rank_at(peers.from), Side::Left, mine, into);
             b.step();
         }
+    }
+
+    fn allgather(&self, b: &mut Builder, vector: Blocks) {
+        let circle = Circle {
+            size: self.size,
+            position: self.position,
+            rank_at: &|position| self.rank_at(position),
+            blocks: &|positions| vec![self.part(vector, positions)],
+            own: &[self.part(vector, self.position..self.position + 1)],
+        };
+        ring::allgather(b, &circle);
     }
 }
 

@@ -11,8 +11,10 @@
 //! Source: T 4.5, 5.1, figure 12; C 5.5, table 5 (Rabenseifner).
 
 use super::BASE;
-use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::allgather::recursive_doubling::allgather;
+use crate::algorithm::phase::fold::{self, fold, unfold};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper};
 use crate::pattern::math::{floor_log2, previous_power};
@@ -50,36 +52,35 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
+fn folding(p: u32) -> Folding {
+    Folding::to_power(p, 2, Fold::Neighbour(Keeper::First))
+}
+
 fn build(b: &mut Builder) {
-    let folding = Folding::to_power(b.ranks(), 2, Fold::Neighbour(Keeper::First));
+    let folding = folding(b.ranks());
     let (input, output, in_halves) = (b.input(), b.output(), b.get("fold") == 0);
     if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut |_| output) {
-        let halves = Halves {
-            size: folding.kept(),
-            position,
-            rank_at: &|position| folding.actual(position),
-            blocks_of: &|slots| slots,
-            distance: Distance::of(b.shape()),
-        };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        recursive_halving::allgather(b, &halves, output);
+        let rank_at = |position| folding.actual(position);
+        let halves = Halves::plain(folding.kept(), position, &rank_at, Distance::of(b.shape()));
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        allgather(b, &halves, output);
     }
     unfold(b, &folding, output);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let p = shape.ranks();
-    let kept = previous_power(2, p);
-    let (rounds, rest, kept) = (floor_log2(p), u64::from(kept - 1), u64::from(kept));
-    let (steps, sent, work) = match (p.is_power_of_two(), shape.get("fold")) {
-        (true, _) => (0, 0, 0),
-        (false, 0) => (3, kept / 2 + kept, kept / 2),
-        (false, _) => (2, kept, kept),
+    let folding = folding(shape.ranks());
+    let slots = u64::from(folding.kept());
+    let folds = fold::cost(&folding, shape.get("fold") == 0, slots);
+    // Whom somebody folds onto sends the whole result there at the end.
+    let (unfolds, result) = match folding.extra() {
+        0 => (0, 0),
+        _ => (1, slots),
     };
     Claims {
         ports: 1,
-        steps: 2 * rounds + steps,
-        volume: 2 * rest + sent,
-        work: rest + work,
+        steps: 2 * floor_log2(shape.ranks()) + folds.steps + unfolds,
+        volume: 2 * (slots - 1) + folds.sent + result,
+        work: slots - 1 + folds.work,
     }
 }

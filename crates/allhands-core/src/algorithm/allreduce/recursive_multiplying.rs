@@ -15,6 +15,7 @@ use crate::algorithm::phase::allgather::recursive_multiplying::costs;
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::multiplying::Multiplying;
 use crate::schedule::{Blocks, Builder, Shape};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The algorithm.
@@ -32,8 +33,52 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
+fn build(b: &mut Builder) {
+    let pattern = Multiplying::new(b.ranks(), b.shape().radix());
+    let (mut own, mut spare) = (b.input(), Vec::new());
+    for level in 0..pattern.levels() {
+        let sums = exchange(b, pattern, level, own, &mut spare);
+        let others = sums.iter().filter(|(_, sum)| *sum != own);
+        spare.extend(others.map(|(_, sum)| *sum));
+        own = combine(b, own, &sums);
+    }
+    b.copy(own, b.output());
+}
+
 /// A sum of neighbouring ranks: the first of them, and where it is.
 type Sum = (u32, Blocks);
+
+/// The sums of all subtrees of the group, in the order of ranks; those that come go into `spare` vectors, or new ones.
+fn exchange(
+    b: &mut Builder,
+    pattern: Multiplying,
+    level: u32,
+    own: Blocks,
+    spare: &mut Vec<Blocks>,
+) -> Vec<Sum> {
+    let rank = b.rank();
+    let mut sums: Vec<Sum> = vec![(pattern.held(rank, level).start, own)];
+    let steps = pattern.steps();
+    for step in steps.iter().filter(|step| step.level == level) {
+        let mut came: Vec<Sum> = Vec::new();
+        for (port, transfer) in (0..).zip(pattern.transfers(rank, *step)) {
+            b.port(port);
+            if let Some(range) = transfer.send {
+                let sum = sums.iter().find(|(first, _)| *first == range.start);
+                b.send(transfer.peer, sum.map_or(own, |(_, sum)| *sum));
+            }
+            if let Some(range) = transfer.receive {
+                let into = spare.pop().unwrap_or_else(|| b.vector());
+                b.recv(transfer.peer, into);
+                came.push((range.start, into));
+            }
+        }
+        b.step();
+        sums.extend(came);
+    }
+    sums.sort_unstable_by_key(|(first, _)| *first);
+    sums
+}
 
 /// Combines sums of ranks that follow one another; only the own one is in the input or the output, where the result is.
 fn combine(b: &mut Builder, own: Blocks, sums: &[Sum]) -> Blocks {
@@ -50,57 +95,15 @@ fn combine(b: &mut Builder, own: Blocks, sums: &[Sum]) -> Blocks {
     left
 }
 
-fn build(b: &mut Builder) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let pattern = Multiplying::new(p, b.shape().radix());
-    let steps = pattern.steps();
-    let (mut own, mut spare) = (b.input(), Vec::new());
-    for level in 0..pattern.levels() {
-        let mut sums: Vec<Sum> = Vec::from([(pattern.held(rank, level).start, own)]);
-        for step in steps.iter().filter(|step| step.level == level) {
-            let mut came: Vec<Sum> = Vec::new();
-            for (port, transfer) in pattern.transfers(rank, *step).into_iter().enumerate() {
-                b.port(port as u32);
-                if let Some(range) = transfer.send {
-                    let sum = sums.iter().find(|(first, _)| *first == range.start);
-                    b.send(transfer.peer, sum.map_or(own, |(_, sum)| *sum));
-                }
-                if let Some(range) = transfer.receive {
-                    let into = spare.pop().unwrap_or_else(|| b.vector());
-                    b.recv(transfer.peer, into);
-                    came.push((range.start, into));
-                }
-            }
-            b.step();
-            sums.extend(came);
-        }
-        sums.sort_unstable_by_key(|(first, _)| *first);
-        let others = sums.iter().filter(|(_, sum)| *sum != own);
-        spare.extend(others.map(|(_, sum)| *sum));
-        own = combine(b, own, &sums);
-    }
-    b.copy(own, b.output());
-}
-
 fn claims(shape: &Shape) -> Claims {
     let (p, radix) = (shape.ranks(), shape.radix());
     let pattern = Multiplying::new(p, radix);
-    let steps = pattern.steps();
-    let counts = |rank: u32| {
-        let all = steps.iter();
-        let all = all.flat_map(|step| pattern.transfers(rank, *step));
-        all.fold((0, 0), |(sent, came), transfer| {
-            let [more_sent, more_came] =
-                [transfer.send, transfer.receive].map(|range| u64::from(range.is_some()));
-            (sent + more_sent, came + more_came)
-        })
-    };
-    let counts: Vec<(u64, u64)> = (0..p).map(counts).collect();
-    let most = |of: fn(&(u64, u64)) -> u64| counts.iter().map(of).max().unwrap_or(0);
+    let messages: Vec<(u64, u64)> = (0..p).map(|rank| pattern.messages(rank)).collect();
+    let most = |of: fn(&(u64, u64)) -> u64| messages.iter().map(of).max().unwrap_or(0);
     Claims {
         ports: radix - 1,
-        steps: costs(p, radix, alloc::vec![0; p as usize]).0,
-        volume: most(|counts| counts.0.max(counts.1)),
-        work: most(|counts| counts.1),
+        steps: costs(p, radix, vec![0; p as usize]).0,
+        volume: most(|(sent, came)| *sent.max(came)),
+        work: most(|(_, came)| *came),
     }
 }

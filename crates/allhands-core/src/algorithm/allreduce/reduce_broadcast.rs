@@ -10,9 +10,8 @@
 //! Source: T 4.5, 5.
 
 use super::BASE;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 use alloc::vec;
@@ -28,20 +27,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let tree = KnomialTree::new(b.ranks(), 2);
-    let group = Group {
-        tree,
-        position: b.rank(),
-        rank_at: &|rank| rank,
-        ports: 1,
-    };
+    let group = Group::binomial(b.ranks(), b.rank(), &|rank| rank);
     let (input, output) = (b.input(), b.output());
-    let sum = tree::reduce_up(b, &group, input, &mut |_| output);
+    let sum = walk::reduce_up(b, &group, input, &mut |_| output);
     if b.rank() == 0 {
         b.copy(sum, output);
         b.step();
     }
-    tree::down(b, &group, &[output], &|_| vec![output]);
+    walk::down(b, &group, &[output], &|_| vec![output]);
 }
 
 fn claims(shape: &Shape) -> Claims {

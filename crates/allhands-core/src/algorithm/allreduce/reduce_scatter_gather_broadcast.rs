@@ -11,11 +11,12 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::{fold, unfold};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::gather::halves::gather;
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::{floor_log2, previous_power};
 use crate::schedule::{Builder, Shape};
 use alloc::vec;
@@ -38,22 +39,11 @@ fn build(b: &mut Builder) {
     if let Some((position, own)) = fold(b, &folding, false, input, &mut |_| output) {
         let rank_at = |position| folding.actual(position);
         let distance = Distance::Halving;
-        let halves = Halves {
-            size,
-            position,
-            rank_at: &rank_at,
-            blocks_of: &|slots| slots,
-            distance,
-        };
-        recursive_halving::reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
-        recursive_halving::gather(b, &halves, 0, output);
-        let group = Group {
-            tree: KnomialTree::new(size, 2),
-            position,
-            rank_at: &rank_at,
-            ports: 1,
-        };
-        tree::down(b, &group, &[output], &|_| vec![output]);
+        let halves = Halves::plain(size, position, &rank_at, distance);
+        reduce_scatter(b, &halves, own, output, &[halves.own(output)]);
+        gather(b, &halves, 0, output);
+        let group = Group::binomial(size, position, &rank_at);
+        walk::down(b, &group, &[output], &|_| vec![output]);
     }
     unfold(b, &folding, output);
 }

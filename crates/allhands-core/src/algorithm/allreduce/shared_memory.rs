@@ -13,13 +13,13 @@
 //!
 //! Source: Q 4.2.
 
-use super::BASE;
-use crate::algorithm::phase::shared_memory::chain::{self, Readers};
 mod two_chains;
 
-use crate::algorithm::phase::shared_memory::window;
+use super::BASE;
+use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::{combine, window};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values, keeps_order};
-use crate::schedule::{Builder, Shape};
+use crate::schedule::{Blocks, Builder, Shape, Side};
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -76,19 +76,51 @@ fn build(b: &mut Builder) {
     }
     if b.get("work") == PARTS {
         let sum = output.at(b.rank());
-        window::reduce_by_parts(b, None, sum);
+        combine::by_parts(b, None, sum);
         return;
     }
     let window = window::vector(b);
     let turns = window::fill_all(b, &[(input, window)]);
-    window::fold_in_order(b, window, input, output);
+    in_order(b, window, input, output);
     turns.give_back(b);
+}
+
+/// Combines the same block of every rank's window into `into`, in rank order from rank 0 on: the same on every rank, to
+/// the last bit. `own` is what this rank has in its window.
+fn in_order(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
+    let (p, rank) = (b.ranks(), b.rank());
+    // The first two are combined at once, by a rank that is one of them.
+    let (mut sum, mut next) = match rank {
+        0 if p == 1 => {
+            b.copy(own, into);
+            (into, 1)
+        }
+        0 => (own, 1),
+        1 => {
+            b.get_reduce(0, Side::Left, window, own, into);
+            (into, 2)
+        }
+        _ => {
+            b.get_from(0, window, into);
+            (into, 1)
+        }
+    };
+    while next < p {
+        b.step();
+        if next == rank {
+            // What `own` was may have been overwritten, in a call in place.
+            b.reduce(sum, window, into);
+        } else {
+            b.get_reduce(next, Side::Right, window, sum, into);
+        }
+        (sum, next) = (into, next + 1);
+    }
 }
 
 fn claims(shape: &Shape) -> Claims {
     match shape.get("work") {
         CHAIN => chain::claims(shape, Readers::All),
         TWO_CHAINS => two_chains::claims(shape),
-        work => window::combining(shape, work == PARTS),
+        work => combine::claims(shape, work == PARTS),
     }
 }

@@ -11,7 +11,7 @@
 //! Source: De Sensi, Bonato, Saam, Hoefler: Swing: short-cutting rings for higher bandwidth allreduce, 2024.
 
 use super::BASE;
-use crate::algorithm::phase::torus::torus;
+use crate::algorithm::phase::torus::grid::torus;
 use crate::algorithm::{Algorithm, Claims, Requirement, any_order};
 use crate::pattern::swing::{Meeting, meetings};
 use crate::schedule::{Blocks, Builder, Shape, Side};

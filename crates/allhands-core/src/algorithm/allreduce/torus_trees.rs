@@ -11,9 +11,10 @@
 //! Source: B 3.1, figure 2(a).
 
 use super::BASE;
-use crate::algorithm::phase::torus;
-use crate::algorithm::phase::torus::prefix;
-use crate::algorithm::phase::torus::streams::{self, Carries, Ends, Place};
+use crate::algorithm::phase::torus::allreduce::allreduce;
+use crate::algorithm::phase::torus::cost::{self, Carries};
+use crate::algorithm::phase::torus::streams::{self, Place};
+use crate::algorithm::phase::torus::{prefix, reduce::Ends, routes};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 use alloc::vec::Vec;
@@ -29,14 +30,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ordered: any_order,
     parts: |shape| streams::parts(shape, 1),
     layer: Layer::Packets,
-    stream_way: torus::way_of_tree,
+    stream_way: routes::way_of_tree,
     build,
     claims,
     ..BASE
 };
 
 fn places(shape: &Shape, rank: u32) -> Vec<Place> {
-    let mut trees = torus::trees(shape, 0, rank, false);
+    let mut trees = routes::trees(shape, 0, rank, false);
     trees.truncate(1);
     trees
 }
@@ -47,18 +48,11 @@ fn build(b: &mut Builder) {
         return;
     }
     let places = places(b.shape(), b.rank());
-    streams::up_and_down(b, &places);
+    allreduce(b, &places);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let places = torus::of_all(shape, |rank| places(shape, rank));
-    prefix::claims(
-        shape,
-        streams::claims(
-            shape.get("segments"),
-            &places,
-            Carries::UpAndDown,
-            Ends::AtRoot,
-        ),
-    )
+    cost::claims(shape, Carries::UpAndDown, Ends::AtRoot, |rank| {
+        places(shape, rank)
+    })
 }

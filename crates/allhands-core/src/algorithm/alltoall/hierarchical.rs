@@ -15,6 +15,7 @@ use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, gather, scat
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -59,16 +60,17 @@ const PHASES: &[Phase] = &[
 
 fn build(b: &mut Builder) {
     let node = Division::new(b);
-    let rows = gather(b, &node);
+    let rows = to_leader(b, &node);
     compose::each_share(b, &node, |b, node| {
-        let columns = exchange(b, node, rows);
-        scatter(b, node, &columns);
+        let columns = among_leaders(b, node, rows);
+        to_ranks(b, node, &columns);
     });
 }
 
-/// The rows of the ranks in a share to their leader, where they come to lie one after another.
-fn gather(b: &mut Builder, node: &Division) -> Blocks {
-    let (p, input, share) = (b.ranks(), b.input(), node.share_of(node.own()));
+/// The rows of the ranks in a share, what each has for all, to their leader, where they come to lie one after another.
+fn to_leader(b: &mut Builder, node: &Division) -> Blocks {
+    let (p, input) = (b.ranks(), b.input());
+    let share = node.share_of(node.own());
     let rows = scratch(b, node, input, pairs(p, run(&share), (0, p)));
     let data = Data {
         input: &|_| vec![input],
@@ -82,38 +84,33 @@ fn gather(b: &mut Builder, node: &Division) -> Blocks {
     rows
 }
 
-/// Some sources (first, how many), and what they have for a node.
-type Columns = ((u32, u32), Blocks);
+/// What some sources have for all ranks of a node, on its leader.
+struct Column {
+    sources: Run,
+    blocks: Blocks,
+}
 
 /// What the ranks of a share have for the ranks of every node to that node's leader.
-fn exchange(b: &mut Builder, node: &Division, rows: Blocks) -> Vec<Columns> {
-    let (p, output) = (b.ranks(), b.output());
-    let of = |at: u32| (node.start(at), node.size(at));
-    let share = |at: u32| run(&node.share_of(at));
-    let (own, size) = (of(node.own()), node.size(node.own()));
-    let mut columns: Vec<Columns> = Vec::new();
+fn among_leaders(b: &mut Builder, node: &Division, rows: Blocks) -> Vec<Column> {
+    let (p, output, nodes) = (b.ranks(), b.output(), u64::from(node.nodes()));
+    let ranks_of = |at: u32| (node.start(at), node.size(at));
+    let share_of = |at: u32| run(&node.share_of(at));
+    let (own, (_, senders)) = (ranks_of(node.own()), share_of(node.own()));
+    let mut columns = Vec::new();
     for sources in node.ranks_in_share() {
-        columns.push((sources, scratch(b, node, output, pairs(p, sources, own))));
+        let blocks = scratch(b, node, output, pairs(p, sources, own));
+        columns.push(Column { sources, blocks });
     }
-    let from = |(first, count): (u32, u32)| {
-        let at = columns.partition_point(|(run, _)| run.0 + run.1 <= first);
-        let (run, blocks) = columns[at];
-        blocks.slice((first - run.0) * size, count * size)
-    };
-    let sources = share(node.own()).1;
     let data = Data {
         input: &|to| {
-            let (first, count) = of(to);
+            let (first, count) = ranks_of(to);
             let first = rows.first + first;
-            vec![Blocks::strided(rows.space, first, count, p as i32, sources)]
+            vec![Blocks::strided(rows.space, first, count, p as i32, senders)]
         },
-        output: &|at| vec![from(share(at))],
+        output: &|at| vec![from(&columns, share_of(at), own.1)],
         units: &|unit| {
-            let [source, to] = [
-                unit / u64::from(node.nodes()),
-                unit % u64::from(node.nodes()),
-            ];
-            vec![pairs(p, share(source as u32), of(to as u32))]
+            let (source, to) = ((unit / nodes) as u32, (unit % nodes) as u32);
+            vec![pairs(p, share_of(source), ranks_of(to))]
         },
         longest: node.largest_share() * node.largest(),
         vector: 0..0,
@@ -123,17 +120,25 @@ fn exchange(b: &mut Builder, node: &Division, rows: Blocks) -> Vec<Columns> {
     columns
 }
 
-/// Each rank's column from the leader to the rank.
-fn scatter(b: &mut Builder, node: &Division, columns: &[Columns]) {
+/// What some of the sources have for a node of `size` ranks.
+fn from(columns: &[Column], (first, count): Run, size: u32) -> Blocks {
+    let ends_before = |column: &Column| column.sources.0 + column.sources.1 <= first;
+    let column = &columns[columns.partition_point(ends_before)];
+    let before = first - column.sources.0;
+    column.blocks.slice(before * size, count * size)
+}
+
+/// What all sources have for each rank from the leader to the rank.
+fn to_ranks(b: &mut Builder, node: &Division, columns: &[Column]) {
     let (p, output) = (b.ranks(), b.output());
     let (start, size) = (node.start(node.own()), node.size(node.own()));
-    let sources = || columns.iter().map(|(sources, _)| *sources);
+    let sources = || columns.iter().map(|column| column.sources);
     let data = Data {
         input: &|to| {
-            let column = |((_, sources), from): &Columns| {
-                Blocks::strided(from.space, from.first + to, 1, size as i32, *sources)
+            let of_rank = |Column { sources, blocks }: &Column| {
+                Blocks::strided(blocks.space, blocks.first + to, 1, size as i32, sources.1)
             };
-            columns.iter().map(column).collect()
+            columns.iter().map(of_rank).collect()
         },
         output: &|_| sources().map(|run| output.slice(run.0, run.1)).collect(),
         units: &|to| {
@@ -161,12 +166,15 @@ fn scratch(
     }
 }
 
-fn run(range: &core::ops::Range<u32>) -> (u32, u32) {
+/// Ranks in a row: the first, and how many.
+type Run = (u32, u32);
+
+fn run(range: &Range<u32>) -> Run {
     (range.start, range.len() as u32)
 }
 
-/// The pairs of some sources and some destinations, each given as (first, how many), source by source.
-fn pairs(ranks: u32, sources: (u32, u32), destinations: (u32, u32)) -> (Units, u32) {
+/// The pairs of some sources and some destinations, source by source, and how many they are.
+fn pairs(ranks: u32, sources: Run, destinations: Run) -> (Units, u32) {
     let units = Units::Pairs {
         ranks,
         first: sources.0,

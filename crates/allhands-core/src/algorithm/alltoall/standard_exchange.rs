@@ -6,7 +6,8 @@
 //! with those for its own, and the corrections scatter them as those of the allgather spread copies
 //! (`crates/allhands-core/src/pattern/complete_exchange.rs`).
 //!
-//! Before a step a rank keeps the blocks of its subtree for each destination together, so that later steps send fewer and longer runs.
+//! Before a level a rank holds the blocks of all ranks of its subtree, for some destinations; after it, those of its whole group, for
+//! fewer. In between it keeps the blocks for each destination together, so that later steps send fewer and longer runs.
 //!
 //! ```text
 //! 4 ranks      0⇄1 2⇄3: blocks for the other's low bit      0⇄2 1⇄3: blocks for the other's high bit
@@ -15,14 +16,21 @@
 //!
 //! Source: Q 5.1.3, equation 5.
 
+mod held;
+mod level;
+mod passing;
+
 use super::BASE;
 use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
-use crate::pattern::complete_exchange::{CompleteExchange, Ends};
+use crate::pattern::complete_exchange::CompleteExchange;
 use crate::pattern::multiplying::{Phase, Step, Transfer};
-use crate::pattern::progression::{Progression, append};
-use crate::schedule::{Blocks, Builder, Shape, Space, Units};
+use crate::schedule::{Blocks, Builder, Shape};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use held::Held;
+use level::Level;
+use passing::Passing;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -38,293 +46,97 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// Blocks that a rank holds: those of all `sources`, one destination after the other.
-struct Held {
-    sources: Range<u32>,
-    /// By destination and then source; or the input, which has blocks in the order of ranks.
-    at: Blocks,
-    is_input: bool,
-}
-
-impl Held {
-    /// Room for the blocks of `sources` for all these destinations.
-    fn scratch(b: &mut Builder, sources: Range<u32>, destinations: &[Progression]) -> Held {
-        let (ranks, width) = (b.ranks(), sources.end - sources.start);
-        let rooms = destinations.iter().map(|some| {
-            let units = Units::PairsByDestination {
-                ranks,
-                first: sources.start,
-                width,
-                onward: some.first,
-                step: some.step,
-            };
-            b.scratch(units, width * some.times)
-        });
-        let all = rooms.reduce(|all, room| Blocks::new(all.space, all.first, all.run + room.run));
-        Held {
-            sources,
-            at: all.unwrap_or(Blocks::new(Space::Scratch, 0, 0)),
-            is_input: false,
+fn build(b: &mut Builder) {
+    if b.ranks() == 1 {
+        return b.copy(b.input(), b.output());
+    }
+    let all = CompleteExchange::new(b.ranks(), b.shape().ports() + 1);
+    let (groups, spans) = (all.groups(), all.spans(b.rank()));
+    let (steps, levels) = (groups.steps(), groups.levels());
+    let mut held = Held::input(b);
+    for number in 0..levels {
+        let level = Level::new(&all, number, b.rank(), &spans);
+        if level.own == level.group {
+            continue;
         }
-    }
-
-    fn width(&self) -> u32 {
-        self.sources.end - self.sources.start
-    }
-
-    /// All blocks for the destinations with these places.
-    fn part(&self, places: impl IntoIterator<Item = Progression>) -> Vec<Blocks> {
-        let (width, at) = (self.width(), self.at);
-        let sets = places.into_iter().map(|some| {
-            let first = at.first + some.first * width;
-            match some.times {
-                1 => Blocks::new(at.space, first, width),
-                times => {
-                    let stride = (some.step * width) as i32;
-                    Blocks::strided(at.space, first, width, stride, times)
-                }
-            }
-        });
-        sets.collect()
-    }
-
-    /// The blocks of some of the sources, for all destinations.
-    fn of(&self, some: &Range<u32>) -> Blocks {
-        let (at, width) = (self.at, self.width());
-        Blocks::strided(
-            at.space,
-            at.first + (some.start - self.sources.start),
-            some.end - some.start,
-            width as i32,
-            at.run.checked_div(width).unwrap_or(0),
-        )
-    }
-}
-
-/// What of a span is for the subtree that starts at `offset` of the group, and those after it.
-fn from(span: &Range<u32>, offset: u32) -> Range<u32> {
-    span.start + offset.min(span.end - span.start)..span.end
-}
-
-/// The destinations whose blocks a rank passes on, of each span.
-fn passed(ends: &Ends, group: u32, spans: &[Range<u32>]) -> Vec<Progression> {
-    let mut destinations = Vec::new();
-    for span in spans {
-        let there = from(span, ends.subtree.start - group);
-        let some = Progression {
-            first: there
-                .start
-                .saturating_add(ends.offset)
-                .saturating_add(ends.step),
-            step: ends.step,
-            times: ends.below(there.end - there.start).saturating_sub(1),
+        let sources = level.group.clone();
+        let after = match number + 1 == levels {
+            true => Held::output(b, sources),
+            false => Held::scratch(b, sources, &level.destinations_after(&spans)),
         };
-        append(&mut destinations, some);
-    }
-    destinations
-}
-
-/// What a rank does at one level.
-struct Level<'a> {
-    all: &'a CompleteExchange,
-    level: u32,
-    rank: u32,
-    /// Those of the group.
-    spans: &'a [Range<u32>],
-    before: &'a Held,
-    after: &'a Held,
-    /// Blocks of the clipped subtree that this rank passes on: those with whom they end, and where they lie meanwhile.
-    passes: Option<(Ends, Held)>,
-}
-
-impl Level<'_> {
-    /// The blocks that go to a subtree of the group: those that stay where they arrive, and then those that are passed on.
-    fn for_subtree(&self, subtree: &Range<u32>) -> Vec<Blocks> {
-        let groups = self.all.groups();
-        let own = groups.held(self.rank, self.level);
-        if own.len() as u32 == self.all.width(self.level) {
-            return self.before.part(self.for_digit(subtree));
-        }
-        let group = groups.held(self.rank, self.level + 1).start;
-        let ends = self.all.subtrees(self.rank, self.level);
-        let ends = ends.map(|other| self.all.ends(self.rank, self.level, &other));
-        let ends: Vec<Ends> = ends.collect();
-        let (mut stay, mut pass) = (Vec::new(), Vec::new());
-        let mut place = 0;
-        for span in self.spans {
-            for ends in &ends {
-                let there = from(span, ends.subtree.start - group);
-                let count = ends.below(there.end - there.start);
-                if ends.subtree == *subtree && count > 0 {
-                    // The input has the destinations in a row as well.
-                    let first = if self.before.is_input {
-                        there.start + ends.offset
-                    } else {
-                        place
-                    };
-                    let some = |first, times| Progression {
-                        first,
-                        step: 1,
-                        times,
-                    };
-                    append(&mut stay, some(first, 1));
-                    append(&mut pass, some(first + 1, count - 1));
-                }
-                place += count;
-            }
-        }
-        self.before.part(stay.into_iter().chain(pass))
-    }
-
-    /// The places of the destinations whose digit is that of `subtree`, where this rank's own is full.
-    fn for_digit(&self, subtree: &Range<u32>) -> Vec<Progression> {
-        let groups = self.all.groups();
-        let own = groups.held(self.rank, self.level);
-        let group = groups.held(self.rank, self.level + 1);
-        let (offset, width) = (self.rank - own.start, own.end - own.start);
-        let (digit, radix) = ((subtree.start - group.start) / width, self.all.radix());
-        let mut places = Vec::new();
-        let mut place = 0;
-        for span in self.spans {
-            let len = span.end - span.start;
-            let count = len.saturating_sub(offset).div_ceil(width);
-            let start = if self.before.is_input {
-                span.start
-            } else {
-                place
-            };
-            let some = Progression {
-                first: start + digit,
-                step: radix,
-                times: count.saturating_sub(digit).div_ceil(radix),
-            };
-            append(&mut places, some);
-            place += count;
-        }
-        places
-    }
-
-    /// Where what comes from a subtree of the group goes.
-    fn arriving(&self, subtree: &Range<u32>, clipped: bool) -> Vec<Blocks> {
-        let passed = self.passes.iter().filter(|_| clipped);
-        let passed = passed.map(|(_, held)| held.of(&held.sources));
-        core::iter::once(self.after.of(subtree))
-            .chain(passed)
-            .collect()
-    }
-
-    /// The blocks of the clipped subtree that `peer` gets from here in a correction.
-    fn for_peer(&self, peer: u32) -> Vec<Blocks> {
-        let theirs = self.all.passes(peer, self.level);
-        let (Some((mine, held)), Some(theirs)) = (&self.passes, theirs) else {
-            return Vec::new();
+        let turn = Turn {
+            before: held,
+            after,
+            passing: Passing::new(b, &level),
+            level,
         };
-        // Of the blocks for each span, those that stay here have no place in what is passed on.
-        let ahead = (theirs.offset - mine.offset) / mine.step - 1;
-        let step = theirs.step / mine.step;
-        let (mut stay, mut pass) = (Vec::new(), Vec::new());
-        let mut place = 0;
-        let group = self.all.groups().held(self.rank, self.level + 1).start;
-        for span in self.spans {
-            let here = from(span, mine.subtree.start - group);
-            let len = here.end - here.start;
-            let count = theirs.below(len);
-            let some = |first, times| Progression { first, step, times };
-            append(&mut stay, some(place + ahead, count.min(1)));
-            append(
-                &mut pass,
-                some(place + ahead + step, count.saturating_sub(1)),
-            );
-            place += mine.below(len).saturating_sub(1);
+        turn.keep_own(b);
+        for step in steps.iter().filter(|step| step.level == number) {
+            turn.step(b, *step);
         }
-        held.part(stay.into_iter().chain(pass))
+        held = turn.after;
+    }
+}
+
+/// A level: what a rank holds before it and after it, and what it passes on meanwhile.
+struct Turn<'a> {
+    level: Level<'a>,
+    before: Held,
+    after: Held,
+    passing: Option<Passing>,
+}
+
+impl Turn<'_> {
+    /// The blocks that are for the own subtree anyway.
+    fn keep_own(&self, b: &mut Builder) {
+        let own = &self.level.own;
+        b.copy(
+            self.level.for_subtree(&self.before, own),
+            self.after.of(own),
+        );
     }
 
+    /// An exchange with all others of the group that have the same offset, or a correction.
     fn step(&self, b: &mut Builder, step: Step) {
-        let groups = self.all.groups();
-        let clipped = groups.clipped(self.rank, self.level);
-        let transfers = groups.transfers(self.rank, step);
-        for (
-            port,
-            Transfer {
-                peer,
-                send,
-                receive,
-            },
-        ) in transfers.into_iter().enumerate()
-        {
-            b.port(port as u32);
+        let transfers = self.level.all.groups().transfers(b.rank(), step);
+        for (port, transfer) in (0..).zip(transfers) {
+            b.port(port);
             match step.phase {
-                Phase::Exchange => {
-                    let subtree = groups.held(peer, self.level);
-                    b.send(peer, self.for_subtree(&subtree));
-                    let clipped = clipped.as_ref() == Some(&subtree);
-                    b.recv(peer, self.arriving(&subtree, clipped));
-                }
-                Phase::Correction { .. } => {
-                    if send.is_some() {
-                        b.send(peer, self.for_peer(peer));
-                    }
-                    if let Some(sources) = receive {
-                        b.recv(peer, self.arriving(&sources, true));
-                    }
-                }
+                Phase::Exchange => self.exchange(b, transfer.peer),
+                Phase::Correction { .. } => self.correct(b, &transfer),
             }
         }
         b.step();
     }
-}
 
-fn build(b: &mut Builder) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let all = CompleteExchange::new(p, b.shape().ports() + 1);
-    let groups = all.groups();
-    let (spans, steps) = (all.spans(rank), groups.steps());
-    let mut before = Held {
-        sources: rank..rank + 1,
-        at: b.input(),
-        is_input: true,
-    };
-    for level in 0..groups.levels() {
-        let (own, group) = (groups.held(rank, level), groups.held(rank, level + 1));
-        if own == group {
-            continue;
-        }
-        let after = if level + 1 < groups.levels() {
-            let mut destinations = Vec::new();
-            for some in all.held(rank, level + 1, &spans) {
-                append(&mut destinations, some);
-            }
-            Held::scratch(b, group, &destinations)
-        } else {
-            Held {
-                sources: group,
-                at: b.output(),
-                is_input: false,
-            }
-        };
-        let passes = all.passes(rank, level).map(|ends| {
-            let clipped = groups.clipped(rank, level).unwrap_or_default();
-            let passed = passed(&ends, after.sources.start, spans.before(level + 1));
-            (ends, Held::scratch(b, clipped, &passed))
-        });
-        let here = Level {
-            all: &all,
-            level,
-            rank,
-            spans: spans.before(level + 1),
-            before: &before,
-            after: &after,
-            passes,
-        };
-        b.copy(here.for_subtree(&own), after.of(&own));
-        for step in steps.iter().filter(|step| step.level == level) {
-            here.step(b, *step);
-        }
-        before = after;
+    /// With a rank of another subtree: the blocks that are for that subtree against those that are for the own.
+    fn exchange(&self, b: &mut Builder, peer: u32) {
+        let theirs = self.level.all.groups().held(peer, self.level.number);
+        b.send(peer, self.level.for_subtree(&self.before, &theirs));
+        b.recv(peer, self.arriving(&theirs));
     }
-    if before.is_input {
-        b.copy(before.at, b.output());
+
+    /// Within the own subtree: blocks from the clipped subtree go on to where those belong that have no partner in it.
+    fn correct(&self, b: &mut Builder, transfer: &Transfer) {
+        let (level, peer) = (&self.level, transfer.peer);
+        if transfer.send.is_some() {
+            let theirs = level.all.passes(peer, level.number);
+            let both = self.passing.as_ref().zip(theirs);
+            let blocks = both.map(|(own, theirs)| own.for_peer(level, &theirs));
+            b.send(peer, blocks.unwrap_or_default());
+        }
+        if let Some(sources) = &transfer.receive {
+            b.recv(peer, self.arriving(sources));
+        }
+    }
+
+    /// Where what comes from a subtree goes: what stays, and, if that is the clipped one, what is passed on.
+    fn arriving(&self, subtree: &Range<u32>) -> Vec<Blocks> {
+        let mut places = vec![self.after.of(subtree)];
+        let held = self.passing.as_ref().map(|passing| &passing.held);
+        let passed = held.filter(|held| held.sources == *subtree);
+        places.extend(passed.map(|held| held.of(subtree)));
+        places
     }
 }
 

@@ -9,8 +9,9 @@
 //! Source: C 5.1, table 1.
 
 use super::BASE;
+use crate::algorithm::phase::barrier::tree;
+use crate::algorithm::phase::tree::Group;
 use crate::algorithm::{Algorithm, Claims};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
@@ -25,21 +26,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (tree, rank) = (KnomialTree::new(b.ranks(), 2), b.rank());
-    for edge in tree.children(rank).rev() {
-        b.recv_token(edge.child);
-        b.step();
-    }
-    if let Some(edge) = tree.parent(rank) {
-        b.send_token(edge.parent);
-        b.step();
-        b.recv_token(edge.parent);
-        b.step();
-    }
-    for edge in tree.children(rank) {
-        b.send_token(edge.child);
-        b.step();
-    }
+    let group = Group::binomial(b.ranks(), b.rank(), &|rank| rank);
+    tree::up(b, &group);
+    tree::down(b, &group);
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -15,9 +15,10 @@ use super::{
     shared_memory,
 };
 use crate::algorithm::compose::{self, INTRA, Inside, Phase};
+use crate::algorithm::phase::barrier::tree;
 use crate::algorithm::phase::division::Division;
+use crate::algorithm::phase::tree::Group;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
@@ -80,39 +81,32 @@ const SHARED_MEMORY: u32 = 0;
 
 /// The leader of a group lets its nodes go, each of which lets its ranks go.
 fn release(b: &mut Builder, groups: &Division) {
-    let rank = b.rank();
+    let (rank, group) = (b.rank(), groups.own());
     let nodes = Division::of_sizes(rank, &b.shape().nodes.innermost(b.ranks()));
-    let (node, group) = (nodes.own(), groups.own());
-    let (leader, size) = (nodes.start(node), nodes.size(node));
+    let (leader, size) = (nodes.start(nodes.own()), nodes.size(nodes.own()));
     if rank == leader {
         let first = nodes.node_of(groups.start(group));
         let last = nodes.node_of(groups.start(group) + groups.size(group) - 1);
         let leader_of = |at| nodes.start(first + at);
-        tokens_down(b, (node - first, last - first + 1), leader_of);
+        let leaders = Group::binomial(last - first + 1, nodes.own() - first, &leader_of);
+        tree::down(b, &leaders);
     }
-    if !by_flag(b.shape()) {
-        return tokens_down(b, (rank - leader, size), |at| leader + at);
+    if by_flag(b.shape()) {
+        return raise(b, leader, size);
     }
-    let left = b.flag(0);
+    let rank_at = |at| leader + at;
+    tree::down(b, &Group::binomial(size, rank - leader, &rank_at));
+}
+
+/// A node's leader raises a flag that all others of the node watch.
+fn raise(b: &mut Builder, leader: u32, size: u32) {
+    let (rank, left) = (b.rank(), b.flag(0));
     if rank > leader {
         b.watch(leader, left, 1);
     } else if size > 1 {
         b.notify(rank, left);
     }
     b.step();
-}
-
-/// Tokens down a binomial tree of so many ranks, of which this one is at `own`.
-fn tokens_down(b: &mut Builder, (own, count): (u32, u32), rank_at: impl Fn(u32) -> u32) {
-    let tree = KnomialTree::new(count, 2);
-    if let Some(edge) = tree.parent(own) {
-        b.recv_token(rank_at(edge.parent));
-        b.step();
-    }
-    for edge in tree.children(own) {
-        b.send_token(rank_at(edge.child));
-        b.step();
-    }
 }
 
 fn claims(shape: &Shape) -> Claims {

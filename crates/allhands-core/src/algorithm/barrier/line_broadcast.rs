@@ -10,7 +10,7 @@
 //! Source: B 3.2, figures 3 and 4.
 
 use super::BASE;
-use crate::algorithm::phase::torus::{self, lines};
+use crate::algorithm::phase::torus::{grid::DEPOSIT, lines};
 use crate::algorithm::{Algorithm, Claims, Layer, Requirement};
 use crate::schedule::Shape;
 
@@ -20,7 +20,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "B 3.2",
     summary: "on each line of the torus all tell all, one dimension after the other",
     requires: &[Requirement::Torus],
-    keys: &[lines::GROUP, torus::DEPOSIT],
+    keys: &[lines::GROUP, DEPOSIT],
     settings: &["", "deposit=off", "group=2", "group=3,deposit=off"],
     layer: Layer::Packets,
     build: lines::tell_all,

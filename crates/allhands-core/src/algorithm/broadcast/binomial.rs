@@ -15,7 +15,8 @@
 //! Source: Thakur, Rabenseifner, Gropp 2005, T 4.2; Ali, Midkiff, Pai 2010, C 4, 5.2, table 2.
 
 use super::BASE;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::broadcast::k_nomial;
+use crate::algorithm::phase::tree::walk;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::math::{ceil_log2, floor_log2};
 use crate::schedule::{Builder, Shape};
@@ -39,11 +40,11 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let serve = if b.get("order") == 0 {
-        tree::down
+        walk::down
     } else {
-        tree::down_at_once
+        walk::down_at_once
     };
-    tree::broadcast(b, serve);
+    k_nomial::broadcast(b, serve);
 }
 
 fn claims(shape: &Shape) -> Claims {

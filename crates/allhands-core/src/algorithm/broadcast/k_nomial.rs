@@ -9,7 +9,8 @@
 //! Source: the binomial tree of T 4.2 with the radix of Q 5.1.1.
 
 use super::BASE;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::broadcast::k_nomial;
+use crate::algorithm::phase::tree::{steps, walk};
 use crate::algorithm::{Algorithm, Claims, Key};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::Shape;
@@ -28,7 +29,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "radix=4",
         "ports=2,radix=5",
     ],
-    build: |b| tree::broadcast(b, tree::down),
+    build: |b| k_nomial::broadcast(b, walk::down),
     claims,
     ..BASE
 };
@@ -39,7 +40,7 @@ fn claims(shape: &Shape) -> Claims {
     let volume = tree.children(0).count() as u64;
     Claims {
         ports,
-        steps: tree::steps_down(tree, ports),
+        steps: steps::down(tree, ports),
         volume,
         work: 0,
     }

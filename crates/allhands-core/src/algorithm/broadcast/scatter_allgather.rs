@@ -10,14 +10,12 @@
 //! Source: T 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::allgather::circle::Circle;
-use crate::algorithm::phase::allgather::recursive_multiplying;
-use crate::algorithm::phase::allgather::ring;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::allgather::{circle::Circle, recursive_multiplying, ring};
+use crate::algorithm::phase::tree::{Group, steps, walk};
 use crate::algorithm::{Algorithm, Claims, Key, Values, block_per_rank};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::{absolute, relative};
-use crate::schedule::{Builder, Shape};
+use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec;
 
 /// The algorithm.
@@ -39,44 +37,44 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(b: &mut Builder) {
-    let (p, root, rank) = (b.ranks(), b.root(), b.rank());
-    let me = relative(rank, root, p);
-    let tree = KnomialTree::new(p, 2);
+    let (p, root, rank, output) = (b.ranks(), b.root(), b.rank(), b.output());
     let rank_at = |position| absolute(position, root, p);
-    let group = Group {
-        tree,
-        position: me,
-        rank_at: &rank_at,
-        ports: 1,
-    };
-    let output = b.output();
-    let source = if me == 0 { b.input() } else { output };
-    b.copy(source.at(me), output.at(me));
-    let subtree = tree.subtree(me);
-    let own = output.slice(me, subtree.end - me);
-    tree::down(b, &group, &[own], &|edge: &Edge| {
-        vec![source.slice(edge.child, edge.size)]
-    });
+    let group = Group::binomial(p, relative(rank, root, p), &rank_at);
+    let source = if rank == root { b.input() } else { output };
+    scatter(b, &group, source);
     let circle = Circle {
         size: p,
-        position: me,
+        position: group.position,
         rank_at: &rank_at,
         blocks: &|range| vec![output.slice(range.start, range.end - range.start)],
-        own: &[source.at(me)],
+        own: &[source.at(group.position)],
     };
-    if b.get("allgather") == 0 {
-        recursive_multiplying::allgather(b, &circle, 2);
-    } else {
-        ring::allgather(b, &circle);
+    match b.get("allgather") {
+        DOUBLING => recursive_multiplying::allgather(b, &circle, 2),
+        _ => ring::allgather(b, &circle),
     }
+}
+
+/// `allgather=recursive-doubling`.
+const DOUBLING: u32 = 0;
+
+/// The root's parts down the tree: each rank gets those of its subtree, and part i of the vector is for position i.
+fn scatter(b: &mut Builder, group: &Group<'_>, source: Blocks) {
+    let (me, output) = (group.position, b.output());
+    let subtree = group.tree.subtree(me);
+    b.copy(source.at(me), output.at(me));
+    let own = output.slice(me, subtree.end - me);
+    walk::down(b, group, &[own], &|edge: &Edge| {
+        vec![source.slice(edge.child, edge.size)]
+    });
 }
 
 fn claims(shape: &Shape) -> Claims {
     let p = shape.ranks();
     let tree = KnomialTree::new(p, 2);
     let others = u64::from(p - 1);
-    let scattered = tree::finish_down(tree);
-    if shape.get("allgather") == 1 {
+    let scattered = steps::finish_down(tree);
+    if shape.get("allgather") != DOUBLING {
         // The rank that is last to have its part is one behind in every step of the ring; the root sends most.
         let steps = scattered.into_iter().max().unwrap_or(0) + p - 1;
         return Claims {

@@ -10,7 +10,8 @@
 //! Source: Q 5.1.1 (equation 1).
 
 use super::BASE;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::gather::k_nomial;
+use crate::algorithm::phase::tree::steps;
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Builder, Shape};
@@ -40,15 +41,14 @@ fn build(b: &mut Builder) {
     if b.rank() == root {
         b.copy(input, output.at(root));
     }
-    tree::blocks(b, input, output, tree::up);
+    k_nomial::gather(b, input, output);
 }
 
 fn claims(shape: &Shape) -> Claims {
     let (p, ports) = (shape.ranks(), shape.ports());
-    let steps = tree::steps_up(KnomialTree::new(p, shape.radix()), ports);
     Claims {
         ports,
-        steps,
+        steps: steps::up(KnomialTree::new(p, shape.radix()), ports),
         volume: u64::from(p - 1),
         work: 0,
     }

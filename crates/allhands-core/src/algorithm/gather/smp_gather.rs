@@ -10,7 +10,6 @@
 
 use super::BASE;
 use crate::algorithm::phase::gather::smp_gather::{self, INTER, Leaders};
-use crate::algorithm::phase::tree::wrapped;
 use crate::algorithm::{Algorithm, Key, Requirement};
 use crate::schedule::{Blocks, Builder, Units};
 use alloc::vec;
@@ -36,7 +35,7 @@ fn build(b: &mut Builder) {
     let leaders = Leaders::new(b);
     let (p, output) = (b.ranks(), b.output());
     if b.rank() == b.root() {
-        return leaders.gather(b, &|first, count| wrapped(output, first, count));
+        return leaders.gather(b, &|first, count| output.wrapped(first, count).to_vec());
     }
     if !leaders.node.leads() {
         return leaders.gather(b, &|_, _| vec![]);

@@ -39,21 +39,12 @@ pub fn fold(
                 let theirs = combine_half(b, guest, own, into).1;
                 b.recv(guest, into.slice(theirs.0, theirs.1));
             } else {
-                b.recv_reduce(guest, incoming(b, guest), own, into);
+                b.recv_reduce(guest, Side::of(guest, b.rank()), own, into);
             }
             b.step();
             view::whole(b, into);
             Some((new_rank, into))
         }
-    }
-}
-
-/// The side on which a contribution from `peer` stands.
-fn incoming(b: &Builder, peer: u32) -> Side {
-    if peer < b.rank() {
-        Side::Left
-    } else {
-        Side::Right
     }
 }
 
@@ -68,10 +59,48 @@ fn combine_half(b: &mut Builder, peer: u32, own: Blocks, into: Blocks) -> ((u32,
     };
     let half = into.slice(mine.0, mine.1);
     b.send(peer, own.slice(theirs.0, theirs.1));
-    b.recv_reduce(peer, incoming(b, peer), own.slice(mine.0, mine.1), half);
+    b.recv_reduce(
+        peer,
+        Side::of(peer, b.rank()),
+        own.slice(mine.0, mine.1),
+        half,
+    );
     b.step();
     view::rows(b, &[(mine.0, &[half])]);
     (mine, theirs)
+}
+
+/// What [`fold`] costs who stays, if anybody folds onto it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Rounds.
+    pub steps: u32,
+    /// Slots of the vector that go to the guest.
+    pub sent: u64,
+    /// Slots that come from there.
+    pub received: u64,
+    /// Slots that are combined.
+    pub work: u64,
+}
+
+/// The cost of a fold of vectors of `slots`; nothing where nobody leaves.
+#[must_use]
+pub fn cost(folding: &Folding, halves: bool, slots: u64) -> Cost {
+    match (folding.extra(), halves) {
+        (0, _) => Cost::default(),
+        (_, true) => Cost {
+            steps: 2,
+            sent: slots / 2,
+            received: slots,
+            work: slots / 2,
+        },
+        (_, false) => Cost {
+            steps: 1,
+            sent: 0,
+            received: slots,
+            work: slots,
+        },
+    }
 }
 
 /// Unfolds: who stayed sends `result` to the rank that it represents; who left receives it there.

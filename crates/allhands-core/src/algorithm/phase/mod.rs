@@ -11,6 +11,8 @@ pub mod broadcast;
 pub mod division;
 pub mod fold;
 pub mod gather;
+pub mod halving;
+pub mod reduce;
 pub mod reduce_scatter;
 pub mod shared_memory;
 pub mod torus;

@@ -11,10 +11,13 @@
 //! Source: T 5.2, figure 13.
 
 use super::BASE;
-use crate::algorithm::phase::allreduce::binary_blocks::{self, segment};
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::gather::halves::gather;
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce::binary_blocks::{self, part, segment};
 use crate::algorithm::{Algorithm, Claims};
-use crate::pattern::binary_blocks::{Block, block_of, next_smaller};
+use crate::pattern::binary_blocks::{
+    Block, block_of, next_smaller, peer_in_smaller, peers_in_larger,
+};
 use crate::pattern::math::previous_power;
 use crate::schedule::{Builder, Shape};
 
@@ -29,15 +32,6 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// Who stands at a position of the gather: the ranks of the largest block, but a root outside of it at position 0.
-fn rank_at(largest: Block, root: u32, position: u32) -> u32 {
-    if position == 0 && root >= largest.size() {
-        root
-    } else {
-        position
-    }
-}
-
 fn build(b: &mut Builder) {
     let (p, root, rank) = (b.ranks(), b.root(), b.rank());
     let sum = if rank == root { b.output() } else { b.vector() };
@@ -50,7 +44,7 @@ fn build(b: &mut Builder) {
         return;
     }
     if outside && rank == root {
-        b.recv(0, sum.slice(first.start, first.end - first.start));
+        b.recv(0, part(sum, &first));
         b.step();
     }
     let position = if outside && rank == root { 0 } else { rank };
@@ -60,25 +54,46 @@ fn build(b: &mut Builder) {
     if p == 1 {
         b.copy(own, sum);
     }
-    let halves = Halves {
-        size: largest.size(),
-        position,
-        rank_at: &|position| rank_at(largest, root, position),
-        blocks_of: &|slots| slots,
-        distance: Distance::Doubling,
-    };
-    recursive_halving::gather(b, &halves, if outside { 0 } else { root }, sum);
+    let rank_at = |position| stands_at(largest, root, position);
+    let halves = Halves::plain(largest.size(), position, &rank_at, Distance::Doubling);
+    gather(b, &halves, if outside { 0 } else { root }, sum);
+}
+
+/// Who stands at a position of the gather: the ranks of the largest block, but a root outside of it at position 0.
+fn stands_at(largest: Block, root: u32, position: u32) -> u32 {
+    if position == 0 && root >= largest.size() {
+        root
+    } else {
+        position
+    }
+}
+
+/// The round in which the reduction ends on `rank`'s segment, before the parts of it are sent on.
+///
+/// A rank of a larger block that takes part j of a segment gets it j + 1 rounds after its sender and its own block are ready.
+fn reduced(p: u32, rank: u32) -> u32 {
+    let block = block_of(p, rank);
+    match peer_in_smaller(p, rank) {
+        None => block.exponent,
+        Some((peer, part)) => reduced(p, peer).max(block.exponent) + 1 + part,
+    }
+}
+
+/// The round in which `rank`, in another block than the largest, has sent all parts of its segment.
+fn sent_on(p: u32, rank: u32) -> u32 {
+    let last = peers_in_larger(p, rank).last();
+    last.map_or(0, |peer| reduced(p, peer))
 }
 
 fn claims(shape: &Shape) -> Claims {
     let (p, root) = (shape.ranks(), shape.call.root);
     let largest = block_of(p, 0);
     let (rounds, slots) = (largest.exponent, u64::from(largest.size()));
-    let mut ready = binary_blocks::reduce_steps(p);
+    let mut ready = binary_blocks::steps(p);
     // A root in the largest block gets its halves, perhaps its segment from a smaller block, and all segments but its own.
     let mut volume = 2 * (slots - 1) + u64::from(!p.is_power_of_two());
     if root >= largest.size() {
-        let both = binary_blocks::reduced(p, 0).max(binary_blocks::sent_on(p, root));
+        let both = reduced(p, 0).max(sent_on(p, root));
         ready = ready.max(both + 1);
         // Outside of it, its halves, its segment unless its block is the smallest, and all segments.
         let block = block_of(p, root);

@@ -11,14 +11,14 @@
 
 use super::BASE;
 use crate::algorithm::Algorithm;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::reduce::k_nomial;
 
 /// The algorithm.
 pub const ALGORITHM: Algorithm = Algorithm {
     name: "binomial",
     citation: "T 4.5; C table 4",
     summary: "binomial tree; for operators that do not commute, to rank 0 and then to the root",
-    build: tree::reduce,
-    claims: tree::reduce_claims,
+    build: k_nomial::reduce,
+    claims: k_nomial::claims,
     ..BASE
 };

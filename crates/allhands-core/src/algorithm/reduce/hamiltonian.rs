@@ -12,9 +12,8 @@
 //! Source: B 3.1, figure 2(b).
 
 use super::BASE;
-use crate::algorithm::phase::torus;
-use crate::algorithm::phase::torus::prefix;
-use crate::algorithm::phase::torus::streams::{self, Carries};
+use crate::algorithm::phase::torus::cost::{self, Carries};
+use crate::algorithm::phase::torus::{prefix, reduce::reduce, routes, streams};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
@@ -27,7 +26,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     ordered: any_order,
-    parts: |shape| streams::parts(shape, torus::paths(shape, shape.call.root, 0, true).0.len()),
+    parts: |shape| {
+        streams::parts(
+            shape,
+            routes::paths(shape, shape.call.root, 0, true).0.len(),
+        )
+    },
     layer: Layer::Packets,
     build,
     claims,
@@ -39,15 +43,11 @@ fn build(b: &mut Builder) {
         b.copy(b.input(), b.output());
         return;
     }
-    let (places, ends) = torus::paths(b.shape(), b.root(), b.rank(), true);
-    streams::up(b, &places, ends);
+    let (places, ends) = routes::paths(b.shape(), b.root(), b.rank(), true);
+    reduce(b, &places, ends);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let of_rank = |rank| torus::paths(shape, shape.call.root, rank, true);
-    let places = torus::of_all(shape, |rank| of_rank(rank).0);
-    prefix::claims(
-        shape,
-        streams::claims(shape.get("segments"), &places, Carries::Up, of_rank(0).1),
-    )
+    let paths = |rank| routes::paths(shape, shape.call.root, rank, true);
+    cost::claims(shape, Carries::Up, paths(0).1, |rank| paths(rank).0)
 }

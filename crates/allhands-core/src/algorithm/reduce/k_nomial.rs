@@ -10,7 +10,7 @@
 //! Source: C 5.4, table 4; Q 5.1.1.
 
 use super::BASE;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::reduce::k_nomial;
 use crate::algorithm::{Algorithm, Key};
 
 /// The algorithm.
@@ -20,7 +20,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     summary: "k-nomial tree: a parent combines several children a step",
     keys: &[Key::PORTS, Key::RADIX],
     settings: &["", "ports=2", "ports=3", "ports=4", "radix=4"],
-    build: tree::reduce,
-    claims: tree::reduce_claims,
+    build: k_nomial::reduce,
+    claims: k_nomial::claims,
     ..BASE
 };

@@ -10,8 +10,10 @@
 //! Source: T 4.5, 5.1; C 5.4, table 4 (reduce-scatter and gather).
 
 use super::BASE;
-use crate::algorithm::phase::fold::fold;
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{self, Distance, Halves};
+use crate::algorithm::phase::fold::{self, fold};
+use crate::algorithm::phase::gather::halves::{self, gather};
+use crate::algorithm::phase::halving::{Distance, Halves};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::{Algorithm, Claims, Key, Values};
 use crate::pattern::fold::{Fold, Folding, Keeper, Role};
 use crate::pattern::math::{floor_log2, previous_power};
@@ -61,61 +63,40 @@ fn root_position(shape: &Shape) -> u32 {
 }
 
 fn build(b: &mut Builder) {
-    let (folding, distance, root) = (
-        folding(b.shape()),
-        Distance::of(b.shape()),
-        root_position(b.shape()),
-    );
+    let (folding, root) = (folding(b.shape()), root_position(b.shape()));
     let (input, in_halves) = (b.input(), b.get("fold") == 0);
-    let mut target = |b: &mut Builder| {
-        if b.rank() == b.root() {
-            b.output()
-        } else {
-            b.vector()
-        }
+    let mut target = |b: &mut Builder| match b.rank() == b.root() {
+        true => b.output(),
+        false => b.vector(),
     };
     if let Some((position, own)) = fold(b, &folding, in_halves, input, &mut target) {
         let sum = if own == input { target(b) } else { own };
-        let halves = Halves {
-            size: folding.kept(),
-            position,
-            rank_at: &|position| folding.actual(position),
-            blocks_of: &|slots| slots,
-            distance,
-        };
-        recursive_halving::reduce_scatter(b, &halves, own, sum, &[halves.own(sum)]);
-        recursive_halving::gather(b, &halves, root, sum);
+        let rank_at = |position| folding.actual(position);
+        let distance = Distance::of(b.shape());
+        let halves = Halves::plain(folding.kept(), position, &rank_at, distance);
+        reduce_scatter(b, &halves, own, sum, &[halves.own(sum)]);
+        gather(b, &halves, root, sum);
     }
 }
 
 fn claims(shape: &Shape) -> Claims {
     let (folding, root) = (folding(shape), root_position(shape));
-    let kept = u64::from(folding.kept());
-    let (steps, sent, received, work) = match (shape.ranks().is_power_of_two(), shape.get("fold")) {
-        (true, _) => (0, 0, 0, 0),
-        (false, 0) => (2, kept / 2, kept, kept / 2),
-        (false, _) => (1, 0, kept, kept),
-    };
+    let (kept, slots) = (folding.kept(), u64::from(folding.kept()));
+    let folds = fold::cost(&folding, shape.get("fold") == 0, slots);
     let volume = |position| {
-        let folded = u64::from(folding.guests(position).len());
-        let (up, down) =
-            recursive_halving::gather_slots(folding.kept(), position, root, Distance::of(shape));
-        let (up, down) = (
-            folded * sent + u64::from(up),
-            folded * received + u64::from(down),
-        );
-        kept - 1 + up.max(down)
+        let guests = u64::from(folding.guests(position).len());
+        let (sent, received) = halves::slots(kept, position, root, Distance::of(shape));
+        let [sent, received] = [sent, received].map(u64::from);
+        let most = (guests * folds.sent + sent).max(guests * folds.received + received);
+        slots - 1 + most
     };
+    let stays = (0..kept).map(volume).max().unwrap_or(0);
     // Who leaves sends its vector, in one message or two.
-    let volume = (0..folding.kept())
-        .map(volume)
-        .max()
-        .unwrap_or(0)
-        .max(if steps > 0 { kept } else { 0 });
+    let leaves = if folding.extra() > 0 { slots } else { 0 };
     Claims {
         ports: 1,
-        steps: 2 * floor_log2(shape.ranks()) + steps,
-        volume,
-        work: kept - 1 + work,
+        steps: 2 * floor_log2(shape.ranks()) + folds.steps,
+        volume: stays.max(leaves),
+        work: slots - 1 + folds.work,
     }
 }

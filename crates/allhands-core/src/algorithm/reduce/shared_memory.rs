@@ -13,6 +13,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::combine;
 use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape, Units};
@@ -68,7 +69,7 @@ fn build(b: &mut Builder) {
         } else {
             b.scratch(own, 1)
         };
-        window::reduce_by_parts(b, Some(root), sum);
+        combine::by_parts(b, Some(root), sum);
         return;
     }
     let window = window::vector(b);
@@ -82,13 +83,13 @@ fn build(b: &mut Builder) {
         return;
     }
     turns.wait_full(b, b.ranks() - 1);
-    window::fold_around(b, window, input, output);
+    combine::around(b, window, input, output);
     turns.give_back(b);
 }
 
 fn claims(shape: &Shape) -> Claims {
     match shape.get("work") {
         CHAIN => chain::claims(shape, Readers::Root(shape.call.root)),
-        work => window::combining(shape, work == PARTS),
+        work => combine::claims(shape, work == PARTS),
     }
 }

@@ -11,9 +11,10 @@
 //! Source: B 3.1, figure 2(a).
 
 use super::BASE;
-use crate::algorithm::phase::torus;
-use crate::algorithm::phase::torus::prefix;
-use crate::algorithm::phase::torus::streams::{self, Carries, Ends};
+use crate::algorithm::phase::torus::cost::{self, Carries};
+use crate::algorithm::phase::torus::grid::torus;
+use crate::algorithm::phase::torus::reduce::{Ends, reduce};
+use crate::algorithm::phase::torus::{prefix, routes, streams};
 use crate::algorithm::{Algorithm, Claims, Key, Layer, Requirement, any_order};
 use crate::schedule::{Builder, Shape};
 
@@ -26,9 +27,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
     keys: &[Key::SEGMENTS, prefix::PREFIX],
     settings: &["", "segments=1", "segments=5", "prefix=barrier"],
     ordered: any_order,
-    parts: |shape| streams::parts(shape, torus::torus(shape).ways().count()),
+    parts: |shape| streams::parts(shape, torus(shape).ways().count()),
     layer: Layer::Packets,
-    stream_way: torus::way_of_tree,
+    stream_way: routes::way_of_tree,
     build,
     claims,
     ..BASE
@@ -39,16 +40,11 @@ fn build(b: &mut Builder) {
         b.copy(b.input(), b.output());
         return;
     }
-    let places = torus::trees(b.shape(), b.root(), b.rank(), false);
-    streams::up(b, &places, Ends::AtRoot);
+    let places = routes::trees(b.shape(), b.root(), b.rank(), false);
+    reduce(b, &places, Ends::AtRoot);
 }
 
 fn claims(shape: &Shape) -> Claims {
-    let places = torus::of_all(shape, |rank| {
-        torus::trees(shape, shape.call.root, rank, false)
-    });
-    prefix::claims(
-        shape,
-        streams::claims(shape.get("segments"), &places, Carries::Up, Ends::AtRoot),
-    )
+    let trees = |rank| routes::trees(shape, shape.call.root, rank, false);
+    cost::claims(shape, Carries::Up, Ends::AtRoot, trees)
 }

@@ -15,7 +15,8 @@ use crate::algorithm::phase::allgather::far_first::blocks_of;
 use crate::algorithm::{Algorithm, Claims, Key, any_order};
 use crate::pattern::exchange::shifted;
 use crate::pattern::far_first::{Step, steps};
-use crate::schedule::{Builder, Shape, Side};
+use crate::schedule::{Blocks, Builder, Shape, Side};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// The algorithm.
@@ -38,54 +39,79 @@ fn build(b: &mut Builder) {
     if p == 1 {
         b.copy(input, output);
     }
+    let sums = Sums {
+        p,
+        rank,
+        input,
+        output,
+        partial,
+    };
     for step in steps(p, b.get("aggregation")).into_iter().rev() {
         let peers = shifted(p, rank, step.skip);
         // The last skip is the first here: with it all combine whom anything comes to.
         let is_first = step.skip == 1;
+        let own = match is_first {
+            true => blocks_of(input, rank, step),
+            false => sums.at(step),
+        };
+        b.send(peers.from, sums.outgoing(step, is_first));
+        b.recv_reduce(peers.to, Side::Left, own, sums.at(step));
+        b.step();
+    }
+}
+
+/// Where a rank has what it has combined.
+struct Sums {
+    p: u32,
+    rank: u32,
+    input: Blocks,
+    /// What it has combined for itself, from the beginning.
+    output: Blocks,
+    /// What it has combined for others.
+    partial: Blocks,
+}
+
+impl Sums {
+    /// The sums for the blocks of a step; the first may be this rank's own.
+    fn at(&self, step: Step) -> Vec<Blocks> {
+        if step.first > 0 {
+            return blocks_of(self.partial, self.rank, step);
+        }
+        let rest = Step {
+            first: step.stride,
+            count: step.count - 1,
+            ..step
+        };
+        let mut blocks = vec![self.output];
+        if rest.count > 0 {
+            blocks.extend(blocks_of(self.partial, self.rank, rest));
+        }
+        blocks
+    }
+
+    /// What goes back in a step: sums, or the own blocks in the first step; nothing has come for the farthest rank's ever.
+    fn outgoing(&self, step: Step, is_first: bool) -> Vec<Blocks> {
         let farther = Step {
             first: step.first + step.skip,
             ..step
         };
+        if is_first {
+            return blocks_of(self.input, self.rank, farther);
+        }
         let last = farther.first + (farther.count - 1) * farther.stride;
-        let alone = u32::from(last == p - 1);
+        let is_alone = last == self.p - 1;
         let combined = Step {
-            count: farther.count - alone,
+            count: farther.count - u32::from(is_alone),
             ..farther
         };
-        let mut outgoing = Vec::new();
-        if is_first {
-            outgoing = blocks_of(input, rank, farther);
-        } else {
-            if combined.count > 0 {
-                outgoing = blocks_of(partial, rank, combined);
-            }
-            if alone > 0 {
-                outgoing.push(input.at((rank + p - last) % p));
-            }
+        let mut blocks = Vec::new();
+        if combined.count > 0 {
+            blocks = blocks_of(self.partial, self.rank, combined);
         }
-        b.send(peers.from, outgoing);
-        // What is combined for this rank itself, the first block if it is among them, is in the output from the beginning.
-        let mine = || {
-            if step.first > 0 {
-                return blocks_of(partial, rank, step);
-            }
-            let rest = Step {
-                first: step.stride,
-                count: step.count - 1,
-                ..step
-            };
-            let mut blocks = Vec::from([output]);
-            if rest.count > 0 {
-                blocks.extend(blocks_of(partial, rank, rest));
-            }
-            blocks
-        };
-        let own = match is_first {
-            true => blocks_of(input, rank, step),
-            false => mine(),
-        };
-        b.recv_reduce(peers.to, Side::Left, own, mine());
-        b.step();
+        if is_alone {
+            blocks.push(self.input.at((self.rank + self.p - last) % self.p));
+        }
+        blocks
     }
 }
 

@@ -40,26 +40,9 @@ fn exchange(shape: &Shape) -> DoublingExchange {
     DoublingExchange::new(shape.ranks(), shape.get("send") == 1)
 }
 
-/// The blocks `ranges` of `vector`, but those of the ranks `except.0` lie in `except.1`.
-fn pieces(vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) -> Vec<Blocks> {
-    let (away, elsewhere) = except;
-    let mut all = Vec::new();
-    for range in ranges {
-        let low = away.start.clamp(range.start, range.end);
-        let high = away.end.clamp(low, range.end);
-        all.push(vector.slice(range.start, low - range.start));
-        if low < high {
-            all.push(elsewhere.slice(low - away.start, high - low));
-        }
-        all.push(vector.slice(high, range.end - high));
-    }
-    all
-}
-
 fn build(b: &mut Builder) {
     let (rank, exchange) = (b.rank(), exchange(b.shape()));
-    let (input, output) = (b.input(), b.output());
-    let folding = exchange.folding();
+    let (input, output, folding) = (b.input(), b.output(), exchange.folding());
     let Some((position, own)) = fold(b, folding, false, input, &mut Builder::vector) else {
         b.recv(folding.actual(folding.representative(rank)), output);
         b.step();
@@ -68,52 +51,73 @@ fn build(b: &mut Builder) {
     };
     let folded = if own == input { b.vector() } else { own };
     let vectors = [b.vector(), folded];
-    let mut at = own;
-    let mut left = (0..0, own);
+    let mut at = Parted {
+        vector: own,
+        apart: 0..0,
+        there: own,
+    };
     for round in 0..exchange.rounds() {
-        let (partner, into) = (position ^ (1 << round), vectors[round as usize % 2]);
-        let side = if partner < position {
-            Side::Left
-        } else {
-            Side::Right
+        let partner = position ^ (1 << round);
+        let (peer, side) = (folding.actual(partner), Side::of(partner, position));
+        let arriving = exchange.received(position, round);
+        let is_last = round + 1 == exchange.rounds();
+        let into = Parted {
+            vector: vectors[round as usize % 2],
+            apart: if is_last { rank..rank + 1 } else { 0..0 },
+            there: output,
         };
-        let last = round + 1 == exchange.rounds();
-        let landing = (if last { rank..rank + 1 } else { 0..0 }, output);
-        let (peer, arriving) = (folding.actual(partner), exchange.received(position, round));
-        b.send(peer, pieces(at, &exchange.received(partner, round), &left));
-        b.recv_reduce(
-            peer,
-            side,
-            pieces(at, &arriving, &left),
-            pieces(into, &arriving, &landing),
-        );
+        b.send(peer, at.pieces(&exchange.received(partner, round)));
+        b.recv_reduce(peer, side, at.pieces(&arriving), into.pieces(&arriving));
         b.step();
-        show(b, into, &exchange.useful(position, round), &landing);
+        into.show(b, &exchange.useful(position, round));
         // Blocks of the partner's group did not come and stay where they are.
         let theirs = exchange.group(partner, round);
-        let stay = at.slice(theirs.start, theirs.end - theirs.start);
-        (left, at) = ((theirs, stay), into);
+        at = Parted {
+            vector: into.vector,
+            there: at.vector.slice(theirs.start, theirs.end - theirs.start),
+            apart: theirs,
+        };
     }
     if exchange.rounds() == 0 {
-        b.copy(at.at(rank), output);
+        b.copy(own.at(rank), output);
     }
     if let Some(guest) = folding.guests(position).first() {
-        b.send(guest, at.at(guest));
+        b.send(guest, at.vector.at(guest));
         b.step();
         view::rows(b, &[(rank, &[output])]);
     }
 }
 
-fn show(b: &mut Builder, vector: Blocks, ranges: &[Range<u32>], except: &(Range<u32>, Blocks)) {
-    let held: Vec<(u32, Vec<Blocks>)> = ranges
-        .iter()
-        .map(|range| {
-            let one = core::slice::from_ref(range);
-            (range.start, pieces(vector, one, except))
-        })
-        .collect();
-    let held: Vec<(u32, &[Blocks])> = held.iter().map(|(row, sets)| (*row, &sets[..])).collect();
-    view::rows(b, &held);
+/// A vector of which the blocks of some ranks lie elsewhere.
+struct Parted {
+    vector: Blocks,
+    apart: Range<u32>,
+    there: Blocks,
+}
+
+impl Parted {
+    /// The blocks of some ranks, wherever they are.
+    fn pieces(&self, ranges: &[Range<u32>]) -> Vec<Blocks> {
+        let mut all = Vec::new();
+        for range in ranges {
+            let low = self.apart.start.clamp(range.start, range.end);
+            let high = self.apart.end.clamp(low, range.end);
+            all.push(self.vector.slice(range.start, low - range.start));
+            if low < high {
+                all.push(self.there.slice(low - self.apart.start, high - low));
+            }
+            all.push(self.vector.slice(high, range.end - high));
+        }
+        all
+    }
+
+    fn show(&self, b: &mut Builder, ranges: &[Range<u32>]) {
+        let row = |range: &Range<u32>| (range.start, self.pieces(core::slice::from_ref(range)));
+        let held: Vec<(u32, Vec<Blocks>)> = ranges.iter().map(row).collect();
+        let held: Vec<(u32, &[Blocks])> =
+            held.iter().map(|(row, sets)| (*row, &sets[..])).collect();
+        view::rows(b, &held);
+    }
 }
 
 fn claims(shape: &Shape) -> Claims {

@@ -11,9 +11,8 @@
 
 use super::BASE;
 use crate::algorithm::phase::fold::fold;
-use crate::algorithm::phase::reduce_scatter::recursive_halving::{
-    self, Distance, Halves, Meeting, meetings,
-};
+use crate::algorithm::phase::halving::{Distance, Halves, Meeting, meetings};
+use crate::algorithm::phase::reduce_scatter::recursive_halving::reduce_scatter;
 use crate::algorithm::phase::view;
 use crate::algorithm::{Algorithm, Claims, any_order};
 use crate::pattern::fold::{Fold, Folding, Keeper};
@@ -65,7 +64,7 @@ fn build(b: &mut Builder) {
         .into_iter()
         .chain([output])
         .collect();
-    recursive_halving::reduce_scatter(b, &halves, own, sum, &result);
+    reduce_scatter(b, &halves, own, sum, &result);
     if let Some(guest) = guest {
         b.send(guest, sum.at(guest));
         b.step();

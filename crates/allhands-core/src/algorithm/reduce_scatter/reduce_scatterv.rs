@@ -9,9 +9,8 @@
 //! Source: T 4.4.
 
 use super::BASE;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::algorithm::{Algorithm, Claims};
-use crate::pattern::knomial::KnomialTree;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 
@@ -27,14 +26,9 @@ pub const ALGORITHM: Algorithm = Algorithm {
 
 fn build(b: &mut Builder) {
     let (p, rank) = (b.ranks(), b.rank());
-    let group = Group {
-        tree: KnomialTree::new(p, 2),
-        position: rank,
-        rank_at: &|rank| rank,
-        ports: 1,
-    };
+    let group = Group::binomial(p, rank, &|rank| rank);
     let (input, output) = (b.input(), b.output());
-    let sum = tree::reduce_up(b, &group, input, &mut Builder::vector);
+    let sum = walk::reduce_up(b, &group, input, &mut Builder::vector);
     if rank > 0 {
         b.recv(0, output);
         return;

@@ -11,7 +11,7 @@
 
 use super::BASE;
 use crate::algorithm::phase::shared_memory::chain::{self, Readers};
-use crate::algorithm::phase::shared_memory::window;
+use crate::algorithm::phase::shared_memory::{combine, window};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};
 
@@ -43,7 +43,7 @@ fn build(b: &mut Builder) {
     let (rank, input, output) = (b.rank(), b.input(), b.output());
     let window = window::vector(b);
     let turns = window::fill_all(b, &window::all_but(rank, input, window));
-    window::fold_around(b, window.at(rank), input.at(rank), output);
+    combine::around(b, window.at(rank), input.at(rank), output);
     turns.give_back(b);
 }
 

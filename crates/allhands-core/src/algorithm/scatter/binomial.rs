@@ -11,7 +11,8 @@
 //! Source: Q 5.1.1 (equation 1), mirrored; T 4.2 (the scatter of the long broadcast).
 
 use super::BASE;
-use crate::algorithm::phase::tree;
+use crate::algorithm::phase::gather::k_nomial;
+use crate::algorithm::phase::tree::steps;
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Builder, Shape};
@@ -41,15 +42,14 @@ fn build(b: &mut Builder) {
     if b.rank() == root {
         b.copy(input.at(root), output);
     }
-    tree::blocks(b, output, input, tree::down);
+    k_nomial::scatter(b, input, output);
 }
 
 fn claims(shape: &Shape) -> Claims {
     let (p, ports) = (shape.ranks(), shape.ports());
-    let steps = tree::steps_down(KnomialTree::new(p, shape.radix()), ports);
     Claims {
         ports,
-        steps,
+        steps: steps::down(KnomialTree::new(p, shape.radix()), ports),
         volume: u64::from(p - 1),
         work: 0,
     }

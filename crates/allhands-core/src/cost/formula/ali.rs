@@ -7,7 +7,7 @@ mod table;
 
 pub use table::MODELS;
 
-use super::Form;
+use super::{Form, Miss};
 use crate::call::Collective;
 use crate::cost::plogp::{ExtendedPlogp, Way};
 use crate::pattern::math::{ceil_log2, floor_log2};
@@ -60,6 +60,8 @@ pub struct Model {
     pub time_us: fn(&Case<'_>) -> f64,
     /// The most that X may be, in microseconds.
     pub most_x_us: fn(&Case<'_>) -> f64,
+    /// Why it misses the simulated Cells, if it does and not because it is a misprint.
+    pub miss: Option<Miss>,
 }
 
 /// ⌈lg p⌉.

@@ -119,6 +119,33 @@ pub enum Form {
     Corrected(&'static str),
 }
 
+/// Why what a paper says is not what its machine does where that is simulated, with what is to be said about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It is wrong in print, and right where it is corrected.
+    Misprint(&'static str),
+    /// It is a bound, which the algorithm stays below.
+    Bound(&'static str),
+    /// It adds what is under way at the same time.
+    Overlap(&'static str),
+    /// It says that one is ahead of another, and the two are as fast.
+    Tie(&'static str),
+    /// It is about something else than what is described, or than what is run here.
+    Differs(&'static str),
+}
+
+impl core::fmt::Display for Miss {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Miss::Misprint(why)
+            | Miss::Bound(why)
+            | Miss::Overlap(why)
+            | Miss::Tie(why)
+            | Miss::Differs(why) => f.write_str(why),
+        }
+    }
+}
+
 /// A formula of a paper and what it is about.
 #[derive(Clone, Copy)]
 pub struct Formula {

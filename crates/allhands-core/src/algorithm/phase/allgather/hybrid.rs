@@ -5,7 +5,7 @@
 
 use crate::algorithm::phase::allgather::circle::Circle;
 use crate::algorithm::phase::allgather::recursive_multiplying;
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::pattern::knomial::{Edge, KnomialTree};
 use crate::pattern::math::floor_log2;
 use crate::schedule::{Blocks, Builder};
@@ -41,13 +41,11 @@ impl Hybrid<'_> {
     pub fn on_tree<R>(&self, phase: impl FnOnce(&Group<'_>) -> R) -> R {
         let leader = self.leader();
         let rank_at = |position| (self.rank_at)(leader + position);
-        let tree = KnomialTree::new(self.group, 2);
-        phase(&Group {
-            tree,
-            position: self.position - leader,
-            rank_at: &rank_at,
-            ports: 1,
-        })
+        phase(&Group::binomial(
+            self.group,
+            self.position - leader,
+            &rank_at,
+        ))
     }
 }
 
@@ -62,7 +60,7 @@ pub fn allgather(
     hybrid.on_tree(|tree_group| {
         let below = tree_group.tree.subtree(tree_group.position);
         let own = blocks(leader + below.start..leader + below.end);
-        tree::up(b, tree_group, &own, &|edge: &Edge| {
+        walk::up(b, tree_group, &own, &|edge: &Edge| {
             blocks(leader + edge.child..leader + edge.child + edge.size)
         });
     });
@@ -78,7 +76,7 @@ pub fn allgather(
         };
         recursive_multiplying::allgather(b, &circle, 2);
     }
-    hybrid.on_tree(|tree_group| tree::down(b, tree_group, all, &|_| all.to_vec()));
+    hybrid.on_tree(|tree_group| walk::down(b, tree_group, all, &|_| all.to_vec()));
 }
 
 /// What [`allgather`] costs position `position` in blocks, sent and received; `blocks` counts those of consecutive positions.

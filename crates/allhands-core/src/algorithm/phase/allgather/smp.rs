@@ -13,7 +13,6 @@
 use crate::algorithm::Claims;
 use crate::algorithm::phase::division::Division;
 use crate::algorithm::phase::shared_memory::window;
-use crate::algorithm::phase::tree::wrapped;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 
@@ -93,7 +92,7 @@ impl Member {
     }
 
     /// The places of some ranks' blocks in the window, from those of `node` on.
-    fn places(&self, node: u32, nodes: u32) -> Vec<Blocks> {
+    fn places(&self, node: u32, nodes: u32) -> [Blocks; 2] {
         let (p, all, first) = (
             self.window.count(),
             self.node.nodes(),
@@ -105,7 +104,7 @@ impl Member {
         } else {
             (end + p - first) % p
         };
-        wrapped(self.window, first, count)
+        self.window.wrapped(first, count)
     }
 
     /// Copies blocks out of the leader's window, each by itself to its place (Q 5.2.2): those of the `count` ranks from `first`
@@ -184,7 +183,7 @@ impl Member {
             let to = self.node.leader((own + all - passage.distance) % all);
             let places = self.places(own, passage.nodes);
             b.port(port as u32 % ports);
-            b.put(to, &places, &places);
+            b.put(to, places, places);
             b.notify(to, self.flags.arrived[number]);
         }
     }

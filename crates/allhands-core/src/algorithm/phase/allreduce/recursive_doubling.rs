@@ -68,11 +68,7 @@ pub fn allreduce(b: &mut Builder, doubling: &Doubling<'_>, turns: &mut Turns, ow
     let mut at = own;
     for (round, into) in turns.landings(b, own).into_iter().enumerate() {
         let partner = doubling.position ^ (1 << round);
-        let side = if partner < doubling.position {
-            Side::Left
-        } else {
-            Side::Right
-        };
+        let side = Side::of(partner, doubling.position);
         let peer = (doubling.rank_at)(partner);
         b.send(peer, at);
         b.recv_reduce(peer, side, at, into);

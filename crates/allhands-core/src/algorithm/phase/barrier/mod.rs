@@ -1,3 +1,4 @@
 //! Barriers: nobody leaves before all have entered.
 
 pub mod dissemination;
+pub mod tree;

@@ -1,7 +1,6 @@
 //! Segmented phase: each half of a group gets its half of the vector, then the halves are exchanged (C 5.2, figure 5).
 
-use crate::algorithm::phase::tree::{self, Group};
-use crate::pattern::knomial::KnomialTree;
+use crate::algorithm::phase::tree::{Group, walk};
 use crate::schedule::{Blocks, Builder};
 use alloc::vec;
 
@@ -32,13 +31,8 @@ pub fn broadcast(b: &mut Builder, ranks: &Halves<'_>, vector: Blocks) {
         b.step();
     }
     let rank_at = |position| (ranks.rank_at)(position + side * half);
-    let group = Group {
-        tree: KnomialTree::new(half, 2),
-        position,
-        rank_at: &rank_at,
-        ports: 1,
-    };
-    tree::down(b, &group, &[own], &|_| vec![own]);
+    let group = Group::binomial(half, position, &rank_at);
+    walk::down(b, &group, &[own], &|_| vec![own]);
     // Position 0 has both halves already.
     if me != half {
         b.send(opposite, own);

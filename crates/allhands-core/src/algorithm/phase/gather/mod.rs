@@ -1,3 +1,5 @@
 //! Gathers: the blocks of all ranks to one.
 
+pub mod halves;
+pub mod k_nomial;
 pub mod smp_gather;

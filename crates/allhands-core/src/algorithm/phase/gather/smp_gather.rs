@@ -10,7 +10,7 @@
 
 use crate::algorithm::phase::division::Division;
 use crate::algorithm::phase::shared_memory::window::{self, Turns};
-use crate::algorithm::phase::tree::{self, Group};
+use crate::algorithm::phase::tree::{Group, steps, walk};
 use crate::algorithm::{Claims, Key, Sharing, Values};
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Blocks, Builder, Shape};
@@ -94,7 +94,7 @@ impl Leaders {
             rank_at: &leader,
             ports: self.ports,
         };
-        tree::up(b, &group, &own, &|edge| {
+        walk::up(b, &group, &own, &|edge| {
             let (first, count) = self.ranks(edge.child, edge.size);
             places(first, count)
         });
@@ -175,7 +175,7 @@ pub fn claims(shape: &Shape) -> Claims {
     let largest = sizes.iter().copied().max().unwrap_or(1);
     Claims {
         ports: ports.max(largest - 1),
-        steps: u32::from(largest > 1) + tree::steps_up(tree, ports),
+        steps: u32::from(largest > 1) + steps::up(tree, ports),
         volume: u64::from(shape.ranks() - 1),
         work: 0,
     }

@@ -1,6 +1,5 @@
 //! Circulant reduce-scatter: the blocks for half of the ranks go on, then those for a quarter, and so on.
 
-use crate::algorithm::phase::tree::wrapped;
 use crate::pattern::circulant::{Halving, halvings};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Blocks, Builder, Side};
@@ -20,7 +19,7 @@ pub fn reduce_scatter(b: &mut Builder, input: Blocks, rotated: Blocks, result: B
         let at = |first: u32, count: u32| {
             let done = fresh.clamp(first, first + count) - first;
             let mut sets = alloc::vec![rotated.slice(first.min(fresh), done)];
-            sets.extend(wrapped(input, (rank + first + done) % p, count - done));
+            sets.extend(input.wrapped((rank + first + done) % p, count - done));
             sets
         };
         let into = if skip == 1 {

@@ -1,4 +1,5 @@
 //! Shared memory: windows that the ranks of a node fill, read and combine.
 
 pub mod chain;
+pub mod combine;
 pub mod window;

@@ -4,8 +4,7 @@
 //! `empty` by everyone who has read. Who fills first watches `empty`, with one call's worth of credit, so that no call
 //! overwrites what an earlier one still reads.
 
-use crate::algorithm::Claims;
-use crate::schedule::{Blocks, Builder, Shape, Side, Units};
+use crate::schedule::{Blocks, Builder, Units};
 use alloc::vec::Vec;
 
 /// A flag of a rank.
@@ -103,105 +102,4 @@ pub fn all_but(own: u32, from: Blocks, into: Blocks) -> Vec<(Blocks, Blocks)> {
         .into_iter()
         .map(|(first, count)| (from.slice(first, count), into.slice(first, count)))
         .collect()
-}
-
-/// Combines the same block of every rank's window into `into`, in rank order from rank 0 on: the same on every rank, to
-/// the last bit. `own` is what this rank has in its window.
-pub fn fold_in_order(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
-    let (p, rank) = (b.ranks(), b.rank());
-    // The first two are combined at once, by a rank that is one of them.
-    let (mut sum, mut next) = match rank {
-        0 if p == 1 => {
-            b.copy(own, into);
-            (into, 1)
-        }
-        0 => (own, 1),
-        1 => {
-            b.get_reduce(0, Side::Left, window, own, into);
-            (into, 2)
-        }
-        _ => {
-            b.get_from(0, window, into);
-            (into, 1)
-        }
-    };
-    while next < p {
-        b.step();
-        if next == rank {
-            // What `own` was may have been overwritten, in a call in place.
-            b.reduce(sum, window, into);
-        } else {
-            b.get_reduce(next, Side::Right, window, sum, into);
-        }
-        (sum, next) = (into, next + 1);
-    }
-}
-
-/// Combines a block of every other rank's window with `own` into `into`, from this rank downwards and then upwards, so that
-/// ranks which do this at once begin at different windows. Nobody else reads these blocks.
-pub fn fold_around(b: &mut Builder, window: Blocks, own: Blocks, into: Blocks) {
-    let (p, rank) = (b.ranks(), b.rank());
-    let lower = (0..rank).rev().map(|from| (from, Side::Left));
-    let higher = (rank + 1..p).map(|from| (from, Side::Right));
-    let mut sum = own;
-    for (from, side) in lower.chain(higher) {
-        b.get_reduce_last(from, side, window, sum, into);
-        b.step();
-        sum = into;
-    }
-    if p == 1 {
-        b.copy(own, into);
-        b.step();
-    }
-}
-
-/// What it costs to combine all vectors at once, or by parts and then to get them.
-#[must_use]
-pub fn combining(shape: &Shape, by_parts: bool) -> Claims {
-    let others = shape.ranks() - 1;
-    // The counter and one window after another; for parts a second counter, and the parts of the others.
-    let (ends, passes) = if by_parts { (3, 2) } else { (1, 1) };
-    Claims {
-        ports: others,
-        steps: if others > 0 { others + ends } else { 0 },
-        volume: passes * u64::from(others),
-        work: u64::from(others),
-    }
-}
-
-/// Two phases in which rank r combines part r of all vectors in `sum` and leaves it in its own window; then a second counter
-/// tells who wants the result, one rank or all, that it may get the parts.
-pub fn reduce_by_parts(b: &mut Builder, root: Option<u32>, sum: Blocks) {
-    let (p, rank, input) = (b.ranks(), b.rank(), b.input());
-    let (serves, reads) = (root != Some(rank), root.is_none_or(|root| root == rank));
-    let (at, servers) = root.map_or((0, p), |root| (root, p - 1));
-    let window = vector(b);
-    // Where all watch the second counter it says that all have read the windows but for the own parts, and those are written
-    // when all have entered the next call. Otherwise the root gives the windows back at once.
-    let turns = match root {
-        Some(_) => Turns::new(b, [0, 0], 1),
-        None => Turns::unguarded(b, 0),
-    };
-    let summed = b.flag(0);
-    turns.take(b);
-    turns.fill(b, &all_but(rank, input, window));
-    fold_around(b, window.at(rank), input.at(rank), sum);
-    if serves {
-        b.copy(sum, window.at(rank));
-        b.step();
-        b.notify(at, summed);
-    }
-    if reads {
-        b.watch(at, summed, servers);
-        b.step();
-        let output = b.output();
-        for from in (0..p).filter(|from| *from != rank) {
-            let (part, into) = (window.at(from), output.at(from));
-            match root {
-                Some(_) => b.get_last(from, part, into),
-                None => b.get_from(from, part, into),
-            }
-        }
-        turns.give_back(b);
-    }
 }

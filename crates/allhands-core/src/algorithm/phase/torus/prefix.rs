@@ -12,7 +12,8 @@
 //! Source: B 2.3.
 
 use crate::algorithm::phase::barrier::dissemination;
-use crate::algorithm::phase::torus::{self, lines};
+use crate::algorithm::phase::torus::grid::DEPOSIT;
+use crate::algorithm::phase::torus::lines;
 use crate::algorithm::{Claims, Key, Values};
 use crate::call::{Call, Collective};
 use crate::machine::{Fabrics, Nodes};
@@ -62,7 +63,7 @@ fn barrier(shape: &Shape, part: Part) -> (Barrier, Shape) {
         },
     };
     let mut parameters = Parameters::new();
-    parameters.set(torus::DEPOSIT.name, torus::DEPOSIT.default);
+    parameters.set(DEPOSIT.name, DEPOSIT.default);
     let own = Shape {
         call: Call::new(Collective::Barrier, shape.ranks()),
         parameters,
