@@ -17,13 +17,8 @@ const ROUNDS: usize = 40;
 /// What is chosen of a message.
 fn chosen(pattern: Pattern, bytes: usize, measured: Measured) -> &'static str {
     let message = Message {
-        bytes,
-        oversubscribed: false,
         exchanged: pattern == Pattern::Exchanged,
-        mapped: false,
-        may_attach: true,
-        streams: false,
-        alone: true,
+        ..Message::new(bytes)
     };
     decide(&message, measured).0.name()
 }

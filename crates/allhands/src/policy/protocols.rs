@@ -71,13 +71,8 @@ impl Pattern {
     /// What carries such a message where nothing was measured.
     fn documented(self, bytes: usize) -> Protocol {
         let message = Message {
-            bytes,
-            oversubscribed: false,
             exchanged: self == Pattern::Exchanged,
-            mapped: false,
-            may_attach: true,
-            streams: false,
-            alone: true,
+            ..Message::new(bytes)
         };
         decide(&message, Measured::default()).0
     }

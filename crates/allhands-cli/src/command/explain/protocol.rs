@@ -38,13 +38,9 @@ fn records(bytes: usize, measured: Measured) -> [Record; 4] {
     let kinds = [(false, false), (true, false), (false, true), (true, true)];
     kinds.map(|(exchanged, oversubscribed)| {
         let message = Message {
-            bytes,
             oversubscribed,
             exchanged,
-            mapped: false,
-            may_attach: true,
-            streams: false,
-            alone: true,
+            ..Message::new(bytes)
         };
         let (protocol, row) = decide(&message, measured);
         Record {

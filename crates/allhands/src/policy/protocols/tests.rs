@@ -45,18 +45,7 @@ fn lengths_between_the_measured_ones_go_by_the_next() {
     let known = Protocols {
         times: vec![times(Pattern::OneWay, Protocol::Direct)],
     };
-    let of = |bytes| {
-        let message = Message {
-            bytes,
-            oversubscribed: false,
-            exchanged: false,
-            mapped: false,
-            may_attach: true,
-            streams: false,
-            alone: true,
-        };
-        decide(&message, known.measured()).0
-    };
+    let of = |bytes| decide(&Message::new(bytes), known.measured()).0;
     let lengths = [20 << 10, 64 << 10, (64 << 10) + 1, 1 << 20];
     let expected = [
         Protocol::Direct,

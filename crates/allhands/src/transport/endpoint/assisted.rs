@@ -145,19 +145,14 @@ impl Endpoint {
         entry: &Entry,
         sink: &mut Sink<I>,
     ) -> Option<Outcome> {
-        // Others may want the core that the sender would use for what the receiver does as well.
-        let others_want = self.segment.is_oversubscribed() && !sink.copies();
-        if others_want || !self.segment.may_assist() {
+        if !self.segment.may_assist() {
             return None;
         }
         let bytes = entry.bytes() as usize;
         let from = entry.single(self.segment.arena())?;
         match from {
-            // While an own copy goes on, or others want the core, the few bounce buffers would soon be full.
-            Found::There(from)
-                if !sink.copies()
-                    || !(request.has_deferred() || self.segment.is_oversubscribed()) =>
-            {
+            // While an own copy goes on, the few bounce buffers would soon be full.
+            Found::There(from) if !sink.copies() || !request.has_deferred() => {
                 self.take_from_bounce_buffers(sender, entry, from, sink)
             }
             _ => self.copy_assisted(request, sender, entry, from, sink.single(bytes)?),
@@ -236,11 +231,6 @@ impl Endpoint {
         }
         assist.open(piece_bytes, Target::BounceBuffers);
         let (mut done, mut bounced, mut look, mut outcome) = (0, 0, 0, Outcome::All);
-        // A bounce buffer on this core is this core's already.
-        let theirs = match segment.is_oversubscribed() {
-            true => Distance::Near,
-            false => Distance::Back,
-        };
         while done < from.bytes && outcome == Outcome::All {
             let piece = (done / piece_bytes) as u64;
             // A sender that has not come may have other things to do: fewer calls then.
@@ -263,7 +253,7 @@ impl Endpoint {
                 }
                 let at = SenderAssist::bounce_buffer(bounced, piece_bytes);
                 here = entry.bounced(segment.arena(), at, here.bytes)?;
-                (bounced, distance) = (bounced + 1, theirs);
+                (bounced, distance) = (bounced + 1, Distance::Back);
             }
             if outcome == Outcome::All {
                 // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else

@@ -191,7 +191,8 @@ impl<'a> NodeEngine<'a> {
             mapped: post.bytes > MEDIUM_ALWAYS_MOST && self.is_reachable(post),
             may_attach: segment.may_attach(),
             streams: self.request.distance == Distance::Beyond,
-            alone: self.request.sends_alone(post.ticket) && has_room(),
+            alone: self.request.sends_alone(post.ticket),
+            has_room: has_room(),
         }
     }
 

@@ -153,9 +153,6 @@ pub(crate) const DEFERRED_PIECE: usize = 64 << 10;
 /// The shortest message that is worth the sender's help, in bytes.
 pub(crate) const ASSISTED_LEAST: usize = 24 << 10;
 
-/// As [`ASSISTED_LEAST`], where ranks share cores.
-pub(crate) const OVERSUBSCRIBED_ASSISTED_LEAST: usize = 512 << 10;
-
 /// The fewest bytes of a message that is cut in four pieces instead of two, and the longest piece.
 pub(crate) const ASSISTED_QUARTERS_LEAST: usize = 256 << 10;
 

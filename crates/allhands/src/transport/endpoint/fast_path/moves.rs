@@ -182,13 +182,10 @@ fn lengths(
     is_message: bool,
 ) -> (bool, bool) {
     let facts = Message {
-        bytes: op.bytes(),
         oversubscribed: segment.is_oversubscribed(),
         exchanged,
         mapped: !segment.arena().is_shared() || is_mapped(plan, op),
-        may_attach: true,
-        streams: false,
-        alone: false,
+        ..Message::new(op.bytes())
     };
     match is_message {
         false if plan.flags > 0 => (op.bytes() <= FAST_PATH_WINDOW_MOST, false),

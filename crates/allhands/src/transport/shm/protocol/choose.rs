@@ -14,7 +14,7 @@ use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
     ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
-    OVERSUBSCRIBED_ASSISTED_LEAST, OVERSUBSCRIBED_BUFFERED_MOST,
+    OVERSUBSCRIBED_BUFFERED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -75,8 +75,43 @@ pub struct Message {
     pub may_attach: bool,
     /// Whether what is received had better go past the caches.
     pub streams: bool,
-    /// Whether its sender has nothing else to send or copy meanwhile, and, beyond 1 MB, room for it to bounce.
+    /// Whether its sender has nothing else to send or copy meanwhile.
     pub alone: bool,
+    /// Whether its sender has room for it to bounce.
+    pub has_room: bool,
+}
+
+impl Message {
+    /// One of so many bytes that goes one way between processes with cores of their own, whose sender has nothing else to do.
+    #[must_use]
+    pub fn new(bytes: usize) -> Message {
+        Message {
+            bytes,
+            oversubscribed: false,
+            exchanged: false,
+            mapped: false,
+            may_attach: true,
+            streams: false,
+            alone: true,
+            has_room: true,
+        }
+    }
+
+    /// Whether it may be bounced: all of what does fits a core's own cache, or is sent alone.
+    fn may_bounce(&self) -> bool {
+        let is_short = self.bytes <= BOUNCE_MOST;
+        is_short || (self.alone && self.has_room && self.bytes <= LONG_BOUNCE_MOST)
+    }
+
+    /// How it goes if its receiver reads it where it is: with the assistance of its sender, or without. A sender that has more to do
+    /// would keep its receiver waiting, and where both send, pieces that both copy go to and fro between their caches.
+    fn read_in_place(&self) -> Protocol {
+        match self.alone && !self.exchanged && !self.oversubscribed && self.bytes >= ASSISTED_LEAST
+        {
+            true => Protocol::Assisted,
+            false => Protocol::Direct,
+        }
+    }
 }
 
 /// What was measured of long messages, in classes of length.
@@ -193,19 +228,6 @@ const fn take(protocol: Protocol, condition: bool) -> Option<Protocol> {
     if condition { Some(protocol) } else { None }
 }
 
-/// How a message goes that its receiver reads where it is: a sender that receives at the same time has no time to help, and pieces that
-/// both copy would go to and fro between their caches.
-fn read_in_place(message: &Message) -> Protocol {
-    let least = match message.oversubscribed {
-        true => OVERSUBSCRIBED_ASSISTED_LEAST,
-        false => ASSISTED_LEAST,
-    };
-    match message.exchanged || message.bytes < least {
-        true => Protocol::Direct,
-        false => Protocol::Assisted,
-    }
-}
-
 /// The table.
 pub const ROWS: [Row; 10] = [
     Row {
@@ -232,8 +254,8 @@ pub const ROWS: [Row; 10] = [
     Row {
         messages: "mapped",
         protocols: &[Protocol::Direct, Protocol::Assisted],
-        why: "the receiver reads it where it is: one copy, and no system call; a sender that only waits helps from 24 KB on",
-        decides: |m, _| m.mapped.then(|| read_in_place(m)),
+        why: "the receiver reads it where it is: one copy, and no system call; a sender that only waits assists from 24 KB on",
+        decides: |m, _| m.mapped.then(|| m.read_in_place()),
     },
     Row {
         messages: "exchanged, of calls that move more than the caches hold",
@@ -264,9 +286,9 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "oversubscribed",
-        protocols: &[Protocol::Direct, Protocol::Assisted],
-        why: "two copies on one core take twice as long as one; a sender that only waits helps from 512 KB on",
-        decides: |m, _| m.oversubscribed.then(|| read_in_place(m)),
+        protocols: &[Protocol::Direct],
+        why: "two copies on one core take twice as long as one",
+        decides: |m, _| take(Protocol::Direct, m.oversubscribed),
     },
     Row {
         messages: "exchanged",
@@ -283,15 +305,16 @@ pub const ROWS: [Row; 10] = [
     Row {
         messages: "to 4 MB, whose receiver has tried the copy protocols",
         protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
-        why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing",
+        why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing, and it assists nobody",
         decides: |m, known| match known.wanted? {
             CopyProtocol::Pipelined => None,
-            CopyProtocol::Direct => take(Protocol::Direct, m.may_attach),
-            CopyProtocol::Assisted => take(Protocol::Assisted, m.may_attach),
-            CopyProtocol::Lines | CopyProtocol::Strings => {
-                let may = m.bytes <= BOUNCE_MOST || (m.alone && m.bytes <= LONG_BOUNCE_MOST);
-                take(Protocol::Bounce, may || !m.may_attach)
+            CopyProtocol::Lines | CopyProtocol::Strings if !m.may_attach || m.may_bounce() => {
+                Some(Protocol::Bounce)
             }
+            CopyProtocol::Lines | CopyProtocol::Strings => None,
+            _ if !m.may_attach => None,
+            CopyProtocol::Direct => Some(Protocol::Direct),
+            CopyProtocol::Assisted => Some(m.read_in_place()),
         },
     },
     Row {
@@ -299,19 +322,16 @@ pub const ROWS: [Row; 10] = [
         protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
         why: "as measured at the first start on this machine; where nothing was, bounced to 1 MB, as both copies are made at the same time, and assisted beyond",
         decides: |m, known| {
-            let is_short = m.bytes <= BOUNCE_MOST;
             let measured = known.one_way(m.bytes).filter(|p| *p >= Protocol::Bounce);
-            let measured = measured.unwrap_or(match is_short {
+            let documented = match m.bytes <= BOUNCE_MOST {
                 true => Protocol::Bounce,
                 false => Protocol::Assisted,
-            });
-            Some(match measured {
+            };
+            Some(match measured.unwrap_or(documented) {
                 _ if !m.may_attach => Protocol::Bounce,
-                Protocol::Bounce if is_short || (m.alone && m.bytes <= LONG_BOUNCE_MOST) => {
-                    Protocol::Bounce
-                }
+                Protocol::Bounce if m.may_bounce() => Protocol::Bounce,
                 Protocol::Direct => Protocol::Direct,
-                _ => Protocol::Assisted,
+                _ => m.read_in_place(),
             })
         },
     },

@@ -2,16 +2,6 @@
 
 use super::*;
 
-const PLAIN: Message = Message {
-    bytes: 0,
-    oversubscribed: false,
-    exchanged: false,
-    mapped: false,
-    may_attach: true,
-    streams: false,
-    alone: true,
-};
-
 fn of(message: Message, bytes: usize) -> Protocol {
     decide(&Message { bytes, ..message }, Measured::default()).0
 }
@@ -21,11 +11,11 @@ fn without_measurements_lengths_decide() {
     use Protocol::{Assisted, Bounce, Direct, Eager, Medium, Pipelined};
     let exchanged = Message {
         exchanged: true,
-        ..PLAIN
+        ..Message::new(0)
     };
     let shared = Message {
         oversubscribed: true,
-        ..PLAIN
+        ..Message::new(0)
     };
     let both = Message {
         oversubscribed: true,
@@ -37,11 +27,11 @@ fn without_measurements_lengths_decide() {
     };
     let forbidden = Message {
         may_attach: false,
-        ..PLAIN
+        ..Message::new(0)
     };
     for (message, of_each) in [
         (
-            PLAIN,
+            Message::new(0),
             [Eager, Eager, Medium, Bounce, Bounce, Assisted, Assisted],
         ),
         (
@@ -52,7 +42,7 @@ fn without_measurements_lengths_decide() {
         ),
         (
             shared,
-            [Eager, Eager, Medium, Bounce, Assisted, Assisted, Assisted],
+            [Eager, Eager, Medium, Bounce, Direct, Direct, Direct],
         ),
         (
             both,
@@ -109,7 +99,7 @@ fn what_was_measured_decides_of_its_class_alone() {
         let message = Message {
             bytes,
             exchanged,
-            ..PLAIN
+            ..Message::new(0)
         };
         decide(&message, measured).0
     };
@@ -133,7 +123,7 @@ fn a_receivers_wish_is_heard_where_its_sender_can() {
     let at = |bytes, alone| Message {
         bytes,
         alone,
-        ..PLAIN
+        ..Message::new(0)
     };
     assert_eq!(
         choose(CopyProtocol::Direct, at(1 << 16, false)),
@@ -145,7 +135,7 @@ fn a_receivers_wish_is_heard_where_its_sender_can() {
     );
     assert_eq!(
         choose(CopyProtocol::Strings, at(2 << 20, false)),
-        Protocol::Assisted
+        Protocol::Direct
     );
     assert_eq!(
         choose(CopyProtocol::Strings, at(5 << 20, true)),
@@ -165,7 +155,7 @@ fn what_two_ranks_exchange_goes_as_it_took_least_of_the_last_ones() {
             bytes: 1 << 18,
             exchanged: true,
             may_attach,
-            ..PLAIN
+            ..Message::new(0)
         };
         let known = Known {
             measured: Measured::all(measured),
@@ -182,7 +172,16 @@ fn what_two_ranks_exchange_goes_as_it_took_least_of_the_last_ones() {
 
 #[test]
 fn a_medium_buffer_carries_what_is_longer_where_that_was_measured() {
-    let of = |bytes, measured| decide(&Message { bytes, ..PLAIN }, Measured::all(measured)).0;
+    let of = |bytes, measured| {
+        decide(
+            &Message {
+                bytes,
+                ..Message::new(0)
+            },
+            Measured::all(measured),
+        )
+        .0
+    };
     for (measured, longer) in [
         (Protocol::Medium, Protocol::Medium),
         (Protocol::Direct, Protocol::Direct),
@@ -193,4 +192,20 @@ fn a_medium_buffer_carries_what_is_longer_where_that_was_measured() {
         assert_eq!(of(MEDIUM_BYTES, measured), longer);
     }
     assert_eq!(of(MEDIUM_BYTES + 1, Protocol::Medium), Protocol::Bounce);
+}
+
+#[test]
+fn only_a_sender_that_has_nothing_else_to_do_assists() {
+    let of = |alone, exchanged| {
+        let message = Message {
+            alone,
+            exchanged,
+            mapped: true,
+            ..Message::new(1 << 20)
+        };
+        decide(&message, Measured::default()).0
+    };
+    assert_eq!(of(true, false), Protocol::Assisted);
+    assert_eq!(of(false, false), Protocol::Direct);
+    assert_eq!(of(true, true), Protocol::Direct);
 }
