@@ -78,6 +78,22 @@ impl Endpoint {
         Some(self.protocols[other as usize].get_or_insert_default())
     }
 
+    /// Now, if the time of a copy counts that is part of the next exchange with `other`; if it is `plain`: one that is made to two places says
+    /// nothing of others.
+    pub(crate) fn start(
+        &mut self,
+        other: u32,
+        message: LongMessage,
+        plain: bool,
+    ) -> Option<Instant> {
+        let trials = self.trials(other)?;
+        let start = trials.start(message)?;
+        if !plain {
+            trials.spoil(message);
+        }
+        Some(start)
+    }
+
     /// Notes that a copy is made, which is part of an exchange with `other` and was begun at `start`.
     pub(crate) fn spend(&mut self, other: u32, message: LongMessage, start: Option<Instant>) {
         if start.is_some()

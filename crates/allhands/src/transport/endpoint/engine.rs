@@ -191,6 +191,7 @@ impl<'a> NodeEngine<'a> {
             mapped: post.bytes > MEDIUM_ALWAYS_MOST && self.is_reachable(post),
             may_attach: segment.may_attach(),
             streams: self.request.distance == Distance::Beyond,
+            copied: self.request.is_copied(post.ticket),
             alone: self.request.sends_alone(post.ticket),
             has_room: has_room(),
         }

@@ -303,6 +303,13 @@ impl RequestState {
         self.slots[ticket as usize].combines
     }
 
+    /// Whether what `ticket` sends is copied with it.
+    pub(crate) fn is_copied(&self, ticket: u32) -> bool {
+        self.double
+            .as_ref()
+            .is_some_and(|double| double.is_of(ticket))
+    }
+
     /// Whether `ticket` sends a message in a step that sends and copies nothing else.
     pub(crate) fn sends_alone(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].alone

@@ -194,6 +194,9 @@ pub(crate) const TRIAL_COMBINED_ASSISTED_LEAST: usize = 16 << 10;
 /// them, and few programs that send some megabytes send them more often than this.
 pub(crate) const TRIAL_LATE: usize = 128;
 
+/// The part of its time by which a read of the sender's memory has to be sooner than two copies.
+pub(crate) const TRIAL_DIRECT_GAIN: u64 = 16;
+
 /// Messages on which each copy protocol is tried.
 pub(crate) const TRIAL_TRIED: usize = 8;
 

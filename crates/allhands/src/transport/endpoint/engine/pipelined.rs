@@ -52,10 +52,10 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            let start_time = self.endpoint.trials(to).and_then(|t| t.start(message));
+            let started = self.endpoint.start(to, message, copy.is_none());
             let sent = self.endpoint.send_pipelined(to, header, part, fill);
             if sent == Some(true) {
-                self.endpoint.spend(to, message, start_time);
+                self.endpoint.spend(to, message, started);
             }
             match sent {
                 None if start == 0 => {

@@ -75,6 +75,8 @@ pub struct Message {
     pub may_attach: bool,
     /// Whether what is received had better go past the caches.
     pub streams: bool,
+    /// Whether its sender copies it within its own memory as well.
+    pub copied: bool,
     /// Whether its sender has nothing else to send or copy meanwhile.
     pub alone: bool,
     /// Whether its sender has room for it to bounce.
@@ -92,6 +94,7 @@ impl Message {
             mapped: false,
             may_attach: true,
             streams: false,
+            copied: false,
             alone: true,
             has_room: true,
         }
@@ -258,10 +261,10 @@ pub const ROWS: [Row; 10] = [
         decides: |m, _| m.mapped.then(|| m.read_in_place()),
     },
     Row {
-        messages: "exchanged, of calls that move more than the caches hold",
+        messages: "exchanged, of calls that move more than the caches hold, or whose sender copies the same 2 MB or more for itself",
         protocols: &[Protocol::Pipelined],
-        why: "pipeline buffers stay in the caches, and from there the bytes go past them",
-        decides: |m, _| take(Protocol::Pipelined, m.exchanged && m.streams),
+        why: "pipeline buffers stay in the caches, and from there the bytes go past them; what is read once is copied to two places",
+        decides: |m, _| take(Protocol::Pipelined, m.exchanged && (m.streams || m.copied)),
     },
     Row {
         messages: "exchanged, to 128 KB, oversubscribed",

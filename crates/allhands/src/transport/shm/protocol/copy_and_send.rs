@@ -49,6 +49,11 @@ impl Double {
         })
     }
 
+    /// Whether it is made with the send of `ticket`.
+    pub(crate) fn is_of(&self, ticket: u32) -> bool {
+        ticket == self.send
+    }
+
     /// Begins with a new call.
     pub(crate) fn open(&self) {
         self.state.set(State::Open);
@@ -56,7 +61,7 @@ impl Double {
 
     /// Whether the send of `ticket` makes the copy, unless that is made already.
     pub(crate) fn is_taken_by(&self, ticket: u32) -> bool {
-        let taken = ticket == self.send && self.state.get() != State::Made;
+        let taken = self.is_of(ticket) && self.state.get() != State::Made;
         if taken {
             self.state.set(State::Taken);
         }

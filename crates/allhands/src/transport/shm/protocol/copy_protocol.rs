@@ -23,8 +23,8 @@
 use super::choose::Protocol;
 use crate::transport::shm::tuning::{
     BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASSISTED_LEAST,
-    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_LATE, TRIAL_PERIOD, TRIAL_PERIOD_MOST,
-    TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
+    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_LATE, TRIAL_PERIOD,
+    TRIAL_PERIOD_MOST, TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
 };
 use std::time::Instant;
 
@@ -101,6 +101,8 @@ struct Trial {
     chosen: Option<CopyProtocol>,
     /// What copies have taken of a message that is exchanged, so far.
     spent_ns: u64,
+    /// Whether that message's time does not count.
+    is_spoilt: bool,
     /// Of each copy protocol.
     times: [Times; 5],
 }
@@ -204,6 +206,13 @@ impl CopyProtocols {
         }
     }
 
+    /// Says that the next message's time does not count.
+    pub(crate) fn spoil(&mut self, message: LongMessage) {
+        if let Some(place) = message.place() {
+            self.trial(place).is_spoilt = true;
+        }
+    }
+
     /// Goes on to the next message, which comes by `protocol`; one that goes one way was wanted by the copy protocol
     /// `last`: what that one has left is part of what this one takes. None for lengths that are not tried.
     pub(crate) fn begin(
@@ -215,13 +224,14 @@ impl CopyProtocols {
         let place = message.place()?;
         let trial = self.trial(place);
         let spent_ns = std::mem::take(&mut trial.spent_ns);
+        let is_spoilt = std::mem::take(&mut trial.is_spoilt);
         let (wanted, tries) = trial.next();
         let as_wanted = wanted.is_some_and(|wanted| wanted.is_by(protocol))
             && (message.exchanged || last == wanted);
         Some(Timed {
             place,
             protocol: wanted,
-            begun: (tries && as_wanted).then(|| (Instant::now(), spent_ns)),
+            begun: (tries && as_wanted && !is_spoilt).then(|| (Instant::now(), spent_ns)),
         })
     }
 
@@ -245,6 +255,7 @@ impl Trial {
             period: TRIAL_PERIOD,
             chosen: None,
             spent_ns: 0,
+            is_spoilt: false,
             times: Default::default(),
         }
     }
@@ -281,7 +292,14 @@ impl Trial {
         let times = std::mem::take(&mut self.times);
         let middle_ns = |protocol: &CopyProtocol| {
             let middle_ns = times[*protocol as usize - 1].middle_ns()?;
-            Some((middle_ns, *protocol))
+            // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
+            let waits = matches!(protocol, CopyProtocol::Direct | CopyProtocol::Assisted);
+            let more_ns = if waits {
+                middle_ns / TRIAL_DIRECT_GAIN
+            } else {
+                0
+            };
+            Some((middle_ns + more_ns, *protocol))
         };
         let known = self.protocols.iter().filter_map(middle_ns);
         if let Some((_, protocol)) = known.min_by_key(|(middle_ns, _)| *middle_ns) {
@@ -336,7 +354,9 @@ mod tests {
                 assert_eq!(trial.next(), (None, false), "as measured at the start");
             }
             for best in [protocols, protocols].concat() {
-                let all = period(&mut trial, |protocol| 20 - u64::from(protocol == best));
+                let all = period(&mut trial, |protocol| {
+                    200 - 20 * u64::from(protocol == best)
+                });
                 let (tried, rest) = all.split_at(protocols.len() * TRIAL_TRIED);
                 for protocol in protocols {
                     let those = tried.iter().filter(|m| **m == Some(*protocol));
@@ -351,10 +371,10 @@ mod tests {
     #[test]
     fn what_is_best_again_and_again_is_tried_more_seldom() {
         let mut trial = Trial::new(EXCHANGED, false);
-        let steady = |protocol| 20 - u64::from(protocol == CopyProtocol::Direct);
+        let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
         let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
         assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
-        let other = |protocol| 20 - u64::from(protocol == CopyProtocol::Pipelined);
+        let other = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Pipelined);
         period(&mut trial, other);
         assert_eq!(trial.period, TRIAL_PERIOD);
     }
