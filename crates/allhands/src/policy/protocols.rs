@@ -26,10 +26,7 @@ const LENGTHS: [(usize, &[u32]); 6] = [
     (2 << 20, &[8, 9, 10]),
 ];
 
-/// How much two halves of the repeats may differ.
-const SPREAD_MOST: f64 = 1.1;
-
-/// How much sooner than the documented one another protocol has to be.
+/// How much sooner than the documented one another protocol has to be, in each half of the repeats.
 const GAIN_LEAST: f64 = 1.05;
 
 /// How messages go between two ranks.
@@ -183,35 +180,65 @@ impl Times {
         })
     }
 
-    /// The times of all repeats, in nanoseconds, by protocol and by whether bytes are fresh; none if no protocol's can be trusted.
+    /// The times of all repeats, in nanoseconds, by protocol and by whether bytes are fresh, and what follows: the protocol that takes
+    /// least, if both halves of the repeats say that it gains on the documented one.
     fn of(pattern: Pattern, bytes: usize, repeats: &[[Vec<u64>; 2]]) -> Times {
-        let protocols = pattern.protocols(bytes).iter().copied();
-        let times = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| middle(ns) / 1e3);
-        let us: Vec<(Protocol, [f64; 2])> = protocols.zip(repeats.iter().map(times)).collect();
+        let protocols = pattern.protocols(bytes);
+        let times = |every: Every| -> Vec<f64> {
+            let of = |both: &[Vec<u64>; 2]| together(both.each_ref().map(|ns| every.middle(ns)));
+            repeats.iter().map(of).collect()
+        };
         let documented = pattern.documented(bytes);
-        let trusted = |protocol: Protocol| {
-            let at = us.iter().position(|(p, _)| *p == protocol);
-            at.is_some_and(|at| repeats[at].iter().all(|t| agree(t)))
-        };
-        let time = |protocol| {
-            let of = us.iter().find(|(p, _)| *p == protocol);
-            of.map_or(f64::MAX, |(_, us)| together(*us))
-        };
-        let best = us
+        let at = protocols
             .iter()
-            .min_by(|a, b| together(a.1).total_cmp(&together(b.1)))
-            .map_or(documented, |(p, _)| *p);
-        let gains = time(best) * GAIN_LEAST < time(documented);
-        let chosen = match gains && trusted(best) && trusted(documented) {
-            true => best,
-            false => documented,
+            .position(|p| *p == documented)
+            .filter(|at| *at < repeats.len());
+        let all = times(Every::One);
+        let best = (0..all.len()).min_by(|a, b| all[*a].total_cmp(&all[*b]));
+        let gains = |best: usize, documented: usize, every| {
+            let times = times(every);
+            times[best] * GAIN_LEAST < times[documented]
         };
+        let chosen = match (best, at) {
+            (Some(best), Some(at)) if Every::HALVES.iter().all(|h| gains(best, at, *h)) => {
+                protocols[best]
+            }
+            _ => documented,
+        };
+        let us = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| Every::One.middle(ns) / 1e3);
         Times {
             pattern,
             bytes,
-            us,
+            us: protocols
+                .iter()
+                .copied()
+                .zip(repeats.iter().map(us))
+                .collect(),
             chosen,
         }
+    }
+}
+
+/// Which repeats count.
+#[derive(Clone, Copy, Debug)]
+enum Every {
+    One,
+    Other { from: usize },
+}
+
+impl Every {
+    const HALVES: [Every; 2] = [Every::Other { from: 0 }, Every::Other { from: 1 }];
+
+    /// The middle one of those, or the lesser of two.
+    fn middle(self, times_ns: &[u64]) -> f64 {
+        let (from, step) = match self {
+            Every::One => (0, 1),
+            Every::Other { from } => (from, 2),
+        };
+        let mut times_ns: Vec<u64> = times_ns.iter().skip(from).step_by(step).copied().collect();
+        times_ns.sort_unstable();
+        let middle = times_ns.get(times_ns.len().saturating_sub(1) / 2);
+        middle.map_or(f64::MAX, |ns| *ns as f64)
     }
 }
 
@@ -219,25 +246,6 @@ impl Times {
 #[must_use]
 pub fn together([same, fresh]: [f64; 2]) -> f64 {
     (same * fresh).sqrt()
-}
-
-/// The middle one, or the lesser of two.
-fn middle(times_ns: &[u64]) -> f64 {
-    let mut times_ns = times_ns.to_vec();
-    times_ns.sort_unstable();
-    times_ns
-        .get(times_ns.len().saturating_sub(1) / 2)
-        .map_or(f64::MAX, |ns| *ns as f64)
-}
-
-/// Whether repeats say the same: the middle of every other one and that of the rest.
-fn agree(times_ns: &[u64]) -> bool {
-    let half = |from: usize| {
-        let every: Vec<u64> = times_ns.iter().skip(from).step_by(2).copied().collect();
-        middle(&every)
-    };
-    let (even, odd) = (half(0), half(1));
-    even.max(odd) <= SPREAD_MOST * even.min(odd)
 }
 
 /// What stands at the start of a file that is this machine's, this system's and this version's.

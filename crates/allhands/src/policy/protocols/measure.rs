@@ -22,7 +22,7 @@ const LONG_CALLS: Calls = Calls {
     warm: 1,
 };
 
-const LONG_LEAST: usize = 1 << 20;
+const LONG_LEAST: usize = 256 << 10;
 
 /// Calls before all others: what is new to processor and system takes longer.
 const FIRST_CALLS: usize = 32;
@@ -102,8 +102,11 @@ fn measure_by(
     let t0 = Instant::now();
     let end = t0 + budget;
     let mut found = Protocols::default();
+    // Mapped once: new pages would take longer than the messages.
+    let most = lengths.iter().max().map_or(0, |bytes| 2 * bytes);
+    let mut buffers = [(); 2].map(|()| vec![1; most / size_of::<u64>()]);
     if let Some(bytes) = lengths.first() {
-        let mut first = Trial::new(comm, Pattern::OneWay, *bytes);
+        let mut first = Trial::new(comm, Pattern::OneWay, *bytes, &mut buffers);
         (0..FIRST_CALLS).try_for_each(|_| first.call(true).map(drop))?;
     }
     for &bytes in lengths {
@@ -111,7 +114,8 @@ fn measure_by(
             if pattern.protocols(bytes).is_empty() {
                 continue;
             }
-            let repeats = Trial::new(comm, pattern, bytes).repeats(calls(bytes), end)?;
+            let repeats =
+                Trial::new(comm, pattern, bytes, &mut buffers).repeats(calls(bytes), end)?;
             let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
             found.times.extend(times);
         }
@@ -125,18 +129,23 @@ struct Trial<'a> {
     comm: &'a Communicator,
     pattern: Pattern,
     bytes: usize,
-    input: Vec<u64>,
-    output: Vec<u64>,
+    input: &'a mut [u64],
+    output: &'a mut [u64],
 }
 
 impl Trial<'_> {
-    fn new(comm: &Communicator, pattern: Pattern, bytes: usize) -> Trial<'_> {
+    fn new<'a>(
+        comm: &'a Communicator,
+        pattern: Pattern,
+        bytes: usize,
+        buffers: &'a mut [Vec<u64>; 2],
+    ) -> Trial<'a> {
         let blocks = match pattern {
             Pattern::OneWay => 1,
             Pattern::Exchanged => 2,
         };
         let words = blocks * bytes / size_of::<u64>();
-        let [input, output] = [vec![1; words], vec![1; words]];
+        let [input, output] = buffers.each_mut().map(|buffer| &mut buffer[..words]);
         Trial {
             comm,
             pattern,
@@ -188,14 +197,14 @@ impl Trial<'_> {
         match self.pattern {
             Pattern::OneWay => {
                 let message = match self.comm.rank() {
-                    0 => &mut self.input,
-                    _ => &mut self.output,
+                    0 => &mut *self.input,
+                    _ => &mut *self.output,
                 };
                 self.comm
                     .run(operation::broadcast(message, 0).algorithm("binomial"))?;
             }
             Pattern::Exchanged => {
-                let call = operation::alltoall(&self.input, &mut self.output);
+                let call = operation::alltoall(self.input, self.output);
                 self.comm.run(call.algorithm("direct"))?;
             }
         }

@@ -76,14 +76,19 @@ fn what_takes_least_is_chosen_if_repeats_agree_and_it_gains() {
     );
     assert_eq!(chosen(steady(1000), steady(2000)), Protocol::Bounce);
     assert_eq!(
-        chosen(steady(1000), wild(400)),
+        chosen(steady(1000), wild(600)),
         Protocol::Bounce,
-        "not trusted"
+        "every other one takes longer"
     );
     assert_eq!(
-        chosen(wild(1000), steady(400)),
+        chosen(wild(1000), steady(970)),
         Protocol::Bounce,
-        "not trusted"
+        "every other one takes hardly longer"
+    );
+    assert_eq!(
+        chosen(wild(1000), wild(400)),
+        Protocol::Direct,
+        "all say the same"
     );
 }
 

@@ -87,6 +87,10 @@ pub(crate) const EXCHANGED_EAGER_MOST: usize = 768;
 /// a medium buffer it is measured.
 pub(crate) const MEDIUM_ALWAYS_MOST: usize = 4 << 10;
 
+/// The most bytes of a message that goes one way in a medium buffer unless something was measured: longer ones are in a bounce buffer as
+/// soon, and that is tried beside reads of the sender's memory.
+pub(crate) const MEDIUM_UNMEASURED_MOST: usize = 8 << 10;
+
 /// The longest message that goes through a bounce buffer, or a pipeline buffer, where ranks share cores: one copy is made after the
 /// other there, and the buffers of many ranks would leave the caches.
 pub(crate) const OVERSUBSCRIBED_BUFFERED_MOST: usize = 128 << 10;

@@ -14,7 +14,7 @@ use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
     ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
-    OVERSUBSCRIBED_BUFFERED_MOST,
+    MEDIUM_UNMEASURED_MOST, OVERSUBSCRIBED_BUFFERED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -243,15 +243,18 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "to 4 KB; to 16 KB, unless mapped, if exchanged, oversubscribed, or measured as such",
+        messages: "to 4 KB; unless mapped to 8 KB, to 16 KB if exchanged or oversubscribed, or as measured",
         protocols: &[Protocol::Medium],
         why: "who has received a medium buffer sends its next message in it, so a line moves once",
         decides: |m, known| {
-            let is_medium = m.exchanged
-                || m.oversubscribed
-                || matches!(known.one_way(m.bytes), None | Some(Protocol::Medium));
-            let may_be = m.bytes <= MEDIUM_BYTES && !m.mapped && is_medium;
-            take(Protocol::Medium, m.bytes <= MEDIUM_ALWAYS_MOST || may_be)
+            let most = match known.one_way(m.bytes) {
+                _ if m.mapped => MEDIUM_ALWAYS_MOST,
+                _ if m.exchanged || m.oversubscribed => MEDIUM_BYTES,
+                None => MEDIUM_UNMEASURED_MOST,
+                Some(Protocol::Medium) => MEDIUM_BYTES,
+                Some(_) => MEDIUM_ALWAYS_MOST,
+            };
+            take(Protocol::Medium, m.bytes <= most)
         },
     },
     Row {

@@ -60,7 +60,7 @@ fn without_measurements_lengths_decide() {
         let lengths = [
             768,
             1056,
-            16 << 10,
+            8 << 10,
             128 << 10,
             1 << 20,
             (1 << 20) + 1,
