@@ -134,7 +134,7 @@ pub(crate) const OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES: usize = 128 << 1
 pub(crate) const PIECE_COPIED_MEANWHILE: usize = 2 << 10;
 
 /// The shortest piece: what is shorter is copied while its reader sees that it begins.
-pub(crate) const PIECE_LEAST: usize = 4 << 10;
+pub(crate) const PIECE_LEAST: usize = 2 << 10;
 
 /// The bytes of a piece where ranks share cores.
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;

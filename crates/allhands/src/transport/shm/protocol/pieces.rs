@@ -49,7 +49,7 @@ fn length(bytes: usize, oversubscribed: bool) -> usize {
         true => OVERSUBSCRIBED_PIECE,
         false => {
             let least = (bytes * PIECE_COPIED_MEANWHILE).isqrt();
-            least.next_multiple_of(1 << 10).max(PIECE_LEAST)
+            (least & !1023).max(PIECE_LEAST)
         }
     }
 }
