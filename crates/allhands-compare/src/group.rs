@@ -266,6 +266,17 @@ impl<'a> Group<'a> {
         })
     }
 
+    /// Ends the ranks, by their own will if there is time; the next turn starts others.
+    pub fn leave(&mut self) {
+        if !processes::interrupted() && self.alive().is_ok() {
+            self.announce(board::QUIT);
+            if let Some(child) = &mut self.child {
+                processes::wait(child, Duration::from_secs(3));
+            }
+        }
+        self.end();
+    }
+
     fn end(&mut self) {
         if let Some(mut child) = self.child.take() {
             let pids = self.lines().ranks[..self.ranks].iter();
@@ -278,14 +289,7 @@ impl<'a> Group<'a> {
 }
 
 impl Drop for Group<'_> {
-    /// Ends the ranks, by their own will if there is time.
     fn drop(&mut self) {
-        if !processes::interrupted() && self.alive().is_ok() {
-            self.announce(board::QUIT);
-            if let Some(child) = &mut self.child {
-                processes::wait(child, Duration::from_secs(3));
-            }
-        }
-        self.end();
+        self.leave();
     }
 }

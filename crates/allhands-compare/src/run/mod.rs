@@ -24,6 +24,9 @@ mod passing;
 /// The least and the most time of a turn.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
 
+/// Rounds after which ranks are started anew, beside another checkout.
+const ROUNDS_OF_A_START: usize = 3;
+
 /// Our own ranks.
 pub(crate) const OWN: Name = Name {
     library: "allhands",
@@ -360,6 +363,9 @@ impl Run<'_> {
         self.line.begin();
         let mut columns: Vec<Column> = groups.iter().map(|group| Column::new(group.name)).collect();
         for round in 0..rounds {
+            if self.starts_anew(round) {
+                groups.iter_mut().for_each(Group::leave);
+            }
             for place in 0..groups.len() {
                 let turns_left = ((rounds - round) * groups.len() - place) as u32;
                 let time = left.saturating_sub(begin.elapsed()) / turns_left;
@@ -388,6 +394,13 @@ impl Run<'_> {
         let (ours, peers) = columns.split_first().ok_or(Error::Interrupted)?;
         let line_ns = self.line.median_ns();
         Ok(record::records((cell, ranks, line_ns), ours, peers))
+    }
+
+    /// Whether a round is one of new processes: where two builds of our own ranks are compared, what a short call takes differs more
+    /// from start to start, by where the system puts their memory, than from build to build.
+    fn starts_anew(&self, round: usize) -> bool {
+        let before = self.before.as_ref();
+        before.is_some_and(|b| b.worker.is_some()) && round.is_multiple_of(ROUNDS_OF_A_START)
     }
 
     fn take(

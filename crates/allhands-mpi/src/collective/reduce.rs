@@ -141,19 +141,27 @@ pub(crate) fn reduce_scatter(
     datatype: usize,
     op: usize,
 ) -> Served {
+    /// Counts that need no memory of their own.
+    const FEW: usize = 16;
     let wrong = |_| Unserved::Pass(Reason::Arguments);
-    let each = |rank| {
-        counts
-            .at(rank)
-            .and_then(|n| usize::try_from(n).map_err(wrong))
+    let (mut few, mut many) = ([0; FEW], Vec::new());
+    let all: &mut [usize] = match here.size {
+        size @ ..=FEW => &mut few[..size],
+        size => {
+            many.resize(size, 0);
+            &mut many
+        }
     };
-    let counts: Vec<usize> = (0..here.size).map(each).collect::<Result<_, _>>()?;
+    for (rank, count) in all.iter_mut().enumerate() {
+        *count = usize::try_from(counts.at(rank)?).map_err(wrong)?;
+    }
+    let counts = &*all;
     let receive = Given {
         start: receive,
         count: counts[here.rank] as i64,
         datatype,
     };
-    serve(here, Form::Uneven(&counts), send, receive, op)
+    serve(here, Form::Uneven(counts), send, receive, op)
 }
 
 /// `MPI_Scan`.
@@ -359,6 +367,9 @@ impl Job<'_> {
             Form::Allreduce | Form::AllreduceInPlace => operation::allreduce(input, output, op),
             Form::Reduce(root) => operation::reduce(input, output, op, root),
             Form::Blocks => operation::reduce_scatter(input, output, op),
+            Form::Uneven(counts) if unit == 1 => {
+                operation::reduce_scatter_v(input, counts, output, op)
+            }
             Form::Uneven(counts) => {
                 let counts: Vec<usize> = counts.iter().map(|count| count * unit).collect();
                 operation::reduce_scatter_v(input, &counts, output, op)

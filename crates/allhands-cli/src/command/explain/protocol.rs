@@ -1,7 +1,9 @@
 //! `allhands explain --protocol`: by which protocol a message goes between two ranks of a node, and why.
 
 use crate::{output, sizes};
-use allhands::policy::protocols::{self, Measured, Message, Pattern, Protocols, ROWS, decide};
+use allhands::policy::protocols::{
+    self, Measured, Message, Pattern, Protocol, Protocols, ROWS, decide,
+};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -78,7 +80,15 @@ fn print_rows(out: &mut dyn Write) -> anyhow::Result<()> {
         "A message from one rank of a node to another goes by the first row that applies; \"mapped\" is what its\nreceiver has in its own memory: everything among threads, and of processes what lies in shared memory.\n"
     )?;
     for (number, row) in ROWS.iter().enumerate() {
-        let names: Vec<&str> = row.protocols.iter().map(|p| p.name()).collect();
+        let copies = |p: &Protocol| {
+            if p.copies() == 1 {
+                "one copy"
+            } else {
+                "two copies"
+            }
+        };
+        let name = |p: &Protocol| format!("{} ({})", p.name(), copies(p));
+        let names: Vec<String> = row.protocols.iter().map(name).collect();
         writeln!(
             out,
             "{:>2}  {}: {}",

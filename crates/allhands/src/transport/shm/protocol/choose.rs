@@ -46,6 +46,15 @@ impl Protocol {
         Protocol::Assisted,
     ];
 
+    /// How often a message is copied: once, from where its sender has it, or twice, by way of a buffer.
+    #[must_use]
+    pub fn copies(self) -> u32 {
+        match self {
+            Protocol::Eager | Protocol::Medium | Protocol::Pipelined | Protocol::Bounce => 2,
+            Protocol::Direct | Protocol::Assisted => 1,
+        }
+    }
+
     /// Its name: `eager`, `medium`, `pipelined`, `bounce`, `direct` or `assisted`.
     #[must_use]
     pub fn name(self) -> &'static str {
