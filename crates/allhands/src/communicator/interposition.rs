@@ -7,7 +7,7 @@
 pub use super::cached_call::CachedCall;
 pub use super::inner::End;
 pub use super::nonblocking_start::NonblockingStart;
-pub use crate::transport::endpoint::refusal::Refused;
+pub use crate::transport::shm::failure::refusals::Refused;
 
 use super::counts::Unknown;
 use super::sealed::Sealed;

@@ -2,11 +2,11 @@
 
 use crate::transport::endpoint::engine::NodeEngine;
 use crate::transport::endpoint::overdue::Overdue;
-use crate::transport::endpoint::refusal::Refusals;
 use crate::transport::endpoint::request::{Buffers, RequestState};
 use crate::transport::endpoint::state::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::Stamp;
+use crate::transport::shm::failure::refusals::Refusals;
 use crate::transport::shm::wait::backoff::Patience;
 use crate::transport::{Combine, TransportError};
 use allhands_core::progress::{Cursor, Status, advance};
