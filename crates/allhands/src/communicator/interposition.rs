@@ -14,7 +14,7 @@ use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
 use crate::prepared::Prepared;
-use crate::transport::endpoint::request::Buffers;
+use crate::transport::endpoint::state::request::Buffers;
 use allhands_core::call::Collective;
 use std::sync::Arc;
 

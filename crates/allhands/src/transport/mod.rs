@@ -9,9 +9,9 @@ mod signature;
 pub(crate) mod waits;
 
 pub use combine::{Combine, CombineFn};
-pub use endpoint::engine::NodeEngine;
-pub use endpoint::request::{Buffers, RequestState};
-pub use endpoint::state::Endpoint;
+pub use endpoint::engine::node::NodeEngine;
+pub use endpoint::state::endpoint::Endpoint;
+pub use endpoint::state::request::{Buffers, RequestState};
 pub use error::TransportError;
 pub use shm::failure::member::Stamp;
 pub use shm::failure::refusals::Refused;
