@@ -1,6 +1,6 @@
 //! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time.
 
-use super::NodeEngine;
+use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::shm::memory::copy::{self, Distance};
 use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::protocol::copy_and_send::Double;

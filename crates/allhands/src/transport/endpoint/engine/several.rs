@@ -1,7 +1,7 @@
 //! Several: how a step receives long messages of several senders at the same time.
 
-use super::NodeEngine;
 use crate::transport::TransportError;
+use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::endpoint::message::begun::{self, Begun};
 use crate::transport::shm::memory::cross_memory_attach::{self, NO_SUCH_PROCESS, Outcome};
 use crate::transport::shm::memory::iovec::Sink;
