@@ -3,7 +3,7 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::policy;
-use crate::transport::endpoint::state::Endpoint;
+use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::{Places, Threads};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::spawn::spawn;

@@ -5,7 +5,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::launch::{self, Place, Roll};
 use crate::policy;
-use crate::transport::endpoint::state::Endpoint;
+use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::shm::failure::liveness::Membership;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::machine::Nodes;

@@ -20,7 +20,7 @@ const HARDWARE: &[&str] = &[
     "crates/allhands-cli/",
     "crates/allhands/tests/",
     "crates/allhands/src/policy/forecast.rs",
-    "crates/allhands/src/transport/endpoint/engine.rs",
+    "crates/allhands/src/transport/endpoint/engine/operations.rs",
     "crates/allhands/src/transport/error.rs",
     "docs/schedules.md",
     "docs/machines.md",

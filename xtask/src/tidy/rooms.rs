@@ -99,7 +99,15 @@ const LIBRARY: Order = Order {
         "transport/shm/protocol",
         "transport/shm/segment",
         "transport/net",
-        "transport/endpoint",
+        "transport/endpoint/nodes",
+        "transport/endpoint/message",
+        "transport/endpoint/plan",
+        "transport/endpoint/state",
+        "transport/endpoint/failure",
+        "transport/endpoint/exchange",
+        "transport/endpoint/engine",
+        "transport/endpoint/fast_path",
+        "transport/endpoint/progress",
         "prepared",
         "communicator",
     ],
@@ -248,18 +256,28 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_path_down_is_found() {
-        let down =
-            ["`transport/shm/queue` imports `transport/endpoint`, which stands further down"];
-        for text in [
-            "use crate::transport::endpoint::state::Port;",
-            "use crate::transport::{endpoint, net};",
-            "use crate::{error::Error, transport::{Combine, endpoint::{self as e}}};",
-            "use super::super::super::endpoint;",
-            "fn f(port: &crate::transport::endpoint::state::Port) {}",
-            "mod inner { use super::super::super::super::endpoint::state; }",
+        let all = "`transport/shm/queue` imports `transport/endpoint`, in which `transport/endpoint/progress` stands further down";
+        let one =
+            "`transport/shm/queue` imports `transport/endpoint/state`, which stands further down";
+        for (text, down) in [
+            ("use crate::transport::endpoint::state::Port;", one),
+            ("use crate::transport::{endpoint, net};", all),
+            (
+                "use crate::{error::Error, transport::{Combine, endpoint::{self as e}}};",
+                all,
+            ),
+            ("use super::super::super::endpoint;", all),
+            (
+                "fn f(port: &crate::transport::endpoint::state::Port) {}",
+                one,
+            ),
+            (
+                "mod inner { use super::super::super::super::endpoint::state; }",
+                one,
+            ),
         ] {
             let found = whats("shm/queue/ring.rs", text);
-            assert_eq!(found[..1], down, "{text}");
+            assert_eq!(found[..1], [down], "{text}");
         }
         let net = whats("shm/queue/mod.rs", "use crate::transport::net::Network;");
         assert_eq!(net.len(), 1);
@@ -280,11 +298,23 @@ mod tests {
             assert_eq!(whats("shm/queue/ring.rs", text), [""; 0], "{text}");
         }
         let up = "use crate::transport::shm::segment::window::WindowSet;";
-        assert_eq!(whats("endpoint/request.rs", up), [""; 0]);
+        assert_eq!(whats("endpoint/state/request.rs", up), [""; 0]);
         assert_eq!(
             whats("shm/queue/tests.rs", "use crate::transport::endpoint;"),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn the_rooms_of_the_endpoint_have_an_order_too() {
+        let engine = "use crate::transport::endpoint::engine::node::NodeEngine;";
+        assert_eq!(
+            whats("endpoint/state/request.rs", engine),
+            [
+                "`transport/endpoint/state` imports `transport/endpoint/engine`, which stands further down"
+            ]
+        );
+        assert_eq!(whats("endpoint/progress/call.rs", engine), [""; 0]);
     }
 
     #[test]

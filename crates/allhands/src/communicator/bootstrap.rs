@@ -10,7 +10,7 @@ use crate::error::Error;
 #[cfg(target_os = "linux")]
 use crate::launch::Place;
 use crate::policy::NetworkTimes;
-use crate::transport::endpoint::state::Endpoint;
+use crate::transport::endpoint::state::endpoint::Endpoint;
 
 /// How communicators are made without a call that all ranks of another one make.
 pub trait Bootstrap: Sealed + Sized {

@@ -7,14 +7,14 @@
 pub use super::cached_call::CachedCall;
 pub use super::inner::End;
 pub use super::nonblocking_start::NonblockingStart;
-pub use crate::transport::endpoint::refusal::Refused;
+pub use crate::transport::shm::failure::refusals::Refused;
 
 use super::counts::Unknown;
 use super::sealed::Sealed;
 use super::{Communicator, Operation};
 use crate::error::Error;
 use crate::prepared::Prepared;
-use crate::transport::endpoint::request::Buffers;
+use crate::transport::endpoint::state::request::Buffers;
 use allhands_core::call::Collective;
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::interposition::Interposition;
 use crate::operation::Operation;
 use crate::policy::{Forecast, Policy};
 use crate::prepared::{PlanCache, Running};
-use crate::transport::endpoint::state::Endpoint;
+use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::Places;
 use crate::transport::shm::memory::arena::Block;
 #[cfg(target_os = "linux")]

@@ -9,12 +9,12 @@ mod signature;
 pub(crate) mod waits;
 
 pub use combine::{Combine, CombineFn};
-pub use endpoint::engine::NodeEngine;
-pub use endpoint::refusal::Refused;
-pub use endpoint::request::{Buffers, RequestState};
-pub use endpoint::state::Endpoint;
+pub use endpoint::engine::node::NodeEngine;
+pub use endpoint::state::endpoint::Endpoint;
+pub use endpoint::state::request::{Buffers, RequestState};
 pub use error::TransportError;
 pub use shm::failure::member::Stamp;
+pub use shm::failure::refusals::Refused;
 pub use shm::memory::aligned::AlignedBytes;
 pub use shm::queue::ring::EAGER_BYTES;
 pub use shm::segment::shared_segment::SharedSegment;

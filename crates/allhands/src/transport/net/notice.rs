@@ -24,7 +24,7 @@ pub(crate) enum Word {
     /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
     /// not come to it.
     Waits(u64, Stamp, String, [u64; MISSING]),
-    /// What the teller has refused since its last call, as [`Refusals`](crate::transport::endpoint::refusal) has it, and the number of its next one: it
+    /// What the teller has refused since its last call, as [`Refusals`](crate::transport::shm::failure::refusals) has it, and the number of its next one: it
     /// wants to know what others make as that.
     Refuses(u64, u64),
     /// The teller has come to a call, with this stamp. Its algorithm has no name here.

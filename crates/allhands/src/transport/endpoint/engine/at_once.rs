@@ -1,6 +1,6 @@
 //! What is done at once: copies, reductions, and puts and gets, which need no peer to take part.
 
-use super::NodeEngine;
+use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
 use crate::transport::shm::protocol::deferred_copy::Deferred;

@@ -1,6 +1,6 @@
 //! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time.
 
-use super::NodeEngine;
+use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::shm::memory::copy::{self, Distance};
 use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::protocol::copy_and_send::Double;
@@ -72,16 +72,20 @@ impl NodeEngine<'_> {
                 Some(true) if start + bytes < post.bytes => {
                     *self.request.gone(post.ticket) = start + bytes;
                 }
-                Some(true) => {
-                    *self.request.gone(post.ticket) = 0;
-                    if copy.is_some() {
-                        self.request.double.iter().for_each(Double::make);
-                    }
-                    self.request.went(post.ticket);
-                    return Some(Status::Done);
-                }
+                Some(true) => return Some(self.finish_pipelined(post.ticket, copy.is_some())),
             }
         }
+    }
+
+    /// Ends a send, whose last part is away, and the copy that was made with it, if one was.
+    #[inline]
+    fn finish_pipelined(&mut self, ticket: u32, doubled: bool) -> Status {
+        *self.request.gone(ticket) = 0;
+        if doubled {
+            self.request.double.iter().for_each(Double::make);
+        }
+        self.request.went(ticket);
+        Status::Done
     }
 
     /// Where a send copies its message, too, if it does.

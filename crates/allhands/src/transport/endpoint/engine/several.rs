@@ -1,8 +1,8 @@
 //! Several: how a step receives long messages of several senders at the same time.
 
-use super::NodeEngine;
 use crate::transport::TransportError;
-use crate::transport::endpoint::concurrent_rendezvous::{self, Begun};
+use crate::transport::endpoint::engine::node::NodeEngine;
+use crate::transport::endpoint::message::begun::{self, Begun};
 use crate::transport::shm::memory::cross_memory_attach::{self, NO_SUCH_PROCESS, Outcome};
 use crate::transport::shm::memory::iovec::Sink;
 use crate::transport::shm::protocol::send_descriptors::Found;
@@ -44,10 +44,9 @@ impl NodeEngine<'_> {
             }
             let copied = match self.request.advance_any_deferred() {
                 true => Ok(true),
-                false => concurrent_rendezvous::copy_some(begun, look),
+                false => begun::copy_some(begun, look),
             };
-            match copied.and_then(|copied| concurrent_rendezvous::end_some(begun).map(|()| copied))
-            {
+            match copied.and_then(|copied| begun::end_some(begun).map(|()| copied)) {
                 Ok(true) => look = 0,
                 Ok(false) => {
                     self.endpoint.patience.pause(look);

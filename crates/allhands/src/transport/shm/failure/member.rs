@@ -55,7 +55,7 @@ pub(crate) struct Member {
     pub(crate) wait_queue: WaitQueue,
     presence: AtomicU32,
     taken: AtomicU32,
-    /// What the rank has refused since its last call, as [`Refusals`](crate::transport::endpoint::refusal) has it.
+    /// What the rank has refused since its last call, as [`Refusals`](super::refusals) has it.
     refusals: AtomicU64,
     calls: Calls,
     /// The names that its stamps number.

@@ -8,3 +8,4 @@ pub(crate) mod fault;
 pub(crate) mod liveness;
 pub(crate) mod member;
 pub(crate) mod names;
+pub(crate) mod refusals;

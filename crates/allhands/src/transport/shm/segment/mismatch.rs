@@ -4,6 +4,7 @@ use crate::element::TypeSignature;
 use crate::operator::OperatorSignature;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::member::{Presence, Stamp};
+use crate::transport::shm::failure::refusals::Refusals;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::{Signature, TransportError};
 use allhands_core::call::Collective;
@@ -178,6 +179,29 @@ impl SharedSegment {
         self.liveness.blame(fault.culprit(rank));
         self.stop_from(call);
         self.error(rank).unwrap_or_else(|| self.error_of(fault))
+    }
+
+    /// The fault of a call that ranks of this node make differently: a refusal, if it is that.
+    fn or_refused(&self, call: u64, fault: Fault) -> Fault {
+        let Fault::Mismatch {
+            rank,
+            other,
+            mine,
+            theirs: Some(theirs),
+        } = fault
+        else {
+            return fault;
+        };
+        let has_refused = |rank: u32, stamp: &Stamp| {
+            let known = rank < self.ranks() && {
+                let refusals = Refusals(self.member(rank).refusals());
+                refusals.find(call, stamp.collective()).is_some()
+            };
+            let collective = stamp.collective();
+            known.then_some(Fault::Refused { rank, collective })
+        };
+        let refused = has_refused(other, &mine).or_else(|| has_refused(rank, &theirs));
+        refused.unwrap_or(fault)
     }
 
     /// Says, once there is a fault, that call `call` has failed, and so cannot be completed by anybody.

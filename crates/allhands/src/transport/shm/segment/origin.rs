@@ -28,7 +28,7 @@ impl Origin {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use crate::transport::endpoint::state::Endpoint;
+    use crate::transport::endpoint::state::endpoint::Endpoint;
     use crate::transport::shm::failure::fault::Fault;
     use crate::transport::shm::segment::shared_segment::SharedSegment;
     use std::sync::Arc;

@@ -49,7 +49,7 @@ pub(crate) struct Head {
 ///
 /// Holds queues for messages between ranks, the signatures of recent calls, where each rank stands, and the first error.
 /// All of it is in an arena and consists of atomics and of memory that these guard; zeros are a new
-/// segment. Each rank uses it through one [`Endpoint`](crate::transport::endpoint::state::Endpoint).
+/// segment. Each rank uses it through one [`Endpoint`](crate::transport::endpoint::state::endpoint::Endpoint).
 pub struct SharedSegment {
     arena: Arc<Arena>,
     near: u64,

@@ -1,0 +1,230 @@
+//! The network engine: drives requests that exchange messages with other nodes, around the engine of the own node.
+
+use crate::transport::endpoint::engine::node::NodeEngine;
+use crate::transport::endpoint::nodes::cluster::{Cluster, State};
+use crate::transport::endpoint::nodes::remote::Message;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::endpoint::state::request::{Iovecs, RequestState};
+use crate::transport::net::{Ended, NetworkError};
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
+use crate::transport::{AlignedBytes, TransportError};
+use allhands_core::progress::{Cursor, Engine, Post, Status, advance};
+use allhands_core::schedule::{OpKind, Plan};
+use std::sync::MutexGuard;
+
+/// Drives one request that exchanges messages with other nodes; made anew for each look at the call.
+struct NetworkEngine<'a> {
+    node: NodeEngine<'a>,
+    cluster: &'a Cluster,
+    state: MutexGuard<'a, State>,
+    /// The ranks of this node have numbers below.
+    here: u32,
+}
+
+impl Engine for NetworkEngine<'_> {
+    type Error = TransportError;
+
+    fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match self.remote_peer(post) {
+            Some(peer) => self.begin(post, peer),
+            None => self.node.start(post),
+        }
+    }
+
+    fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
+        match self.remote_peer(post) {
+            Some(peer) => self.look(post, peer),
+            None => self.node.poll(post),
+        }
+    }
+}
+
+impl NetworkEngine<'_> {
+    /// The peer of an operation, if it is on another node.
+    fn remote_peer(&self, post: &Post<'_>) -> Option<u32> {
+        post.kind().peer().filter(|peer| *peer >= self.here)
+    }
+
+    fn message(&mut self, post: &Post<'_>) -> &mut Message {
+        let remote = self.node.request.remote.as_mut();
+        let remote = remote.expect("a request of this engine has remote messages");
+        &mut remote.messages[post.ticket as usize]
+    }
+
+    fn bounce_buffer(&mut self, bytes: usize) -> AlignedBytes {
+        let remote = self.node.request.remote.as_mut();
+        let remote = remote.expect("a request of this engine has remote messages");
+        remote.bounce_buffer(bytes)
+    }
+
+    /// Begins a message.
+    fn begin(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
+        let (kind, name) = (post.kind(), self.cluster.name(peer));
+        let tag = self.cluster.tag(self.node.request.call, kind.channel());
+        let sends = matches!(kind, OpKind::Send { .. });
+        let own = match (kind, post.source(), post.target()) {
+            (OpKind::Send { .. }, [extent], _) | (OpKind::Recv { .. }, _, [extent]) => {
+                Some(self.node.request.iovec(extent))
+            }
+            _ => None,
+        };
+        let mut bounce_buffer = None;
+        let iovec = own.unwrap_or_else(|| {
+            let made = bounce_buffer.insert(self.bounce_buffer(post.bytes));
+            Iovec {
+                address: made.address(),
+                bytes: post.bytes,
+            }
+        });
+        let network = &mut self.state.network;
+        let begun = if sends {
+            if bounce_buffer.is_some() {
+                let from = self.node.request.iovecs(post.source());
+                // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
+                unsafe { iovec::copy(from, std::iter::once(iovec)) };
+            }
+            // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
+            // bounce buffer, which the message keeps as long: both only when the network has said that the message has ended or is over.
+            unsafe { network.send(name, tag, iovec.address, iovec.bytes) }
+        } else {
+            // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations.
+            unsafe { network.receive(name, tag, iovec.address, iovec.bytes) }
+        };
+        let ticket = match begun {
+            Ok(ticket) => Some(ticket),
+            Err(error) => return Err(self.failed(error)),
+        };
+        *self.message(post) = Message {
+            ticket,
+            bounce_buffer,
+        };
+        // Short messages are away at once.
+        match sends {
+            true => self.look(post, peer),
+            false => Ok(Status::Pending),
+        }
+    }
+
+    /// Ends a message, if it has ended.
+    fn look(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
+        let Some(ticket) = self.message(post).ticket else {
+            return Ok(Status::Done);
+        };
+        let ended = match self.state.network.test(ticket) {
+            Ok(None) => return Ok(Status::Pending),
+            Ok(Some(ended)) => ended,
+            Err(error) => return Err(self.failed(error)),
+        };
+        let message = self.message(post);
+        message.ticket = None;
+        let bounce_buffer = message.bounce_buffer.take();
+        if !matches!(post.kind(), OpKind::Send { .. }) {
+            let received = self.fits(post, peer, ended)?;
+            if let Some(bounce_buffer) = &bounce_buffer {
+                self.unpack(post, bounce_buffer, received);
+            }
+        }
+        if let (Some(bounce_buffer), Some(remote)) = (bounce_buffer, &mut self.node.request.remote)
+        {
+            remote.bounce_buffers.push(bounce_buffer);
+        }
+        Ok(Status::Done)
+    }
+
+    /// Where what is received goes.
+    fn sink<'s>(&'s self, post: &Post<'s>) -> Sink<Iovecs<'s>> {
+        let request = &*self.node.request;
+        let into = request.iovecs(post.target());
+        match post.kind() {
+            OpKind::RecvReduce { side, .. } => {
+                Sink::reduce(into, request.iovecs(post.source()), request.combine(), side)
+            }
+            _ => Sink::copy(into),
+        }
+    }
+
+    /// Gives the bytes that have landed in a bounce buffer to where they belong.
+    fn unpack(&self, post: &Post<'_>, bounce_buffer: &AlignedBytes, bytes: usize) {
+        let mut sink = self.sink(post);
+        let landed = Iovec {
+            address: bounce_buffer.address(),
+            bytes,
+        };
+        // SAFETY: all of the message is in the bounce buffer, which starts on a cache line; the sink's memory is the call's own, and its
+        // extents are whole elements.
+        unsafe { sink.feed(landed, Distance::Near) };
+    }
+
+    /// The length of a message, if it is what it may be.
+    fn fits(&self, post: &Post<'_>, peer: u32, ended: Ended) -> Result<usize, TransportError> {
+        let received = match ended {
+            Ended::Whole(bytes) if bytes == post.bytes => return Ok(bytes),
+            Ended::Whole(bytes) => {
+                let (endpoint, request) = (&*self.node.endpoint, &*self.node.request);
+                if endpoint.leaves_alone(request, (post.bytes, bytes), self.sink(post)) {
+                    return Ok(bytes);
+                }
+                bytes as u64
+            }
+            Ended::TooLong => u64::MAX,
+        };
+        let rank = self.node.endpoint.rank();
+        let fault = Fault::Length {
+            rank,
+            other: peer,
+            expected: post.bytes as u64,
+            received,
+        };
+        let call = self.node.request.call;
+        Err(self.node.endpoint.segment().poison_from(call, rank, fault))
+    }
+
+    #[cold]
+    fn failed(&self, error: NetworkError) -> TransportError {
+        self.node.endpoint.network_failed(error.0)
+    }
+}
+
+impl Endpoint {
+    /// As [`Endpoint::test`], of a request that exchanges messages with other nodes.
+    #[cold]
+    pub(crate) fn advance_remote(
+        &mut self,
+        request: &mut RequestState,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Result<Status, TransportError> {
+        let call = request.call;
+        let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut request.remote) else {
+            return Ok(Status::Pending);
+        };
+        let has_begun = match remote.depart(call) {
+            Ok(has_begun) => has_begun,
+            Err(error) => {
+                let rank = self.rank();
+                let fault = Fault::Dropped { rank };
+                self.segment().poison_from(call, rank, fault);
+                return Err(error);
+            }
+        };
+        let mut state = cluster.state();
+        // First of all others are to get what they wait for.
+        if has_begun && let Err(error) = state.look() {
+            return Err(self.network_failed(error.0));
+        }
+        let mut engine = NetworkEngine {
+            here: self.ranks(),
+            node: NodeEngine::new(self, request),
+            cluster: &cluster,
+            state,
+        };
+        let status = advance(plan, cursor, &mut engine);
+        drop(engine);
+        if let (Ok(Status::Done), Some(remote)) = (&status, &mut request.remote) {
+            remote.arrive();
+        }
+        status
+    }
+}

@@ -1,0 +1,264 @@
+//! Sender-assisted reads: how a receiver reads a long message, alone or with its sender's help.
+
+use crate::transport::AlignedBytes;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::endpoint::state::request::RequestState;
+use crate::transport::shm::memory::copy::Distance;
+use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
+use crate::transport::shm::memory::iovec::{Iovec, Sink};
+use crate::transport::shm::protocol::choose::Protocol;
+use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, LongMessage, Timed};
+use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
+use crate::transport::shm::rendezvous::descriptor::Claim;
+use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
+use crate::transport::shm::tuning::{ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED};
+use std::sync::Arc;
+
+/// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
+/// the piece here.
+fn let_begin(assist: &SenderAssist, piece: u64) {
+    /// About a microsecond.
+    const LOOKS: u32 = 64;
+    let mut looks = 0..LOOKS;
+    while looks.next().is_some() && !assist.is_taken(piece) {
+        std::hint::spin_loop();
+    }
+}
+
+impl Endpoint {
+    /// Reads a long message that was claimed.
+    pub(crate) fn read<I: Iterator<Item = Iovec>>(
+        &mut self,
+        request: &RequestState,
+        sender: u32,
+        entry: &Entry,
+        claim: &Claim<'_>,
+        mut sink: Sink<I>,
+    ) -> Outcome {
+        let timed = self.begin_timed(sender, entry, !sink.copies());
+        let protocol = timed.and_then(|timed| timed.protocol);
+        let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
+        if let (Some(timed), Outcome::All) = (timed, &outcome) {
+            if timed.counts() {
+                // Some copy protocols make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
+                request.finish_deferred();
+            }
+            self.trials(sender)
+                .into_iter()
+                .for_each(|trials| trials.end(timed));
+        }
+        outcome
+    }
+
+    /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
+    fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
+        let message = LongMessage {
+            bytes: entry.bytes() as usize,
+            combined,
+            exchanged: entry.is_exchanged(),
+        };
+        let trials = self.trials(sender)?;
+        let timed = trials.begin(message, entry.way(), entry.protocol())?;
+        if !message.exchanged {
+            entry.set_copy_protocol(timed.protocol);
+        }
+        Some(timed)
+    }
+
+    /// Reads a message by a copy protocol, as far as its sender lets one choose.
+    fn read_in<I: Iterator<Item = Iovec>>(
+        &mut self,
+        protocol: Option<CopyProtocol>,
+        (request, sender): (&RequestState, u32),
+        (entry, claim): (&Entry, &Claim<'_>),
+        sink: &mut Sink<I>,
+    ) -> Outcome {
+        let segment = Arc::clone(&self.segment);
+        let is_bounced = entry.way() == Protocol::Bounce;
+        if entry.way() == Protocol::Assisted
+            && let Some(outcome) = self.read_assisted(request, sender, entry, sink)
+        {
+            return outcome;
+        }
+        let from_bounce_buffer = match protocol {
+            Some(CopyProtocol::Strings) => Distance::Near,
+            _ => Distance::Back,
+        };
+        for found in entry.found(segment.arena()) {
+            let outcome = match found {
+                // SAFETY: claimed, so readable until the claim is dropped; aligned for elements, as every iovec of a
+                // message is; the sink's memory is the call's own.
+                Found::Here(iovec) if !is_bounced => unsafe {
+                    sink.feed(iovec, segment.distance());
+                    Outcome::All
+                },
+                Found::Here(iovec) => {
+                    self.read_bounced(sender, claim, (iovec, from_bounce_buffer), sink)
+                }
+                Found::There(iovec) => {
+                    cross_memory_attach::read(entry.process(), iovec, sink, &mut self.landing)
+                }
+            };
+            if !matches!(outcome, Outcome::All) {
+                return outcome;
+            }
+        }
+        Outcome::All
+    }
+
+    /// Reads a message together with its sender; none where that does not pay or has failed.
+    fn read_assisted<I: Iterator<Item = Iovec>>(
+        &mut self,
+        request: &RequestState,
+        sender: u32,
+        entry: &Entry,
+        sink: &mut Sink<I>,
+    ) -> Option<Outcome> {
+        if !self.segment.may_assist() {
+            return None;
+        }
+        let bytes = entry.bytes() as usize;
+        let from = entry.single(self.segment.arena())?;
+        match from {
+            // While an own copy goes on, the few bounce buffers would soon be full.
+            Found::There(from) if !sink.copies() || !request.has_deferred() => {
+                self.take_from_bounce_buffers(sender, entry, from, sink)
+            }
+            _ => self.copy_assisted(request, sender, entry, from, sink.single(bytes)?),
+        }
+    }
+
+    /// Copies `from` to `into`, some pieces here and some at the sender.
+    fn copy_assisted(
+        &self,
+        request: &RequestState,
+        sender: u32,
+        entry: &Entry,
+        from: Found,
+        into: Iovec,
+    ) -> Option<Outcome> {
+        let (assist, piece_bytes) = (&entry.assist, sender_assisted::piece_bytes(into.bytes));
+        let pieces = into.bytes.div_ceil(piece_bytes) as u64;
+        let target = Target::Memory {
+            place: send_descriptors::encode(self.segment.arena(), into),
+            process: std::process::id(),
+        };
+        assist.open(piece_bytes, target);
+        request.finish_deferred();
+        let (mut own, mut outcome) = (0, Outcome::All);
+        let distance = self.segment.distance();
+        while outcome == Outcome::All
+            && let Some(piece) = assist.take(pieces)
+        {
+            let start = piece as usize * piece_bytes;
+            let here = into.piece(start, piece_bytes);
+            outcome = match from.piece(start, piece_bytes) {
+                // SAFETY: claimed, so readable until the claim is dropped; the sink's memory is the call's own, and this
+                // piece of it is ours alone.
+                Found::Here(iovec) => unsafe {
+                    distance.copy(iovec.address, here.address, here.bytes);
+                    Outcome::All
+                },
+                // SAFETY: as above.
+                Found::There(iovec) => unsafe {
+                    cross_memory_attach::fetch(entry.process(), iovec, here)
+                },
+            };
+            own += 1;
+        }
+        let (theirs, mut look) = (assist.close() - own, 0);
+        loop {
+            let (copied, well) = assist.copied();
+            if copied == theirs {
+                return (well || outcome != Outcome::All).then_some(outcome);
+            }
+            if let Some(gone) = self.wait_for_sender(sender, &mut look) {
+                return Some(gone);
+            }
+        }
+    }
+
+    /// Takes what is in `from`, in pieces that the sender has bounced and pieces that are read here.
+    fn take_from_bounce_buffers<I: Iterator<Item = Iovec>>(
+        &mut self,
+        sender: u32,
+        entry: &Entry,
+        from: Iovec,
+        sink: &mut Sink<I>,
+    ) -> Option<Outcome> {
+        let (assist, grain) = (&entry.assist, sink.grain());
+        let piece_bytes = (ASSISTED_BOUNCED_PIECE / grain).max(1) * grain;
+        let segment = Arc::clone(&self.segment);
+        entry.bounced(segment.arena(), 0, 0)?;
+        if self.landing.len() < ASSISTED_LANDED * piece_bytes {
+            self.landing = AlignedBytes::zeroed(ASSISTED_LANDED * piece_bytes);
+        }
+        // Once the sender has bounced something it would be too late to find out that this process may not read for itself.
+        let allowed = self.land(entry, from.piece(0, grain)).1;
+        if allowed != Outcome::All {
+            return Some(allowed);
+        }
+        assist.open(piece_bytes, Target::BounceBuffers);
+        let (mut done, mut bounced, mut look, mut outcome) = (0, 0, 0, Outcome::All);
+        while done < from.bytes && outcome == Outcome::All {
+            let piece = (done / piece_bytes) as u64;
+            // A sender that has not come may have other things to do: fewer calls then.
+            let most = if bounced > 0 { 1 } else { ASSISTED_LANDED };
+            let count = (from.bytes - done).div_ceil(piece_bytes).min(most);
+            let (mut here, mut distance) = (from.piece(done, piece_bytes), Distance::Near);
+            if done == 0 || bounced > 0 {
+                let_begin(assist, piece);
+            }
+            if assist.take_these(piece, count as u64) {
+                (here, outcome) = self.land(entry, from.piece(done, count * piece_bytes));
+                if outcome == Outcome::Forbidden {
+                    outcome = Outcome::Failed(1);
+                }
+            } else {
+                while outcome == Outcome::All && assist.copied().0 == bounced {
+                    outcome = self
+                        .wait_for_sender(sender, &mut look)
+                        .unwrap_or(Outcome::All);
+                }
+                let at = SenderAssist::bounce_buffer(bounced, piece_bytes);
+                here = entry.bounced(segment.arena(), at, here.bytes)?;
+                (bounced, distance) = (bounced + 1, Distance::Back);
+            }
+            if outcome == Outcome::All {
+                // SAFETY: filled, by us or by the sender, who leaves it until it is told that it is used, and nobody else
+                // reads it; whole elements, aligned, as all pieces and bounce buffers begin at whole elements; the sink's memory is
+                // the call's own.
+                unsafe { sink.feed(here, distance) };
+                assist.combined(bounced);
+                done += here.bytes;
+            }
+        }
+        assist.close();
+        Some(outcome)
+    }
+
+    /// Reads a part of a sender's memory to where pieces land, which is long enough for it; gives where it is then.
+    fn land(&self, entry: &Entry, there: Iovec) -> (Iovec, Outcome) {
+        let here = Iovec {
+            address: self.landing.address(),
+            bytes: there.bytes,
+        };
+        debug_assert!(here.bytes <= self.landing.len(), "pieces have room");
+        // SAFETY: `landing` is ours and is long enough.
+        let outcome = unsafe { cross_memory_attach::fetch(entry.process(), there, here) };
+        (here, outcome)
+    }
+
+    /// Reads a message while its sender bounces it.
+    fn read_bounced<I: Iterator<Item = Iovec>>(
+        &self,
+        sender: u32,
+        claim: &Claim<'_>,
+        bounced: (Iovec, Distance),
+        sink: &mut Sink<I>,
+    ) -> Outcome {
+        // SAFETY: what is filled is readable until the claim is dropped; an aligned bounce buffer, which nobody else reads; the sink's
+        // memory is the call's.
+        unsafe { self.read_as_it_comes(sender, bounced, sink, || claim.filled() as usize) }
+    }
+}

@@ -1,0 +1,62 @@
+//! Faults that a rank finds itself: another one that calls differently, memory that cannot be read, a network that fails.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::liveness::Liveness;
+use crate::transport::shm::failure::member::RECENT;
+use std::time::{Duration, Instant};
+
+impl Endpoint {
+    #[cold]
+    pub(crate) fn differs(&self, from: u32, call: u64) -> TransportError {
+        let mut recent = call.saturating_sub(RECENT)..=call;
+        let compare = |call| Some((call, self.segment.compare(self.rank, from, call)?));
+        let found = recent.find_map(compare);
+        // A call so long ago that it is forgotten: the present one must do.
+        let mine = self
+            .segment
+            .record(self.rank)
+            .entry(call)
+            .unwrap_or_default();
+        let (call, fault) = found.unwrap_or((
+            call,
+            Fault::Mismatch {
+                rank: self.rank,
+                other: from,
+                mine,
+                theirs: None,
+            },
+        ));
+        self.segment.poison_from(call, self.rank, fault)
+    }
+
+    /// Why a message of `other` could not be read.
+    #[cold]
+    pub(crate) fn unreachable(&self, other: u32, errno: u32) -> TransportError {
+        let (rank, start) = (self.rank, Instant::now());
+        // A process that is ending has no memory any more, before anybody can see that it has ended.
+        while self.segment.liveness().is_watching() && start.elapsed() < Liveness::NOTICED_WITHIN {
+            if let Some(error) = self.segment.error(rank) {
+                return error;
+            }
+            if let Err(error) = self.segment.mourn(rank, None) {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fault = Fault::Unreachable { rank, other, errno };
+        self.segment.poison(rank, fault)
+    }
+
+    /// Stops the communicator as its network failed.
+    #[cold]
+    pub(crate) fn network_failed(&self, why: String) -> TransportError {
+        let rank = self.rank;
+        self.segment.poison(rank, Fault::Network { rank });
+        TransportError::Network {
+            rank: self.global_rank(),
+            why,
+        }
+    }
+}

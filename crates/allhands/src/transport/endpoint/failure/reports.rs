@@ -1,0 +1,138 @@
+//! Reports: what a rank tells those of other nodes that went wrong, or has taken long, and what it hears from them.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::cluster::Cluster;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::net::notice::{MISSING, Word};
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::member::Stamp;
+
+impl Endpoint {
+    /// Tells the other nodes what stopped the communicator, and from which call on, unless they know.
+    #[cold]
+    pub(crate) fn spread(&self) {
+        let Some(cluster) = &self.cluster else {
+            return;
+        };
+        let Some((finder, fault)) = self.segment.head().fault.first() else {
+            return;
+        };
+        // Who has left tells everybody by itself.
+        let tells_itself =
+            matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
+        let first = self.segment.head().fault.stops_from();
+        if tells_itself || !self.segment.head().fault.is_news(first) {
+            return;
+        }
+        let name = |rank, stamp| self.segment.signature(rank, &stamp).algorithm.to_string();
+        let names = match fault {
+            Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            } => [
+                name(rank, mine),
+                theirs.map_or_else(String::new, |theirs| name(other, theirs)),
+            ],
+            _ => [String::new(), String::new()],
+        };
+        let fault = fault.renumbered(|rank| cluster.name(rank));
+        let word = Word::Stopped(first, (cluster.name(finder), fault), names);
+        cluster.notify_all(&mut cluster.state(), &word);
+    }
+
+    /// Tells the other nodes in which call this rank waits: who calls differently finds out.
+    pub(crate) fn report_call(&self, cluster: &Cluster, call: u64) {
+        let Some(stamp) = self.segment.record(self.rank).entry(call) else {
+            return;
+        };
+        let name = self.segment.signature(self.rank, &stamp).algorithm;
+        let mut missing = [0; MISSING];
+        for rank in self.missing_here(call) {
+            // Of the few nodes that have more ranks than bits, the last ranks are taken to have come.
+            if let Some(word) = missing.get_mut(rank as usize / 64) {
+                *word |= 1 << (rank % 64);
+            }
+        }
+        let word = Word::Waits(call, stamp, name.to_string(), missing);
+        cluster.notify_all(&mut cluster.state(), &word);
+    }
+
+    /// Hears what other nodes have to say of call `call` and those before it.
+    ///
+    /// # Errors
+    /// What stopped the communicator.
+    pub(crate) fn hear(&self, cluster: &Cluster, call: u64) -> Result<(), TransportError> {
+        let mut state = cluster.state();
+        while let Some((teller, notice)) = state.network.hear() {
+            let Some(teller) = cluster.numbers.get(teller as usize).copied() else {
+                continue;
+            };
+            match Word::from_notice(&notice) {
+                Some(Word::Stopped(first, found, names)) => {
+                    self.heard_fault(cluster, first, found, &names)
+                }
+                Some(Word::Left { entered, panicked }) => {
+                    state.left.push((teller, entered, panicked));
+                }
+                Some(Word::Waits(call, stamp, name, missing)) => {
+                    state.waiting.retain(|(rank, ..)| *rank != teller);
+                    state.waiting.push((teller, call, missing));
+                    // With a call that it has refused it may differ.
+                    if !state.refusals.comes(teller, call, stamp) {
+                        self.heard_call(teller, (call, stamp), &name);
+                    }
+                }
+                Some(Word::Refuses(call, refusals)) => state.refusals.note(teller, call, refusals),
+                Some(Word::Comes(call, stamp)) => _ = state.refusals.comes(teller, call, stamp),
+                None => {}
+            }
+        }
+        if let Some(error) = self.segment.stopped(self.rank, call) {
+            return Err(error);
+        }
+        let absent = state.left.iter().find(|(_, entered, _)| *entered <= call);
+        match absent {
+            Some(&(rank, _, true)) => Err(self.segment.poison(self.rank, Fault::Panicked { rank })),
+            Some(&(rank, _, false)) => Err(self.segment.poison(self.rank, Fault::Left { rank })),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops the communicator on this node with what stopped it elsewhere.
+    fn heard_fault(
+        &self,
+        cluster: &Cluster,
+        first: u64,
+        (finder, fault): (u32, Fault),
+        names: &[String; 2],
+    ) {
+        let all = cluster.numbers.len();
+        let number = |rank: u32| cluster.numbers[rank as usize % all];
+        let mut fault = fault.renumbered(number);
+        if let Fault::Mismatch { mine, theirs, .. } = &mut fault {
+            let here = |stamp, name| self.segment.stamp_from_afar(self.rank, stamp, name);
+            *mine = here(*mine, &names[0]);
+            *theirs = theirs.map(|stamp| here(stamp, &names[1]));
+        }
+        self.segment.head().fault.is_news(first);
+        self.segment.poison_from(first, number(finder), fault);
+    }
+
+    /// Compares a call in which a rank of another node waits with what this one called.
+    fn heard_call(&self, other: u32, (call, theirs): (u64, Stamp), name: &str) {
+        let (rank, segment) = (self.rank, &self.segment);
+        let mine = segment.record(rank).entry(call);
+        if let Some(mine) = mine.filter(|mine| mine.hash != theirs.hash) {
+            let theirs = Some(segment.stamp_from_afar(rank, theirs, name));
+            let fault = Fault::Mismatch {
+                rank,
+                other,
+                mine,
+                theirs,
+            };
+            segment.poison_from(call, rank, fault);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The cluster: what a rank has beyond its node, a network to the ranks of others and the numbers by which plans call them.
+//!
+//! A plan numbers the ranks of the own node first, as the segment does, and then all others in their order; so whoever shares
+//! memory is known by one comparison. Errors give ranks the numbers that they have in the communicator.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::reported::ReportedRefusals;
+use crate::transport::net::notice::{MISSING, Word};
+use crate::transport::net::{Network, NetworkError, Places};
+use allhands_core::schedule::AGREEMENT_CHANNEL;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
+pub(crate) const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
+
+/// A rank's way to other nodes.
+pub(crate) struct Cluster {
+    pub(crate) places: Places,
+    /// The rank in the communicator.
+    pub(crate) rank: u32,
+    /// By the number in plans: the rank in the communicator.
+    pub(crate) names: Box<[u32]>,
+    /// By the rank in the communicator: the number in plans.
+    pub(crate) numbers: Box<[u32]>,
+    /// How many calls may be under way, so that their tags differ.
+    calls: u64,
+    state: Mutex<State>,
+}
+
+/// What changes.
+pub(crate) struct State {
+    pub(crate) network: Box<dyn Network>,
+    /// How often the network was taken further.
+    pub(crate) looks: u64,
+    /// The numbers of the calls under way that exchange messages with other nodes.
+    pub(crate) under_way: Vec<u64>,
+    /// The call in which each rank that said so waits, by its number in plans, and who of its node had not come to it.
+    pub(crate) waiting: Vec<(u32, u64, [u64; MISSING])>,
+    /// Ranks that make no further call, by their numbers in plans, with how many they have made.
+    pub(crate) left: Vec<(u32, u64, bool)>,
+    /// What ranks have refused.
+    pub(crate) refusals: ReportedRefusals,
+}
+
+impl Cluster {
+    /// The way of rank `rank`, which is number `number` of the `sharing` ranks of its segment.
+    pub(crate) fn new(
+        network: Box<dyn Network>,
+        places: Places,
+        rank: u32,
+        (number, sharing): (u32, u32),
+    ) -> Result<Cluster, TransportError> {
+        let (ranks, tags) = (places.ranks(), network.tags());
+        if rank >= ranks {
+            return Err(TransportError::NoSuchRank { rank, ranks });
+        }
+        if tags < 2 * CHANNELS {
+            let least = 2 * CHANNELS;
+            return Err(TransportError::FewTags { tags, least });
+        }
+        let own = places.members(places.node(rank));
+        let (local, on_node) = (places.local(rank), own.len() as u32);
+        if (local, on_node) != (number, sharing) {
+            return Err(TransportError::WrongPlace {
+                rank,
+                local,
+                on_node,
+                number,
+                sharing,
+            });
+        }
+        let others = (0..ranks).filter(|other| places.node(*other) != places.node(rank));
+        let names: Box<[u32]> = own.iter().copied().chain(others).collect();
+        let mut numbers = vec![0; names.len()];
+        for (number, name) in (0..).zip(&names) {
+            numbers[*name as usize] = number;
+        }
+        let state = State {
+            network,
+            looks: 0,
+            under_way: Vec::new(),
+            waiting: Vec::new(),
+            left: Vec::new(),
+            refusals: ReportedRefusals::default(),
+        };
+        Ok(Cluster {
+            rank,
+            names,
+            numbers: numbers.into(),
+            calls: u64::from(tags / CHANNELS),
+            state: Mutex::new(state),
+            places,
+        })
+    }
+
+    /// What changes, for whoever uses the network now.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panics while it is held leaves messages that their request takes back.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a rank of another node is called in the communicator.
+    pub(crate) fn name(&self, number: u32) -> u32 {
+        self.names[number as usize]
+    }
+
+    /// The tag of a message. Calls that are under way at once have different ones; those of an earlier call are over, on both
+    /// sides, before the next one with the same tags begins there, so that nothing is overtaken.
+    pub(crate) fn tag(&self, call: u64, channel: u16) -> u32 {
+        (call % self.calls) as u32 * CHANNELS + u32::from(channel)
+    }
+
+    /// Whether call `call` may begin: all that have its tags have ended.
+    pub(crate) fn begin(&self, call: u64) -> Result<(), TransportError> {
+        let mut state = self.state();
+        let same_tags = |earlier: &u64| call.abs_diff(*earlier) >= self.calls;
+        if state.under_way.iter().any(same_tags) {
+            let (rank, calls) = (self.rank, self.calls);
+            return Err(TransportError::TooManyCalls { rank, calls });
+        }
+        state.under_way.push(call);
+        Ok(())
+    }
+
+    /// Says that a call is under way no more.
+    pub(crate) fn end(&self, call: u64) {
+        self.state().under_way.retain(|other| *other != call);
+    }
+
+    /// The ranks of other nodes, as the communicator calls them.
+    pub(crate) fn others(&self) -> &[u32] {
+        let own = self.places.members(self.places.node(self.rank));
+        &self.names[own.len()..]
+    }
+
+    pub(crate) fn notify_all(&self, state: &mut State, word: &Word) {
+        let notice = word.notice();
+        for other in self.others() {
+            state.network.notify(*other, &notice);
+        }
+    }
+}
+
+impl State {
+    /// Takes the network further.
+    pub(crate) fn look(&mut self) -> Result<(), NetworkError> {
+        self.looks += 1;
+        self.network.progress()
+    }
+}

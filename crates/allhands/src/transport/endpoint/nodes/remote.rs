@@ -1,0 +1,100 @@
+//! Remote messages: what a request keeps for those that it exchanges with other nodes.
+//!
+//! A message of one iovec goes from the call's memory, or to it, as it is. One of several iovecs is packed in a bounce buffer first, or
+//! lands there and is unpacked, and what is combined lands there, too.
+
+use crate::transport::endpoint::nodes::cluster::Cluster;
+use crate::transport::net::Ticket;
+use crate::transport::{AlignedBytes, TransportError};
+use allhands_core::schedule::Plan;
+use std::sync::Arc;
+
+/// An operation that exchanges a message with another node.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    /// While it is under way.
+    pub(crate) ticket: Option<Ticket>,
+    /// Where it is packed, or lands, unless that is the call's own memory.
+    pub(crate) bounce_buffer: Option<AlignedBytes>,
+}
+
+/// What a request keeps for its messages to other nodes.
+pub(crate) struct Remote {
+    cluster: Arc<Cluster>,
+    /// The call under way.
+    call: Option<u64>,
+    /// By the operation's number.
+    pub(crate) messages: Box<[Message]>,
+    /// Bounce buffers that are free.
+    pub(crate) bounce_buffers: Vec<AlignedBytes>,
+}
+
+impl Remote {
+    /// For the messages of a plan, on a node of `here` ranks; none if it exchanges none with other nodes.
+    pub(crate) fn new(cluster: Option<&Arc<Cluster>>, here: u32, plan: &Plan) -> Option<Remote> {
+        let cluster = cluster?;
+        let mut peers = plan.kinds().filter_map(|kind| kind.peer());
+        peers.any(|peer| peer >= here).then(|| Remote {
+            cluster: Arc::clone(cluster),
+            call: None,
+            messages: plan.kinds().map(|_| Message::default()).collect(),
+            bounce_buffers: Vec::new(),
+        })
+    }
+
+    /// Says that call `call` is about to begin, if it has not begun; whether it had.
+    pub(crate) fn depart(&mut self, call: u64) -> Result<bool, TransportError> {
+        let has_begun = self.call == Some(call);
+        if !has_begun {
+            self.cluster.begin(call)?;
+            self.call = Some(call);
+        }
+        Ok(has_begun)
+    }
+
+    /// Says that the call has ended, with all its messages.
+    pub(crate) fn arrive(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.cluster.end(call);
+        }
+    }
+
+    /// Ends every message: afterwards the network touches no memory of the call.
+    pub(crate) fn stop(&mut self) {
+        let mut state = self.cluster.state();
+        for message in &mut self.messages {
+            let Some(ticket) = message.ticket.take() else {
+                continue;
+            };
+            while !state.network.cancel(ticket) {
+                if let Some(bounce_buffer) = message.bounce_buffer.take() {
+                    // Memory that is nobody's any more may be touched for ever.
+                    std::mem::forget(bounce_buffer);
+                    break;
+                }
+                // What stands in the way of this message stopped the communicator.
+                let _ = state.look();
+                std::thread::yield_now();
+            }
+        }
+        drop(state);
+        self.arrive();
+    }
+
+    /// A bounce buffer for `bytes` bytes.
+    pub(crate) fn bounce_buffer(&mut self, bytes: usize) -> AlignedBytes {
+        let fits = |bounce_buffer: &AlignedBytes| bounce_buffer.len() >= bytes;
+        match self.bounce_buffers.iter().position(fits) {
+            Some(at) => self.bounce_buffers.swap_remove(at),
+            None => AlignedBytes::zeroed(bytes),
+        }
+    }
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,42 @@
+//! Checks: whether a call can complete at all, which who waits or tests asks now and then.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::shm::failure::fault::Fault;
+
+impl Endpoint {
+    /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
+    ///
+    /// # Errors
+    /// Whatever stops the communicator. The caller then stops the requests that it drove.
+    pub fn look_out(&mut self, call: u64) -> Result<(), TransportError> {
+        match self.patience.is_check_due(&mut self.looked_out) {
+            true => self.check(call).inspect_err(|_| self.spread()),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks whether the calls waited for can complete at all.
+    #[cold]
+    pub(crate) fn check(&mut self, call: u64) -> Result<(), TransportError> {
+        if let Some(cluster) = &self.cluster {
+            self.hear(cluster, call)?;
+        }
+        if let Some(error) = self.segment.stopped(self.rank, call) {
+            return Err(error);
+        }
+        match self.segment.trouble(self.rank, call) {
+            // A rank that leaves when another has died: the reason is what counts.
+            Some((_, Fault::Left { .. })) if self.segment.liveness().is_any_dead() => {
+                self.segment.mourn(self.rank, Some(call))
+            }
+            Some((first, fault)) => {
+                Err(self.segment.poison_from(first.min(call), self.rank, fault))
+            }
+            None => {
+                self.look_for_refusal(call)?;
+                self.segment.mourn(self.rank, Some(call))
+            }
+        }
+    }
+}

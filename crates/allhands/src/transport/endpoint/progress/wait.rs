@@ -1,0 +1,162 @@
+//! Waiting: how a rank looks for the end of a call, in a spin, then yielding, then asleep, and at the network if there is one.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::failure::overdue::Overdue;
+use crate::transport::endpoint::nodes::cluster::Cluster;
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::endpoint::state::request::RequestState;
+use crate::transport::shm::wait::backoff::Patience;
+use allhands_core::progress::{Cursor, Status};
+use allhands_core::schedule::Plan;
+use std::time::{Duration, Instant};
+
+/// The longest time without a look at the network while a rank waits.
+const NAP: Duration = Duration::from_micros(50);
+
+/// How long a rank waits before it tells the other nodes in which call.
+const PATIENT_FOR: Duration = Duration::from_millis(100);
+
+impl Endpoint {
+    /// Completes a call, waiting for peers.
+    ///
+    /// Other requests do not move meanwhile; a rank with several under way waits with [`Endpoint::wait_until`].
+    ///
+    /// # Errors
+    /// As [`Endpoint::test`].
+    #[inline]
+    pub fn wait(
+        &mut self,
+        request: &mut RequestState,
+        plan: &Plan,
+        cursor: &mut Cursor,
+    ) -> Result<(), TransportError> {
+        let call = request.call();
+        let result = self.wait_until(call, |endpoint| endpoint.test(request, plan, cursor));
+        if result.is_err() {
+            self.segment.stop_from(call);
+            // Before messages are ended, which may take until their receivers know.
+            self.spread();
+            request.stop();
+        }
+        result
+    }
+
+    /// Calls `step` until it says done: first in a spin, then yielding, then asleep between looks.
+    ///
+    /// `call` is the call that is waited for. `step` takes every request under way further, since
+    /// a peer may need another one first; it returns what the caller waits for.
+    ///
+    /// # Errors
+    /// Those of `step`, and whatever stops the communicator or shows that it cannot go on. The caller then
+    /// stops ([`Endpoint::stop`]) or drops the requests that it drove.
+    pub fn wait_until(
+        &mut self,
+        call: u64,
+        mut step: impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        // The shortest calls are complete at the first look.
+        if step(self)? == Status::Done {
+            return Ok(());
+        }
+        self.wait_long(call, &mut step)
+    }
+
+    fn wait_long(
+        &mut self,
+        call: u64,
+        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        if let Some(cluster) = self.cluster.clone() {
+            let ended = self.wait_at_network(&cluster, call, step);
+            return ended.inspect_err(|_| self.spread());
+        }
+        let (mut last_check, hook) = (None, self.while_waiting);
+        let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
+        let mut overdue = Overdue::default();
+        loop {
+            let start = Instant::now();
+            for look in 0..self.patience.looks() {
+                if step(self)? == Status::Done {
+                    return Ok(());
+                }
+                self.patience.pause(look);
+                if self.patience.is_hook_due(look) {
+                    hook.inspect(|hook| hook());
+                }
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
+                }
+            }
+            self.segment.announce_sleep(self.rank);
+            let status = step(self);
+            if matches!(status, Ok(Status::Pending)) {
+                // Until the first check is due a sleep is short, so that mistakes show early.
+                self.segment.member(self.rank).wait_queue.sleep(nap);
+                let longest = hook.map_or(Patience::LONGEST_NAP, |_| Patience::HOOKED_NAP);
+                nap = (2 * nap).min(longest);
+            }
+            self.segment.rise(self.rank);
+            if status? == Status::Done {
+                return Ok(());
+            }
+            if self.patience.is_check_due(&mut last_check) {
+                self.check(call)?;
+                overdue.look(self, call);
+            }
+        }
+    }
+
+    /// As [`Endpoint::wait_until`] after a first look, of a rank that also looks at the network.
+    ///
+    /// It never sleeps for long: what other nodes send wakes nobody.
+    #[cold]
+    fn wait_at_network(
+        &mut self,
+        cluster: &Cluster,
+        call: u64,
+        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+    ) -> Result<(), TransportError> {
+        let (mut last_check, since) = (None, Instant::now());
+        let (mut patient_for, mut overdue) = (PATIENT_FOR, Overdue::default());
+        loop {
+            let start = Instant::now();
+            for look in 0..self.patience.looks() {
+                let looks = cluster.state().looks;
+                if step(self)? == Status::Done {
+                    return Ok(());
+                }
+                let is_due = self.patience.is_hook_due(look);
+                self.look_at_network(cluster, (looks, is_due))?;
+                self.patience.pause_at_network(look);
+                if look % 64 == 63 && self.patience.is_over(start) {
+                    break;
+                }
+            }
+            std::thread::sleep(NAP);
+            if self.patience.is_check_due(&mut last_check) {
+                self.check(call)?;
+                overdue.look(self, call);
+            }
+            if since.elapsed() >= patient_for {
+                patient_for *= 2;
+                self.report_call(cluster, call);
+            }
+        }
+    }
+
+    /// Takes the network further, unless that was done since it had been looked at `looks` times. A rank that has no message
+    /// under way, as it waits for its node alone, does that only when it is due.
+    fn look_at_network(
+        &mut self,
+        cluster: &Cluster,
+        (looks, is_due): (u64, bool),
+    ) -> Result<(), TransportError> {
+        let mut state = cluster.state();
+        if state.looks > looks || (state.under_way.is_empty() && !is_due) {
+            return Ok(());
+        }
+        let looked = state.look();
+        drop(state);
+        looked.map_err(|error| self.network_failed(error.0))
+    }
+}

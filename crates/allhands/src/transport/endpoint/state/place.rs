@@ -1,0 +1,83 @@
+//! The endpoint's place: its rank among those of several nodes, and the numbers by which its plans call them.
+
+use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::cluster::{CHANNELS, Cluster};
+use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::net::{Network, Places};
+use crate::transport::shm::wait::backoff::Patience;
+use allhands_core::schedule::Plan;
+use std::sync::Arc;
+
+impl Endpoint {
+    /// The endpoint of rank `rank` of a communicator on several nodes, of which this endpoint's shared segment has the ranks of one.
+    ///
+    /// The segment's ranks are those that share the rank's place, in their order. `oversubscribed` says whether ranks share cores with
+    /// anybody, be it on a node of another name.
+    ///
+    /// # Errors
+    /// [`TransportError::WrongPlace`] if the segment's ranks are others; [`TransportError::FewTags`] if the network has too few tags.
+    pub fn join(
+        mut self,
+        network: Box<dyn Network>,
+        places: Places,
+        rank: u32,
+        oversubscribed: bool,
+    ) -> Result<Endpoint, TransportError> {
+        let here = (self.rank, self.segment.ranks());
+        let cluster = Cluster::new(network, places, rank, here)?;
+        self.segment.call_ranks(&cluster.names);
+        self.patience = Patience::new(oversubscribed);
+        self.cluster = Some(Arc::new(cluster));
+        Ok(self)
+    }
+
+    /// The rank in the communicator; [`Endpoint::rank`] is the number on the node.
+    #[must_use]
+    pub fn global_rank(&self) -> u32 {
+        self.cluster.as_ref().map_or(self.rank, |c| c.rank)
+    }
+
+    /// The number of ranks of the communicator; [`Endpoint::ranks`] is that of the node.
+    #[must_use]
+    pub fn global_ranks(&self) -> u32 {
+        let of_node = || self.segment.ranks();
+        self.places().map_or_else(of_node, Places::ranks)
+    }
+
+    /// Where the ranks are, if they are on several nodes.
+    #[must_use]
+    pub fn places(&self) -> Option<&Places> {
+        self.cluster.as_ref().map(|cluster| &cluster.places)
+    }
+
+    /// Gives the peers of a plan, which has those of the communicator, the numbers by which this endpoint knows them.
+    ///
+    /// # Errors
+    /// [`TransportError::OtherNode`] if the plan would reach into the memory of a rank on another node, and
+    /// [`TransportError::TooManyChannels`].
+    pub fn localize(&self, plan: &mut Plan) -> Result<(), TransportError> {
+        let Some(cluster) = &self.cluster else {
+            return Ok(());
+        };
+        plan.renumber(|peer| cluster.numbers[peer as usize]);
+        let (rank, here) = (cluster.rank, self.segment.ranks());
+        for kind in plan.kinds() {
+            let Some(peer) = kind.peer().filter(|peer| *peer >= here) else {
+                continue;
+            };
+            if !kind.is_two_sided() {
+                let other = cluster.name(peer);
+                return Err(TransportError::OtherNode { rank, other });
+            }
+            let (channel, channels) = (kind.channel(), CHANNELS);
+            if u32::from(channel) >= channels {
+                return Err(TransportError::TooManyChannels {
+                    rank,
+                    channel,
+                    channels,
+                });
+            }
+        }
+        Ok(())
+    }
+}
