@@ -35,14 +35,17 @@ impl Endpoint {
         claim: &Claim<'_>,
         mut sink: Sink<I>,
     ) -> Outcome {
-        let timed = self.begin_timed(sender, entry, !sink.copies());
+        let timed = match request.has_deferred() {
+            // Both copy to where the message goes while the receiver's own copy waits: nothing else is as soon.
+            true => {
+                entry.set_copy_protocol(Some(CopyProtocol::Assisted));
+                None
+            }
+            false => self.begin_timed(sender, entry, !sink.copies()),
+        };
         let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
         if let (Some(timed), Outcome::All) = (timed, &outcome) {
-            if timed.counts() {
-                // Some copy protocols make an own copy while the sender is busy, others leave it for afterwards: it is part of all.
-                request.finish_deferred();
-            }
             self.trials(sender)
                 .into_iter()
                 .for_each(|trials| trials.end(timed));

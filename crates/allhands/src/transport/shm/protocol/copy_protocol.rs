@@ -125,13 +125,6 @@ pub(crate) struct Timed {
     begun: Option<(Instant, u64)>,
 }
 
-impl Timed {
-    /// Whether its time counts.
-    pub(crate) fn counts(self) -> bool {
-        self.begun.is_some()
-    }
-}
-
 impl CopyProtocol {
     /// What stands for a copy protocol in a word; 0 for none.
     pub(crate) fn word(protocol: Option<CopyProtocol>) -> u64 {
