@@ -97,7 +97,7 @@ fn the_first_start_measures_and_the_second_finds_it() {
             .as_ref()
             .map(|f| f.file_name())
     );
-    assert!(text.starts_with("format 1\nmachine "), "{text}");
+    assert!(text.starts_with("format 2\nmachine "), "{text}");
     assert!(!cache.explained().contains("Nothing was measured"));
     cache.starts_well();
     assert_eq!(cache.files(), first, "it is not measured again");
