@@ -140,7 +140,7 @@ pub(crate) const PIECE_LEAST: usize = 2 << 10;
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 
 /// The shortest copy that is made with a send of the same bytes: a shorter one stays in the caches with all that comes and goes.
-pub(crate) const COPY_AND_SEND_LEAST: usize = 2 << 20;
+pub(crate) const COPY_AND_SEND_LEAST: usize = 1 << 20;
 
 /// The shortest copy of own memory that is deferred while a message is awaited, in bytes.
 pub(crate) const DEFERRED_LEAST: usize = 256 << 10;

@@ -41,7 +41,15 @@ impl Endpoint {
                 entry.set_copy_protocol(Some(CopyProtocol::Assisted));
                 None
             }
-            false => self.begin_timed(sender, entry, !sink.copies()),
+            false => {
+                let message = LongMessage {
+                    bytes: entry.bytes() as usize,
+                    combined: !sink.copies(),
+                    exchanged: entry.is_exchanged(),
+                    copied: request.copies_what_goes_to(sender),
+                };
+                self.begin_timed(sender, entry, message)
+            }
         };
         let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
@@ -54,12 +62,7 @@ impl Endpoint {
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
-    fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
-        let message = LongMessage {
-            bytes: entry.bytes() as usize,
-            combined,
-            exchanged: entry.is_exchanged(),
-        };
+    fn begin_timed(&mut self, sender: u32, entry: &Entry, message: LongMessage) -> Option<Timed> {
         let trials = self.trials(sender)?;
         let timed = trials.begin(message, entry.way(), entry.protocol())?;
         if !message.exchanged {
