@@ -12,6 +12,7 @@ pub mod binary_blocks;
 pub mod circulant;
 pub mod complete_exchange;
 pub mod digits;
+pub mod division;
 pub mod double_tree;
 pub mod doubling_exchange;
 pub mod exchange;

@@ -11,8 +11,9 @@
 //! Source: Q 5.2.2, figure 8.
 
 use crate::algorithm::Claims;
-use crate::algorithm::phase::division::Division;
+
 use crate::algorithm::phase::shared_memory::window;
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec::Vec;
 

@@ -8,10 +8,10 @@
 //!
 //! Source: Q 3.1, 5.2.1, figure 7.
 
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::phase::tree::{Group, steps, walk};
 use crate::algorithm::{Claims, Key, Sharing, Values};
+use crate::pattern::division::Division;
 use crate::pattern::knomial::KnomialTree;
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec;
