@@ -23,6 +23,7 @@ pub mod knomial;
 pub mod line_groups;
 pub mod math;
 pub mod multiplying;
+pub mod parity_chain;
 pub mod permutation;
 pub mod progression;
 pub mod spanning_trees;
