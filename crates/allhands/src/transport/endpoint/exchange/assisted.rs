@@ -147,7 +147,7 @@ impl Endpoint {
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
             place: send_descriptors::encode(self.segment.arena(), into),
-            process: std::process::id(),
+            process: self.segment.arena().process(),
         };
         assist.open(piece_bytes, target);
         request.finish_deferred();
