@@ -31,8 +31,8 @@ pub(crate) const ATTACH_ASIDE_LEAST: usize = 8 << 10;
 /// How many of them are copied so at a time: whole pages.
 pub(crate) const ATTACH_ASIDE_BYTES: usize = 64 << 10;
 
-/// Bytes that are read at once where they are combined: they stay in the first levels of cache.
-pub(crate) const ATTACH_LANDING_BYTES: usize = 64 << 10;
+/// Bytes that are read at once where they are combined: they stay in a core's own cache.
+pub(crate) const ATTACH_LANDING_BYTES: usize = 128 << 10;
 
 /// The most bytes in a window whose lines are claimed before they are written.
 pub(crate) const OWN_CLAIM_MOST: usize = 32 << 10;
