@@ -5,6 +5,8 @@
 
 pub(crate) mod notice;
 mod places;
+#[cfg(target_os = "linux")]
+pub mod tcp;
 mod threads;
 
 pub use places::{Places, PlacesError};
