@@ -26,9 +26,9 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`Error::NoRanks`] if `ranks` is 0; [`Error::Policy`] if the table that is installed on this machine is broken;
-/// [`TransportError::RankPanicked`](crate::TransportError::RankPanicked) with the rank that panicked first, and
-/// [`TransportError::TooManyRanks`](crate::TransportError::TooManyRanks) or
-/// [`TransportError::NoMemory`](crate::TransportError::NoMemory) if there is no memory for so many to share. Ranks that wait for a rank that
+/// [`TransportError::RankPanicked`] with the rank that panicked first, and
+/// [`TransportError::TooManyRanks`] or
+/// [`TransportError::NoMemory`] if there is no memory for so many to share. Ranks that wait for a rank that
 /// has panicked or returned get errors from their calls.
 ///
 /// # Panics
@@ -71,8 +71,8 @@ pub fn run<R: Send>(
 /// Rank `r` is on the node that [`Places`] says, and `network` is made for as many ranks.
 ///
 /// # Errors
-/// As [`run`]; [`TransportError::Network`](crate::TransportError::Network) if a rank has no network;
-/// [`TransportError::FewTags`](crate::TransportError::FewTags) if the network has too few tags.
+/// As [`run`]; [`TransportError::Network`] if a rank has no network;
+/// [`TransportError::FewTags`] if the network has too few tags.
 ///
 /// # Panics
 /// As [`run`].

@@ -7,6 +7,8 @@ mod arrive;
 mod connect;
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 use super::buffers::Buffers;

@@ -80,6 +80,14 @@ impl Wire {
         self.pipes = Default::default();
     }
 
+    /// One end loses it and all that would come to it; what it has written still arrives, and then the other notices, too.
+    pub fn cut_half(&mut self, end: usize, now: Duration) {
+        self.pipes[end] = Pipe::default();
+        let last = self.pipes[1 - end].last.max(now) + self.delay;
+        self.ends[end].notices.get_or_insert(now);
+        self.ends[1 - end].notices.get_or_insert(last);
+    }
+
     /// One end closes it; what it has written still arrives, and then the other notices.
     pub fn close(&mut self, end: usize, now: Duration) {
         self.ends[end].connection = None;

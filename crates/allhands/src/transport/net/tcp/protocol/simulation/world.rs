@@ -157,6 +157,10 @@ impl World {
             self.cuts.swap_remove(at);
             if !self.wires.is_empty() {
                 let wire = self.chance.below(self.wires.len() as u64) as usize;
+                if self.chance.one_in(2) {
+                    self.wires[wire].cut_half(self.chance.below(2) as usize, now);
+                    continue;
+                }
                 let notices = [(); 2].map(|()| now + micros(self.chance.below(3000)));
                 self.wires[wire].cut(notices);
             }
