@@ -30,7 +30,7 @@ const TARGETS: &[Target] = &[
         seeds: &["crates/allhands-core/src/choose/shm.toml"],
         words: &[
             "format = 1\nmachine = \"m\"\nversion = \"0\"\n",
-            "format = 1\nmachine = \"\\\"\"\nversion = \"0\"\n[[row]]\ntransport = \"shm\"\ncollective = \"allreduce\"\nranks = 2\ncrowded = false\n8 = [\"ring\"]\n",
+            "format = 1\nmachine = \"\\\"\"\nversion = \"0\"\n[[row]]\ntransport = \"shm\"\ncollective = \"allreduce\"\nranks = 2\noversubscribed = false\n8 = [\"ring\"]\n",
         ],
     },
     Target {

@@ -150,21 +150,37 @@ fn what_is_gathered_or_scattered_may_be_shorter() {
 #[test]
 fn long_messages_come_again_and_again() {
     for ranks in [2, 3] {
-        on_all(ranks, suite::long_messages_come_again_and_again);
+        on_all(
+            ranks,
+            suite::long_messages::long_messages_come_again_and_again,
+        );
+    }
+}
+
+#[test]
+fn long_messages_are_exchanged_again_and_again() {
+    for ranks in [2, 3] {
+        on_all(
+            ranks,
+            suite::long_messages::long_messages_are_exchanged_again_and_again,
+        );
     }
 }
 
 #[test]
 fn long_blocks_are_sent_and_copied() {
     for ranks in [1, 2, 5] {
-        on_all(ranks, suite::long_blocks_are_sent_and_copied);
+        on_all(ranks, suite::long_messages::long_blocks_are_sent_and_copied);
     }
 }
 
 #[test]
 fn more_than_caches_hold_is_exchanged() {
     for ranks in [2, 5] {
-        on_all(ranks, suite::more_than_caches_hold_is_exchanged);
+        on_all(
+            ranks,
+            suite::long_messages::more_than_caches_hold_is_exchanged,
+        );
     }
 }
 

@@ -1,10 +1,6 @@
 //! The installed table: what `allhands tune` has measured on this machine, found in the user's cache.
 
-#[cfg(target_os = "linux")]
-use super::protocols::{self, Measured};
 use super::{Policy, Table, TableError, machine};
-#[cfg(target_os = "linux")]
-use crate::{Communicator, Error, operation};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,14 +73,35 @@ pub fn installed() -> Result<Policy, PolicyError> {
 
 /// What was found in this machine's place for a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     Nothing,
     Text { file: String, text: String },
     Unreadable { file: String, why: String },
 }
 
+/// Which of them.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Nothing,
+    Text,
+    Unreadable,
+}
+
+#[cfg(target_os = "linux")]
+impl Kind {
+    pub(super) const ALL: [Kind; 3] = [Kind::Nothing, Kind::Text, Kind::Unreadable];
+
+    /// What stands as this word in a message; unreadable it is, too, if nothing is known by it.
+    pub(super) fn of_word(word: u64) -> Kind {
+        let mut all = Kind::ALL.into_iter();
+        all.find(|kind| *kind as u64 == word)
+            .unwrap_or(Kind::Unreadable)
+    }
+}
+
 impl Found {
-    fn here() -> Found {
+    pub(super) fn here() -> Found {
         // The name of the machine takes longer to make than this to say no.
         let place = folder().filter(|folder| folder.is_dir());
         let Some(path) = place.and_then(|_| file()) else {
@@ -101,7 +118,7 @@ impl Found {
         }
     }
 
-    fn policy(self) -> Result<Policy, PolicyError> {
+    pub(super) fn policy(self) -> Result<Policy, PolicyError> {
         match (self, Policy::shared_memory()) {
             (Found::Text { file, text }, Policy::Tuned(built_in)) => {
                 let table = parse(file, &text)?.or(built_in);
@@ -112,83 +129,26 @@ impl Found {
         }
     }
 
-    /// As three numbers and the bytes that two of them count, to be told to other ranks.
+    /// What it is, the file's name, and its text or why that cannot be read: to be sent to other ranks.
     #[cfg(target_os = "linux")]
-    fn encoded(&self) -> ([u64; 3], Vec<u8>) {
-        let (kind, file, text) = match self {
-            Found::Nothing => (0, "", ""),
-            Found::Text { file, text } => (1, file.as_str(), text.as_str()),
-            Found::Unreadable { file, why } => (2, file.as_str(), why.as_str()),
-        };
-        let bytes = [file.as_bytes(), text.as_bytes()].concat();
-        ([kind, file.len() as u64, text.len() as u64], bytes)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn heard(kind: u64, file_bytes: u64, bytes: &[u8]) -> Found {
-        let (file, text) = bytes.split_at((file_bytes as usize).min(bytes.len()));
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (file, text) = (said(file), said(text));
-        match kind {
-            0 => Found::Nothing,
-            1 => Found::Text { file, text },
-            _ => Found::Unreadable { file, why: text },
+    pub(super) fn parts(&self) -> (Kind, &str, &str) {
+        match self {
+            Found::Nothing => (Kind::Nothing, "", ""),
+            Found::Text { file, text } => (Kind::Text, file, text),
+            Found::Unreadable { file, why } => (Kind::Unreadable, file, why),
         }
     }
-}
 
-/// Gives every rank what rank 0 has found, so that ranks can never choose differently, whatever happens to the file in
-/// between; what rank 0 says of the cores; and which protocols take least here, which are measured where that is not known.
-///
-/// # Errors
-/// On every rank the same [`PolicyError`] if the table is broken; otherwise as any call.
-#[cfg(target_os = "linux")]
-pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
-    let found = if comm.rank() == 0 {
-        Found::here()
-    } else {
-        Found::Nothing
-    };
-    let (numbers, mut bytes) = found.encoded();
-    let [kind, file_bytes, text_bytes] = numbers;
-    let known = match comm.rank() {
-        // A rank alone sends nothing, and where ranks share cores nothing is measured, nor asked for.
-        0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
-        _ => protocols::Found::Nowhere,
-    };
-    let [measures, one_way, exchanged] = known.words();
-    let oversubscribed = u64::from(oversubscribed);
-    let mut shared = [
-        kind,
-        file_bytes,
-        text_bytes,
-        oversubscribed,
-        measures,
-        one_way,
-        exchanged,
-    ];
-    comm.run(operation::broadcast(&mut shared, 0))?;
-    let [
-        kind,
-        file_bytes,
-        text_bytes,
-        oversubscribed,
-        measures,
-        one_way,
-        exchanged,
-    ] = shared;
-    bytes.resize((file_bytes + text_bytes) as usize, 0);
-    if !bytes.is_empty() {
-        comm.run(operation::broadcast(&mut bytes, 0))?;
+    /// What another rank has sent.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_parts(kind: Kind, (file, text): (&[u8], &[u8])) -> Found {
+        let [file, text] = [file, text].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        match kind {
+            Kind::Nothing => Found::Nothing,
+            Kind::Text => Found::Text { file, text },
+            Kind::Unreadable => Found::Unreadable { file, why: text },
+        }
     }
-    let policy = Found::heard(kind, file_bytes, &bytes).policy()?;
-    comm.set_agreed(policy, oversubscribed != 0);
-    let measured = match measures {
-        0 => Measured { one_way, exchanged },
-        _ => protocols::first_start(comm, known.place())?,
-    };
-    comm.set_protocols(measured, false);
-    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux", not(loom)))]
@@ -197,9 +157,8 @@ mod tests {
 
     /// What another rank hears of what rank 0 has found.
     fn heard(found: &Found) -> Found {
-        let ([kind, file_bytes, text_bytes], bytes) = found.encoded();
-        assert_eq!(bytes.len() as u64, file_bytes + text_bytes);
-        Found::heard(kind, file_bytes, &bytes)
+        let (kind, file, text) = found.parts();
+        Found::of_parts(kind, (file.as_bytes(), text.as_bytes()))
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Policies: who chooses the algorithm of a call that names none.
 
+#[cfg(target_os = "linux")]
+mod agreement;
 mod forecast;
 mod installed;
 mod machine;
@@ -11,9 +13,9 @@ pub use forecast::NetworkTimes;
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 
-pub(crate) use forecast::Forecast;
 #[cfg(target_os = "linux")]
-pub(crate) use installed::agree;
+pub(crate) use agreement::agree;
+pub(crate) use forecast::Forecast;
 pub(crate) use nodes::choose_on_nodes;
 
 use crate::error::Error;

@@ -276,12 +276,12 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// Whether to measure, and what is known otherwise: to be told to other ranks.
-    pub(crate) fn words(&self) -> [u64; 3] {
+    /// What is known, if only that nothing is to be measured.
+    pub(crate) fn measured(&self) -> Option<Measured> {
         match self {
-            Found::Known(Measured { one_way, exchanged }) => [0, *one_way, *exchanged],
-            Found::Missing(_) => [1, 0, 0],
-            Found::Nowhere => [0; 3],
+            Found::Known(measured) => Some(*measured),
+            Found::Missing(_) => None,
+            Found::Nowhere => Some(Measured::default()),
         }
     }
 

@@ -63,7 +63,13 @@ fn what_is_gathered_or_scattered_may_be_shorter() {
 
 #[test]
 fn long_messages_come_again_and_again() {
-    let body = suite::long_messages_come_again_and_again;
+    let body = suite::long_messages::long_messages_come_again_and_again;
+    on_all(this_test!(), &[2, 3], body);
+}
+
+#[test]
+fn long_messages_are_exchanged_again_and_again() {
+    let body = suite::long_messages::long_messages_are_exchanged_again_and_again;
     on_all(this_test!(), &[2, 3], body);
 }
 
@@ -72,13 +78,13 @@ fn long_blocks_are_sent_and_copied() {
     on_all(
         this_test!(),
         &[1, 2, 5],
-        suite::long_blocks_are_sent_and_copied,
+        suite::long_messages::long_blocks_are_sent_and_copied,
     );
 }
 
 #[test]
 fn more_than_caches_hold_is_exchanged() {
-    let body = suite::more_than_caches_hold_is_exchanged;
+    let body = suite::long_messages::more_than_caches_hold_is_exchanged;
     on_all(this_test!(), &[1, 2, 5], body);
 }
 

@@ -6,6 +6,7 @@ mod qsnet;
 mod sensitivity;
 
 use crate::output;
+use allhands_core::cost::formula::Miss;
 use anyhow::ensure;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -92,6 +93,9 @@ pub struct Entry {
     /// What the paper says of the number, if that is no value to be met.
     #[serde(skip)]
     pub says: Option<Says>,
+    /// Why ours is not as the paper says, if it is not.
+    #[serde(skip)]
+    pub why: Option<Miss>,
 }
 
 /// What an entry says of the model.
@@ -153,6 +157,7 @@ impl Entry {
             },
             extrapolated: false,
             says: None,
+            why: None,
         }
     }
 
@@ -165,6 +170,13 @@ impl Entry {
     fn saying(self, says: Says) -> Entry {
         let says = Some(says);
         Entry { says, ..self }
+    }
+
+    /// The same, which misses for this reason.
+    #[cfg(test)]
+    fn missing(self, why: Miss) -> Entry {
+        let why = Some(why);
+        Entry { why, ..self }
     }
 
     /// Whether ours is as the paper says, if it says how.

@@ -11,8 +11,8 @@
 
 use super::{BASE, bruck, direct, gather_broadcast, recursive_doubling, ring, shared_memory};
 use crate::algorithm::compose::{self, Phase};
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, broadcast, gather};
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.

@@ -11,7 +11,8 @@
 //! Source: Q 5.2.1, figure 7.
 
 use super::BASE;
-use crate::algorithm::phase::gather::smp_gather::{self, INTER, INTRA, Leaders};
+use crate::algorithm::phase::gather::leaders::{self, INTER, INTRA, Leaders};
+use crate::algorithm::phase::gather::smp_gather;
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::schedule::{BROADCAST_PORT, Builder, Shape};
 use alloc::vec;
@@ -29,7 +30,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
         "inter=binomial,ports=2",
         "intra=messages,inter=binomial",
     ],
-    sharing: smp_gather::sharing,
+    sharing: leaders::sharing,
     build,
     claims,
     ..BASE

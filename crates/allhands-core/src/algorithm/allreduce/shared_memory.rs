@@ -16,7 +16,8 @@
 mod two_chains;
 
 use super::BASE;
-use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::chain;
+use crate::algorithm::phase::shared_memory::readers::Readers;
 use crate::algorithm::phase::shared_memory::{combine, window};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values, keeps_order};
 use crate::schedule::{Blocks, Builder, Shape, Side};

@@ -10,8 +10,8 @@
 
 use super::{BASE, bruck, direct, pairwise, scattered, shared_memory};
 use crate::algorithm::compose::{self, Data, Phase};
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, gather, scatter};
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::algorithm::compose::{self, INTRA, Inside, Phase};
 use crate::algorithm::phase::barrier::tree;
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::phase::tree::Group;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
+use crate::pattern::division::Division;
 use crate::pattern::math::ceil_log2;
 use crate::schedule::{Builder, Shape};
 

@@ -1,6 +1,6 @@
 //! Among whom: the ranks that a phase is for, as one rank sees its own group of them.
 
-use crate::algorithm::phase::division::Division;
+use crate::pattern::division::Division;
 
 /// Which ranks a phase is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::among::Among;
 use super::group::{self, Data};
 use super::phases::Phase;
-use crate::algorithm::phase::division::Division;
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Units};
 use alloc::vec;
 

@@ -2,8 +2,8 @@
 
 use super::phases::{Phase, part};
 use crate::algorithm::Requirement;
-use crate::algorithm::phase::division::Division;
 use crate::call::Unit;
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Group, Reserved, Units};
 use alloc::vec::Vec;
 use core::ops::Range;

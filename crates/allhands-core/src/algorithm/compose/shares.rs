@@ -1,6 +1,6 @@
 //! Shares: where a node has several leaders, each for a share of the data, these go through the phases side by side.
 
-use crate::algorithm::phase::division::Division;
+use crate::pattern::division::Division;
 use crate::schedule::Builder;
 use alloc::vec::Vec;
 

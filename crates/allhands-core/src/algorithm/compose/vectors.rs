@@ -3,7 +3,7 @@
 use super::group::{self, Data};
 use super::phases::{Phase, part};
 use super::shares::each_share;
-use crate::algorithm::phase::division::Division;
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Units};
 use core::ops::Range;
 

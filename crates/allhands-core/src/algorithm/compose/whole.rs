@@ -5,6 +5,7 @@ use super::phases::{Phase, part};
 use crate::algorithm::phase::division;
 use crate::algorithm::{Algorithm, Claims};
 use crate::call::Collective;
+use crate::pattern::division::cut;
 use crate::schedule::Shape;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ fn parts_of<'a>(
         let ranks = match phase.among {
             Among::Node => {
                 roots.push(inside);
-                roots.extend((1..shares).map(|share| division::cut(largest, share, shares)));
+                roots.extend((1..shares).map(|share| cut(largest, share, shares)));
                 largest
             }
             Among::Share => largest.div_ceil(shares),

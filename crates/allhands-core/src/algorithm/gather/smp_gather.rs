@@ -9,7 +9,8 @@
 //! Source: Q 3.1, 5.2.1 (phases 1 and 2), figure 7.
 
 use super::BASE;
-use crate::algorithm::phase::gather::smp_gather::{self, INTER, Leaders};
+use crate::algorithm::phase::gather::leaders::{INTER, Leaders};
+use crate::algorithm::phase::gather::smp_gather;
 use crate::algorithm::{Algorithm, Key, Requirement};
 use crate::schedule::{Blocks, Builder, Units};
 use alloc::vec;

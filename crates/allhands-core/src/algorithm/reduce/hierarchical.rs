@@ -13,8 +13,8 @@ use super::{
     shared_memory, torus_trees,
 };
 use crate::algorithm::compose::{self, Inside, Phase};
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
+use crate::pattern::division::Division;
 use crate::schedule::{Builder, Shape};
 
 /// The algorithm.

@@ -12,8 +12,9 @@
 //! Source: Q 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::chain;
 use crate::algorithm::phase::shared_memory::combine;
+use crate::algorithm::phase::shared_memory::readers::Readers;
 use crate::algorithm::phase::shared_memory::window::{self, Turns};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape, Units};

@@ -12,8 +12,8 @@ use super::{
     BASE, pairwise, recursive_doubling, recursive_halving, reduce_scatterv, shared_memory,
 };
 use crate::algorithm::compose::{self, Phase};
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, reduce, scatter};
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.

@@ -10,7 +10,8 @@
 //! Source: Q 4.2.
 
 use super::BASE;
-use crate::algorithm::phase::shared_memory::chain::{self, Readers};
+use crate::algorithm::phase::shared_memory::chain;
+use crate::algorithm::phase::shared_memory::readers::Readers;
 use crate::algorithm::phase::shared_memory::{combine, window};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement, Values};
 use crate::schedule::{Builder, Shape};

@@ -10,8 +10,8 @@
 
 use super::{BASE, binomial, direct, shared_memory};
 use crate::algorithm::compose::{self, Inside, Phase};
-use crate::algorithm::phase::division::Division;
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
+use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder, Shape};
 
 /// The algorithm.

@@ -132,6 +132,8 @@ pub enum Miss {
     Tie(&'static str),
     /// It is about something else than what is described, or than what is run here.
     Differs(&'static str),
+    /// The model leaves out what makes the machine faster or slower there.
+    Model(&'static str),
 }
 
 impl core::fmt::Display for Miss {
@@ -141,7 +143,8 @@ impl core::fmt::Display for Miss {
             | Miss::Bound(why)
             | Miss::Overlap(why)
             | Miss::Tie(why)
-            | Miss::Differs(why) => f.write_str(why),
+            | Miss::Differs(why)
+            | Miss::Model(why) => f.write_str(why),
         }
     }
 }

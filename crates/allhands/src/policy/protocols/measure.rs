@@ -106,7 +106,7 @@ fn measure_by(
     let most = lengths.iter().max().map_or(0, |bytes| 2 * bytes);
     let mut buffers = [(); 2].map(|()| vec![1; most / size_of::<u64>()]);
     if let Some(bytes) = lengths.first() {
-        let mut first = Trial::new(comm, Pattern::OneWay, *bytes, &mut buffers);
+        let mut first = Measurement::new(comm, Pattern::OneWay, *bytes, &mut buffers);
         (0..FIRST_CALLS).try_for_each(|_| first.call(true).map(drop))?;
     }
     for &bytes in lengths {
@@ -115,7 +115,7 @@ fn measure_by(
                 continue;
             }
             let repeats =
-                Trial::new(comm, pattern, bytes, &mut buffers).repeats(calls(bytes), end)?;
+                Measurement::new(comm, pattern, bytes, &mut buffers).repeats(calls(bytes), end)?;
             let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
             found.times.extend(times);
         }
@@ -125,7 +125,7 @@ fn measure_by(
 }
 
 /// Two ranks that send each other messages of one length.
-struct Trial<'a> {
+struct Measurement<'a> {
     comm: &'a Communicator,
     pattern: Pattern,
     bytes: usize,
@@ -133,20 +133,20 @@ struct Trial<'a> {
     output: &'a mut [u64],
 }
 
-impl Trial<'_> {
+impl Measurement<'_> {
     fn new<'a>(
         comm: &'a Communicator,
         pattern: Pattern,
         bytes: usize,
         buffers: &'a mut [Vec<u64>; 2],
-    ) -> Trial<'a> {
+    ) -> Measurement<'a> {
         let blocks = match pattern {
             Pattern::OneWay => 1,
             Pattern::Exchanged => 2,
         };
         let words = blocks * bytes / size_of::<u64>();
         let [input, output] = buffers.each_mut().map(|buffer| &mut buffer[..words]);
-        Trial {
+        Measurement {
             comm,
             pattern,
             bytes,

@@ -31,8 +31,8 @@ pub(crate) const ATTACH_ASIDE_LEAST: usize = 8 << 10;
 /// How many of them are copied so at a time: whole pages.
 pub(crate) const ATTACH_ASIDE_BYTES: usize = 64 << 10;
 
-/// Bytes that are read at once where they are combined: they stay in the first levels of cache.
-pub(crate) const ATTACH_LANDING_BYTES: usize = 64 << 10;
+/// Bytes that are read at once where they are combined: they stay in a core's own cache.
+pub(crate) const ATTACH_LANDING_BYTES: usize = 128 << 10;
 
 /// The most bytes in a window whose lines are claimed before they are written.
 pub(crate) const OWN_CLAIM_MOST: usize = 32 << 10;
@@ -140,7 +140,7 @@ pub(crate) const PIECE_LEAST: usize = 2 << 10;
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 
 /// The shortest copy that is made with a send of the same bytes: a shorter one stays in the caches with all that comes and goes.
-pub(crate) const COPY_AND_SEND_LEAST: usize = 2 << 20;
+pub(crate) const COPY_AND_SEND_LEAST: usize = 1 << 20;
 
 /// The shortest copy of own memory that is deferred while a message is awaited, in bytes.
 pub(crate) const DEFERRED_LEAST: usize = 256 << 10;

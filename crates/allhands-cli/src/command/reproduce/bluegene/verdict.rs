@@ -12,14 +12,6 @@ const HALF_TOLERANCE: f64 = 2.0;
 /// How far a best percentage of the peak may be off, in percent of the peak.
 const BEST_TOLERANCE: f64 = 6.0;
 
-/// Why entries miss, by row and column.
-const REASONS: [(&str, &str, &str); 1] = [(
-    "8x16x16(T)",
-    "1024",
-    "the model's processors take 17 us for a first turn to each of 2,047 peers, more than the network; from 256 to 1024 bytes the \
-     paper's calls go at the network's rate",
-)];
-
 /// What an entry is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -106,15 +98,24 @@ pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
             100.0 * median
         )?;
     }
-    for (entry, _) in judged.iter().filter(|(entry, kind)| !kind.holds(entry)) {
-        let is_of = |(row, column, _): &&(_, _, _)| entry.row == *row && entry.column == *column;
-        let reason = REASONS.iter().find(is_of);
-        let reason = reason.map_or("no reason is known", |(.., reason)| reason);
-        writeln!(
-            out,
-            "misses: {} {}, {}: {reason}",
-            entry.table, entry.row, entry.column
-        )?;
+    name_misses(out, entries)
+}
+
+/// Names the entries that miss, and why: of those that were looked at when constants were chosen, the ones with a reason.
+fn name_misses(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
+    for entry in entries.iter().filter(|entry| !comes_out(entry)) {
+        let note = match (entry.standing, entry.why) {
+            (Standing::Predicted, _) => "",
+            (Standing::Fitted, Some(_)) => ", though it was looked at",
+            (Standing::Fitted, None) | (Standing::Given | Standing::Shown, _) => continue,
+        };
+        let Entry {
+            table, row, column, ..
+        } = entry;
+        let why = entry
+            .why
+            .map_or("no reason is known".to_owned(), |why| why.to_string());
+        writeln!(out, "misses{note}: {table} {row}, {column}: {why}")?;
     }
     Ok(())
 }
@@ -122,6 +123,7 @@ pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use allhands_core::cost::formula::Miss;
 
     #[test]
     fn entries_are_judged_by_what_they_are() {
@@ -152,17 +154,23 @@ mod tests {
             );
         }
         let fitted = Entry::new("table", ("8x8x8", "16"), (1.0, 9.0), true);
+        let explained = |fitted| {
+            let entry = Entry::new("table", ("8x16x16(T)", "64"), (1.0, 9.0), fitted);
+            entry.missing(Miss::Model("its first turns"))
+        };
         let mut out = Vec::new();
         let all: Vec<Entry> = kinds
             .into_iter()
             .map(|(entry, ..)| entry)
-            .chain([fitted])
+            .chain([fitted, explained(false), explained(true)])
             .collect();
         print(&mut out, &all).expect("it is written");
         let text = String::from_utf8(out).expect("it is text");
-        assert!(text.contains("1 of 2 numbers"), "{text}");
-        assert_eq!(text.matches("misses: ").count(), 3, "{text}");
-        // Of these only the entry of 1024 bytes has one.
-        assert_eq!(text.matches("no reason").count(), 2, "{text}");
+        assert!(text.contains("1 of 3 numbers"), "{text}");
+        // The one that was looked at and has no reason is not named.
+        assert_eq!(text.matches("misses: ").count(), 4, "{text}");
+        assert_eq!(text.matches("no reason").count(), 3, "{text}");
+        let looked_at = "misses, though it was looked at: table 8x16x16(T), 64: its first turns\n";
+        assert!(text.contains(looked_at), "{text}");
     }
 }

@@ -11,38 +11,9 @@
 
 use crate::algorithm::Claims;
 use crate::algorithm::phase::shared_memory::window;
+use crate::pattern::parity_chain::ParityChain;
 use crate::schedule::{Blocks, Builder, Shape, Side};
 use core::ops::Range;
-
-/// Where the ranks stand in one of the chains: those that are even or odd like its number first, in their order.
-#[derive(Clone, Copy)]
-struct Order {
-    ranks: u32,
-    /// 0 or 1.
-    chain: u32,
-}
-
-impl Order {
-    /// How many ranks are in the first half.
-    fn first_half(self) -> u32 {
-        (self.ranks + 1 - self.chain) / 2
-    }
-
-    fn place(self, rank: u32) -> u32 {
-        let before = match rank % 2 == self.chain {
-            true => 0,
-            false => self.first_half(),
-        };
-        before + rank / 2
-    }
-
-    fn rank(self, place: u32) -> u32 {
-        match place.checked_sub(self.first_half()) {
-            None => 2 * place + self.chain,
-            Some(behind) => 2 * behind + 1 - self.chain,
-        }
-    }
-}
 
 /// The window and the flags of one call.
 struct Flow {
@@ -89,7 +60,7 @@ impl Flow {
     /// Adds this rank's vector to the segments of a chain.
     fn add(&self, b: &mut Builder, chain: u32, segments: Range<u32>) {
         let (ranks, rank, input) = (b.ranks(), b.rank(), b.input());
-        let order = Order { ranks, chain };
+        let order = ParityChain::new(ranks, chain);
         let (place, added) = (order.place(rank), self.added[chain as usize]);
         if place == 0 && !segments.is_empty() {
             b.watch(0, self.read, ranks);

@@ -10,75 +10,19 @@
 //!
 //! Source: Q 5.2.2, figure 8.
 
+mod member;
+
 use crate::algorithm::Claims;
-use crate::algorithm::phase::division::Division;
-use crate::algorithm::phase::shared_memory::window;
-use crate::schedule::{Blocks, Builder, Shape};
-use alloc::vec::Vec;
+use crate::schedule::{Builder, Shape};
+use member::Member;
 
-/// A message from a leader to another, window to window: the blocks of its own node and of those that follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
-    /// How many nodes back it goes, below the number of nodes.
-    pub distance: u32,
-    /// The blocks of so many nodes.
-    pub nodes: u32,
-}
-
-/// The passages of each step, all of which have the same for all leaders; within a step their distances differ.
-pub type Steps = Vec<Vec<Passage>>;
-
-/// The flags of a node; each is at the leader.
-struct Flags {
-    /// Raised by each rank of the node whose block is in the window.
-    full: u16,
-    /// Raised by the leader when the node's ranks may fill the window again.
-    free: u16,
-    /// Raised by each rank of the node but the leader that has copied everything out.
-    read: u16,
-    /// Raised by each leader into whose window this one writes, when that may be.
-    open: u16,
-    /// Of each step, raised by each leader who has written into the window.
-    arrived: Vec<u16>,
-}
-
-/// A rank with its node and the window of its leader.
-struct Member {
-    node: Division,
-    leader: u32,
-    window: Blocks,
-    flags: Flags,
-    steps: Steps,
-}
-
-/// The nodes whose ranks share memory.
-#[must_use]
-pub fn division(b: &Builder) -> Division {
-    Division::of_sizes(b.rank(), &b.shape().nodes.innermost(b.ranks()))
-}
+pub use member::{Passage, Steps};
 
 /// The whole all-gather: gathers the node's blocks, takes the steps, copies out.
 pub fn allgather(b: &mut Builder, steps: impl Fn(u32) -> Steps, ports: u32) {
-    let node = division(b);
-    let steps = steps(node.nodes());
-    let passages = steps.iter().flatten().count() as u32;
-    let window = window::vector(b);
-    let flags = Flags {
-        full: b.flag(0),
-        free: b.flag(1),
-        read: b.flag(0),
-        open: b.flag(passages),
-        arrived: steps.iter().map(|_| b.flag(0)).collect(),
-    };
+    let member = Member::new(b, steps);
     let (input, own) = (b.input(), b.output().at(b.rank()));
     b.copy(input, own);
-    let member = Member {
-        leader: node.leader(node.own()),
-        node,
-        window,
-        flags,
-        steps,
-    };
     if member.leader == b.rank() {
         member.lead(b, ports);
     } else {
@@ -87,47 +31,6 @@ pub fn allgather(b: &mut Builder, steps: impl Fn(u32) -> Steps, ports: u32) {
 }
 
 impl Member {
-    fn size(&self) -> u32 {
-        self.node.size(self.node.own())
-    }
-
-    /// The places of some ranks' blocks in the window, from those of `node` on.
-    fn places(&self, node: u32, nodes: u32) -> [Blocks; 2] {
-        let (p, all, first) = (
-            self.window.count(),
-            self.node.nodes(),
-            self.node.start(node),
-        );
-        let end = self.node.start((node + nodes) % all);
-        let count = if nodes == all {
-            p
-        } else {
-            (end + p - first) % p
-        };
-        self.window.wrapped(first, count)
-    }
-
-    /// Copies blocks out of the leader's window, each by itself to its place (Q 5.2.2): those of the `count` ranks from `first`
-    /// on, but for the own.
-    fn copy_out(&self, b: &mut Builder, first: u32, count: u32) {
-        let (rank, p, output) = (b.rank(), b.ranks(), b.output());
-        let others = (0..count).map(|at| (first + at) % p);
-        for at in others.filter(|at| *at != rank) {
-            if rank == self.leader {
-                b.copy(self.window.at(at), output.at(at));
-            } else {
-                b.get_from(self.leader, self.window.at(at), output.at(at));
-            }
-        }
-    }
-
-    /// Copies out what all other nodes have.
-    fn copy_rest_out(&self, b: &mut Builder) {
-        let size = self.size();
-        self.copy_out(b, self.leader + size, b.ranks() - size);
-        b.step();
-    }
-
     /// A rank that is no leader.
     fn follow(&self, b: &mut Builder) {
         let (rank, size, input) = (b.rank(), self.size(), b.input());
@@ -174,32 +77,6 @@ impl Member {
         }
         self.copy_rest_out(b);
         self.give_back(b);
-    }
-
-    /// The messages of a step, each followed by its flag.
-    fn put(&self, b: &mut Builder, number: usize, passages: &[Passage], ports: u32) {
-        let (own, all) = (self.node.own(), self.node.nodes());
-        for (port, passage) in passages.iter().enumerate() {
-            let to = self.node.leader((own + all - passage.distance) % all);
-            let places = self.places(own, passage.nodes);
-            b.port(port as u32 % ports);
-            b.put(to, places, places);
-            b.notify(to, self.flags.arrived[number]);
-        }
-    }
-
-    /// When all have copied out, the window may be written again: by the node's ranks, and by the leaders that write into it.
-    fn give_back(&self, b: &mut Builder) {
-        let (rank, flags) = (b.rank(), &self.flags);
-        if self.size() > 1 {
-            b.wait(flags.read, self.size() - 1);
-            b.step();
-            b.notify(rank, flags.free);
-        }
-        for passage in self.steps.iter().flatten() {
-            let writer = (self.node.own() + passage.distance) % self.node.nodes();
-            b.notify(self.node.leader(writer), flags.open);
-        }
     }
 }
 

@@ -2,4 +2,5 @@
 
 pub mod halves;
 pub mod k_nomial;
+pub mod leaders;
 pub mod smp_gather;

@@ -8,73 +8,15 @@
 //!
 //! Source: Q 3.1, 5.2.1, figure 7.
 
-use crate::algorithm::phase::division::Division;
+use super::leaders::{Leaders, parts};
+use crate::algorithm::Claims;
 use crate::algorithm::phase::shared_memory::window::{self, Turns};
-use crate::algorithm::phase::tree::{Group, steps, walk};
-use crate::algorithm::{Claims, Key, Sharing, Values};
-use crate::pattern::knomial::KnomialTree;
+use crate::algorithm::phase::tree::{steps, walk};
 use crate::schedule::{Blocks, Builder, Shape};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// `inter`: what gathers among the leaders, all at once or up a (k+1)-nomial tree.
-pub const INTER: Key = Key::inter(&["direct", "binomial"]);
-
-/// `intra`: what gathers on a node.
-pub const INTRA: Key = Key {
-    name: "intra",
-    values: Values::Names(&["shared-memory", "messages"]),
-    default: 0,
-    about: "how a node gathers: in its leader's window, or every rank is a node of its own",
-};
-
-/// The nodes, and the tree over their leaders.
-pub struct Leaders {
-    /// The nodes as this rank sees them; the root leads its own.
-    pub node: Division,
-    tree: KnomialTree,
-    ports: u32,
-}
-
 impl Leaders {
-    /// Those of a call, as its keys `inter`, `ports` and, where it has that, `intra` say.
-    #[must_use]
-    pub fn new(b: &Builder) -> Leaders {
-        let (shape, call) = (b.shape(), b.call());
-        let (sizes, tree, ports) = parts(shape);
-        let root = call.collective.rooted().then_some(call.root);
-        Leaders {
-            node: Division::of_sizes(b.rank(), &sizes).with_root(root),
-            tree,
-            ports,
-        }
-    }
-
-    /// The node at a position of the tree, whose root is the root's node.
-    fn node_at(&self, position: u32) -> u32 {
-        (position + self.node.root_node()) % self.node.nodes()
-    }
-
-    /// The position of this rank's node.
-    fn position(&self) -> u32 {
-        let nodes = self.node.nodes();
-        (self.node.own() + nodes - self.node.root_node()) % nodes
-    }
-
-    /// The first rank at some positions, and how many there are, counted round from the last rank to the first.
-    fn ranks(&self, first: u32, positions: u32) -> (u32, u32) {
-        let sizes = (first..first + positions).map(|at| self.node.size(self.node_at(at)));
-        (self.node.start(self.node_at(first)), sizes.sum())
-    }
-
-    /// The ranks whose blocks this leader has from others: the first, and how many.
-    #[must_use]
-    pub fn below(&self) -> (u32, u32) {
-        let subtree = self.tree.subtree(self.position());
-        let others = self.ranks(subtree.start + 1, subtree.len() as u32 - 1);
-        if others.1 == 0 { (0, 0) } else { others }
-    }
-
     /// The whole gather. `places` says where the blocks of so many ranks, from one on, counted round, lie on a leader: of those
     /// [`Leaders::below`] it and, on the root, of its own node.
     pub fn gather(&self, b: &mut Builder, places: &dyn Fn(u32, u32) -> Vec<Blocks>) {
@@ -87,13 +29,8 @@ impl Leaders {
             0 => gathered,
             _ => gathered.into_iter().chain(places(first, count)).collect(),
         };
-        let leader = |position| self.node.leader(self.node_at(position));
-        let group = Group {
-            tree: self.tree,
-            position: self.position(),
-            rank_at: &leader,
-            ports: self.ports,
-        };
+        let leader_at = |position| self.leader_at(position);
+        let group = self.group(&leader_at);
         walk::up(b, &group, &own, &|edge| {
             let (first, count) = self.ranks(edge.child, edge.size);
             places(first, count)
@@ -142,30 +79,6 @@ impl Leaders {
         }
         (vec![of_node], turns)
     }
-}
-
-/// Which ranks must share memory: those of a node that gathers in a window.
-#[must_use]
-pub fn sharing(shape: &Shape) -> Sharing {
-    match shape.get(INTRA.name) {
-        0 => Sharing::Nodes,
-        _ => Sharing::Nobody,
-    }
-}
-
-/// The sizes of the nodes, the tree over them, and its ports.
-fn parts(shape: &Shape) -> (Vec<u32>, KnomialTree, u32) {
-    let sizes = match shape.get(INTRA.name) {
-        0 => shape.nodes.innermost(shape.ranks()),
-        _ => vec![1; shape.ranks() as usize],
-    };
-    let nodes = sizes.len() as u32;
-    // All at once is a tree of one level.
-    let (radix, ports) = match shape.get(INTER.name) {
-        0 => (nodes.max(2), nodes),
-        _ => (shape.ports() + 1, shape.ports()),
-    };
-    (sizes, KnomialTree::new(nodes, radix), ports)
 }
 
 /// What it costs: the root gets all blocks but its own. Ports and steps at most: a round on the nodes, and those of the tree.

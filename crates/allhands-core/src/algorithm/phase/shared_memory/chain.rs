@@ -10,7 +10,8 @@
 //!
 //! Our own arrangement of the windows and flags of Q 4.2.
 
-use crate::algorithm::phase::shared_memory::window;
+use super::readers::Readers;
+use super::window;
 use crate::algorithm::{Claims, Key, Values};
 use crate::schedule::{Blocks, Builder, Shape, Side};
 
@@ -25,17 +26,6 @@ pub const SEGMENTS: Key = Key {
     ..Key::SEGMENTS
 };
 
-/// Who wants the sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// All ranks.
-    All,
-    /// This one.
-    Root(u32),
-    /// Each rank the one segment that has its number.
-    Each,
-}
-
 /// The window and the flags of one call.
 struct Chain {
     window: Blocks,
@@ -45,9 +35,9 @@ struct Chain {
     readers: Readers,
     /// Raised at a rank by the one before it.
     added: u16,
-    /// Raised by the last rank at the reader, or at itself for all.
+    /// Raised by the last rank when it has added its own.
     full: u16,
-    /// Raised by who has read a half, by the root at rank 0, by others at themselves.
+    /// Raised by who has read a half.
     read: u16,
 }
 
@@ -106,12 +96,10 @@ impl Chain {
             b.put_reduce(0, Side::Right, own, self.place(segment));
         }
         b.step();
-        match self.readers {
-            _ if rank < last => b.notify(rank + 1, self.added),
-            Readers::All => b.notify(last, self.full),
-            Readers::Root(root) if root != last => b.notify(root, self.full),
-            Readers::Each if segment != last => b.notify(segment, self.full),
-            _ => {}
+        if rank < last {
+            b.notify(rank + 1, self.added);
+        } else if let Some(at) = self.readers.told_at(last, segment) {
+            b.notify(at, self.full);
         }
     }
 
@@ -122,9 +110,8 @@ impl Chain {
             _ if segment >= 2 * self.half && segment.is_multiple_of(self.half) => 1,
             _ => return,
         };
-        match self.readers {
-            Readers::Root(_) => b.watch(0, self.read, count),
-            _ => (1..b.ranks()).for_each(|reader| b.watch(reader, self.read, count)),
+        for at in self.readers.watched_at(b.ranks()) {
+            b.watch(at, self.read, count);
         }
         b.step();
     }
@@ -132,21 +119,21 @@ impl Chain {
     /// Gets the sum of a segment, if this rank wants it.
     fn get(&self, b: &mut Builder, segment: u32) {
         let (rank, last, output) = (b.rank(), b.ranks() - 1, b.output());
-        let ends_half = (segment + 1).is_multiple_of(self.half) || segment + 1 == self.segments;
-        let (flag_at, into, has_read) = match self.readers {
-            Readers::All => (last, segment, (ends_half && rank > 0).then_some(rank)),
-            Readers::Root(root) if root == rank => (rank, segment, ends_half.then_some(0)),
-            Readers::Each if segment == rank => (rank, 0, (rank > 0).then_some(rank)),
-            _ => return,
+        let Some(into) = self.readers.output(rank, segment) else {
+            return;
         };
-        if rank != last {
-            b.watch(flag_at, self.full, 1);
+        if rank != last
+            && let Some(at) = self.readers.told_at(last, segment)
+        {
+            b.watch(at, self.full, 1);
             b.step();
         }
         b.get_from(0, self.place(segment), output.at(into));
         b.step();
-        if let Some(told) = has_read {
-            b.notify(told, self.read);
+        let ends_half = (segment + 1).is_multiple_of(self.half) || segment + 1 == self.segments;
+        let is_done = ends_half || self.readers == Readers::Each;
+        if let Some(at) = self.readers.says_at(rank).filter(|_| is_done) {
+            b.notify(at, self.read);
         }
     }
 }

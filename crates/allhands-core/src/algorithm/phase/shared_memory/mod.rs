@@ -2,4 +2,5 @@
 
 pub mod chain;
 pub mod combine;
+pub mod readers;
 pub mod window;

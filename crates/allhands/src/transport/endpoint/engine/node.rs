@@ -30,6 +30,7 @@ impl<'a> NodeEngine<'a> {
             bytes: post.bytes,
             combined: self.request.combines(post.ticket),
             exchanged: self.request.exchanges(post.ticket),
+            copied: self.request.is_copied(post.ticket),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Copy if self.defers(post) => Ok(Status::Pending),
             OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
             OpKind::Copy => {
-                self.copy(post);
+                self.copy_by_itself(post);
                 Ok(Status::Done)
             }
             OpKind::Reduce
@@ -126,6 +126,12 @@ impl NodeEngine<'_> {
     /// Takes a send further whose message is no short one.
     #[inline(never)]
     fn send_by_choice(&mut self, post: &Post<'_>, to: u32, header: Header) -> Status {
+        if *self.request.gone(post.ticket) > 0
+            && let Some(status) = self.send_pipelined(post, to, header)
+        {
+            // The rest of a message goes as its first part has, whatever was found out meanwhile.
+            return status;
+        }
         let known = match post.bytes {
             // What was measured is of longer ones, and to look for it would cost these something.
             ..=MEDIUM_ALWAYS_MOST => Known::default(),

@@ -1,7 +1,7 @@
 //! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time.
 
 use crate::transport::endpoint::engine::node::NodeEngine;
-use crate::transport::shm::memory::copy::{self, Distance};
+use crate::transport::shm::memory::copy;
 use crate::transport::shm::memory::iovec::{self, Iovec};
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::queue::buffers::Part;
@@ -52,16 +52,14 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            let started = self.endpoint.start(to, message, copy.is_none());
+            let started = self.endpoint.start(to, message);
             let sent = self.endpoint.send_pipelined(to, header, part, fill);
             if sent == Some(true) {
                 self.endpoint.spend(to, message, started);
+                copy.and(self.request.double.as_ref()).map(Double::take);
             }
             match sent {
-                None if start == 0 => {
-                    self.make_double(post, copy);
-                    return None;
-                }
+                None if start == 0 => return None,
                 // The receiver, who takes the parts that it has, hands their pipeline buffers back or sends its own in them.
                 None => {
                     // What is wrong with these is found by who receives them.
@@ -91,22 +89,8 @@ impl NodeEngine<'_> {
     /// Where a send copies its message, too, if it does.
     fn doubled(&self, ticket: u32) -> Option<Iovec> {
         let double = self.request.double.as_ref()?;
-        let taken = double.is_taken_by(ticket);
-        taken.then(|| self.request.iovec(&double.into))
-    }
-
-    /// Copies all of a message that goes in no pipeline buffers to where its send would have copied it.
-    fn make_double(&self, post: &Post<'_>, copy: Option<Iovec>) {
-        let Some(into) = copy else { return };
-        // SAFETY: own memory that the call may use; no operation that touches it has to come before this one.
-        unsafe {
-            iovec::fetch(
-                self.request.iovecs(post.source()),
-                std::iter::once(into),
-                Distance::Beyond,
-            );
-        };
-        self.request.double.iter().for_each(Double::make);
+        let copies = double.is_made_by(ticket);
+        copies.then(|| self.request.iovec(&double.into))
     }
 
     /// Whether a copy that is made with a send is made by now; `None` where it shall be made on its own.

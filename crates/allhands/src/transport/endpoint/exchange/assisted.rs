@@ -41,7 +41,15 @@ impl Endpoint {
                 entry.set_copy_protocol(Some(CopyProtocol::Assisted));
                 None
             }
-            false => self.begin_timed(sender, entry, !sink.copies()),
+            false => {
+                let message = LongMessage {
+                    bytes: entry.bytes() as usize,
+                    combined: !sink.copies(),
+                    exchanged: entry.is_exchanged(),
+                    copied: request.copies_what_goes_to(sender),
+                };
+                self.begin_timed(sender, entry, message)
+            }
         };
         let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
@@ -54,12 +62,7 @@ impl Endpoint {
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
-    fn begin_timed(&mut self, sender: u32, entry: &Entry, combined: bool) -> Option<Timed> {
-        let message = LongMessage {
-            bytes: entry.bytes() as usize,
-            combined,
-            exchanged: entry.is_exchanged(),
-        };
+    fn begin_timed(&mut self, sender: u32, entry: &Entry, message: LongMessage) -> Option<Timed> {
         let trials = self.trials(sender)?;
         let timed = trials.begin(message, entry.way(), entry.protocol())?;
         if !message.exchanged {
@@ -144,7 +147,7 @@ impl Endpoint {
         let pieces = into.bytes.div_ceil(piece_bytes) as u64;
         let target = Target::Memory {
             place: send_descriptors::encode(self.segment.arena(), into),
-            process: std::process::id(),
+            process: self.segment.arena().process(),
         };
         assist.open(piece_bytes, target);
         request.finish_deferred();
@@ -263,5 +266,127 @@ impl Endpoint {
         // SAFETY: what is filled is readable until the claim is dropped; an aligned bounce buffer, which nobody else reads; the sink's
         // memory is the call's.
         unsafe { self.read_as_it_comes(sender, bounced, sink, || claim.filled() as usize) }
+    }
+}
+
+#[cfg(all(test, not(loom), target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::launch::{Roll, Segment};
+    use crate::transport::endpoint::state::request::Buffers;
+    use crate::transport::shm::failure::liveness::Membership;
+    use crate::transport::shm::failure::member::Stamp;
+    use crate::transport::shm::segment::shared_segment::SharedSegment;
+    use crate::transport::shm::tuning::DEFERRED_LEAST;
+    use allhands_core::algorithm;
+    use allhands_core::call::{Call, Collective};
+    use allhands_core::progress::{Cursor, Status};
+    use allhands_core::schedule::{Layout, OpKind, Plan, Space};
+
+    /// A segment such as two processes with cores of their own have, whose ranks are both of this one.
+    fn segment() -> Arc<SharedSegment> {
+        let segment = Segment::create().unwrap();
+        let membership = Membership::new(Roll::begin(segment, 2).unwrap(), 0, 2);
+        let mapped = segment.map().unwrap();
+        // SAFETY: a new mapping, which only the roll uses besides.
+        unsafe { SharedSegment::of_world(mapped, 2, Arc::new(membership)).unwrap() }
+    }
+
+    /// A rank that calls gather, to rank 0. The request comes first, so that it is dropped before its buffers.
+    struct Rank {
+        request: RequestState,
+        input: AlignedBytes,
+        output: AlignedBytes,
+        plan: Plan,
+        cursor: Cursor,
+        endpoint: Endpoint,
+    }
+
+    impl Rank {
+        fn new(segment: &Arc<SharedSegment>, rank: u32, bytes: usize) -> Rank {
+            let algorithm = algorithm::find(Collective::Gather, "direct").unwrap();
+            let call = Call::new(Collective::Gather, 2);
+            let shape = algorithm.shape(call, "").unwrap();
+            let schedule = algorithm.schedule(&shape, rank);
+            let plan = Plan::lower(&schedule, &shape.call, &Layout::Regular(bytes), 1).unwrap();
+            let [input, output] = [Space::Input, Space::Output]
+                .map(|space| AlignedBytes::zeroed(plan.space_bytes[space.index()]));
+            // SAFETY: as long as that, and ours.
+            unsafe { std::ptr::write_bytes(input.address(), rank as u8 + 1, input.len()) };
+            let endpoint = Endpoint::new(Arc::clone(segment), rank).unwrap();
+            Rank {
+                request: RequestState::new(&endpoint, &plan, 0, &Stamp::default()).unwrap(),
+                cursor: Cursor::new(&plan),
+                input,
+                output,
+                plan,
+                endpoint,
+            }
+        }
+
+        /// Begins a call and takes it as far as it goes.
+        fn begin(&mut self) -> Status {
+            let buffers = Buffers {
+                input: self.input.address(),
+                output: self.output.address(),
+            };
+            self.cursor.reset(&self.plan);
+            let (endpoint, request) = (&mut self.endpoint, &mut self.request);
+            // SAFETY: the buffers are as long as the plan says, which is a registered algorithm's, and live longer than the request.
+            unsafe { endpoint.begin(request, &Stamp::default(), buffers, None) }.unwrap();
+            self.test()
+        }
+
+        fn test(&mut self) -> Status {
+            let endpoint = &mut self.endpoint;
+            endpoint
+                .test(&mut self.request, &self.plan, &mut self.cursor)
+                .unwrap()
+        }
+
+        /// The entry of the message that it sends.
+        fn entry(&self) -> &Entry {
+            let sends = |op: &_| matches!(op, OpKind::Send { .. });
+            let ticket = self.plan.ops.iter().position(|op| sends(&op.kind));
+            self.request.descriptors().entry(ticket.unwrap() as u32)
+        }
+    }
+
+    /// What rank 0 wants of rank 1, by which way the next message comes, and what comes, of blocks of so many bytes.
+    fn two_gathers(bytes: usize) -> (Option<CopyProtocol>, Protocol, Vec<u8>) {
+        let segment = segment();
+        let mut receiver = Rank::new(&segment, 0, bytes);
+        let mut sender = Rank::new(&segment, 1, bytes);
+        let mut wanted = None;
+        for call in 0..2 {
+            // The message comes while its receiver has a part of its own copy still before it.
+            let mut status = receiver.begin();
+            sender.begin();
+            while status == Status::Pending || sender.test() == Status::Pending {
+                status = receiver.test();
+            }
+            wanted = match call {
+                0 => sender.entry().protocol(),
+                _ => wanted,
+            };
+        }
+        // SAFETY: the call is over, and the buffer initialized.
+        let came = unsafe { std::slice::from_raw_parts(receiver.output.address(), 2 * bytes) };
+        (wanted, sender.entry().way(), came.to_vec())
+    }
+
+    #[test]
+    fn a_receiver_with_a_deferred_copy_asks_its_sender_for_assistance() {
+        for (bytes, protocol, way) in [
+            (DEFERRED_LEAST, CopyProtocol::Assisted, Protocol::Assisted),
+            // Nothing is deferred: the first that is tried.
+            (DEFERRED_LEAST - 1, CopyProtocol::Lines, Protocol::Bounce),
+        ] {
+            let (wanted, next, came) = two_gathers(bytes);
+            assert_eq!((wanted, next), (Some(protocol), way), "{bytes}");
+            let (own, others) = came.split_at(bytes);
+            assert!(own.iter().all(|byte| *byte == 1), "{bytes}");
+            assert!(others.iter().all(|byte| *byte == 2), "{bytes}");
+        }
     }
 }

@@ -12,23 +12,14 @@ impl Endpoint {
         if self.segment.is_oversubscribed() || !arena.is_shared() || !choose::is_tried(arena) {
             return None;
         }
-        Some(self.protocols[other as usize].get_or_insert_default())
+        let leads = self.rank < other;
+        let known = &mut self.protocols[other as usize];
+        Some(known.get_or_insert_with(|| Box::new(CopyProtocols::new(leads))))
     }
 
-    /// Now, if the time of a copy counts that is part of the next exchange with `other`; if it is `plain`: one that is made to two places says
-    /// nothing of others.
-    pub(crate) fn start(
-        &mut self,
-        other: u32,
-        message: LongMessage,
-        plain: bool,
-    ) -> Option<Instant> {
-        let trials = self.trials(other)?;
-        let start = trials.start(message)?;
-        if !plain {
-            trials.spoil(message);
-        }
-        Some(start)
+    /// Now, if the time of a copy counts that is part of the next exchange with `other`.
+    pub(crate) fn start(&mut self, other: u32, message: LongMessage) -> Option<Instant> {
+        self.trials(other)?.start(message)
     }
 
     /// Notes that a copy is made, which is part of an exchange with `other` and was begun at `start`.

@@ -79,7 +79,7 @@ impl Begun {
             (ASSISTED_BOUNCED_PIECE, Target::BounceBuffers)
         } else {
             let place = send_descriptors::encode(arena, into);
-            let process = std::process::id();
+            let process = arena.process();
             (
                 sender_assisted::piece_bytes(bytes),
                 Target::Memory { place, process },

@@ -78,7 +78,7 @@ impl Incoming {
         if let Some(ready) = segment.ready_to_receive(self.from, rank) {
             let room = Room {
                 place: send_descriptors::encode(segment.arena(), into),
-                process: std::process::id(),
+                process: segment.arena().process(),
             };
             ready.open(self.wanted(call), room);
             self.announced_ready.set(true);

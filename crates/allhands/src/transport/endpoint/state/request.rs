@@ -13,6 +13,7 @@ use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
+use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
 use crate::transport::shm::rendezvous::descriptor::Revoked;
@@ -303,6 +304,24 @@ impl RequestState {
         self.double
             .as_ref()
             .is_some_and(|double| double.is_of(ticket))
+    }
+
+    /// Whether what is sent to `peer`, which sends to this rank at the same time, is copied with it.
+    pub(crate) fn copies_what_goes_to(&self, peer: u32) -> bool {
+        self.double.as_ref().is_some_and(|double| double.to == peer)
+    }
+
+    /// The message that may be sent with the copy of `ticket`, and to whom.
+    pub(crate) fn sent_with(&self, ticket: u32) -> Option<(u32, LongMessage)> {
+        let double = self.double.as_ref()?;
+        let send = double.send_of(ticket)?;
+        let message = LongMessage {
+            bytes: double.into.bytes,
+            combined: self.combines(send),
+            exchanged: true,
+            copied: true,
+        };
+        Some((double.to, message))
     }
 
     /// Whether `ticket` sends a message in a step that sends and copies nothing else.

@@ -40,6 +40,8 @@ pub struct Arena {
     bytes: u64,
     /// Whether other processes map it too.
     shared: bool,
+    /// This process, as the system numbers it: to ask for it is a system call.
+    process: u32,
     /// What this process has given back, by size.
     free: Mutex<BTreeMap<u64, Vec<u64>>>,
     /// Where this process's next small pieces are, and where they end.
@@ -110,11 +112,17 @@ impl Arena {
             base: NonNull::new(base).expect("no mapping lies at address zero"),
             bytes: bytes as u64,
             shared,
+            process: std::process::id(),
             free: Mutex::default(),
             chunk: Mutex::default(),
             long_bounce_buffers: AtomicUsize::new(0),
             protocols: Default::default(),
         }
+    }
+
+    /// The process that has mapped it here, as the system numbers it.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
     }
 
     /// Whether other processes map it too.

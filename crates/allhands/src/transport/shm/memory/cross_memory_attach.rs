@@ -21,7 +21,8 @@ pub(crate) enum Outcome {
     Failed(u32),
 }
 
-/// Reads `iovec`, which is memory of process `process`, into `sink`; by way of `landing`, if it is combined there.
+/// Reads `iovec`, which is memory of process `process`, into `sink`. What is combined comes to where its result goes first, as this is
+/// written then anyway; or to `landing`, if it is combined with what is there.
 pub(crate) fn read<I: Iterator<Item = Iovec>>(
     process: u32,
     iovec: Iovec,
@@ -33,21 +34,20 @@ pub(crate) fn read<I: Iterator<Item = Iovec>>(
     }
     let grain = sink.grain();
     let chunk = (ATTACH_LANDING_BYTES / grain).max(1) * grain;
-    if landing.len() < chunk {
-        *landing = AlignedBytes::zeroed(chunk);
-    }
     let mut done = 0;
     while done < iovec.bytes {
-        let bytes = chunk.min(iovec.bytes - done);
-        let here = Iovec {
-            address: landing.address(),
-            bytes,
-        };
-        let there = Iovec {
-            address: iovec.address.wrapping_add(done),
-            bytes,
-        };
-        // SAFETY: `landing` is ours and has this many bytes.
+        let there = iovec.piece(done, chunk);
+        let here = sink.landing(there.bytes).unwrap_or_else(|| {
+            if landing.len() < chunk {
+                *landing = AlignedBytes::zeroed(chunk);
+            }
+            Iovec {
+                address: landing.address(),
+                bytes: there.bytes,
+            }
+        });
+        let there = there.piece(0, here.bytes);
+        // SAFETY: `landing` is ours and has this many bytes, as the sink has, whose memory is the call's own.
         match unsafe { fetch(process, there, here) } {
             Outcome::All => {}
             // A permission that is withdrawn in between is a failure: something has been combined already.
@@ -56,7 +56,7 @@ pub(crate) fn read<I: Iterator<Item = Iovec>>(
         }
         // SAFETY: just filled; a whole number of elements, aligned; the sink's memory is the call's own.
         unsafe { sink.feed(here, Distance::Near) };
-        done += bytes;
+        done += here.bytes;
     }
     Outcome::All
 }

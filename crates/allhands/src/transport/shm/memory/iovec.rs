@@ -345,11 +345,20 @@ impl<I: Iterator<Item = Iovec>> Sink<I> {
         })
     }
 
+    /// The memory that the next bytes go to, at most `most` bytes, if they are combined with others than are there: then they may come
+    /// there first, and be [fed](Sink::feed) from there.
+    pub(crate) fn landing(&mut self, most: usize) -> Option<Iovec> {
+        let own = &mut self.reduction.as_mut()?.own;
+        let bytes = most.min(self.into.next_bytes()).min(own.next_bytes());
+        let address = self.into.at.address;
+        (bytes > 0 && address != own.at.address).then_some(Iovec { address, bytes })
+    }
+
     /// Takes the next piece, from memory at a distance.
     ///
     /// # Safety
     /// As for [`copy`] or [`reduce`], of `piece` and the sink's iovecs; a piece is a whole number of [`Sink::grain`]s, and
-    /// memory that is far is none of the sink's, and writable if it goes back.
+    /// memory that is far is none of the sink's, and writable if it goes back; or it is the sink's [landing](Sink::landing).
     #[inline]
     pub(crate) unsafe fn feed(&mut self, mut piece: Iovec, distance: Distance) {
         while piece.bytes > 0 {

@@ -273,10 +273,10 @@ pub const ROWS: [Row; 10] = [
         decides: |m, _| m.mapped.then(|| m.read_in_place()),
     },
     Row {
-        messages: "exchanged, of calls that move more than the caches hold, or whose sender copies the same 2 MB or more for itself",
+        messages: "exchanged, of calls that move more than the caches hold",
         protocols: &[Protocol::Pipelined],
-        why: "pipeline buffers stay in the caches, and from there the bytes go past them; what is read once is copied to two places",
-        decides: |m, _| take(Protocol::Pipelined, m.exchanged && (m.streams || m.copied)),
+        why: "pipeline buffers stay in the caches, and from there the bytes go past them",
+        decides: |m, _| take(Protocol::Pipelined, m.exchanged && m.streams),
     },
     Row {
         messages: "exchanged, to 128 KB, oversubscribed",
@@ -308,10 +308,13 @@ pub const ROWS: [Row; 10] = [
     Row {
         messages: "exchanged",
         protocols: &[Protocol::Pipelined, Protocol::Direct],
-        why: "as took least of the last ones, or else when measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once",
+        why: "as took least of the last ones, or else when measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once, and of 1 MB or more that their senders copy for themselves, which are then read once",
         decides: |m, known| {
             let wanted = known.wanted.and_then(CopyProtocol::of_exchange);
-            let measured = wanted.or_else(|| Measured::of(known.measured.exchanged, m.bytes));
+            let measured = wanted.or_else(|| match m.copied {
+                true => None,
+                false => Measured::of(known.measured.exchanged, m.bytes),
+            });
             // Without permission to read what was measured as direct is something else.
             let usable = measured.filter(|p| m.may_attach || *p != Protocol::Direct);
             m.exchanged.then(|| usable.unwrap_or(Protocol::Pipelined))

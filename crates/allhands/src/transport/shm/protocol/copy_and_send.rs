@@ -23,6 +23,8 @@ enum State {
 pub(crate) struct Double {
     copy: u32,
     send: u32,
+    /// To which rank the send goes.
+    pub(crate) to: u32,
     /// Where the copy goes.
     pub(crate) into: Extent,
     state: Cell<State>,
@@ -40,9 +42,13 @@ impl Double {
             let [into] = plan.extents[plan.ops[copy].target()] else {
                 return None;
             };
+            let OpKind::Send { to, .. } = plan.ops[send].kind else {
+                return None;
+            };
             (into.bytes >= COPY_AND_SEND_LEAST && source(copy).len() == 1).then_some(Double {
                 copy: copy as u32,
                 send: send as u32,
+                to,
                 into,
                 state: Cell::new(State::Open),
             })
@@ -54,18 +60,24 @@ impl Double {
         ticket == self.send
     }
 
+    /// Which send goes with the copy of `ticket`, if it is this one.
+    pub(crate) fn send_of(&self, ticket: u32) -> Option<u32> {
+        (ticket == self.copy).then_some(self.send)
+    }
+
     /// Begins with a new call.
     pub(crate) fn open(&self) {
         self.state.set(State::Open);
     }
 
-    /// Whether the send of `ticket` makes the copy, unless that is made already.
-    pub(crate) fn is_taken_by(&self, ticket: u32) -> bool {
-        let taken = self.is_of(ticket) && self.state.get() != State::Made;
-        if taken {
-            self.state.set(State::Taken);
-        }
-        taken
+    /// Whether the next part that the send of `ticket` gives away is copied, too.
+    pub(crate) fn is_made_by(&self, ticket: u32) -> bool {
+        self.is_of(ticket) && self.state.get() != State::Made
+    }
+
+    /// Takes note that the send has given its first part away, or another, and makes the copy.
+    pub(crate) fn take(&self) {
+        self.state.set(State::Taken);
     }
 
     /// Takes note that the send has made the copy.
@@ -119,15 +131,19 @@ mod tests {
         let (copy, send) = (double.copy, double.send);
         for _ in 0..2 {
             double.open();
-            assert!(!double.is_taken_by(copy) && double.is_taken_by(send));
+            assert!(!double.is_made_by(copy) && double.is_made_by(send));
+            double.take();
             assert_eq!([copy, send].map(|t| double.is_made(t)), [Some(false), None]);
-            assert!(double.is_taken_by(send), "its next part");
+            assert!(double.is_made_by(send), "its next part");
             double.make();
-            assert!(!double.is_taken_by(send));
+            assert!(!double.is_made_by(send));
             assert_eq!(double.is_made(copy), Some(true));
             double.open();
             assert_eq!(double.is_made(copy), None, "to be made now");
-            assert!(!double.is_taken_by(send));
+            assert!(
+                !double.is_made_by(send),
+                "that goes by another protocol now"
+            );
         }
     }
 }

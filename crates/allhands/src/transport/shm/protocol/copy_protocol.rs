@@ -17,8 +17,8 @@
 //!           by lines    by strings     direct        the one whose middle time was least, untimed
 //! ```
 //!
-//! Of two ranks that send to each other both try the same, as they have received equally many messages; the time of one is
-//! that of its copy to pipeline buffers, if it makes one, and of its reading.
+//! Of two ranks that send to each other one leads: it tries and chooses, by the time of its copy to pipeline buffers, if it makes one,
+//! of its reading, and of its own copy of what it sends, if it makes one. The other sends as the leader's last message came.
 
 use super::choose::Protocol;
 use crate::transport::shm::tuning::{
@@ -71,13 +71,24 @@ pub(crate) struct LongMessage {
     pub(crate) combined: bool,
     /// Whether its receiver sends one to its sender at the same time.
     pub(crate) exchanged: bool,
+    /// Whether each of the two copies what it sends within its own memory as well.
+    pub(crate) copied: bool,
 }
+
+/// The kinds of messages that are tried by themselves.
+const KINDS: usize = 5;
 
 impl LongMessage {
     /// Which trial it belongs to: by length, and by kind.
     fn place(self) -> Option<(usize, usize)> {
         let length = ((self.bytes.checked_sub(1)?) / MEDIUM_ALWAYS_MOST).checked_ilog2()? as usize;
-        let kind = 2 * usize::from(self.exchanged) + usize::from(self.combined);
+        let kind = match (self.exchanged, self.combined, self.copied) {
+            (false, false, _) => 0,
+            (false, true, _) => 1,
+            (true, false, false) => 2,
+            (true, true, _) => 3,
+            (true, false, true) => 4,
+        };
         (length < LENGTHS).then_some((length, kind))
     }
 }
@@ -85,8 +96,10 @@ impl LongMessage {
 /// What a rank knows of the long messages that one other sends to it.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyProtocols {
+    /// Whether this rank chooses for exchanges with the other.
+    leads: bool,
     /// By length and kind.
-    trials: [[Trial; 4]; LENGTHS],
+    trials: [[Trial; KINDS]; LENGTHS],
 }
 
 /// What is known of messages of about one length and kind.
@@ -101,8 +114,6 @@ struct Trial {
     chosen: Option<CopyProtocol>,
     /// What copies have taken of a message that is exchanged, so far.
     spent_ns: u64,
-    /// Whether that message's time does not count.
-    is_spoilt: bool,
     /// Of each copy protocol.
     times: [Times; 5],
 }
@@ -155,54 +166,55 @@ impl CopyProtocol {
     }
 }
 
-impl Default for CopyProtocols {
-    fn default() -> CopyProtocols {
+impl CopyProtocols {
+    /// Of messages from a rank with which this one exchanges them by its own choice if it `leads`, as one of the two does.
+    pub(crate) fn new(leads: bool) -> CopyProtocols {
         let of = |length, kind| {
             let least = MEDIUM_ALWAYS_MOST << length;
-            let assisted_least = match kind & 1 > 0 {
-                true => TRIAL_COMBINED_ASSISTED_LEAST,
-                false => TRIAL_ASSISTED_LEAST,
-            };
-            let protocols = match kind & 2 > 0 {
-                true => EXCHANGED,
-                false if least >= assisted_least => ASSISTED,
-                false => ONE_WAY,
+            let protocols = match kind {
+                0 if least < TRIAL_ASSISTED_LEAST => ONE_WAY,
+                1 if least < TRIAL_COMBINED_ASSISTED_LEAST => ONE_WAY,
+                0 | 1 => ASSISTED,
+                _ => EXCHANGED,
             };
             Trial::new(protocols, least >= BOUNCE_MOST)
         };
         CopyProtocols {
+            leads,
             trials: std::array::from_fn(|length| std::array::from_fn(|kind| of(length, kind))),
         }
     }
-}
 
-impl CopyProtocols {
     fn trial(&mut self, (length, kind): (usize, usize)) -> &mut Trial {
         &mut self.trials[length][kind]
     }
 
     /// By which copy protocol the next message should come; none before the first trial, and for lengths that are not tried.
     pub(crate) fn wanted(&mut self, message: LongMessage) -> Option<CopyProtocol> {
-        self.trial(message.place()?).now().0
+        let follows = self.follows(message);
+        let trial = self.trial(message.place()?);
+        match follows {
+            true => trial.chosen,
+            false => trial.now().0,
+        }
+    }
+
+    /// Whether the other rank chooses for this one.
+    fn follows(&self, message: LongMessage) -> bool {
+        message.exchanged && !self.leads
     }
 
     /// Now, if the time counts that the next message takes.
     pub(crate) fn start(&mut self, message: LongMessage) -> Option<Instant> {
+        let follows = self.follows(message);
         let tries = self.trial(message.place()?).now().1;
-        tries.then(Instant::now)
+        (tries && !follows).then(Instant::now)
     }
 
     /// Notes that a copy is made that is part of the next message, and was begun at `start`.
     pub(crate) fn spend(&mut self, message: LongMessage, start: Option<Instant>) {
         if let (Some(start), Some(place)) = (start, message.place()) {
             self.trial(place).spent_ns += start.elapsed().as_nanos() as u64;
-        }
-    }
-
-    /// Says that the next message's time does not count.
-    pub(crate) fn spoil(&mut self, message: LongMessage) {
-        if let Some(place) = message.place() {
-            self.trial(place).is_spoilt = true;
         }
     }
 
@@ -214,17 +226,21 @@ impl CopyProtocols {
         protocol: Protocol,
         last: Option<CopyProtocol>,
     ) -> Option<Timed> {
-        let place = message.place()?;
+        let (place, follows) = (message.place()?, self.follows(message));
         let trial = self.trial(place);
+        if follows {
+            let came = trial.protocols.iter().find(|p| p.is_by(protocol));
+            trial.chosen = came.copied();
+            return None;
+        }
         let spent_ns = std::mem::take(&mut trial.spent_ns);
-        let is_spoilt = std::mem::take(&mut trial.is_spoilt);
         let (wanted, tries) = trial.next();
         let as_wanted = wanted.is_some_and(|wanted| wanted.is_by(protocol))
             && (message.exchanged || last == wanted);
         Some(Timed {
             place,
             protocol: wanted,
-            begun: (tries && as_wanted && !is_spoilt).then(|| (Instant::now(), spent_ns)),
+            begun: (tries && as_wanted).then(|| (Instant::now(), spent_ns)),
         })
     }
 
@@ -248,7 +264,6 @@ impl Trial {
             period: TRIAL_PERIOD,
             chosen: None,
             spent_ns: 0,
-            is_spoilt: false,
             times: Default::default(),
         }
     }
@@ -320,165 +335,4 @@ impl Times {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    /// The copy protocols of a period's messages whose times are given, in one bounce buffer.
-    fn period(
-        trial: &mut Trial,
-        time_ns: impl Fn(CopyProtocol) -> u64,
-    ) -> Vec<Option<CopyProtocol>> {
-        let mut all = Vec::new();
-        while all.is_empty() || trial.message > 0 {
-            let (protocol, tries) = trial.next();
-            if tries && all.last() == Some(&protocol) {
-                protocol.iter().for_each(|p| trial.note(*p, time_ns(*p)));
-            }
-            all.push(protocol);
-        }
-        all
-    }
-
-    #[test]
-    fn the_best_is_kept_until_another_is() {
-        for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
-            let mut trial = Trial::new(protocols, is_late);
-            while trial.message > 0 {
-                assert_eq!(trial.next(), (None, false), "as measured at the start");
-            }
-            for best in [protocols, protocols].concat() {
-                let all = period(&mut trial, |protocol| {
-                    200 - 20 * u64::from(protocol == best)
-                });
-                let (tried, rest) = all.split_at(protocols.len() * TRIAL_TRIED);
-                for protocol in protocols {
-                    let those = tried.iter().filter(|m| **m == Some(*protocol));
-                    assert_eq!(those.count(), TRIAL_TRIED);
-                }
-                let kept = rest.iter().all(|protocol| *protocol == Some(best));
-                assert!(kept, "{best:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_best_again_and_again_is_tried_more_seldom() {
-        let mut trial = Trial::new(EXCHANGED, false);
-        let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
-        let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
-        assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
-        let other = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Pipelined);
-        period(&mut trial, other);
-        assert_eq!(trial.period, TRIAL_PERIOD);
-    }
-
-    #[test]
-    fn without_times_the_choice_stays() {
-        let mut trial = Trial::new(ASSISTED, true);
-        (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next());
-        assert_eq!(trial.chosen, None);
-        // A sender that has no room for a bounce buffer: of the others there are no times.
-        (0..TRIAL_TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
-        (0..TRIAL_PERIOD).for_each(|_| _ = trial.next());
-        assert_eq!(trial.chosen, Some(CopyProtocol::Direct));
-    }
-
-    #[test]
-    fn one_slow_message_decides_nothing() {
-        let mut times = Times::default();
-        for time_ns in [10, 10_000, 11, 12] {
-            times.note(time_ns);
-        }
-        assert_eq!(times.middle_ns(), Some(12));
-        for time_ns in [7, 8, 7] {
-            times.note(time_ns);
-        }
-        assert_eq!(times.middle_ns(), Some(8), "the first are left out");
-    }
-
-    #[test]
-    fn every_length_and_kind_has_its_trial() {
-        let mut protocols = CopyProtocols::default();
-        let mut first = |bytes, combined, exchanged| {
-            let message = LongMessage {
-                bytes,
-                combined,
-                exchanged,
-            };
-            let wanted = protocols.wanted(message);
-            let timed = protocols.begin(message, Protocol::Bounce, None);
-            assert_eq!(timed.and_then(|timed| timed.protocol), wanted);
-            timed.map(|timed| timed.protocol)
-        };
-        let (lines, pipelined) = (CopyProtocol::Lines, CopyProtocol::Pipelined);
-        for (bytes, one_way, exchanged) in [
-            (0, None, None),
-            (MEDIUM_ALWAYS_MOST, None, None),
-            (
-                MEDIUM_ALWAYS_MOST + 1,
-                Some(Some(lines)),
-                Some(Some(pipelined)),
-            ),
-            (BOUNCE_MOST, Some(Some(lines)), Some(Some(pipelined))),
-            (BOUNCE_MOST + 1, Some(None), Some(None)),
-            (LONG_BOUNCE_MOST, Some(None), Some(None)),
-            (LONG_BOUNCE_MOST + 1, None, None),
-            (usize::MAX, None, None),
-        ] {
-            for combined in [false, true] {
-                assert_eq!(first(bytes, combined, false), one_way, "{bytes}");
-                assert_eq!(first(bytes, combined, true), exchanged, "{bytes}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_exchange_takes_what_both_its_copies_take() {
-        let mut protocols = CopyProtocols::default();
-        let message = LongMessage {
-            bytes: 1 << 16,
-            combined: false,
-            exchanged: true,
-        };
-        let mut one = |came, (copy_ns, read_ns): (u64, u64)| {
-            let place = message.place().unwrap();
-            protocols.trial(place).spent_ns += copy_ns;
-            let timed = protocols.begin(message, came, None).unwrap();
-            let timed = Timed {
-                begun: timed
-                    .begun
-                    .map(|(_, spent_ns)| (Instant::now(), spent_ns + read_ns)),
-                ..timed
-            };
-            protocols.end(timed);
-            protocols.wanted(message)
-        };
-        let ms = 1_000_000;
-        let mut wanted = Some(CopyProtocol::Pipelined);
-        for _ in 0..=2 * TRIAL_TRIED {
-            wanted = match wanted {
-                Some(CopyProtocol::Pipelined) => one(Protocol::Pipelined, (600 * ms, 600 * ms)),
-                _ => one(Protocol::Direct, (0, 900 * ms)),
-            };
-        }
-        assert_eq!(wanted, Some(CopyProtocol::Direct));
-    }
-
-    #[test]
-    fn a_word_stands_for_a_copy_protocol() {
-        for protocol in [
-            None,
-            Some(CopyProtocol::Lines),
-            Some(CopyProtocol::Strings),
-            Some(CopyProtocol::Direct),
-            Some(CopyProtocol::Assisted),
-            Some(CopyProtocol::Pipelined),
-        ] {
-            assert_eq!(
-                CopyProtocol::of_word(CopyProtocol::word(protocol)),
-                protocol
-            );
-        }
-        assert_eq!(CopyProtocol::of_word(77), None);
-    }
-}
+mod tests;

@@ -63,3 +63,40 @@ impl Deferred {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::transport::shm::tuning::DEFERRED_LEAST;
+
+    /// Copies so many bytes piece by piece; how far away each piece was taken to be.
+    fn distances(bytes: usize) -> Vec<Distance> {
+        let (mut from, mut into) = (vec![7; bytes], vec![0_u8; bytes]);
+        let iovec = |memory: &mut Vec<u8>| Iovec {
+            address: memory.as_mut_ptr(),
+            bytes,
+        };
+        let mut left = Some(Deferred::new(3, iovec(&mut from), iovec(&mut into)));
+        let mut all = Vec::new();
+        while let Some(copy) = left {
+            all.push(copy.distance);
+            // SAFETY: both vectors are as long, and used by nobody else meanwhile.
+            left = unsafe { copy.advance() };
+        }
+        assert_eq!(from, into);
+        all
+    }
+
+    #[test]
+    fn a_long_one_goes_past_the_caches() {
+        for (bytes, distance) in [
+            (DEFERRED_LEAST, Distance::Near),
+            (DEFERRED_PAST_CACHES_LEAST - 1, Distance::Near),
+            (DEFERRED_PAST_CACHES_LEAST, Distance::Beyond),
+            (DEFERRED_PAST_CACHES_LEAST + 1, Distance::Beyond),
+        ] {
+            let pieces = bytes.div_ceil(DEFERRED_PIECE);
+            assert_eq!(distances(bytes), vec![distance; pieces], "{bytes}");
+        }
+    }
+}

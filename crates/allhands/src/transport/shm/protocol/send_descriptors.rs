@@ -1,8 +1,9 @@
 //! The send descriptors: a call's own memory for its long messages, where their receivers can reach it.
 //!
-//! A long message is announced by the offset of its descriptor. Behind the descriptor stand the iovecs of the message: places
-//! in the arena, which every rank maps, or addresses of the sender's own memory, which threads read as they are and other
-//! processes with the system's help. Behind the iovecs is room to bounce a message that receivers cannot, or
+//! A long message is announced by the offset of its descriptor. In the descriptor's line stands where the message lies: a place
+//! in the arena, which every rank maps, or an address of the sender's own memory, which threads read as it is and other
+//! processes with the system's help; so whoever reads a message fetches one line of another core's cache before it. A message of several
+//! iovecs has them behind the descriptor. Behind the iovecs is room to bounce a message that receivers cannot, or
 //! had better not, read where it is.
 
 use crate::transport::TransportError;
@@ -16,13 +17,13 @@ use crate::transport::shm::rendezvous::sender_assisted::SenderAssist;
 use crate::transport::shm::tuning::{BOUNCE_MOST, LONG_BOUNCE_BUFFERS_MOST};
 use allhands_core::schedule::{Moving, OpKind, Plan, PlanOp};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Marks an address of the sender's own memory; others are offsets in the arena.
 const OWN: u64 = 1 << 63;
 
 /// Marks the way of a message whose receiver sends one at the same time.
-const EXCHANGED: u64 = 1 << 8;
+const EXCHANGED: u16 = 1 << 8;
 
 /// What stands before the iovecs of a message.
 #[derive(Debug)]
@@ -30,19 +31,26 @@ const EXCHANGED: u64 = 1 << 8;
 pub(crate) struct Entry {
     pub(crate) descriptor: Descriptor,
     bytes: AtomicU64,
-    iovecs: AtomicU64,
-    /// The sender's process.
-    process: AtomicU64,
-    /// The core on which the sender was.
-    core: AtomicU64,
+    /// Where the first iovec lies.
+    address: AtomicU64,
     /// The offset of its bounce buffer in the arena; 0: it has none.
     bounce_buffer: AtomicU64,
+    iovecs: AtomicU32,
+    /// The sender's process.
+    process: AtomicU32,
+    /// The core on which the sender was.
+    core: AtomicU32,
     /// The [`Protocol`] by which the message goes, and [`EXCHANGED`] if its receiver sends one at the same time.
-    way: AtomicU64,
+    way: AtomicU16,
     /// The [`CopyProtocol`] that the receiver of the last message wanted.
-    protocol: AtomicU64,
+    protocol: AtomicU16,
     pub(crate) assist: SenderAssist,
 }
+
+const _: () = assert!(
+    std::mem::offset_of!(Entry, assist) == 64,
+    "what every receiver reads is one line"
+);
 
 #[derive(Debug)]
 #[repr(C)]
@@ -115,19 +123,19 @@ impl Entry {
         unsafe { &*arena.at(offset).cast::<Entry>() }
     }
 
-    fn place(&self, index: u64) -> *const Place {
+    fn place(&self, index: u32) -> *const Place {
         let first = std::ptr::from_ref(self).wrapping_add(1).cast::<Place>();
         first.wrapping_add(index as usize)
     }
 
     /// The sender's process, as the system numbers it.
     pub(crate) fn process(&self) -> u32 {
-        self.process.load(Ordering::Relaxed) as u32
+        self.process.load(Ordering::Relaxed)
     }
 
     /// The core on which the sender was, as the system numbers it.
     pub(crate) fn core(&self) -> u32 {
-        self.core.load(Ordering::Relaxed) as u32
+        self.core.load(Ordering::Relaxed)
     }
 
     /// The message's length in bytes.
@@ -137,12 +145,12 @@ impl Entry {
 
     /// The copy protocol that the receiver of the last message wanted, if it said so.
     pub(crate) fn protocol(&self) -> Option<CopyProtocol> {
-        CopyProtocol::of_word(self.protocol.load(Ordering::Relaxed))
+        CopyProtocol::of_word(self.protocol.load(Ordering::Relaxed).into())
     }
 
     /// Says which copy protocol its receiver wants, if any, to one who has claimed the message and says so before the end of the claim.
     pub(crate) fn set_copy_protocol(&self, protocol: Option<CopyProtocol>) {
-        let word = CopyProtocol::word(protocol);
+        let word = CopyProtocol::word(protocol) as u16;
         if self.protocol.load(Ordering::Relaxed) != word {
             self.protocol.store(word, Ordering::Relaxed);
         }
@@ -151,8 +159,8 @@ impl Entry {
     /// The protocol by which the message goes: bounced, which it comes by way of the bounce buffer then, direct, or assisted.
     pub(crate) fn way(&self) -> Protocol {
         match self.way.load(Ordering::Relaxed) & !EXCHANGED {
-            way if way == Protocol::Bounce as u64 => Protocol::Bounce,
-            way if way == Protocol::Assisted as u64 => Protocol::Assisted,
+            way if way == Protocol::Bounce as u16 => Protocol::Bounce,
+            way if way == Protocol::Assisted as u16 => Protocol::Assisted,
             _ => Protocol::Direct,
         }
     }
@@ -164,7 +172,7 @@ impl Entry {
 
     fn set_way(&self, way: Protocol, exchanged: bool) {
         let exchanged = if exchanged { EXCHANGED } else { 0 };
-        self.way.store(way as u64 | exchanged, Ordering::Relaxed);
+        self.way.store(way as u16 | exchanged, Ordering::Relaxed);
     }
 
     /// The memory of its bounce buffer, of which `bytes` bytes from `offset` on are used; none if it has no bounce buffer.
@@ -184,7 +192,12 @@ impl Entry {
 
     /// The message's iovecs, to one who has claimed it.
     pub(crate) fn found<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Found> + 'a {
-        (0..self.iovecs.load(Ordering::Relaxed)).map(move |index| {
+        let iovecs = self.iovecs.load(Ordering::Relaxed);
+        (0..iovecs).map(move |index| {
+            if iovecs == 1 {
+                let address = self.address.load(Ordering::Relaxed);
+                return Found::at(arena, address, self.bytes() as usize);
+            }
             // SAFETY: the sender has written this many places behind the entry, which are atomics.
             let place = unsafe { &*self.place(index) };
             let address = place.address.load(Ordering::Relaxed);
@@ -202,16 +215,19 @@ impl Entry {
         for iovec in iovecs.filter(|r| r.bytes > 0) {
             // SAFETY: the caller promises the room; places are atomics.
             let place = unsafe { &*self.place(count) };
-            place.address.store(encode(arena, iovec), Ordering::Relaxed);
+            let address = encode(arena, iovec);
+            if count == 0 {
+                self.address.store(address, Ordering::Relaxed);
+            }
+            place.address.store(address, Ordering::Relaxed);
             place.bytes.store(iovec.bytes as u64, Ordering::Relaxed);
             count += 1;
             total += iovec.bytes as u64;
         }
         self.iovecs.store(count, Ordering::Relaxed);
         self.bytes.store(total, Ordering::Relaxed);
-        self.process
-            .store(u64::from(std::process::id()), Ordering::Relaxed);
-        self.core.store(u64::from(core()), Ordering::Relaxed);
+        self.process.store(arena.process(), Ordering::Relaxed);
+        self.core.store(core(), Ordering::Relaxed);
     }
 }
 

@@ -28,9 +28,10 @@ pub(crate) enum Revoked {
     Read,
 }
 
-/// A message offered to its receiver; zeros are one that has not been used.
+/// A message offered to its receiver; zeros are one that has not been used. What else the receiver has to know of the message shares
+/// its line.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Descriptor {
     state: AtomicU32,
     /// Bytes that are there already, where the message is being bounced.
