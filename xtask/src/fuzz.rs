@@ -50,6 +50,16 @@ const TARGETS: &[Target] = &[
         seeds: &["crates/allhands-cli/machines"],
         words: &[],
     },
+    Target {
+        name: "tcp",
+        seeds: &[],
+        // An eager message of two bytes, one that waits, and the word that its sender leaves.
+        words: &[
+            "Ah\u{1}\u{1}\0\0\0\0\0\0\0\0\0\0\0\0\u{2}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{2}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ab",
+            "Ah\u{1}\u{2}\u{1}\0\0\0\0\0\0\0\0\0\0\0\t\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            "Ah\u{1}\u{8}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        ],
+    },
 ];
 
 /// Why targets did not run.

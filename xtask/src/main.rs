@@ -13,7 +13,7 @@ cargo xtask COMMAND
   tidy               check the repository's own rules
   instructions       count the interpreter's own instructions (needs valgrind)
   fuzz [--seconds N] [TARGET...]
-                     fuzz what reads users' files, each target for N seconds (20)
+                     fuzz what reads users' files or TCP, each target for N seconds (20)
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
   compare --dropin   each of those with the drop-in preloaded, beside itself
   compare --simgrid  the simulator beside SimGrid's SMPI

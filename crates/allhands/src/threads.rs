@@ -3,8 +3,9 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::policy;
+use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::{Places, Threads};
+use crate::transport::net::{Networks, Places};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::spawn::spawn;
 use crate::transport::shm::spawn::spawn_on;
@@ -25,9 +26,9 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`Error::NoRanks`] if `ranks` is 0; [`Error::Policy`] if the table that is installed on this machine is broken;
-/// [`TransportError::RankPanicked`](crate::TransportError::RankPanicked) with the rank that panicked first, and
-/// [`TransportError::TooManyRanks`](crate::TransportError::TooManyRanks) or
-/// [`TransportError::NoMemory`](crate::TransportError::NoMemory) if there is no memory for so many to share. Ranks that wait for a rank that
+/// [`TransportError::RankPanicked`] with the rank that panicked first, and
+/// [`TransportError::TooManyRanks`] or
+/// [`TransportError::NoMemory`] if there is no memory for so many to share. Ranks that wait for a rank that
 /// has panicked or returned get errors from their calls.
 ///
 /// # Panics
@@ -50,7 +51,7 @@ pub fn run<R: Send>(
 }
 
 /// As [`run`], with ranks that share memory only if they have the same `places`, and messages between others that go through
-/// a network among threads: what a communicator on several nodes does, tried without any.
+/// a network among threads, or through sockets of this machine: what a communicator on several nodes does, tried without any.
 ///
 /// ```
 /// use allhands::threads;
@@ -70,13 +71,14 @@ pub fn run<R: Send>(
 /// Rank `r` is on the node that [`Places`] says, and `network` is made for as many ranks.
 ///
 /// # Errors
-/// As [`run`]; [`TransportError::FewTags`](crate::TransportError::FewTags) if the network has too few tags.
+/// As [`run`]; [`TransportError::Network`] if a rank has no network;
+/// [`TransportError::FewTags`] if the network has too few tags.
 ///
 /// # Panics
 /// As [`run`].
 pub fn run_on_nodes<R: Send>(
     places: &Places,
-    network: &Threads,
+    network: &impl Networks,
     rank_main: impl Fn(Communicator) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
     let policy = policy::installed()?;
@@ -90,7 +92,8 @@ pub fn run_on_nodes<R: Send>(
     };
     let results = spawn_on(places.ranks(), place, |rank, segment| {
         let endpoint = Endpoint::new(segment, places.local(rank))?;
-        let network = Box::new(network.network(rank));
+        let made = network.network(rank);
+        let network = made.map_err(|why| TransportError::Network { rank, why: why.0 })?;
         let endpoint = endpoint.join(network, places.clone(), rank, oversubscribed)?;
         let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);
         Ok::<R, Error>(rank_main(comm))

@@ -1,10 +1,12 @@
 //! The network: what carries messages between ranks that share no memory.
 //!
-//! An MPI's point-to-point calls, or libfabric's, fit behind it; [`Threads`] is one among threads, with which everything
-//! that uses a network is tested.
+//! An MPI's point-to-point calls, or libfabric's, fit behind it; `tcp` is the kernel's own, and [`Threads`] one among threads, with
+//! which everything that uses a network is tested.
 
 pub(crate) mod notice;
 mod places;
+#[cfg(target_os = "linux")]
+pub mod tcp;
 mod threads;
 
 pub use places::{Places, PlacesError};
@@ -122,4 +124,13 @@ pub unsafe trait Network: Send {
 
     /// The next word that has come, and whose it is.
     fn hear(&mut self) -> Option<(u32, Notice)>;
+}
+
+/// What makes the networks of ranks that are threads of one process.
+pub trait Networks: Sync {
+    /// The network of rank `rank`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn network(&self, rank: u32) -> Result<Box<dyn Network>, NetworkError>;
 }

@@ -4,7 +4,7 @@
 //! ones when they are received, nothing arrives while its receiver does not look, and, if [`Disorder`] is asked for,
 //! messages take their time and overtake those with other tags.
 
-use super::{Ended, Network, NetworkError, Notice, Ticket};
+use super::{Ended, Network, NetworkError, Networks, Notice, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -144,6 +144,12 @@ impl Threads {
         })?;
         // Nothing panics while it is held.
         Ok(mailbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Networks for Threads {
+    fn network(&self, rank: u32) -> Result<Box<dyn Network>, NetworkError> {
+        Ok(Box::new(Threads::network(self, rank)))
     }
 }
 

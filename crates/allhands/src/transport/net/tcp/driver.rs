@@ -1,0 +1,435 @@
+//! The driver: one rank's machine with nonblocking sockets and epoll, as a network.
+
+use super::listener::Listener;
+use super::protocol::Settings;
+use super::protocol::handshake::{Job, Nonce, Secret};
+use super::protocol::peer::Loss;
+use super::protocol::rank::{Action, Rank, Report, Target};
+use super::socket::{Socket, loss};
+use super::user_memory::UserMemory;
+use crate::transport::net::NetworkError;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Where all ranks listen, by rank and by rail.
+pub type Addresses = Arc<[Box<[SocketAddr]>]>;
+
+/// How much is read beyond what has its place: the next header, and a short payload behind it.
+const AHEAD_BYTES: usize = 4 << 10;
+/// How much is read at once of what nobody wants.
+const STAGED_BYTES: usize = 64 << 10;
+/// How often a connection is read in one look, so that no other waits for long.
+const MOST_READS: usize = 16;
+const MOST_EVENTS: usize = 64;
+/// How often is asked whether other hosts still answer.
+const ASKED_EVERY: Duration = Duration::from_millis(250);
+/// How long a rank that leaves waits until everything that it has sent is away.
+const LINGERS: Duration = Duration::from_secs(5);
+
+/// The serial of listeners; sockets begin behind it.
+const LISTENERS: u32 = 0;
+
+/// One rank's network over TCP.
+#[derive(Debug)]
+pub struct TcpNetwork {
+    pub(super) machine: Rank<UserMemory>,
+    rank: u32,
+    pub(super) tags: u32,
+    addresses: Addresses,
+    listeners: Vec<TcpListener>,
+    epoll: OwnedFd,
+    /// By the number of the connection.
+    sockets: Vec<Option<Socket>>,
+    /// Connections that may have something to read.
+    readable: Vec<u32>,
+    reading: Vec<u32>,
+    serial: u32,
+    staging: Box<[u8]>,
+    started: Instant,
+    asked: Instant,
+}
+
+impl TcpNetwork {
+    /// The network of rank `rank`, which listens there, in a job whose ranks all have these addresses, this secret and these
+    /// settings. Connections are made when they are needed.
+    ///
+    /// # Errors
+    /// If the system does not let it, or the rank has no address.
+    pub fn new(
+        listener: Listener,
+        rank: u32,
+        addresses: Addresses,
+        secret: Secret,
+        settings: Settings,
+    ) -> Result<TcpNetwork, NetworkError> {
+        let ranks = addresses.len() as u32;
+        let rails = listener.sockets.len();
+        if rank >= ranks || addresses.iter().any(|of_rank| of_rank.len() != rails) || rails == 0 {
+            let why =
+                format!("rank {rank} of {ranks} has {rails} rails, and others have more or fewer");
+            return Err(NetworkError(why));
+        }
+        let job = Job {
+            secret,
+            id: *b"allhands tcp job",
+            rank,
+            ranks,
+            rails: rails as u32,
+            settings: settings.digest(),
+        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
+        for (rail, socket) in (0..).zip(&listener.sockets) {
+            let data = data(LISTENERS, rail);
+            epoll::add(&epoll, socket, data, epoll::EventFlags::IN).map_err(failed)?;
+        }
+        let now = Instant::now();
+        Ok(TcpNetwork {
+            machine: Rank::new(job, settings, UserMemory),
+            rank,
+            tags: settings.tags,
+            addresses,
+            listeners: listener.sockets,
+            epoll,
+            sockets: Vec::new(),
+            readable: Vec::new(),
+            reading: Vec::new(),
+            serial: LISTENERS,
+            staging: vec![0; STAGED_BYTES].into(),
+            started: now,
+            asked: now,
+        })
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.machine.report()
+    }
+
+    pub(super) fn check(&self, other: u32, tag: u32) -> Result<(), NetworkError> {
+        let (rank, ranks, tags) = (self.rank, self.addresses.len(), self.tags);
+        if other as usize >= ranks || other == rank {
+            let why = format!("rank {rank} of {ranks} has no messages with rank {other}");
+            return Err(NetworkError(why));
+        }
+        match tag < tags {
+            true => Ok(()),
+            false => Err(NetworkError(format!("there is no tag {tag} of {tags}"))),
+        }
+    }
+
+    /// Takes everything further, after waiting for something for so long.
+    pub(super) fn look(&mut self, patience: Duration) -> Result<(), NetworkError> {
+        let now = Instant::now();
+        self.machine.at(now - self.started);
+        self.act_and_write();
+        self.wait(patience)?;
+        self.read_all();
+        if now - self.asked >= ASKED_EVERY {
+            self.asked = now;
+            self.ask_all(now);
+        }
+        self.act_and_write();
+        Ok(())
+    }
+
+    /// Takes what epoll has to say.
+    fn wait(&mut self, patience: Duration) -> Result<(), NetworkError> {
+        let nothing = epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        };
+        let mut events = [nothing; MOST_EVENTS];
+        let time = Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        let count = match epoll::wait(&self.epoll, &mut events, Some(&time)) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(failed(error)),
+        };
+        for event in &events[..count] {
+            let (flags, data) = (event.flags, event.data.u64());
+            match ((data >> 32) as u32, data as u32) {
+                (LISTENERS, rail) => self.accept(rail)?,
+                (serial, connection) => self.event(serial, connection, flags),
+            }
+        }
+        Ok(())
+    }
+
+    /// Something is the matter with a socket.
+    fn event(&mut self, serial: u32, at: u32, flags: epoll::EventFlags) {
+        use epoll::EventFlags as Flags;
+        let socket = self.sockets.get_mut(at as usize).and_then(Option::as_mut);
+        let Some(socket) = socket.filter(|socket| socket.serial == serial) else {
+            return;
+        };
+        if socket.is_connecting && flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
+            socket.is_connecting = false;
+            match socket.outcome() {
+                Ok(()) => match nonce() {
+                    Ok(nonce) => self.machine.connected(at, &nonce),
+                    Err(error) => return self.lose(at, loss(error)),
+                },
+                Err(error) => return self.lose(at, loss(error)),
+            }
+        }
+        if flags.contains(Flags::OUT) {
+            self.machine.writable(at);
+        }
+        let ends = Flags::RDHUP | Flags::HUP | Flags::ERR;
+        if let Some(socket) = &mut self.sockets[at as usize]
+            && flags.intersects(Flags::IN | ends)
+        {
+            socket.is_ending |= flags.intersects(ends);
+            if !socket.is_readable {
+                socket.is_readable = true;
+                self.readable.push(at);
+            }
+        }
+    }
+
+    /// Takes what others have connected.
+    fn accept(&mut self, rail: u32) -> Result<(), NetworkError> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        for _ in 0..MOST_EVENTS {
+            let Ok(accepted) = rustix::net::accept_with(&self.listeners[rail as usize], flags)
+            else {
+                // Nobody waits, or who did has gone; what else there may be comes again.
+                return Ok(());
+            };
+            self.serial += 1;
+            let serial = self.serial;
+            let (socket, nonce) = (Socket::accepted(accepted, serial), nonce().map_err(failed)?);
+            let Ok(socket) = socket else { continue };
+            if let Some(at) = self.machine.accepted(&nonce) {
+                self.adopt(at, socket);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a socket that of a connection.
+    fn adopt(&mut self, at: u32, socket: Socket) {
+        use epoll::EventFlags as Flags;
+        let events = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        let added = epoll::add(&self.epoll, &socket, data(socket.serial, at), events);
+        let needed = at as usize + 1;
+        if self.sockets.len() < needed {
+            self.sockets.resize_with(needed, || None);
+        }
+        self.sockets[at as usize] = Some(socket);
+        if let Err(error) = added {
+            self.lose(at, loss(error));
+        }
+    }
+
+    /// Closes the socket of a connection that is lost, and says so.
+    fn lose(&mut self, at: u32, loss: Loss) {
+        self.sockets[at as usize] = None;
+        self.machine.lost(at, loss);
+    }
+
+    /// Does what the machine asks for, and writes what it has to write.
+    pub(super) fn act_and_write(&mut self) {
+        loop {
+            while let Some(action) = self.machine.action() {
+                self.act(action);
+            }
+            let Some(at) = self.machine.transmit() else {
+                break;
+            };
+            self.write(at);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Connect {
+                connection,
+                peer,
+                rail,
+            } => {
+                self.serial += 1;
+                let to = self.addresses[peer as usize][rail as usize];
+                match Socket::connect(to, self.serial) {
+                    Ok(socket) => self.adopt(connection, socket),
+                    Err(error) => self.machine.lost(connection, loss(error)),
+                }
+            }
+            Action::Close { connection } => {
+                if let Some(socket) = self.sockets.get_mut(connection as usize) {
+                    *socket = None;
+                }
+            }
+            Action::Warn { peer, rail, loss } => {
+                let rank = self.rank;
+                let line = format!(
+                    "allhands: rank {rank} reaches rank {peer} over rail {rail} no more ({loss}); the others go on\n"
+                );
+                // There is nobody to tell that nobody listens.
+                let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            }
+        }
+    }
+
+    fn write(&mut self, at: u32) {
+        let Some(Some(socket)) = self.sockets.get(at as usize) else {
+            return;
+        };
+        let machine = &self.machine;
+        // SAFETY: the machine shows memory of sends that have neither ended nor were cancelled, which stays as it is, as
+        // `Network::send` asks.
+        let written = unsafe { socket.write(|show| machine.pieces(at, show)) };
+        match written {
+            Ok((written, all)) => {
+                if written < all {
+                    self.machine.blocked(at);
+                }
+                self.machine.written(at, written);
+            }
+            Err(Errno::AGAIN) => self.machine.blocked(at),
+            Err(Errno::INTR) => self.machine.written(at, 0),
+            Err(_) => self.end_soon(at),
+        }
+    }
+
+    /// The other end takes nothing more. What it has said before that is read to its end, which says why.
+    fn end_soon(&mut self, at: u32) {
+        self.machine.blocked(at);
+        if let Some(socket) = &mut self.sockets[at as usize] {
+            socket.is_ending = true;
+            if !socket.is_readable {
+                socket.is_readable = true;
+                self.readable.push(at);
+            }
+        }
+    }
+
+    fn read_all(&mut self) {
+        let mut reading = std::mem::replace(&mut self.readable, std::mem::take(&mut self.reading));
+        for at in reading.drain(..) {
+            for _ in 0..MOST_READS {
+                if !self.read(at) {
+                    break;
+                }
+                // A connection that the machine has closed is not read any more.
+                while let Some(action) = self.machine.action() {
+                    self.act(action);
+                }
+            }
+            let socket = self.sockets.get(at as usize).and_then(Option::as_ref);
+            if socket.is_some_and(|socket| socket.is_readable) && !self.readable.contains(&at) {
+                self.readable.push(at);
+            }
+        }
+        self.reading = reading;
+    }
+
+    /// Reads once: what has its place goes there; whether there may be more.
+    fn read(&mut self, at: u32) -> bool {
+        let Some(Some(socket)) = self.sockets.get_mut(at as usize) else {
+            return false;
+        };
+        if !socket.is_readable {
+            return false;
+        }
+        let ahead = &mut self.staging[..AHEAD_BYTES];
+        let (read, placed, asked) = match self.machine.target(at) {
+            Target::Protocol => (socket.read(&mut [], ahead), 0, AHEAD_BYTES),
+            Target::Nowhere(bytes) => {
+                let most = bytes.clamp(AHEAD_BYTES, STAGED_BYTES);
+                (socket.read(&mut [], &mut self.staging[..most]), 0, most)
+            }
+            Target::Own(own) => {
+                let bytes = own.len();
+                (socket.read(own, ahead), bytes, bytes + AHEAD_BYTES)
+            }
+            Target::Users(span) => {
+                let address = std::ptr::with_exposed_provenance_mut(span.address);
+                // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody
+                // else, as `Network::receive` asks; its address was exposed there. The slice is gone before the machine is
+                // called again.
+                let users = unsafe { std::slice::from_raw_parts_mut(address, span.bytes) };
+                (
+                    socket.read(users, ahead),
+                    span.bytes,
+                    span.bytes + AHEAD_BYTES,
+                )
+            }
+        };
+        match read {
+            Ok(0) => self.lose(at, Loss::Closed),
+            Ok(bytes) => {
+                // Less than was asked for is all that there was, unless the end is behind it.
+                socket.is_readable = bytes == asked || socket.is_ending;
+                let is_more = socket.is_readable;
+                let landed = bytes.min(placed);
+                if landed > 0 {
+                    self.machine.landed(at, landed);
+                }
+                if bytes > landed {
+                    self.machine.arrived(at, &self.staging[..bytes - landed]);
+                }
+                return is_more;
+            }
+            Err(Errno::AGAIN) => socket.is_readable = false,
+            Err(Errno::INTR) => return true,
+            Err(error) => self.lose(at, loss(error)),
+        }
+        false
+    }
+
+    /// Looks whether other hosts still answer.
+    fn ask_all(&mut self, now: Instant) {
+        for at in 0..self.sockets.len() {
+            let socket = self.sockets[at].as_mut();
+            if socket.is_some_and(|socket| !socket.is_connecting && socket.is_silent(now)) {
+                self.lose(at as u32, Loss::Silent);
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.machine.at(self.started.elapsed());
+    }
+}
+
+impl Drop for TcpNetwork {
+    /// Waits until what was sent is away: a rank leaves without a word for nobody.
+    fn drop(&mut self) {
+        self.machine.leave();
+        let until = Instant::now() + LINGERS;
+        let is_away = |sockets: &[Option<Socket>]| sockets.iter().flatten().all(Socket::is_sent);
+        while self.look(Duration::from_micros(200)).is_ok()
+            && !(self.machine.is_drained() && is_away(&self.sockets))
+            && Instant::now() < until
+        {}
+    }
+}
+
+/// What epoll says of a socket.
+fn data(serial: u32, number: u32) -> epoll::EventData {
+    epoll::EventData::new_u64(u64::from(serial) << 32 | u64::from(number))
+}
+
+fn nonce() -> Result<Nonce, Errno> {
+    let mut nonce = Nonce::default();
+    match getrandom(&mut nonce[..], GetRandomFlags::empty())? {
+        bytes if bytes == nonce.len() => Ok(nonce),
+        _ => Err(Errno::AGAIN),
+    }
+}
+
+fn failed(error: Errno) -> NetworkError {
+    NetworkError(format!("the sockets of this rank fail: {error}"))
+}

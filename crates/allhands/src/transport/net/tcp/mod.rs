@@ -1,0 +1,21 @@
+//! The kernel's TCP as a network between nodes: nothing else to install.
+//!
+//! [`protocol`] is all that is said over connections, as a machine without a socket; [`TcpNetwork`] drives one rank's with
+//! nonblocking sockets and epoll; [`Listener`] is where a rank can be reached, and what it tells the others of it; [`Loopback`]
+//! makes the networks of ranks that are threads of one process.
+
+mod driver;
+mod listener;
+mod loopback;
+mod network;
+#[doc(hidden)]
+pub mod protocol;
+mod socket;
+mod user_memory;
+
+pub use driver::{Addresses, TcpNetwork};
+pub use listener::Listener;
+pub use loopback::Loopback;
+pub use protocol::Settings;
+pub use protocol::handshake::Secret;
+pub use protocol::rank::Report;

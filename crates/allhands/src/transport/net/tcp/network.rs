@@ -1,0 +1,99 @@
+//! The driver as a network: messages, tickets and notices.
+
+use super::driver::TcpNetwork;
+use super::protocol::Span;
+use super::protocol::frame::NOTICE_BYTES;
+use super::protocol::matching::End;
+use super::protocol::rank::Message;
+use crate::transport::net::{Ended, Network, NetworkError, Notice, Ticket};
+use std::time::Duration;
+
+// SAFETY: the machine touches, or shows to the driver, memory of messages alone that have neither ended nor were cancelled: a
+// send ends when all of it is with the kernel or copied, a receive when all of it has landed, and cancelling one of either takes
+// it out of all that the machine shows. The driver keeps no span from one call of the machine to the next. Parts of a message
+// lie inside it, as frames are checked for that, and a message longer than its receive goes nowhere.
+unsafe impl Network for TcpNetwork {
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    unsafe fn send(
+        &mut self,
+        to: u32,
+        tag: u32,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        self.check(to, tag)?;
+        self.begin();
+        let address = from.expose_provenance();
+        let sent = self.machine.send(to, tag, Span { address, bytes }, 0);
+        self.act_and_write();
+        sent.map(ticket)
+            .map_err(|lost| NetworkError(lost.to_string()))
+    }
+
+    unsafe fn receive(
+        &mut self,
+        from: u32,
+        tag: u32,
+        into: *mut u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        self.check(from, tag)?;
+        self.begin();
+        let address = into.expose_provenance();
+        let received = self.machine.receive(from, tag, Span { address, bytes });
+        self.act_and_write();
+        Ok(ticket(received))
+    }
+
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
+        match self.machine.test(message(ticket)) {
+            Ok(end) => Ok(end.map(|end| match end {
+                End::Whole(bytes) => Ended::Whole(bytes),
+                End::TooLong => Ended::TooLong,
+            })),
+            Err(lost) => Err(NetworkError(lost.to_string())),
+        }
+    }
+
+    fn progress(&mut self) -> Result<(), NetworkError> {
+        self.look(Duration::ZERO)
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        self.machine.cancel(message(ticket));
+        self.act_and_write();
+        true
+    }
+
+    fn notify(&mut self, to: u32, notice: &Notice) {
+        const { assert!(Notice::BYTES == NOTICE_BYTES) };
+        if self.check(to, 0).is_ok() {
+            self.begin();
+            self.machine.notify(to, &notice.0, notice.must_come());
+            self.act_and_write();
+        }
+    }
+
+    fn hear(&mut self) -> Option<(u32, Notice)> {
+        let (from, notice) = self.machine.hear()?;
+        Some((from, Notice(*notice)))
+    }
+}
+
+fn ticket(message: Message) -> Ticket {
+    Ticket(match message {
+        Message::Send(at) => u64::from(at) << 1,
+        Message::Receive(at) => u64::from(at) << 1 | 1,
+    })
+}
+
+fn message(Ticket(number): Ticket) -> Message {
+    let at = (number >> 1) as u32;
+    match number & 1 {
+        0 => Message::Send(at),
+        _ => Message::Receive(at),
+    }
+}

@@ -1,0 +1,128 @@
+//! What waits to be sent: messages, and the frames that they are cut into.
+
+use super::buffers::{Buffer, Buffers};
+use super::frame::{HEADER_BYTES, Header, Kind};
+use super::matching::{End, Key};
+use super::memory::Span;
+
+/// A message that is sent, until its send has ended and that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// To whom.
+    pub peer: u32,
+    /// Its tag and number.
+    pub key: Key,
+    /// Its memory.
+    pub span: Span,
+    /// The signature of its call.
+    pub signature: u64,
+    /// How its parts go; none while it waits for a grant.
+    pub kind: Option<Kind>,
+    /// How much of it is cut into frames, and whether all is.
+    pub cut_bytes: usize,
+    /// See `cut_bytes`: a message without bytes is a frame, too.
+    pub is_cut: bool,
+    /// How long the frames are.
+    pub part_bytes: usize,
+    /// How many of its frames are not wholly written.
+    pub unwritten: u32,
+    /// How it ended.
+    pub end: Option<End>,
+}
+
+impl Outgoing {
+    /// The length of the next part.
+    #[must_use]
+    pub fn next_bytes(&self) -> usize {
+        self.part_bytes.min(self.span.bytes - self.cut_bytes)
+    }
+
+    /// Cuts the next part off, as a frame.
+    pub fn cut(&mut self, number: u32, kind: Kind) -> Frame {
+        let (offset, bytes) = (self.cut_bytes, self.next_bytes());
+        self.cut_bytes += bytes;
+        self.is_cut = self.cut_bytes == self.span.bytes;
+        self.unwritten += 1;
+        let header = Header {
+            tag: self.key.0,
+            number: self.key.1,
+            length: self.span.bytes as u64,
+            offset: offset as u64,
+            bytes: bytes as u32,
+            signature: self.signature,
+            ..Header::new(kind)
+        };
+        let span = self.span.part(offset, bytes);
+        let send = number;
+        Frame::new(&header, Payload::Users { send, span })
+    }
+}
+
+/// What stands behind a header.
+#[derive(Debug)]
+pub enum Payload {
+    /// Nothing.
+    None,
+    /// Memory of the machine.
+    Own(Buffer),
+    /// Memory of the user's, of this message.
+    Users {
+        /// The message.
+        send: u32,
+        /// Where.
+        span: Span,
+    },
+}
+
+/// A frame that is to be sent, or was sent and not acknowledged.
+#[derive(Debug)]
+pub struct Frame {
+    /// The header as it is sent.
+    pub header: [u8; HEADER_BYTES],
+    /// The payload.
+    pub payload: Payload,
+    /// Whether the receiver counts it.
+    pub is_counted: bool,
+    /// Whether it was written and let go, so that it could not be sent again.
+    pub is_gone: bool,
+}
+
+impl Frame {
+    /// A frame of a header and what is behind it.
+    #[must_use]
+    pub fn new(header: &Header, payload: Payload) -> Frame {
+        Frame {
+            header: header.encode(),
+            payload,
+            is_counted: header.kind.is_counted(),
+            is_gone: false,
+        }
+    }
+
+    /// The bytes of header and payload.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let bytes = match &self.payload {
+            Payload::None => 0,
+            Payload::Own(buffer) => buffer.len(),
+            Payload::Users { span, .. } => span.bytes,
+        };
+        HEADER_BYTES + bytes
+    }
+
+    /// The message whose memory it is to be read from.
+    #[must_use]
+    pub fn send(&self) -> Option<u32> {
+        match self.payload {
+            Payload::Users { send, .. } => Some(send),
+            Payload::None | Payload::Own(_) => None,
+        }
+    }
+
+    /// Gives its buffer back.
+    pub fn recycle(&mut self, buffers: &mut Buffers) {
+        if let Payload::Own(buffer) = std::mem::replace(&mut self.payload, Payload::None) {
+            buffers.give(buffer);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A peer: all that concerns one other rank.
+
+use super::frame::{FrameError, NOTICE_BYTES};
+use super::frames::Frame;
+use super::handshake::HandshakeError;
+use super::matching::{Key, Map, Matching};
+use super::settings::Settings;
+use super::stripe::Extents;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Why a connection, or a rank, is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// Nobody listens there any more.
+    #[error("nobody listens there any more")]
+    Refused,
+    /// The connection was closed or reset by the other end.
+    #[error("the connection was closed by the other end")]
+    Closed,
+    /// The other end has not acknowledged anything for too long.
+    #[error("the other end does not answer")]
+    Silent,
+    /// The rank has left, and closed its connections.
+    #[error("it has left")]
+    Left,
+    /// The other end is none of this job.
+    #[error("{0}")]
+    Handshake(#[from] HandshakeError),
+    /// What came is none of this protocol.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// The system says so.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    System(i32),
+}
+
+/// A rank that cannot be reached any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank} is lost: {loss}")]
+pub struct LostPeer {
+    /// Which.
+    pub rank: u32,
+    /// Why.
+    pub loss: Loss,
+}
+
+/// Whether a peer is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// As far as is known.
+    Here,
+    /// It has said that it leaves.
+    Leaving,
+    /// It has left; messages fail from then on, so that what it has said of it comes first.
+    Gone(Duration),
+    /// It cannot be reached.
+    Lost(Loss),
+}
+
+/// The connections over one rail.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rail {
+    /// Those that are open.
+    pub open: u32,
+    /// Those that this rank is making.
+    pub begun: u32,
+    /// How often one could not be made since one was open.
+    pub failures: u32,
+    /// Why not.
+    pub loss: Option<Loss>,
+    /// When the next may be made.
+    pub next: Duration,
+}
+
+/// Credit for messages that nobody has asked for, in both directions; counts of bytes that only grow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Credit {
+    /// What messages to the peer have cost.
+    pub spent: u64,
+    /// What it has given back.
+    pub given_back: u64,
+    /// What messages from the peer have cost.
+    pub taken: u64,
+    /// What was or is to be given back to it, and how much of that was said.
+    pub returned: u64,
+    /// See `returned`.
+    pub said: u64,
+}
+
+/// One other rank.
+#[derive(Debug)]
+pub struct Peer {
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Its open connections.
+    pub open: Vec<u32>,
+    /// By rail.
+    pub rails: Box<[Rail]>,
+    /// Frames that no connection has yet.
+    pub queue: VecDeque<Frame>,
+    /// Messages of which something is left to be cut.
+    pub cutting: VecDeque<u32>,
+    /// Messages that wait for a grant.
+    pub waiting: Map<Key, u32>,
+    /// Grants that came before their messages.
+    pub grants: Map<Key, ()>,
+    /// How many messages there were to it, by tag.
+    pub sent: Map<u32, u64>,
+    /// Messages from it.
+    pub matching: Matching,
+    /// Receives that wait for it.
+    pub receives: u32,
+    /// Since when it has been waited for without a connection.
+    pub without_since: Option<Duration>,
+    /// The credit between it and this rank.
+    pub credit: Credit,
+    /// How many notices there were to it.
+    pub notices: u64,
+    /// Which notices of it came.
+    pub heard: Extents,
+}
+
+impl Peer {
+    /// One of whom nothing is known.
+    #[must_use]
+    pub fn new(rails: u32) -> Peer {
+        Peer {
+            presence: Presence::Here,
+            open: Vec::new(),
+            rails: (0..rails).map(|_| Rail::default()).collect(),
+            queue: VecDeque::new(),
+            cutting: VecDeque::new(),
+            waiting: Map::default(),
+            grants: Map::default(),
+            sent: Map::default(),
+            matching: Matching::default(),
+            receives: 0,
+            without_since: None,
+            credit: Credit::default(),
+            notices: 0,
+            heard: Extents::default(),
+        }
+    }
+
+    /// Why messages from and to it fail.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        match self.presence {
+            Presence::Lost(loss) => Some(loss),
+            Presence::Here | Presence::Leaving | Presence::Gone(_) => None,
+        }
+    }
+
+    /// Whether there is something that must go to it.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        !self.queue.is_empty() || !self.cutting.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// The number of the next message to it with a tag.
+    pub fn next_number(&mut self, tag: u32) -> u64 {
+        let sent = self.sent.entry(tag).or_default();
+        *sent += 1;
+        *sent - 1
+    }
+
+    /// Whether a message that costs so much may be sent without a grant.
+    #[must_use]
+    pub fn has_credit(&self, cost: u64, settings: &Settings) -> bool {
+        let all = u64::from(settings.unexpected_bytes) + self.credit.given_back;
+        self.credit.spent + cost <= all
+    }
+
+    /// What is left for messages from it that nobody has asked for.
+    #[must_use]
+    pub fn credit_left(&self, settings: &Settings) -> u64 {
+        let kept = self.credit.taken - self.credit.returned;
+        u64::from(settings.unexpected_bytes).saturating_sub(kept)
+    }
+
+    /// Gives credit back; what is to be said of it, if enough has come together.
+    pub fn give_back(&mut self, cost: u64, settings: &Settings) -> Option<u64> {
+        let credit = &mut self.credit;
+        credit.returned += cost;
+        let is_much = credit.returned - credit.said >= u64::from(settings.unexpected_bytes) / 4;
+        is_much.then(|| {
+            credit.said = credit.returned;
+            credit.returned
+        })
+    }
+}
+
+/// A notice that was heard, and whose it is.
+pub type Heard = (u32, Box<[u8; NOTICE_BYTES]>);

@@ -1,0 +1,306 @@
+//! Arriving: what becomes of bytes that came over a connection.
+
+use super::{Rank, Target};
+use crate::transport::net::tcp::protocol::connection::{Landing, Part, Phase};
+use crate::transport::net::tcp::protocol::frame::{FrameError, HEADER_BYTES, Header, Kind};
+use crate::transport::net::tcp::protocol::frames::{Frame, Payload};
+use crate::transport::net::tcp::protocol::handshake::Step;
+use crate::transport::net::tcp::protocol::matching::{Found, admit, land};
+use crate::transport::net::tcp::protocol::memory::Memory;
+use crate::transport::net::tcp::protocol::peer::{Loss, Presence};
+
+/// After how many frames that came over a connection this is said, at the latest.
+const MOST_UNSAID: u32 = 64;
+
+impl<M: Memory> Rank<M> {
+    /// Where the next bytes of a connection go.
+    pub fn target(&mut self, at: u32) -> Target<'_> {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return Target::Protocol;
+        };
+        let inbound = &mut connection.inbound;
+        let Some(part) = &inbound.part else {
+            return Target::Protocol;
+        };
+        let (done, bytes) = (part.done, part.header.bytes as usize);
+        let message = match part.landing {
+            Landing::Notice => return Target::Own(&mut inbound.notice[done..bytes]),
+            Landing::Nowhere => return Target::Nowhere(bytes - done),
+            Landing::Message(message) => self.messages.get_mut(message),
+        };
+        let Some(message) = message else {
+            return Target::Nowhere(bytes - done);
+        };
+        let begin = part.header.offset as usize + done;
+        match message.span(begin as u64, bytes - done) {
+            // What has begun to land apart goes on there.
+            Some(span) if message.kept.is_none() => Target::Users(span),
+            _ => match &mut message.kept {
+                Some(kept) => Target::Own(&mut kept[begin..begin + bytes - done]),
+                None => Target::Nowhere(bytes - done),
+            },
+        }
+    }
+
+    /// Says that so many bytes of a connection were put where [`target`](Rank::target) said.
+    pub fn landed(&mut self, at: u32, bytes: usize) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        if let Some(part) = &mut connection.inbound.part {
+            part.done += bytes;
+            if part.done == part.header.bytes as usize {
+                self.end_frame(at);
+            }
+        }
+    }
+
+    /// Takes bytes that came over a connection and are nowhere yet.
+    pub fn arrived(&mut self, at: u32, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(connection) = self.connections.get_mut(at) else {
+                return;
+            };
+            match &connection.phase {
+                // Nothing comes before the driver has said that it is there.
+                Phase::Connecting => return,
+                Phase::Greeting(_) => self.greet(at, &mut rest),
+                Phase::Open if connection.inbound.part.is_some() => {
+                    self.take_payload(at, &mut rest);
+                }
+                Phase::Open => self.take_header(at, &mut rest),
+            }
+        }
+    }
+
+    fn greet(&mut self, at: u32, rest: &mut &[u8]) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let Phase::Greeting(handshake) = &mut connection.phase else {
+            return;
+        };
+        match handshake.take(&self.job, rest) {
+            Ok(Step::More) => {}
+            // Who was given up is not let in again: it has to give this rank up, too.
+            Ok(Step::Reply { peer, .. }) if self.peers[peer as usize].loss().is_some() => {
+                self.close(at, Loss::Closed);
+            }
+            Ok(Step::Reply { message, .. }) => {
+                connection.outbound.greet(message);
+                self.list(at);
+            }
+            Ok(Step::Done { peer, rail, reply }) => {
+                if let Some(message) = reply {
+                    connection.outbound.greet(message);
+                }
+                self.open(at, peer, rail);
+            }
+            Err(error) => self.close(at, Loss::Handshake(error)),
+        }
+    }
+
+    /// Copies what belongs to the payload that is coming.
+    fn take_payload(&mut self, at: u32, rest: &mut &[u8]) {
+        let taken = match self.target(at) {
+            Target::Protocol => return,
+            Target::Own(into) => {
+                let taken = into.len().min(rest.len());
+                into[..taken].copy_from_slice(&rest[..taken]);
+                taken
+            }
+            Target::Users(span) => {
+                let taken = span.bytes.min(rest.len());
+                self.memory.write(span.part(0, taken), &rest[..taken]);
+                taken
+            }
+            Target::Nowhere(bytes) => bytes.min(rest.len()),
+        };
+        *rest = &rest[taken..];
+        self.landed(at, taken);
+    }
+
+    fn take_header(&mut self, at: u32, rest: &mut &[u8]) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let inbound = &mut connection.inbound;
+        let (now, later) = rest.split_at(rest.len().min(HEADER_BYTES - inbound.have));
+        inbound.header[inbound.have..inbound.have + now.len()].copy_from_slice(now);
+        inbound.have += now.len();
+        *rest = later;
+        if inbound.have < HEADER_BYTES {
+            return;
+        }
+        inbound.have = 0;
+        let header = Header::decode(&inbound.header);
+        let begun = header.and_then(|header| self.begin_frame(at, header));
+        if let Err(error) = begun {
+            self.close(at, Loss::Frame(error));
+        }
+    }
+
+    /// A frame begins to come.
+    fn begin_frame(&mut self, at: u32, header: Header) -> Result<(), FrameError> {
+        let now = self.now;
+        let Some(connection) = self.connections.get_mut(at) else {
+            return Ok(());
+        };
+        let Some(peer) = connection.peer else {
+            return Ok(());
+        };
+        if header.tag >= self.settings.tags {
+            let (tag, tags) = (header.tag, self.settings.tags);
+            return Err(FrameError::Tag { tag, tags });
+        }
+        let outbound = &mut connection.outbound;
+        outbound.acknowledge(header.acknowledged, now, &mut self.buffers)?;
+        let landing = match header.kind {
+            Kind::Eager | Kind::Granted => self.place(peer, &header)?,
+            Kind::Notice => Landing::Notice,
+            Kind::Ready | Kind::Grant | Kind::Credit | Kind::Acknowledge | Kind::Leave => {
+                Landing::Nowhere
+            }
+        };
+        if let Some(connection) = self.connections.get_mut(at) {
+            let done = 0;
+            connection.inbound.part = Some(Part {
+                header,
+                landing,
+                done,
+            });
+        }
+        if header.bytes == 0 {
+            self.end_frame(at);
+        }
+        // What was acknowledged may have made room.
+        self.schedule(peer);
+        Ok(())
+    }
+
+    /// Where a part of a message lands.
+    fn place(&mut self, peer: u32, header: &Header) -> Result<Landing, FrameError> {
+        let credit = self.peers[peer as usize].credit_left(&self.settings);
+        let matching = &mut self.peers[peer as usize].matching;
+        let Found::Here(message) = matching.find(&mut self.messages, peer, header)? else {
+            return Ok(Landing::Nowhere);
+        };
+        let Some(incoming) = self.messages.get_mut(message) else {
+            return Ok(Landing::Nowhere);
+        };
+        if incoming.is_whole {
+            return Ok(Landing::Nowhere);
+        }
+        let cost = admit(incoming, header, credit, &mut self.buffers)?;
+        self.peers[peer as usize].credit.taken += cost;
+        Ok(Landing::Message(message))
+    }
+
+    /// All of a frame is here.
+    fn end_frame(&mut self, at: u32) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let inbound = &mut connection.inbound;
+        let (Some(part), Some(peer)) = (inbound.part.take(), connection.peer) else {
+            return;
+        };
+        let header = part.header;
+        if header.kind.is_counted() {
+            inbound.frames = inbound.frames.wrapping_add(1);
+            inbound.unsaid_frames += 1;
+            inbound.unsaid_bytes += HEADER_BYTES as u64 + u64::from(header.bytes);
+        }
+        let ended = match header.kind {
+            Kind::Eager | Kind::Granted => {
+                self.end_part(peer, &part);
+                Ok(())
+            }
+            Kind::Ready => self.wanted(peer, &header),
+            Kind::Grant => {
+                self.granted(peer, &header);
+                Ok(())
+            }
+            Kind::Credit => {
+                let credit = &mut self.peers[peer as usize].credit;
+                credit.given_back = credit.given_back.max(header.number.min(credit.spent));
+                Ok(())
+            }
+            Kind::Notice => {
+                let heard = &mut self.peers[peer as usize].heard;
+                if heard.insert(header.number, header.number.saturating_add(1)) {
+                    let notice = Box::new(inbound.notice);
+                    self.heard.push_back((peer, notice));
+                }
+                Ok(())
+            }
+            Kind::Leave => {
+                self.peers[peer as usize].presence = Presence::Leaving;
+                Ok(())
+            }
+            Kind::Acknowledge => Ok(()),
+        };
+        match ended {
+            Ok(()) => self.acknowledge_if_due(at),
+            Err(error) => self.close(at, Loss::Frame(error)),
+        }
+    }
+
+    /// A part of a message has landed.
+    fn end_part(&mut self, peer: u32, part: &Part) {
+        let Landing::Message(message) = part.landing else {
+            return;
+        };
+        let Some(incoming) = self.messages.get_mut(message) else {
+            return;
+        };
+        if !land(incoming, &part.header) {
+            return;
+        }
+        // The same parts may still be coming over other connections, whose frames were sent again.
+        for other in &self.peers[peer as usize].open {
+            let other = self.connections.get_mut(*other);
+            if let Some(part) = other.and_then(|other| other.inbound.part.as_mut())
+                && part.landing == Landing::Message(message)
+            {
+                part.landing = Landing::Nowhere;
+            }
+        }
+        self.finish(message);
+    }
+
+    /// A message waits at its sender.
+    fn wanted(&mut self, peer: u32, header: &Header) -> Result<(), FrameError> {
+        let matching = &mut self.peers[peer as usize].matching;
+        if let Found::Here(message) = matching.find(&mut self.messages, peer, header)? {
+            self.grant_if_due(message);
+        }
+        Ok(())
+    }
+
+    /// A message that waits here, or will be sent, was granted.
+    fn granted(&mut self, peer: u32, header: &Header) {
+        let key = (header.tag, header.number);
+        let from = &mut self.peers[peer as usize];
+        if let Some(send) = from.waiting.remove(&key) {
+            self.begin_cutting(send, Kind::Granted);
+            self.schedule(peer);
+        } else if header.number >= from.sent.get(&header.tag).copied().unwrap_or(0) {
+            from.grants.insert(key, ());
+        }
+    }
+
+    /// Says how much has come over a connection, if nothing else does and it is much.
+    fn acknowledge_if_due(&mut self, at: u32) {
+        let Some(connection) = self.connections.get(at) else {
+            return;
+        };
+        let inbound = &connection.inbound;
+        let most_bytes = u64::from(self.settings.acknowledged_bytes);
+        if inbound.unsaid_frames >= MOST_UNSAID || inbound.unsaid_bytes >= most_bytes {
+            let frame = Frame::new(&Header::new(Kind::Acknowledge), Payload::None);
+            self.push(at, frame);
+        }
+    }
+}

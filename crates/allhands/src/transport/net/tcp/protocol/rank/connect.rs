@@ -1,0 +1,314 @@
+//! Connecting: which connections are made, what becomes of what a lost one carried, and who is lost.
+
+use super::{Action, Rank};
+use crate::transport::net::tcp::protocol::connection::{Connection, Inbound, Outbound, Phase};
+use crate::transport::net::tcp::protocol::handshake::{Handshake, Nonce};
+use crate::transport::net::tcp::protocol::matching::Destination;
+use crate::transport::net::tcp::protocol::memory::Memory;
+use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
+use std::time::Duration;
+
+/// How long a connection may take until both ends know each other.
+const GREETED_WITHIN: Duration = Duration::from_secs(2);
+/// What passes between two attempts over a rail, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// For how long messages with a rank that has left wait: what it has said of it should come first.
+const LEFT_FOR: Duration = Duration::from_secs(1);
+/// How many accepted connections may be unproved, beyond what the job itself could make at once.
+const STRANGERS: u32 = 64;
+
+impl<M: Memory> Rank<M> {
+    /// Says that a connection was accepted; its number. None if there are too many of which nobody knows whose they are: it
+    /// is then to be closed.
+    pub fn accepted(&mut self, nonce: &Nonce) -> Option<u32> {
+        let job = self.job.ranks * self.job.rails * self.settings.connections;
+        if self.strangers >= STRANGERS + job {
+            self.report.refused += 1;
+            return None;
+        }
+        self.strangers += 1;
+        let phase = Phase::Greeting(Handshake::listen(nonce));
+        Some(self.add(None, 0, phase))
+    }
+
+    fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {
+        let deadline = self.now + GREETED_WITHIN;
+        self.wake_by(deadline);
+        self.connections.insert(Connection {
+            peer,
+            rail,
+            phase,
+            is_own: peer.is_some(),
+            deadline,
+            outbound: Outbound::default(),
+            inbound: Inbound::default(),
+        })
+    }
+
+    fn wake_by(&mut self, deadline: Duration) {
+        self.deadline = self.deadline.min(deadline);
+    }
+
+    /// Says that a connection that was asked for is there.
+    pub fn connected(&mut self, at: u32, nonce: &Nonce) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
+            let (handshake, hello) = Handshake::ask(&self.job, peer, connection.rail, nonce);
+            connection.phase = Phase::Greeting(handshake);
+            connection.outbound.greet(hello);
+            self.list(at);
+        }
+    }
+
+    /// Both ends of a connection know each other.
+    pub(super) fn open(&mut self, at: u32, peer: u32, rail: u32) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let to = &mut self.peers[peer as usize];
+        let of_rail = &mut to.rails[rail as usize];
+        match connection.is_own {
+            true => of_rail.begun -= 1,
+            false => self.strangers -= 1,
+        }
+        (connection.peer, connection.rail) = (Some(peer), rail);
+        connection.phase = Phase::Open;
+        of_rail.open += 1;
+        (of_rail.failures, of_rail.loss) = (0, None);
+        to.open.push(at);
+        to.without_since = None;
+        self.report.opened += 1;
+        if to.loss().is_some() {
+            return self.close(at, Loss::Closed);
+        }
+        self.grant_all(peer);
+        self.schedule(peer);
+        if self.is_leaving {
+            self.say_leave(at);
+        }
+        self.list(at);
+    }
+
+    /// Says that a connection is lost, or could not be made; the driver has closed it.
+    pub fn lost(&mut self, at: u32, loss: Loss) {
+        let Some(mut connection) = self.connections.remove(at) else {
+            return;
+        };
+        let rail = connection.rail;
+        match (&connection.phase, connection.peer) {
+            (Phase::Open, Some(peer)) => {
+                self.report.lost += 1;
+                let to = &mut self.peers[peer as usize];
+                to.open.retain(|other| *other != at);
+                let of_rail = &mut to.rails[rail as usize];
+                of_rail.open -= 1;
+                of_rail.loss = Some(loss);
+                of_rail.next = self.now + FIRST_PAUSE;
+                let is_whole = self.take_back(peer, &mut connection.outbound);
+                self.lost_open(peer, rail, loss, is_whole);
+            }
+            (Phase::Connecting | Phase::Greeting(_), Some(peer)) => {
+                let of_rail = &mut self.peers[peer as usize].rails[rail as usize];
+                of_rail.begun -= 1;
+                let pause = FIRST_PAUSE * (1 << of_rail.failures.min(7));
+                of_rail.failures += 1;
+                of_rail.loss = Some(loss);
+                of_rail.next = self.now + pause.min(LONGEST_PAUSE);
+                self.judge(peer, loss);
+            }
+            (Phase::Connecting | Phase::Greeting(_) | Phase::Open, None) => {
+                self.strangers -= 1;
+                self.report.refused += 1;
+            }
+        }
+    }
+
+    /// Closes a connection.
+    pub(super) fn close(&mut self, at: u32, loss: Loss) {
+        if self.connections.get(at).is_some() {
+            self.actions.push_back(Action::Close { connection: at });
+            self.lost(at, loss);
+        }
+    }
+
+    /// Takes back what a connection has not acknowledged; whether all of it is still there.
+    fn take_back(&mut self, peer: u32, outbound: &mut Outbound) -> bool {
+        let mut is_whole = true;
+        for (frame, was_written) in outbound.take_unacknowledged() {
+            if frame.is_gone {
+                is_whole = false;
+                continue;
+            }
+            if let Some(send) = frame.send()
+                && was_written
+            {
+                match self.sends.get_mut(send) {
+                    Some(send) => send.unwritten += 1,
+                    // Its memory is the user's again.
+                    None => continue,
+                }
+            }
+            self.report.resent += 1;
+            self.peers[peer as usize].queue.push_back(frame);
+        }
+        is_whole
+    }
+
+    /// What follows when an open connection was lost.
+    fn lost_open(&mut self, peer: u32, rail: u32, loss: Loss, is_whole: bool) {
+        let to = &mut self.peers[peer as usize];
+        match to.presence {
+            Presence::Lost(_) | Presence::Gone(_) => return,
+            Presence::Leaving => {
+                if to.open.is_empty() {
+                    let until = self.now + LEFT_FOR;
+                    to.presence = Presence::Gone(until);
+                    self.wake_by(until);
+                }
+                return;
+            }
+            Presence::Here => {}
+        }
+        if !is_whole || matches!(loss, Loss::Frame(_)) {
+            return self.lose(peer, loss);
+        }
+        if to.rails[rail as usize].open == 0 && !to.open.is_empty() {
+            self.actions.push_back(Action::Warn { peer, rail, loss });
+        }
+        self.tend(peer);
+        self.schedule(peer);
+    }
+
+    /// Whether a rank is to be given up to which a connection could not be made.
+    fn judge(&mut self, peer: u32, loss: Loss) {
+        let now = self.now;
+        let to = &mut self.peers[peer as usize];
+        let is_tried = to.rails.iter().any(|rail| rail.begun > 0);
+        if to.presence != Presence::Here || !to.open.is_empty() || is_tried {
+            return;
+        }
+        let is_refused = to.rails.iter().all(|rail| rail.loss == Some(Loss::Refused));
+        let since = *to.without_since.get_or_insert(now);
+        if is_refused || now.saturating_sub(since) >= self.settings.patience {
+            return self.lose(peer, loss);
+        }
+        self.tend(peer);
+    }
+
+    /// Gives a rank up: every message from or to it fails from now on.
+    fn lose(&mut self, peer: u32, loss: Loss) {
+        let to = &mut self.peers[peer as usize];
+        to.presence = Presence::Lost(loss);
+        let is_its = |(_, connection): &(u32, &Connection)| connection.peer == Some(peer);
+        let all: Vec<u32> = self
+            .connections
+            .iter()
+            .filter(is_its)
+            .map(|(at, _)| at)
+            .collect();
+        all.into_iter().for_each(|at| self.close(at, loss));
+        let to = &mut self.peers[peer as usize];
+        for mut frame in to.queue.drain(..) {
+            frame.recycle(&mut self.buffers);
+        }
+        to.cutting.clear();
+        to.waiting.clear();
+        to.grants.clear();
+        let messages = &self.messages;
+        let is_unasked = |at: &u32| {
+            let message = messages.get(*at);
+            // One that is whole may still be asked for.
+            message.is_some_and(|message| match message.destination {
+                Destination::Unknown => !message.is_whole,
+                Destination::Nowhere => true,
+                Destination::Memory(_) => false,
+            })
+        };
+        let unasked: Vec<u32> = to.matching.under_way().filter(is_unasked).collect();
+        for at in unasked {
+            to.matching
+                .remove(&mut self.messages, at, &mut self.buffers);
+        }
+    }
+
+    /// Makes connections to a rank that is waited for, as many as there shall be.
+    pub(super) fn tend(&mut self, peer: u32) {
+        let (now, grace) = (self.now, self.settings.grace);
+        let to = &mut self.peers[peer as usize];
+        if to.presence != Presence::Here {
+            return;
+        }
+        if !to.is_owed() && to.receives == 0 {
+            to.without_since = None;
+            return;
+        }
+        if to.open.is_empty() {
+            let since = *to.without_since.get_or_insert(now);
+            // The other end is the one that has something to send.
+            if !to.is_owed() && now < since + grace {
+                return self.wake_by(since + grace);
+            }
+        } else if !to.is_owed() {
+            return;
+        }
+        for rail in 0..self.job.rails {
+            self.connect(peer, rail);
+        }
+    }
+
+    /// Makes connections over a rail, or notes when the next is due.
+    fn connect(&mut self, peer: u32, rail: u32) {
+        let wanted = self.settings.connections;
+        let of_rail = self.peers[peer as usize].rails[rail as usize];
+        if of_rail.open + of_rail.begun >= wanted {
+            return;
+        }
+        if self.now < of_rail.next {
+            return self.wake_by(of_rail.next);
+        }
+        for _ in of_rail.open + of_rail.begun..wanted {
+            let connection = self.add(Some(peer), rail, Phase::Connecting);
+            self.peers[peer as usize].rails[rail as usize].begun += 1;
+            self.actions.push_back(Action::Connect {
+                connection,
+                peer,
+                rail,
+            });
+        }
+    }
+
+    /// Does what is due by now.
+    pub(super) fn look_at_clock(&mut self) {
+        let now = self.now;
+        self.deadline = Duration::MAX;
+        let is_new = |connection: &Connection| !matches!(connection.phase, Phase::Open);
+        let mut overdue = Vec::new();
+        let mut next = Duration::MAX;
+        for (at, connection) in self.connections.iter().filter(|(_, c)| is_new(c)) {
+            match connection.deadline {
+                deadline if deadline <= now => overdue.push(at),
+                deadline => next = next.min(deadline),
+            }
+        }
+        self.wake_by(next);
+        overdue
+            .into_iter()
+            .for_each(|at| self.close(at, Loss::Silent));
+        for peer in 0..self.job.ranks {
+            match self.peers[peer as usize].presence {
+                Presence::Gone(until) if until <= now => self.lose(peer, Loss::Left),
+                Presence::Gone(until) => self.wake_by(until),
+                Presence::Here if self.is_waited_for(peer) => self.tend(peer),
+                Presence::Here | Presence::Leaving | Presence::Lost(_) => {}
+            }
+        }
+    }
+
+    fn is_waited_for(&self, peer: u32) -> bool {
+        let peer: &Peer = &self.peers[peer as usize];
+        peer.is_owed() || peer.receives > 0
+    }
+}

@@ -1,0 +1,254 @@
+//! The rank: the machine that a driver or a simulation drives.
+//!
+//! Its parts: `send` and `receive` (messages), `arrive` (what comes in), `transmit` (what goes out), `connect` (who is reached
+//! how, and who is lost).
+
+mod arrive;
+mod connect;
+mod receive;
+mod send;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+use super::buffers::Buffers;
+use super::connection::Connection;
+use super::frames::Outgoing;
+use super::handshake::Job;
+use super::matching::{End, Incoming};
+use super::memory::{Memory, Span};
+use super::peer::{Heard, Loss, LostPeer, Peer, Presence};
+use super::settings::Settings;
+use super::slots::Slots;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+pub use super::connection::Piece;
+
+/// A message of the user's, until [`Rank::test`] has said how it ended or [`Rank::cancel`] that it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// One that is sent.
+    Send(u32),
+    /// One that is received.
+    Receive(u32),
+}
+
+/// What the driver is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Make a connection, and say how that went.
+    Connect {
+        /// Its number.
+        connection: u32,
+        /// To whom.
+        peer: u32,
+        /// Over which rail.
+        rail: u32,
+    },
+    /// Close a connection, which is forgotten already.
+    Close {
+        /// Its number.
+        connection: u32,
+    },
+    /// Say that the last connection over a rail is lost, and that the others go on.
+    Warn {
+        /// To whom it led.
+        peer: u32,
+        /// The rail.
+        rail: u32,
+        /// Why.
+        loss: Loss,
+    },
+}
+
+/// Where the next bytes of a connection go.
+#[derive(Debug)]
+pub enum Target<'a> {
+    /// To the protocol: [`Rank::arrived`].
+    Protocol,
+    /// To memory of the machine, then [`Rank::landed`].
+    Own(&'a mut [u8]),
+    /// To memory of the user's, then [`Rank::landed`].
+    Users(Span),
+    /// Nobody wants so many bytes; [`Rank::arrived`] takes them.
+    Nowhere(usize),
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Connections that were opened.
+    pub opened: u64,
+    /// Open connections that were lost.
+    pub lost: u64,
+    /// Connections of others that were refused: strangers, replays, garbage.
+    pub refused: u64,
+    /// Frames that were sent again over another connection.
+    pub resent: u64,
+    /// Messages that came before their receives, and were copied.
+    pub unexpected: u64,
+    /// Messages that waited at this rank for a grant.
+    pub waited: u64,
+}
+
+/// One rank's part of the protocol.
+#[derive(Debug)]
+pub struct Rank<M> {
+    job: Job,
+    settings: Settings,
+    memory: M,
+    now: Duration,
+    peers: Vec<Peer>,
+    connections: Slots<Connection>,
+    sends: Slots<Outgoing>,
+    messages: Slots<Incoming>,
+    buffers: Buffers,
+    /// Connections that may have something to write.
+    ready: VecDeque<u32>,
+    actions: VecDeque<Action>,
+    heard: VecDeque<Heard>,
+    /// Sends whose frames are all written, for a moment.
+    written: Vec<u32>,
+    /// When there is something to do though nothing happens.
+    deadline: Duration,
+    /// Accepted connections of whoever has not proved who it is.
+    strangers: u32,
+    is_leaving: bool,
+    report: Report,
+}
+
+impl<M: Memory> Rank<M> {
+    /// The machine of the job's rank; messages are in this memory.
+    #[must_use]
+    pub fn new(job: Job, settings: Settings, memory: M) -> Rank<M> {
+        Rank {
+            peers: (0..job.ranks).map(|_| Peer::new(job.rails)).collect(),
+            job,
+            settings,
+            memory,
+            now: Duration::ZERO,
+            connections: Slots::default(),
+            sends: Slots::default(),
+            messages: Slots::default(),
+            buffers: Buffers::default(),
+            ready: VecDeque::new(),
+            actions: VecDeque::new(),
+            heard: VecDeque::new(),
+            written: Vec::new(),
+            deadline: Duration::MAX,
+            strangers: 0,
+            is_leaving: false,
+            report: Report::default(),
+        }
+    }
+
+    /// Says that it is `now`, since any moment that stays the same.
+    pub fn at(&mut self, now: Duration) {
+        self.now = now;
+        if now >= self.deadline {
+            self.look_at_clock();
+        }
+    }
+
+    /// When [`at`](Rank::at) is to be called at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        (self.deadline < Duration::MAX).then_some(self.deadline)
+    }
+
+    /// How a message ended, if it has; it is forgotten then.
+    ///
+    /// # Errors
+    /// The lost peer because of which it cannot end; it is still to be cancelled.
+    pub fn test(&mut self, message: Message) -> Result<Option<End>, LostPeer> {
+        let (peer, end) = match message {
+            Message::Send(at) => match self.sends.get(at) {
+                Some(send) => (send.peer, send.end),
+                None => return Ok(None),
+            },
+            Message::Receive(at) => match self.messages.get(at) {
+                Some(incoming) => (incoming.peer, incoming.end),
+                None => return Ok(None),
+            },
+        };
+        if end.is_some() {
+            self.forget(message, peer);
+            return Ok(end);
+        }
+        match self.peers[peer as usize].loss() {
+            Some(loss) => Err(LostPeer { rank: peer, loss }),
+            None => Ok(None),
+        }
+    }
+
+    /// Ends a message that is not wanted any more: its memory is not touched from now on. A message of which something was
+    /// sent, and that is taken back here, never ends at its receiver.
+    pub fn cancel(&mut self, message: Message) {
+        match message {
+            Message::Send(at) => self.cancel_send(at),
+            Message::Receive(at) => self.cancel_receive(at),
+        }
+    }
+
+    fn forget(&mut self, message: Message, peer: u32) {
+        match message {
+            Message::Send(at) => _ = self.sends.remove(at),
+            Message::Receive(at) => {
+                let matching = &mut self.peers[peer as usize].matching;
+                matching.remove(&mut self.messages, at, &mut self.buffers);
+            }
+        }
+    }
+
+    /// What the driver is to do next.
+    pub fn action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// The next notice that has come, and whose it is.
+    pub fn hear(&mut self) -> Option<Heard> {
+        self.heard.pop_front()
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.report
+    }
+
+    /// The memory of messages.
+    pub fn memory_mut(&mut self) -> &mut M {
+        &mut self.memory
+    }
+
+    /// Messages that were begun, and neither ended nor cancelled, and those that nobody has asked for.
+    #[must_use]
+    pub fn messages_under_way(&self) -> usize {
+        self.sends.count() + self.messages.count()
+    }
+
+    /// Says that nothing more will be sent. What waits goes out first: until [`is_drained`](Rank::is_drained) says so.
+    pub fn leave(&mut self) {
+        self.is_leaving = true;
+        for peer in 0..self.job.ranks {
+            self.schedule(peer);
+            for at in 0..self.peers[peer as usize].open.len() {
+                let connection = self.peers[peer as usize].open[at];
+                self.say_leave(connection);
+            }
+        }
+    }
+
+    /// Whether everything was written that can be.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        let is_gone = |peer: &Peer| peer.presence != Presence::Here && peer.open.is_empty();
+        let peer_is = |peer: &Peer| peer.queue.is_empty() || is_gone(peer);
+        let connections_are = || {
+            let mut all = self.connections.iter();
+            all.all(|(_, connection)| connection.outbound.is_drained())
+        };
+        self.peers.iter().all(peer_is) && connections_are()
+    }
+}

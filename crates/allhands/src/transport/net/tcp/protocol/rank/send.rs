@@ -1,0 +1,219 @@
+//! Sending: from a message to frames on connections.
+
+use super::{Message, Rank};
+use crate::transport::net::tcp::protocol::buffers::Buffer;
+use crate::transport::net::tcp::protocol::frame::{HEADER_BYTES, Header, Kind, NOTICE_BYTES};
+use crate::transport::net::tcp::protocol::frames::{Frame, Outgoing, Payload};
+use crate::transport::net::tcp::protocol::matching::{End, KEPT_BYTES};
+use crate::transport::net::tcp::protocol::memory::{Memory, Span};
+use crate::transport::net::tcp::protocol::peer::{LostPeer, Presence};
+use crate::transport::net::tcp::protocol::stripe::{part_bytes, quickest};
+
+impl<M: Memory> Rank<M> {
+    /// Begins to send a message to another rank of the job, with one of its tags.
+    ///
+    /// # Errors
+    /// If that rank is lost.
+    pub fn send(
+        &mut self,
+        to: u32,
+        tag: u32,
+        span: Span,
+        signature: u64,
+    ) -> Result<Message, LostPeer> {
+        let peer = &mut self.peers[to as usize];
+        if let Some(loss) = peer.loss() {
+            return Err(LostPeer { rank: to, loss });
+        }
+        let key = (tag, peer.next_number(tag));
+        let was_granted = peer.grants.remove(&key).is_some();
+        let cost = span.bytes as u64 + KEPT_BYTES;
+        let is_short = span.bytes <= self.settings.eager_bytes as usize;
+        let kind = if is_short && peer.has_credit(cost, &self.settings) {
+            peer.credit.spent += cost;
+            Some(Kind::Eager)
+        } else {
+            was_granted.then_some(Kind::Granted)
+        };
+        let at = self.sends.insert(Outgoing {
+            peer: to,
+            key,
+            span,
+            signature,
+            kind,
+            cut_bytes: 0,
+            is_cut: false,
+            part_bytes: span.bytes.max(1),
+            unwritten: 0,
+            end: None,
+        });
+        match kind {
+            Some(kind) if span.bytes <= self.settings.copied_bytes as usize => {
+                self.send_copy(to, at, kind);
+            }
+            Some(kind) => self.begin_cutting(at, kind),
+            None => self.announce(to, at),
+        }
+        self.tend(to);
+        self.schedule(to);
+        Ok(Message::Send(at))
+    }
+
+    /// Sends a copy of a short message, which ends by that.
+    fn send_copy(&mut self, to: u32, at: u32, kind: Kind) {
+        let Some(send) = self.sends.get_mut(at) else {
+            return;
+        };
+        let mut frame = send.cut(at, kind);
+        frame.keep(&self.memory, &mut self.buffers);
+        send.end = Some(End::Whole(send.span.bytes));
+        self.peers[to as usize].queue.push_back(frame);
+    }
+
+    /// Says that a message waits here.
+    fn announce(&mut self, to: u32, at: u32) {
+        let Some(send) = self.sends.get(at) else {
+            return;
+        };
+        let header = Header {
+            tag: send.key.0,
+            number: send.key.1,
+            length: send.span.bytes as u64,
+            signature: send.signature,
+            ..Header::new(Kind::Ready)
+        };
+        let peer = &mut self.peers[to as usize];
+        peer.waiting.insert(send.key, at);
+        peer.queue.push_back(Frame::new(&header, Payload::None));
+        self.report.waited += 1;
+    }
+
+    /// Lets a message go whose parts may be sent.
+    pub(super) fn begin_cutting(&mut self, at: u32, kind: Kind) {
+        let Some(send) = self.sends.get_mut(at) else {
+            return;
+        };
+        let peer = &mut self.peers[send.peer as usize];
+        let connections = match peer.open.len() {
+            0 => (self.job.rails * self.settings.connections) as usize,
+            open => open,
+        };
+        let (least, most) = (self.settings.part_bytes.0, self.settings.most_part_bytes());
+        send.kind = Some(kind);
+        send.part_bytes = part_bytes(send.span.bytes as u64, connections, (least, most)) as usize;
+        peer.cutting.push_back(at);
+    }
+
+    /// Gives frames to connections: each to the one that would be done with it first.
+    pub(super) fn schedule(&mut self, to: u32) {
+        let most_waiting = 2 * self.settings.most_part_bytes() as usize;
+        loop {
+            let peer = &mut self.peers[to as usize];
+            let cutting = peer.cutting.front().and_then(|at| self.sends.get(*at));
+            let bytes = match (peer.queue.front(), cutting) {
+                (Some(frame), _) => frame.bytes(),
+                (None, Some(send)) => HEADER_BYTES + send.next_bytes(),
+                (None, None) => return,
+            };
+            let open = peer.open.iter().filter_map(|c| self.connections.get(*c));
+            let ways = open.map(|connection| connection.outbound.way());
+            let Some(best) = quickest(ways, bytes as u64) else {
+                return;
+            };
+            let best = peer.open[best];
+            let frame = match peer.queue.pop_front() {
+                Some(frame) => Some(frame),
+                None if self.waiting_bytes(best) >= most_waiting => return,
+                None => self.cut_next(to),
+            };
+            if let Some(frame) = frame {
+                self.push(best, frame);
+            }
+        }
+    }
+
+    fn waiting_bytes(&self, connection: u32) -> usize {
+        let connection = self.connections.get(connection);
+        connection.map_or(0, |connection| connection.outbound.unwritten_bytes())
+    }
+
+    /// The next part of what is cut.
+    fn cut_next(&mut self, to: u32) -> Option<Frame> {
+        let cutting = &mut self.peers[to as usize].cutting;
+        let at = *cutting.front()?;
+        let Some(send) = self.sends.get_mut(at) else {
+            cutting.pop_front();
+            return None;
+        };
+        let frame = send.cut(at, send.kind.unwrap_or(Kind::Granted));
+        if send.is_cut {
+            cutting.pop_front();
+        }
+        Some(frame)
+    }
+
+    /// Puts a frame on a connection.
+    pub(super) fn push(&mut self, at: u32, frame: Frame) {
+        if let Some(connection) = self.connections.get_mut(at) {
+            let inbound = &mut connection.inbound;
+            (inbound.unsaid_frames, inbound.unsaid_bytes) = (0, 0);
+            connection.outbound.push(frame, inbound.frames);
+            self.list(at);
+        }
+    }
+
+    /// A frame of the peer's, which goes over whichever connection is best.
+    pub(super) fn queue(&mut self, to: u32, header: &Header) {
+        let frame = Frame::new(header, Payload::None);
+        self.peers[to as usize].queue.push_back(frame);
+        self.schedule(to);
+    }
+
+    pub(super) fn say_leave(&mut self, connection: u32) {
+        let frame = Frame::new(&Header::new(Kind::Leave), Payload::None);
+        self.push(connection, frame);
+    }
+
+    /// Gives a rank word; one that need not come is not worth a connection of its own in a large job.
+    pub fn notify(&mut self, to: u32, notice: &[u8; NOTICE_BYTES], must_come: bool) {
+        let peer = &mut self.peers[to as usize];
+        let is_known = !peer.open.is_empty() || peer.is_owed();
+        let is_worth = must_come || is_known || self.job.ranks <= self.settings.told_ranks;
+        if peer.presence != Presence::Here || !is_worth {
+            return;
+        }
+        let header = Header {
+            number: peer.notices,
+            length: NOTICE_BYTES as u64,
+            bytes: NOTICE_BYTES as u32,
+            ..Header::new(Kind::Notice)
+        };
+        peer.notices += 1;
+        let mut buffer: Buffer = self.buffers.take(NOTICE_BYTES);
+        buffer.copy_from_slice(notice);
+        peer.queue
+            .push_back(Frame::new(&header, Payload::Own(buffer)));
+        self.tend(to);
+        self.schedule(to);
+    }
+
+    /// Ends a send that is not wanted any more.
+    pub(super) fn cancel_send(&mut self, at: u32) {
+        let Some(send) = self.sends.remove(at) else {
+            return;
+        };
+        if send.end.is_some() {
+            return;
+        }
+        let peer = &mut self.peers[send.peer as usize];
+        peer.waiting.remove(&send.key);
+        peer.cutting.retain(|other| *other != at);
+        peer.queue.retain(|frame| frame.send() != Some(at));
+        for connection in &peer.open {
+            if let Some(connection) = self.connections.get_mut(*connection) {
+                let outbound = &mut connection.outbound;
+                outbound.cancel(at, &self.memory, &mut self.buffers);
+            }
+        }
+    }
+}

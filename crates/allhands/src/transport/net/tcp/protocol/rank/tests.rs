@@ -1,0 +1,125 @@
+//! The rank, frame by frame: parts that come over two connections.
+
+use super::{Action, End, Piece, Rank, Target};
+use crate::transport::net::tcp::protocol::frame::{Header, Kind};
+use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
+use crate::transport::net::tcp::protocol::memory::{Memory, Span};
+use crate::transport::net::tcp::protocol::settings::Settings;
+
+struct Bytes(Vec<u8>);
+
+impl Memory for Bytes {
+    fn read(&self, from: Span, into: &mut [u8]) {
+        into.copy_from_slice(&self.0[from.address..][..from.bytes]);
+    }
+
+    fn write(&mut self, into: Span, from: &[u8]) {
+        self.0[into.address..][..into.bytes].copy_from_slice(from);
+    }
+}
+
+fn rank(rank: u32) -> Rank<Bytes> {
+    let settings = Settings {
+        connections: 2,
+        ..Settings::default()
+    };
+    let job = Job {
+        secret: Secret::new(b"only for this test"),
+        id: [0; 16],
+        rank,
+        ranks: 2,
+        rails: 1,
+        settings: settings.digest(),
+    };
+    Rank::new(job, settings, Bytes(vec![0; 100]))
+}
+
+/// Carries everything that one rank has to write to the other, whose connections have the same numbers.
+fn carry(from: &mut Rank<Bytes>, to: &mut Rank<Bytes>) {
+    while let Some(at) = from.transmit() {
+        let mut bytes = Vec::new();
+        from.pieces(at, |piece| match piece {
+            Piece::Own(own) => bytes.extend_from_slice(own),
+            Piece::Users(_) => panic!("nothing long is sent"),
+        });
+        from.written(at, bytes.len());
+        to.arrived(at, &bytes);
+    }
+}
+
+/// A rank with two connections from rank 0, which has sent it the first message of tag 1, without bytes.
+fn reached() -> Rank<Bytes> {
+    let (mut zero, mut one) = (rank(0), rank(1));
+    let nothing = Span {
+        address: 0,
+        bytes: 0,
+    };
+    zero.send(1, 1, nothing, 0).unwrap();
+    for number in 0..2 {
+        let Some(Action::Connect { connection, .. }) = zero.action() else {
+            panic!("two connections are asked for")
+        };
+        assert_eq!((connection, one.accepted(&[9; 16])), (number, Some(number)));
+        zero.connected(connection, &[8; 16]);
+    }
+    for _ in 0..3 {
+        carry(&mut zero, &mut one);
+        carry(&mut one, &mut zero);
+    }
+    assert_eq!(one.report().opened, 2);
+    one
+}
+
+#[test]
+fn a_part_that_comes_twice_at_once_does_not_touch_a_message_that_is_over() {
+    let mut one = reached();
+    let span = Span {
+        address: 10,
+        bytes: 8,
+    };
+    let message = one.receive(0, 2, span);
+    let header = Header {
+        tag: 2,
+        length: 8,
+        bytes: 8,
+        ..Header::new(Kind::Eager)
+    };
+    let begun = [&header.encode()[..], b"abc"].concat();
+    one.arrived(0, &begun);
+    assert!(matches!(
+        one.target(0),
+        Target::Users(Span { bytes: 5, .. })
+    ));
+    let whole = [&header.encode()[..], b"abcdefgh"].concat();
+    one.arrived(1, &whole);
+    // The first connection's part goes nowhere now, and so does a third that begins before anybody has asked.
+    assert!(matches!(one.target(0), Target::Nowhere(5)));
+    one.arrived(1, &begun);
+    assert!(matches!(one.target(1), Target::Nowhere(5)));
+    assert_eq!(one.test(message), Ok(Some(End::Whole(8))));
+    one.memory_mut().0[10..18].fill(0);
+    one.arrived(0, b"defgh");
+    one.arrived(1, b"defgh");
+    one.arrived(1, &whole);
+    assert_eq!(one.memory_mut().0, [0; 100]);
+}
+
+#[test]
+fn what_comes_without_credit_closes_the_connection() {
+    let mut one = reached();
+    let header = Header {
+        tag: 2,
+        length: 1 << 20,
+        bytes: 8,
+        ..Header::new(Kind::Eager)
+    };
+    one.arrived(1, &header.encode());
+    assert_eq!(one.action(), Some(Action::Close { connection: 1 }));
+    let span = Span {
+        address: 0,
+        bytes: 8,
+    };
+    let said = one.send(0, 0, span, 0).unwrap_err().to_string();
+    let right = "rank 0 is lost: a message of 1048576 bytes came without credit";
+    assert_eq!(said, right);
+}

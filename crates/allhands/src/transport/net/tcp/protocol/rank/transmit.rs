@@ -1,0 +1,103 @@
+//! Transmitting: what is written, and what follows when it is.
+
+use super::{Piece, Rank};
+use crate::transport::net::tcp::protocol::matching::End;
+use crate::transport::net::tcp::protocol::memory::Memory;
+
+impl<M: Memory> Rank<M> {
+    /// The next connection that has something to write and whose socket may take it.
+    pub fn transmit(&mut self) -> Option<u32> {
+        while let Some(at) = self.ready.pop_front() {
+            let Some(connection) = self.connections.get_mut(at) else {
+                continue;
+            };
+            let outbound = &mut connection.outbound;
+            outbound.is_listed = false;
+            if outbound.has_something() && !outbound.is_blocked {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Notes that a connection may have something to write.
+    pub(super) fn list(&mut self, at: u32) {
+        if let Some(connection) = self.connections.get_mut(at) {
+            let outbound = &mut connection.outbound;
+            if outbound.has_something() && !outbound.is_blocked && !outbound.is_listed {
+                outbound.is_listed = true;
+                self.ready.push_back(at);
+            }
+        }
+    }
+
+    /// Shows what is to be written over a connection, in order.
+    pub fn pieces<'a>(&'a self, at: u32, show: impl FnMut(Piece<'a>)) {
+        if let Some(connection) = self.connections.get(at) {
+            connection.outbound.pieces(show);
+        }
+    }
+
+    /// Says that the socket of a connection takes nothing more for now.
+    pub fn blocked(&mut self, at: u32) {
+        if let Some(connection) = self.connections.get_mut(at) {
+            connection.outbound.is_blocked = true;
+        }
+    }
+
+    /// Says that it takes something again.
+    pub fn writable(&mut self, at: u32) {
+        if let Some(connection) = self.connections.get_mut(at) {
+            connection.outbound.is_blocked = false;
+            self.list(at);
+        }
+    }
+
+    /// Says that so many bytes of what was shown were written.
+    pub fn written(&mut self, at: u32, bytes: usize) {
+        let Some(connection) = self.connections.get_mut(at) else {
+            return;
+        };
+        let (sends, buffers) = (&mut self.sends, &mut self.buffers);
+        let (ended, resends) = (&mut self.written, self.settings.resends);
+        connection.outbound.written(bytes, |frame| {
+            let send = frame.send();
+            if !resends {
+                frame.recycle(buffers);
+                frame.is_gone = true;
+            }
+            let Some(send) = send else { return };
+            if let Some(outgoing) = sends.get_mut(send) {
+                outgoing.unwritten -= 1;
+                if outgoing.is_cut && outgoing.unwritten == 0 {
+                    ended.push(send);
+                }
+            }
+        });
+        let peer = connection.peer;
+        while let Some(send) = self.written.pop() {
+            self.end_send(send);
+        }
+        if let Some(peer) = peer {
+            self.schedule(peer);
+        }
+        self.list(at);
+    }
+
+    /// Ends a send that is wholly written: what was not acknowledged of it is copied, as its memory is the user's again.
+    fn end_send(&mut self, at: u32) {
+        let Some(send) = self.sends.get_mut(at) else {
+            return;
+        };
+        send.end = Some(End::Whole(send.span.bytes));
+        if !self.settings.resends {
+            return;
+        }
+        for connection in &self.peers[send.peer as usize].open {
+            if let Some(connection) = self.connections.get_mut(*connection) {
+                let outbound = &mut connection.outbound;
+                outbound.keep(at, &self.memory, &mut self.buffers);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A wire: one simulated TCP connection, with a delay, a rate and a capacity of its own.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// One of its two directions.
+#[derive(Debug, Default)]
+pub struct Pipe {
+    /// What is under way, with the time of its arrival.
+    flying: VecDeque<(Duration, Vec<u8>)>,
+    /// What has arrived and was not read.
+    pub there: VecDeque<u8>,
+    bytes: usize,
+    last: Duration,
+}
+
+impl Pipe {
+    /// Lets arrive what has by now.
+    pub fn arrive(&mut self, now: Duration) {
+        while self.flying.front().is_some_and(|(when, _)| *when <= now) {
+            let (_, bytes) = self.flying.pop_front().expect("there is one");
+            self.there.extend(bytes);
+        }
+    }
+
+    /// Takes what has arrived, at most so much.
+    pub fn read(&mut self, most: usize) -> Vec<u8> {
+        let taken = most.min(self.there.len());
+        self.bytes -= taken;
+        self.there.drain(..taken).collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
+/// One end.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    pub rank: usize,
+    /// The connection's number there; none when it was closed.
+    pub connection: Option<u32>,
+    /// When it notices that the wire is cut, if it is.
+    pub notices: Option<Duration>,
+    /// Whether its writer found it full.
+    pub is_blocked: bool,
+}
+
+#[derive(Debug)]
+pub struct Wire {
+    pub ends: [End; 2],
+    /// What goes to each end.
+    pub pipes: [Pipe; 2],
+    pub delay: Duration,
+    pub byte_time: Duration,
+    pub capacity: usize,
+}
+
+impl Wire {
+    /// How much can be written by this end.
+    pub fn room(&self, end: usize) -> usize {
+        self.capacity - self.pipes[1 - end].bytes.min(self.capacity)
+    }
+
+    /// Writes from one end.
+    pub fn write(&mut self, end: usize, bytes: Vec<u8>, now: Duration) {
+        let pipe = &mut self.pipes[1 - end];
+        let begin = pipe.last.max(now);
+        pipe.last = begin + self.byte_time * bytes.len() as u32;
+        pipe.bytes += bytes.len();
+        pipe.flying.push_back((pipe.last + self.delay, bytes));
+    }
+
+    /// Loses everything that is under way, and lets both ends notice at some time.
+    pub fn cut(&mut self, notices: [Duration; 2]) {
+        for (end, notices) in self.ends.iter_mut().zip(notices) {
+            end.notices.get_or_insert(notices);
+        }
+        self.pipes = Default::default();
+    }
+
+    /// One end loses it and all that would come to it; what it has written still arrives, and then the other notices, too.
+    pub fn cut_half(&mut self, end: usize, now: Duration) {
+        self.pipes[end] = Pipe::default();
+        let last = self.pipes[1 - end].last.max(now) + self.delay;
+        self.ends[end].notices.get_or_insert(now);
+        self.ends[1 - end].notices.get_or_insert(last);
+    }
+
+    /// One end closes it; what it has written still arrives, and then the other notices.
+    pub fn close(&mut self, end: usize, now: Duration) {
+        self.ends[end].connection = None;
+        self.pipes[end] = Pipe::default();
+        let last = self.pipes[1 - end].last.max(now) + self.delay;
+        self.ends[1 - end].notices.get_or_insert(last);
+    }
+}

@@ -1,0 +1,336 @@
+//! A world: a few ranks in virtual time, with wires between them and everything that can go wrong.
+
+use super::arena::Arena;
+use super::chance::Chance;
+use super::traffic::{Operation, draw};
+use super::wire::Wire;
+use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
+use crate::transport::net::tcp::protocol::matching;
+use crate::transport::net::tcp::protocol::peer::LostPeer;
+use crate::transport::net::tcp::protocol::rank::Rank;
+use crate::transport::net::tcp::protocol::settings::Settings;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long a world may last.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One rank of the world.
+pub struct Node {
+    pub rank: Rank<Arena>,
+    pub operations: Vec<Operation>,
+    /// When it looks next, and how long after that again.
+    next: Duration,
+    pause: Duration,
+    /// When it dies.
+    dies: Option<Duration>,
+    pub is_dead: bool,
+    /// When it reads nothing.
+    sleeps: (Duration, Duration),
+    /// Connections that it has asked for, and when they are decided.
+    pub(super) asked: Vec<(Duration, u32, usize, u32)>,
+    notices: u8,
+    /// Notices that it has sent, and must come, and those that it has heard.
+    pub told: Vec<(u32, u8)>,
+    pub heard: Vec<(u32, u8)>,
+}
+
+pub struct World {
+    pub seed: u64,
+    pub(super) chance: Chance,
+    pub now: Duration,
+    pub nodes: Vec<Node>,
+    pub(super) wires: Vec<Wire>,
+    /// When wires are cut.
+    cuts: Vec<Duration>,
+    pub settings: Settings,
+    pub had_cuts: bool,
+    is_ending: bool,
+    /// Whether somebody without the secret has connected.
+    pub strangers: u32,
+}
+
+pub(super) fn micros(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        let mut chance = Chance::new(seed);
+        let ranks = chance.within(2, 5) as usize;
+        let rails = chance.within(1, 3) as u32;
+        let settings = draw_settings(&mut chance);
+        let most_bytes = if chance.one_in(8) { 20_000 } else { 2000 };
+        let traffic = draw(&mut chance, ranks, most_bytes);
+        let dying = chance
+            .one_in(4)
+            .then(|| chance.below(ranks as u64) as usize);
+        let sleeping = chance
+            .one_in(4)
+            .then(|| chance.below(ranks as u64) as usize);
+        let nodes = (0..).zip(traffic).map(|(at, operations)| {
+            let job = Job {
+                secret: Secret::new(b"only for simulations"),
+                id: [1; 16],
+                rank: at as u32,
+                ranks: ranks as u32,
+                rails,
+                settings: settings.digest(),
+            };
+            let nap = micros(chance.below(20_000));
+            let lasts = micros(chance.below(300_000));
+            Node {
+                rank: Rank::new(job, settings, Arena::default()),
+                operations,
+                next: micros(chance.below(100)),
+                pause: micros(50),
+                dies: (dying == Some(at)).then(|| micros(chance.below(20_000))),
+                is_dead: false,
+                sleeps: match sleeping == Some(at) {
+                    true => (nap, nap + lasts),
+                    false => (Duration::ZERO, Duration::ZERO),
+                },
+                asked: Vec::new(),
+                notices: 0,
+                told: Vec::new(),
+                heard: Vec::new(),
+            }
+        });
+        let nodes = nodes.collect();
+        let cuts = match chance.below(3) {
+            0 => chance.within(1, 8),
+            _ => 0,
+        };
+        let cuts: Vec<Duration> = (0..cuts).map(|_| micros(chance.below(20_000))).collect();
+        World {
+            seed,
+            now: Duration::ZERO,
+            nodes,
+            wires: Vec::new(),
+            had_cuts: !cuts.is_empty(),
+            cuts,
+            settings,
+            is_ending: false,
+            strangers: 0,
+            chance,
+        }
+    }
+
+    /// Runs until every message of every living rank is over.
+    pub fn run(&mut self) {
+        while !self.nodes.iter().all(Node::is_done) {
+            let living = self
+                .nodes
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| !node.is_dead);
+            let next = living.min_by_key(|(_, node)| node.next);
+            let (at, when) = next
+                .map(|(at, node)| (at, node.next))
+                .expect("somebody lives");
+            self.now = self.now.max(when);
+            assert!(self.now < LIMIT, "seed {}: rank {at} hangs", self.seed);
+            self.cut_wires();
+            self.step(at);
+        }
+        // What is still under way arrives, so that what comes twice does, too.
+        let end = self.now + Duration::from_secs(1);
+        self.is_ending = true;
+        while self.now < end {
+            let living = self
+                .nodes
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| !node.is_dead);
+            let next = living.min_by_key(|(_, node)| node.next);
+            let Some((at, when)) = next.map(|(at, node)| (at, node.next)) else {
+                return;
+            };
+            self.now = self.now.max(when);
+            self.step(at);
+        }
+    }
+
+    fn cut_wires(&mut self) {
+        let now = self.now;
+        while let Some(at) = self.cuts.iter().position(|when| *when <= now) {
+            self.cuts.swap_remove(at);
+            if !self.wires.is_empty() {
+                let wire = self.chance.below(self.wires.len() as u64) as usize;
+                if self.chance.one_in(2) {
+                    self.wires[wire].cut_half(self.chance.below(2) as usize, now);
+                    continue;
+                }
+                let notices = [(); 2].map(|()| now + micros(self.chance.below(3000)));
+                self.wires[wire].cut(notices);
+            }
+        }
+    }
+
+    /// One look of one rank.
+    fn step(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        if node.dies.is_some_and(|dies| dies <= now) {
+            node.is_dead = true;
+            return self.bury(at);
+        }
+        node.rank.at(now);
+        let mut is_busy = self.work(at);
+        is_busy |= self.decide(at);
+        let sleeps = self.nodes[at].sleeps;
+        if !(sleeps.0..sleeps.1).contains(&now) {
+            is_busy |= self.read_all(at);
+        }
+        is_busy |= self.write_all(at);
+        self.act(at);
+        let node = &mut self.nodes[at];
+        while let Some((from, notice)) = node.rank.hear() {
+            node.heard.push((from, notice[0]));
+        }
+        node.pause = match is_busy {
+            true => micros(self.chance.within(10, 200)),
+            false => (node.pause * 2).min(micros(20_000)),
+        };
+        let begins = node
+            .operations
+            .iter()
+            .find(|operation| operation.begun.is_none() && !operation.is_over);
+        let begins = begins.map_or(Duration::MAX, |operation| {
+            operation.when.max(now + micros(1))
+        });
+        node.next = (now + node.pause).min(begins);
+    }
+
+    /// A rank that is dead: all its wires end.
+    fn bury(&mut self, at: usize) {
+        let now = self.now;
+        for wire in &mut self.wires {
+            if let Some(end) = wire.ends.iter().position(|end| end.rank == at) {
+                wire.close(end, now);
+                if self.chance.one_in(2) {
+                    let soon = now + wire.delay;
+                    wire.cut([soon; 2]);
+                }
+            }
+        }
+    }
+
+    /// Begins what is due, and looks what has ended.
+    fn work(&mut self, at: usize) -> bool {
+        let (now, seed) = (self.now, self.seed);
+        let node = &mut self.nodes[at];
+        let mut is_busy = false;
+        for operation in &mut node.operations {
+            if operation.is_over {
+                continue;
+            }
+            if operation.begun.is_none() && operation.when <= now {
+                is_busy = true;
+                begin(&mut node.rank, operation);
+            }
+            let Some((message, span)) = operation.begun else {
+                continue;
+            };
+            match node.rank.test(message) {
+                Ok(None) => {}
+                Ok(Some(end)) => {
+                    let memory = node.rank.memory_mut().take_back(span);
+                    check(seed, at, operation, end, &memory);
+                    operation.is_over = true;
+                }
+                Err(lost) => {
+                    node.rank.cancel(message);
+                    node.rank.memory_mut().take_back(span);
+                    operation.is_over = true;
+                    self.check_loss(at, lost);
+                    return true;
+                }
+            }
+        }
+        if !self.is_ending && self.chance.one_in(50) && node.notices < 200 {
+            let to = self.chance.below(self.nodes.len() as u64) as usize;
+            let must_come = self.chance.one_in(2);
+            if to != at {
+                self.nodes[at].notices += 1;
+                let number = self.nodes[at].notices;
+                let rank = &mut self.nodes[at].rank;
+                rank.notify(to as u32, &[number; 256], must_come);
+                if must_come {
+                    self.nodes[at].told.push((to as u32, number));
+                }
+            }
+        }
+        is_busy
+    }
+
+    /// Only who is dead may be lost, or whose wire was cut where nothing is sent again.
+    fn check_loss(&mut self, at: usize, lost: LostPeer) {
+        let (seed, other) = (self.seed, lost.rank as usize);
+        let by_cut = self.had_cuts && !self.settings.resends;
+        assert!(
+            self.nodes[other].is_dead || by_cut,
+            "seed {seed}: rank {at} says: {lost}"
+        );
+    }
+}
+
+impl Node {
+    /// Whether all its messages are over, or it is.
+    fn is_done(&self) -> bool {
+        self.is_dead || self.operations.iter().all(|operation| operation.is_over)
+    }
+
+    /// What it should have heard of the living.
+    pub fn told_to(&self, rank: u32) -> BTreeSet<u8> {
+        let to = self.told.iter().filter(|(to, _)| *to == rank);
+        to.map(|(_, number)| *number).collect()
+    }
+}
+
+fn draw_settings(chance: &mut Chance) -> Settings {
+    Settings {
+        tags: 3,
+        connections: chance.within(1, 2) as u32,
+        eager_bytes: chance.within(0, 400) as u32,
+        unexpected_bytes: chance.within(0, 2000) as u32,
+        copied_bytes: chance.below(300) as u32,
+        part_bytes: (chance.within(1, 100) as u32, chance.within(100, 400) as u32),
+        acknowledged_bytes: chance.within(1, 1000) as u32,
+        resends: !chance.one_in(4),
+        told_ranks: 64 * chance.below(2) as u32,
+        ..Settings::default()
+    }
+}
+
+fn begin(rank: &mut Rank<Arena>, operation: &mut Operation) {
+    let (other, tag) = (operation.other, operation.tag);
+    if operation.is_send {
+        let span = rank.memory_mut().lend(operation.content.clone());
+        match rank.send(other, tag, span, 77) {
+            Ok(message) => operation.begun = Some((message, span)),
+            // Why is found by what waits for it.
+            Err(_) => operation.is_over = true,
+        }
+    } else {
+        let span = rank.memory_mut().lend(vec![0x55; operation.room]);
+        operation.begun = Some((rank.receive(other, tag, span), span));
+    }
+}
+
+/// A message that has ended is what was sent.
+fn check(seed: u64, at: usize, operation: &Operation, end: matching::End, memory: &[u8]) {
+    let length = operation.content.len();
+    let right = match operation.is_send || length <= operation.room {
+        true => matching::End::Whole(length),
+        false => matching::End::TooLong,
+    };
+    assert_eq!(end, right, "seed {seed}, rank {at}: {operation:?}");
+    if !operation.is_send && length <= operation.room {
+        let got = &memory[..length];
+        assert!(
+            got == operation.content,
+            "seed {seed}, rank {at}: another message came"
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Sockets: what the driver asks the kernel for.
+
+use super::protocol::peer::Loss;
+use super::protocol::rank::Piece;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The most pieces that are written at once: of a greeting, and of headers and payloads.
+const MOST_PIECES: usize = 34;
+
+/// How long the other end's kernel may leave something unacknowledged.
+const SILENT_FOR: Duration = Duration::from_secs(4);
+
+/// One connection's socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    descriptor: OwnedFd,
+    /// Which of all sockets of this rank it is, as numbers of connections are used again.
+    pub(super) serial: u32,
+    /// Whether the kernel still makes the connection.
+    pub(super) is_connecting: bool,
+    /// Whether there may be something to read.
+    pub(super) is_readable: bool,
+    /// Whether the other end sends nothing more, so that it is read to its end.
+    pub(super) is_ending: bool,
+    /// Since when it has been seen to wait for an acknowledgement.
+    waits_since: Option<Instant>,
+    looked: Instant,
+}
+
+impl Socket {
+    /// Begins to connect to an address.
+    pub(super) fn connect(to: SocketAddr, serial: u32) -> Result<Socket, Errno> {
+        let family = match to {
+            SocketAddr::V4(_) => AddressFamily::INET,
+            SocketAddr::V6(_) => AddressFamily::INET6,
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let descriptor = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&descriptor, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        let mut socket = Socket::accepted(descriptor, serial)?;
+        socket.is_connecting = true;
+        Ok(socket)
+    }
+
+    /// A connection that was accepted.
+    pub(super) fn accepted(descriptor: OwnedFd, serial: u32) -> Result<Socket, Errno> {
+        sockopt::set_tcp_nodelay(&descriptor, true)?;
+        // An idle connection to a host that is gone ends within four seconds.
+        sockopt::set_socket_keepalive(&descriptor, true)?;
+        sockopt::set_tcp_keepidle(&descriptor, Duration::from_secs(1))?;
+        sockopt::set_tcp_keepintvl(&descriptor, Duration::from_secs(1))?;
+        sockopt::set_tcp_keepcnt(&descriptor, 3)?;
+        Ok(Socket {
+            descriptor,
+            serial,
+            is_connecting: false,
+            is_readable: false,
+            is_ending: false,
+            waits_since: None,
+            looked: Instant::now(),
+        })
+    }
+
+    /// How connecting has ended.
+    pub(super) fn outcome(&self) -> Result<(), Errno> {
+        sockopt::socket_error(&self.descriptor)?
+    }
+
+    /// Reads into memory, first of the user's or the machine's, and then of the driver's.
+    pub(super) fn read(&self, first: &mut [u8], then: &mut [u8]) -> Result<usize, Errno> {
+        if first.is_empty() {
+            return rustix::net::recv(&self.descriptor, then, RecvFlags::DONTWAIT)
+                .map(|(bytes, _)| bytes);
+        }
+        let mut slices = [IoSliceMut::new(first), IoSliceMut::new(then)];
+        rustix::io::readv(&self.descriptor, &mut slices)
+    }
+
+    /// Writes what a machine shows, if the kernel takes it: how many bytes, and of how many.
+    ///
+    /// # Safety
+    /// The memory of the user's that is shown is readable, and nobody writes it meanwhile.
+    pub(super) unsafe fn write<'a>(
+        &self,
+        pieces: impl FnOnce(&mut dyn FnMut(Piece<'a>)),
+    ) -> Result<(usize, usize), Errno> {
+        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
+        let (mut count, mut bytes) = (0, 0);
+        pieces(&mut |piece| {
+            let slice = match piece {
+                Piece::Own(own) => own,
+                Piece::Users(span) => {
+                    let address = std::ptr::with_exposed_provenance(span.address);
+                    // SAFETY: memory of a message under way, of this length, whose address was exposed when it began; it is
+                    // readable, as the caller promises, and the slice is used in this function alone.
+                    unsafe { std::slice::from_raw_parts(address, span.bytes) }
+                }
+            };
+            if count < MOST_PIECES && !slice.is_empty() {
+                slices[count] = IoSlice::new(slice);
+                (count, bytes) = (count + 1, bytes + slice.len());
+            }
+        });
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let mut no_control = SendAncillaryBuffer::default();
+        let written =
+            rustix::net::sendmsg(&self.descriptor, &slices[..count], &mut no_control, flags)?;
+        Ok((written, bytes))
+    }
+
+    /// Whether everything that was written is with the other end's kernel.
+    pub(super) fn is_sent(&self) -> bool {
+        let mut queued: libc::c_int = 0;
+        // SAFETY: a request that writes a number, to a number.
+        let code =
+            unsafe { libc::ioctl(self.descriptor.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
+        code != 0 || queued == 0
+    }
+
+    /// Whether the other end's kernel has not acknowledged anything for long, though it should have. That of a host that is
+    /// gone does not; that of a rank that only does not read does.
+    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
+        let Some(info) = self.info() else {
+            return false;
+        };
+        let is_waiting = info.tcpi_unacked > 0 || info.tcpi_backoff > 0;
+        let since_look = now.saturating_duration_since(self.looked);
+        let has_heard = Duration::from_millis(info.tcpi_last_ack_recv.into()) < since_look;
+        self.looked = now;
+        if !is_waiting || has_heard {
+            self.waits_since = None;
+            return false;
+        }
+        let since = *self.waits_since.get_or_insert(now);
+        now.saturating_duration_since(since) >= SILENT_FOR
+    }
+
+    fn info(&self) -> Option<libc::tcp_info> {
+        let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+        let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: a level and an option that write at most `bytes` bytes, of which there is memory.
+        let code = unsafe {
+            libc::getsockopt(
+                self.descriptor.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut bytes,
+            )
+        };
+        // SAFETY: numbers, all of which may be zero, as they were, or are what the kernel has written.
+        (code == 0).then(|| unsafe { info.assume_init() })
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// What an error of the system says of a connection.
+pub(super) fn loss(error: Errno) -> Loss {
+    match error {
+        Errno::CONNREFUSED => Loss::Refused,
+        Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Loss::Closed,
+        Errno::TIMEDOUT => Loss::Silent,
+        other => Loss::System(other.raw_os_error()),
+    }
+}

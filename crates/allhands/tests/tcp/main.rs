@@ -1,0 +1,19 @@
+//! Ranks on several nodes over TCP: what the nodes' tests try with a network among threads, on sockets of the loopback, and the
+//! sockets themselves.
+#![cfg(all(target_os = "linux", not(loom)))]
+
+#[path = "../nodes/communicator.rs"]
+mod communicator;
+#[path = "../nodes/failure.rs"]
+mod failure;
+#[path = "../nodes/properties.rs"]
+mod properties;
+#[path = "../suite/property/mod.rs"]
+mod property;
+mod sockets;
+#[path = "../suite/stopwatch.rs"]
+mod stopwatch;
+#[allow(dead_code, reason = "ranks on several nodes cannot split or duplicate")]
+#[path = "../suite/communicator.rs"]
+mod suite;
+mod world;
