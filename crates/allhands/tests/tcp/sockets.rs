@@ -192,3 +192,72 @@ fn a_message_that_is_taken_back_frees_its_memory() {
     assert_eq!(end(&mut all, 1, received).unwrap(), Ended::Whole(10));
     assert_eq!(into, word);
 }
+
+/// Looks at one network alone for so long.
+fn look(network: &mut TcpNetwork, lasts: Duration) {
+    let until = Instant::now() + lasts;
+    while Instant::now() < until {
+        network.progress().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn one_message_arrives(all: &mut [TcpNetwork; 2], away: Ticket, sent: &[u8]) {
+    let mut into = vec![0; sent.len()];
+    let received = receive(&mut all[1], 0, 0, &mut into);
+    assert_eq!(end(all, 1, received).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!(end(all, 0, away).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!(into, sent);
+}
+
+#[test]
+fn a_rank_that_looks_late_is_not_lost() {
+    let (_loopback, mut all) = pair(2, Settings::default());
+    let sent = content(100_000, 6);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    look(&mut all[0], Duration::from_secs(6));
+    one_message_arrives(&mut all, away, &sent);
+    assert_eq!(all[0].report().lost, 0);
+}
+
+#[test]
+fn a_rank_that_does_not_look_after_it_has_sent_loses_nobody() {
+    let settings = Settings {
+        patience: Duration::from_millis(500),
+        ..Settings::default()
+    };
+    let (_loopback, mut all) = pair(1, settings);
+    let sent = content(100_000, 7);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    // The other end has a connection from somebody who says nothing.
+    look(&mut all[1], Duration::from_secs(3));
+    one_message_arrives(&mut all, away, &sent);
+}
+
+#[test]
+fn a_rank_that_does_not_read_for_long_is_not_lost() {
+    let (_loopback, mut all) = pair(1, Settings::default());
+    let sent = content(32_000_000, 8);
+    let mut into = vec![0; sent.len()];
+    let received = receive(&mut all[1], 0, 0, &mut into);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    while all[1].report().opened == 0 {
+        all.iter_mut()
+            .for_each(|network| network.progress().unwrap());
+    }
+    // The kernel asks ever more seldom whether there is room now.
+    look(&mut all[0], Duration::from_secs(14));
+    assert_eq!(end(&mut all, 1, received).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!(end(&mut all, 0, away).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!((all[0].report().lost, into == sent), (0, true));
+}
+
+#[test]
+fn many_may_connect_before_a_rank_looks() {
+    let (loopback, _all) = pair(1, Settings::default());
+    let address = loopback.addresses(1)[0];
+    let soon = Duration::from_millis(500);
+    let waiting = (0..300).map(|_| TcpStream::connect_timeout(&address, soon));
+    let waiting: Result<Vec<TcpStream>, _> = waiting.collect();
+    assert_eq!(waiting.unwrap().len(), 300);
+}

@@ -30,6 +30,8 @@ const MOST_READS: usize = 16;
 const MOST_EVENTS: usize = 64;
 /// How often is asked whether other hosts still answer.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
+/// What counts of the time between two looks at the most: while this rank does not look, nobody can answer it in time.
+const MOST_UNWATCHED: Duration = Duration::from_millis(100);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
@@ -52,7 +54,9 @@ pub struct TcpNetwork {
     reading: Vec<u32>,
     serial: u32,
     staging: Box<[u8]>,
-    started: Instant,
+    /// The machine's time, and when it was told.
+    watched: Duration,
+    looked: Instant,
     asked: Instant,
 }
 
@@ -102,7 +106,8 @@ impl TcpNetwork {
             reading: Vec::new(),
             serial: LISTENERS,
             staging: vec![0; STAGED_BYTES].into(),
-            started: now,
+            watched: Duration::ZERO,
+            looked: now,
             asked: now,
         })
     }
@@ -128,7 +133,7 @@ impl TcpNetwork {
     /// Takes everything further, after waiting for something for so long.
     pub(super) fn look(&mut self, patience: Duration) -> Result<(), NetworkError> {
         let now = Instant::now();
-        self.machine.at(now - self.started);
+        self.begin();
         self.act_and_write();
         self.wait(patience)?;
         self.read_all();
@@ -399,8 +404,12 @@ impl TcpNetwork {
         }
     }
 
+    /// Tells the machine what time it is.
     pub(super) fn begin(&mut self) {
-        self.machine.at(self.started.elapsed());
+        let now = Instant::now();
+        self.watched += (now - self.looked).min(MOST_UNWATCHED);
+        self.looked = now;
+        self.machine.at(self.watched);
     }
 }
 

@@ -134,7 +134,8 @@ impl Socket {
         let Some(info) = self.info() else {
             return false;
         };
-        let is_waiting = info.tcpi_unacked > 0 || info.tcpi_backoff > 0;
+        // Where the other end's memory is full, the kernel asks again, ever more seldom, and is answered.
+        let is_waiting = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
         let since_look = now.saturating_duration_since(self.looked);
         let has_heard = Duration::from_millis(info.tcpi_last_ack_recv.into()) < since_look;
         self.looked = now;

@@ -8,7 +8,7 @@ use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
 use std::time::Duration;
 
-/// How long a connection may take until both ends know each other.
+/// How long a connection may take until it is there, and an accepted one until its other end has proved itself.
 const GREETED_WITHIN: Duration = Duration::from_secs(2);
 /// What passes between two attempts over a rail, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -58,6 +58,8 @@ impl<M: Memory> Rank<M> {
         if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
             let (handshake, hello) = Handshake::ask(&self.job, peer, connection.rail, nonce);
             connection.phase = Phase::Greeting(handshake);
+            // A rank that is there answers when it looks, which may be much later; who listens no more has its system say so.
+            connection.deadline = Duration::MAX;
             connection.outbound.greet(hello);
             self.list(at);
         }
