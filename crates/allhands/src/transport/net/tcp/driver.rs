@@ -167,6 +167,7 @@ impl TcpNetwork {
                 (LISTENERS, rail) => self.accept(rail)?,
                 (serial, connection) => self.event(serial, connection, flags),
             }
+            self.act_all();
         }
         Ok(())
     }
@@ -216,9 +217,10 @@ impl TcpNetwork {
             let serial = self.serial;
             let (socket, nonce) = (Socket::accepted(accepted, serial), nonce().map_err(failed)?);
             let Ok(socket) = socket else { continue };
-            if let Some(at) = self.machine.accepted(&nonce) {
-                self.adopt(at, socket);
-            }
+            let at = self.machine.accepted(&nonce);
+            // The number may be that of one that is to be closed.
+            self.act_all();
+            self.adopt(at, socket);
         }
         Ok(())
     }
@@ -247,13 +249,18 @@ impl TcpNetwork {
     /// Does what the machine asks for, and writes what it has to write.
     pub(super) fn act_and_write(&mut self) {
         loop {
-            while let Some(action) = self.machine.action() {
-                self.act(action);
-            }
+            self.act_all();
             let Some(at) = self.machine.transmit() else {
                 break;
             };
             self.write(at);
+        }
+    }
+
+    /// Does what the machine asks for, before a number that it has used again is taken for what it was.
+    fn act_all(&mut self) {
+        while let Some(action) = self.machine.action() {
+            self.act(action);
         }
     }
 
@@ -324,12 +331,11 @@ impl TcpNetwork {
         let mut reading = std::mem::replace(&mut self.readable, std::mem::take(&mut self.reading));
         for at in reading.drain(..) {
             for _ in 0..MOST_READS {
-                if !self.read(at) {
-                    break;
-                }
+                let is_more = self.read(at);
                 // A connection that the machine has closed is not read any more.
-                while let Some(action) = self.machine.action() {
-                    self.act(action);
+                self.act_all();
+                if !is_more {
+                    break;
                 }
             }
             let socket = self.sockets.get(at as usize).and_then(Option::as_ref);

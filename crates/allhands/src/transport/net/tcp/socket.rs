@@ -100,6 +100,8 @@ impl Socket {
         pieces(&mut |piece| {
             let slice = match piece {
                 Piece::Own(own) => own,
+                // Which may be nowhere.
+                Piece::Users(span) if span.bytes == 0 => return,
                 Piece::Users(span) => {
                     let address = std::ptr::with_exposed_provenance(span.address);
                     // SAFETY: memory of a message under way, of this length, whose address was exposed when it began; it is

@@ -19,17 +19,23 @@ const LEFT_FOR: Duration = Duration::from_secs(1);
 const STRANGERS: u32 = 64;
 
 impl<M: Memory> Rank<M> {
-    /// Says that a connection was accepted; its number. None if there are too many of which nobody knows whose they are: it
-    /// is then to be closed.
-    pub fn accepted(&mut self, nonce: &Nonce) -> Option<u32> {
-        let job = self.job.ranks * self.job.rails * self.settings.connections;
-        if self.strangers >= STRANGERS + job {
-            self.report.refused += 1;
-            return None;
+    /// Says that a connection was accepted; its number, which may be that of one that is closed for it: what is asked for
+    /// comes first. If there are too many of which nobody knows whose they are, the one that has said nothing for longest goes,
+    /// so that they keep nobody out.
+    pub fn accepted(&mut self, nonce: &Nonce) -> u32 {
+        let of_ranks = self.job.ranks.saturating_mul(self.job.rails);
+        let job = of_ranks.saturating_mul(self.settings.connections);
+        if self.strangers >= STRANGERS.saturating_add(job) {
+            let all = self.connections.iter();
+            let strangers = all.filter(|(_, connection)| connection.peer.is_none());
+            let oldest = strangers.min_by_key(|(_, connection)| connection.deadline);
+            if let Some(at) = oldest.map(|(at, _)| at) {
+                self.close(at, Loss::Silent);
+            }
         }
         self.strangers += 1;
         let phase = Phase::Greeting(Handshake::listen(nonce));
-        Some(self.add(None, 0, phase))
+        self.add(None, 0, phase)
     }
 
     fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {

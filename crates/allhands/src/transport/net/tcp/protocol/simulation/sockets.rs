@@ -28,8 +28,9 @@ impl World {
             }
             let (mine, theirs) = (self.chance.nonce(), self.chance.nonce());
             let accepted = self.nodes[to].rank.accepted(&theirs);
+            self.act(to);
             self.nodes[at].rank.connected(connection, &mine);
-            self.join((at, Some(connection)), (to, accepted));
+            self.join((at, Some(connection)), (to, Some(accepted)));
             self.intrude(to);
         }
         is_busy
@@ -60,6 +61,7 @@ impl World {
         }
         let nonce = self.chance.nonce();
         let accepted = self.nodes[to].rank.accepted(&nonce);
+        self.act(to);
         let length = self.chance.below(100);
         let mut bytes: Vec<u8> = (0..length).map(|_| self.chance.next() as u8).collect();
         if self.chance.one_in(2) {
@@ -67,7 +69,7 @@ impl World {
             bytes.splice(0..0, start);
         }
         let now = self.now;
-        let wire = self.join((usize::MAX, None), (to, accepted));
+        let wire = self.join((usize::MAX, None), (to, Some(accepted)));
         wire.write(0, bytes, now);
         wire.close(0, now + micros(500));
         self.strangers += 1;
