@@ -1,5 +1,6 @@
 //! Sockets: how the ranks of a simulated world connect, read and write.
 
+use super::counts::Event;
 use super::wire::{End, Pipe, Wire};
 use super::world::{World, micros};
 use crate::transport::net::tcp::protocol::memory::Memory;
@@ -23,6 +24,7 @@ impl World {
                 continue;
             }
             if self.chance.one_in(40) {
+                self.counts.add(Event::Unreached, 1);
                 self.nodes[at].rank.lost(connection, Loss::Silent);
                 continue;
             }
@@ -72,7 +74,7 @@ impl World {
         let wire = self.join((usize::MAX, None), (to, Some(accepted)));
         wire.write(0, bytes, now);
         wire.close(0, now + micros(500));
-        self.strangers += 1;
+        self.counts.add(Event::Stranger, 1);
     }
 
     pub(super) fn read_all(&mut self, at: usize) -> bool {
