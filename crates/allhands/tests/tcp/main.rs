@@ -2,6 +2,7 @@
 //! sockets themselves.
 #![cfg(all(target_os = "linux", not(loom)))]
 
+mod allocations;
 #[path = "../nodes/communicator.rs"]
 mod communicator;
 #[path = "../nodes/failure.rs"]

@@ -6,24 +6,29 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-fn pair(rails: u8, settings: Settings) -> (Loopback, [TcpNetwork; 2]) {
+pub fn pair(rails: u8, settings: Settings) -> (Loopback, [TcpNetwork; 2]) {
     let loopback = Loopback::new(2, rails, settings).unwrap();
     let all = [0, 1].map(|rank| loopback.tcp_network(rank).unwrap());
     (loopback, all)
 }
 
-fn send(network: &mut TcpNetwork, to: u32, tag: u32, bytes: &[u8]) -> Result<Ticket, NetworkError> {
+pub fn send(
+    network: &mut TcpNetwork,
+    to: u32,
+    tag: u32,
+    bytes: &[u8],
+) -> Result<Ticket, NetworkError> {
     // SAFETY: the tests keep what they send until it has ended or is over.
     unsafe { network.send(to, tag, bytes.as_ptr(), bytes.len()) }
 }
 
-fn receive(network: &mut TcpNetwork, from: u32, tag: u32, into: &mut [u8]) -> Ticket {
+pub fn receive(network: &mut TcpNetwork, from: u32, tag: u32, into: &mut [u8]) -> Ticket {
     // SAFETY: as above.
     unsafe { network.receive(from, tag, into.as_mut_ptr(), into.len()) }.unwrap()
 }
 
 /// Looks at all networks until a message of one has ended.
-fn end(all: &mut [TcpNetwork], at: usize, ticket: Ticket) -> Result<Ended, NetworkError> {
+pub fn end(all: &mut [TcpNetwork], at: usize, ticket: Ticket) -> Result<Ended, NetworkError> {
     let until = Instant::now() + Duration::from_secs(20);
     while Instant::now() < until {
         for network in &mut *all {
@@ -34,6 +39,14 @@ fn end(all: &mut [TcpNetwork], at: usize, ticket: Ticket) -> Result<Ended, Netwo
         }
     }
     panic!("{ticket:?} of rank {at} does not end");
+}
+
+/// A rank without credit, so that all messages wait for their grants.
+fn poor() -> Settings {
+    Settings {
+        unexpected_bytes: 0,
+        ..Settings::default()
+    }
 }
 
 fn content(bytes: usize, salt: usize) -> Vec<u8> {
@@ -191,4 +204,115 @@ fn a_message_that_is_taken_back_frees_its_memory() {
     send(&mut all[0], 1, 1, &word).unwrap();
     assert_eq!(end(&mut all, 1, received).unwrap(), Ended::Whole(10));
     assert_eq!(into, word);
+}
+
+/// Looks at one network alone for so long.
+fn look(network: &mut TcpNetwork, lasts: Duration) {
+    let until = Instant::now() + lasts;
+    while Instant::now() < until {
+        network.progress().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn one_message_arrives(all: &mut [TcpNetwork; 2], away: Ticket, sent: &[u8]) {
+    let mut into = vec![0; sent.len()];
+    let received = receive(&mut all[1], 0, 0, &mut into);
+    assert_eq!(end(all, 1, received).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!(end(all, 0, away).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!(into, sent);
+}
+
+#[test]
+fn a_rank_that_looks_late_is_not_lost() {
+    let (_loopback, mut all) = pair(2, Settings::default());
+    let sent = content(100_000, 6);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    look(&mut all[0], Duration::from_secs(6));
+    one_message_arrives(&mut all, away, &sent);
+    assert_eq!(all[0].report().lost, 0);
+}
+
+#[test]
+fn a_rank_that_does_not_look_after_it_has_sent_loses_nobody() {
+    let settings = Settings {
+        patience: Duration::from_millis(500),
+        ..Settings::default()
+    };
+    let (_loopback, mut all) = pair(1, settings);
+    let sent = content(100_000, 7);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    // The other end has a connection from somebody who says nothing.
+    look(&mut all[1], Duration::from_secs(3));
+    one_message_arrives(&mut all, away, &sent);
+}
+
+#[test]
+fn a_rank_that_does_not_read_for_long_is_not_lost() {
+    let (_loopback, mut all) = pair(1, Settings::default());
+    let sent = content(32_000_000, 8);
+    let mut into = vec![0; sent.len()];
+    let received = receive(&mut all[1], 0, 0, &mut into);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    while all[1].report().opened == 0 {
+        all.iter_mut()
+            .for_each(|network| network.progress().unwrap());
+    }
+    // The kernel asks ever more seldom whether there is room now.
+    look(&mut all[0], Duration::from_secs(14));
+    assert_eq!(
+        end(&mut all, 1, received).unwrap(),
+        Ended::Whole(sent.len())
+    );
+    assert_eq!(end(&mut all, 0, away).unwrap(), Ended::Whole(sent.len()));
+    assert_eq!((all[0].report().lost, into == sent), (0, true));
+}
+
+#[test]
+fn many_may_connect_before_a_rank_looks() {
+    let (loopback, _all) = pair(1, Settings::default());
+    let address = loopback.addresses(1)[0];
+    let soon = Duration::from_millis(500);
+    let waiting = (0..300).map(|_| TcpStream::connect_timeout(&address, soon));
+    let waiting: Result<Vec<TcpStream>, _> = waiting.collect();
+    assert_eq!(waiting.unwrap().len(), 300);
+}
+
+#[test]
+fn silent_strangers_keep_nobody_out() {
+    // The rank that they wait at connects to nobody.
+    let settings = Settings {
+        grace: Duration::from_secs(30),
+        ..Settings::default()
+    };
+    let (loopback, mut all) = pair(1, settings);
+    let address = loopback.addresses(1)[0];
+    let mut strangers = Vec::new();
+    for _ in 0..200 {
+        strangers.push(TcpStream::connect(address).unwrap());
+        all[1].progress().unwrap();
+    }
+    let refused = all[1].report().refused;
+    assert!((100..200).contains(&refused), "{refused}");
+    let begin = Instant::now();
+    let sent = content(100, 9);
+    let away = send(&mut all[0], 1, 0, &sent).unwrap();
+    one_message_arrives(&mut all, away, &sent);
+    // Long before they are closed because they say nothing.
+    assert!(begin.elapsed() < Duration::from_secs(1));
+    drop(strangers);
+}
+
+#[test]
+fn a_message_without_bytes_may_lie_nowhere() {
+    let (_loopback, mut all) = pair(1, poor());
+    for _ in 0..2 {
+        // SAFETY: messages without memory.
+        let (received, away) = unsafe {
+            let received = all[1].receive(0, 0, std::ptr::null_mut(), 0).unwrap();
+            (received, all[0].send(1, 0, std::ptr::null(), 0).unwrap())
+        };
+        assert_eq!(end(&mut all, 1, received).unwrap(), Ended::Whole(0));
+        assert_eq!(end(&mut all, 0, away).unwrap(), Ended::Whole(0));
+    }
 }

@@ -30,6 +30,8 @@ const MOST_READS: usize = 16;
 const MOST_EVENTS: usize = 64;
 /// How often is asked whether other hosts still answer.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
+/// What counts of the time between two looks at the most: while this rank does not look, nobody can answer it in time.
+const MOST_UNWATCHED: Duration = Duration::from_millis(100);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
@@ -52,7 +54,9 @@ pub struct TcpNetwork {
     reading: Vec<u32>,
     serial: u32,
     staging: Box<[u8]>,
-    started: Instant,
+    /// The machine's time, and when it was told.
+    watched: Duration,
+    looked: Instant,
     asked: Instant,
 }
 
@@ -102,7 +106,8 @@ impl TcpNetwork {
             reading: Vec::new(),
             serial: LISTENERS,
             staging: vec![0; STAGED_BYTES].into(),
-            started: now,
+            watched: Duration::ZERO,
+            looked: now,
             asked: now,
         })
     }
@@ -128,7 +133,7 @@ impl TcpNetwork {
     /// Takes everything further, after waiting for something for so long.
     pub(super) fn look(&mut self, patience: Duration) -> Result<(), NetworkError> {
         let now = Instant::now();
-        self.machine.at(now - self.started);
+        self.begin();
         self.act_and_write();
         self.wait(patience)?;
         self.read_all();
@@ -162,6 +167,7 @@ impl TcpNetwork {
                 (LISTENERS, rail) => self.accept(rail)?,
                 (serial, connection) => self.event(serial, connection, flags),
             }
+            self.act_all();
         }
         Ok(())
     }
@@ -211,9 +217,10 @@ impl TcpNetwork {
             let serial = self.serial;
             let (socket, nonce) = (Socket::accepted(accepted, serial), nonce().map_err(failed)?);
             let Ok(socket) = socket else { continue };
-            if let Some(at) = self.machine.accepted(&nonce) {
-                self.adopt(at, socket);
-            }
+            let at = self.machine.accepted(&nonce);
+            // The number may be that of one that is to be closed.
+            self.act_all();
+            self.adopt(at, socket);
         }
         Ok(())
     }
@@ -242,13 +249,18 @@ impl TcpNetwork {
     /// Does what the machine asks for, and writes what it has to write.
     pub(super) fn act_and_write(&mut self) {
         loop {
-            while let Some(action) = self.machine.action() {
-                self.act(action);
-            }
+            self.act_all();
             let Some(at) = self.machine.transmit() else {
                 break;
             };
             self.write(at);
+        }
+    }
+
+    /// Does what the machine asks for, before a number that it has used again is taken for what it was.
+    fn act_all(&mut self) {
+        while let Some(action) = self.machine.action() {
+            self.act(action);
         }
     }
 
@@ -319,12 +331,11 @@ impl TcpNetwork {
         let mut reading = std::mem::replace(&mut self.readable, std::mem::take(&mut self.reading));
         for at in reading.drain(..) {
             for _ in 0..MOST_READS {
-                if !self.read(at) {
-                    break;
-                }
+                let is_more = self.read(at);
                 // A connection that the machine has closed is not read any more.
-                while let Some(action) = self.machine.action() {
-                    self.act(action);
+                self.act_all();
+                if !is_more {
+                    break;
                 }
             }
             let socket = self.sockets.get(at as usize).and_then(Option::as_ref);
@@ -399,8 +410,12 @@ impl TcpNetwork {
         }
     }
 
+    /// Tells the machine what time it is.
     pub(super) fn begin(&mut self) {
-        self.machine.at(self.started.elapsed());
+        let now = Instant::now();
+        self.watched += (now - self.looked).min(MOST_UNWATCHED);
+        self.looked = now;
+        self.machine.at(self.watched);
     }
 }
 

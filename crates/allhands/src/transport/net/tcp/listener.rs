@@ -3,6 +3,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
+/// How many connections may wait until this rank looks, if the system allows so many: all other ranks may want one at once.
+const MOST_WAITING: i32 = 4096;
+
 /// The listening sockets of one rank, one for each rail.
 #[derive(Debug)]
 pub struct Listener {
@@ -18,6 +21,7 @@ impl Listener {
     pub fn bind(rails: &[IpAddr]) -> io::Result<Listener> {
         let sockets = rails.iter().map(|rail| {
             let socket = TcpListener::bind(SocketAddr::new(*rail, 0))?;
+            rustix::net::listen(&socket, MOST_WAITING)?;
             socket.set_nonblocking(true)?;
             Ok(socket)
         });

@@ -100,6 +100,8 @@ impl Socket {
         pieces(&mut |piece| {
             let slice = match piece {
                 Piece::Own(own) => own,
+                // Which may be nowhere.
+                Piece::Users(span) if span.bytes == 0 => return,
                 Piece::Users(span) => {
                     let address = std::ptr::with_exposed_provenance(span.address);
                     // SAFETY: memory of a message under way, of this length, whose address was exposed when it began; it is
@@ -134,7 +136,8 @@ impl Socket {
         let Some(info) = self.info() else {
             return false;
         };
-        let is_waiting = info.tcpi_unacked > 0 || info.tcpi_backoff > 0;
+        // Where the other end's memory is full, the kernel asks again, ever more seldom, and is answered.
+        let is_waiting = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
         let since_look = now.saturating_duration_since(self.looked);
         let has_heard = Duration::from_millis(info.tcpi_last_ack_recv.into()) < since_look;
         self.looked = now;

@@ -8,7 +8,7 @@ use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
 use std::time::Duration;
 
-/// How long a connection may take until both ends know each other.
+/// How long a connection may take until it is there, and an accepted one until its other end has proved itself.
 const GREETED_WITHIN: Duration = Duration::from_secs(2);
 /// What passes between two attempts over a rail, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -19,17 +19,23 @@ const LEFT_FOR: Duration = Duration::from_secs(1);
 const STRANGERS: u32 = 64;
 
 impl<M: Memory> Rank<M> {
-    /// Says that a connection was accepted; its number. None if there are too many of which nobody knows whose they are: it
-    /// is then to be closed.
-    pub fn accepted(&mut self, nonce: &Nonce) -> Option<u32> {
-        let job = self.job.ranks * self.job.rails * self.settings.connections;
-        if self.strangers >= STRANGERS + job {
-            self.report.refused += 1;
-            return None;
+    /// Says that a connection was accepted; its number, which may be that of one that is closed for it: what is asked for
+    /// comes first. If there are too many of which nobody knows whose they are, the one that has said nothing for longest goes,
+    /// so that they keep nobody out.
+    pub fn accepted(&mut self, nonce: &Nonce) -> u32 {
+        let of_ranks = self.job.ranks.saturating_mul(self.job.rails);
+        let job = of_ranks.saturating_mul(self.settings.connections);
+        if self.strangers >= STRANGERS.saturating_add(job) {
+            let all = self.connections.iter();
+            let strangers = all.filter(|(_, connection)| connection.peer.is_none());
+            let oldest = strangers.min_by_key(|(_, connection)| connection.deadline);
+            if let Some(at) = oldest.map(|(at, _)| at) {
+                self.close(at, Loss::Silent);
+            }
         }
         self.strangers += 1;
         let phase = Phase::Greeting(Handshake::listen(nonce));
-        Some(self.add(None, 0, phase))
+        self.add(None, 0, phase)
     }
 
     fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {
@@ -58,6 +64,8 @@ impl<M: Memory> Rank<M> {
         if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
             let (handshake, hello) = Handshake::ask(&self.job, peer, connection.rail, nonce);
             connection.phase = Phase::Greeting(handshake);
+            // A rank that is there answers when it looks, which may be much later; who listens no more has its system say so.
+            connection.deadline = Duration::MAX;
             connection.outbound.greet(hello);
             self.list(at);
         }

@@ -59,7 +59,7 @@ fn reached() -> Rank<Bytes> {
         let Some(Action::Connect { connection, .. }) = zero.action() else {
             panic!("two connections are asked for")
         };
-        assert_eq!((connection, one.accepted(&[9; 16])), (number, Some(number)));
+        assert_eq!((connection, one.accepted(&[9; 16])), (number, number));
         zero.connected(connection, &[8; 16]);
     }
     for _ in 0..3 {

@@ -1,5 +1,6 @@
 //! Sockets: how the ranks of a simulated world connect, read and write.
 
+use super::counts::Event;
 use super::wire::{End, Pipe, Wire};
 use super::world::{World, micros};
 use crate::transport::net::tcp::protocol::memory::Memory;
@@ -23,13 +24,15 @@ impl World {
                 continue;
             }
             if self.chance.one_in(40) {
+                self.counts.add(Event::Unreached, 1);
                 self.nodes[at].rank.lost(connection, Loss::Silent);
                 continue;
             }
             let (mine, theirs) = (self.chance.nonce(), self.chance.nonce());
             let accepted = self.nodes[to].rank.accepted(&theirs);
+            self.act(to);
             self.nodes[at].rank.connected(connection, &mine);
-            self.join((at, Some(connection)), (to, accepted));
+            self.join((at, Some(connection)), (to, Some(accepted)));
             self.intrude(to);
         }
         is_busy
@@ -60,6 +63,7 @@ impl World {
         }
         let nonce = self.chance.nonce();
         let accepted = self.nodes[to].rank.accepted(&nonce);
+        self.act(to);
         let length = self.chance.below(100);
         let mut bytes: Vec<u8> = (0..length).map(|_| self.chance.next() as u8).collect();
         if self.chance.one_in(2) {
@@ -67,10 +71,10 @@ impl World {
             bytes.splice(0..0, start);
         }
         let now = self.now;
-        let wire = self.join((usize::MAX, None), (to, accepted));
+        let wire = self.join((usize::MAX, None), (to, Some(accepted)));
         wire.write(0, bytes, now);
         wire.close(0, now + micros(500));
-        self.strangers += 1;
+        self.counts.add(Event::Stranger, 1);
     }
 
     pub(super) fn read_all(&mut self, at: usize) -> bool {

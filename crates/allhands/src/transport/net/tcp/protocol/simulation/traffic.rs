@@ -1,6 +1,7 @@
 //! Traffic: which messages the ranks of a simulation send one another, and what must come of each.
 
 use super::chance::Chance;
+use super::world::micros;
 use crate::transport::net::tcp::protocol::memory::Span;
 use crate::transport::net::tcp::protocol::rank::Message;
 use std::time::Duration;
@@ -20,12 +21,16 @@ pub struct Operation {
     /// When it is under way: its name and memory.
     pub begun: Option<(Message, Span)>,
     pub is_over: bool,
+    /// When it is taken back if it is not over by then.
+    pub gives_up: Option<Duration>,
 }
 
 /// The operations of every rank, in the order in which they begin; receives from one rank with one tag in the order of their sends.
 pub fn draw(chance: &mut Chance, ranks: usize, most_bytes: u64) -> Vec<Vec<Operation>> {
     let mut all: Vec<Vec<Operation>> = vec![Vec::new(); ranks];
     let lasts_us = chance.within(100, 20_000);
+    // In some worlds one tag's messages are all taken back if they take long.
+    let fickle = chance.one_in(4).then_some(2);
     for from in 0..ranks {
         for to in (0..ranks).filter(|to| *to != from) {
             let (mut sent, mut received) = ([0; 3], [0; 3]);
@@ -50,6 +55,8 @@ pub fn draw(chance: &mut Chance, ranks: usize, most_bytes: u64) -> Vec<Vec<Opera
                     1 | 2 => length + chance.below(most_bytes) as usize,
                     _ => length,
                 };
+                let mut patience = || micros(chance.below(5000));
+                let patience = [patience(), patience()];
                 let operation = |when, is_send, other: usize| Operation {
                     when,
                     is_send,
@@ -59,6 +66,7 @@ pub fn draw(chance: &mut Chance, ranks: usize, most_bytes: u64) -> Vec<Vec<Opera
                     room,
                     begun: None,
                     is_over: false,
+                    gives_up: (fickle == Some(tag)).then(|| when + patience[usize::from(is_send)]),
                 };
                 all[from].push(operation(send, true, to));
                 all[to].push(operation(receive, false, from));

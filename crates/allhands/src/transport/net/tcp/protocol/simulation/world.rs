@@ -2,6 +2,7 @@
 
 use super::arena::Arena;
 use super::chance::Chance;
+use super::counts::{Counts, Event};
 use super::traffic::{Operation, draw};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
@@ -46,8 +47,7 @@ pub struct World {
     pub settings: Settings,
     pub had_cuts: bool,
     is_ending: bool,
-    /// Whether somebody without the secret has connected.
-    pub strangers: u32,
+    pub counts: Counts,
 }
 
 pub(super) fn micros(micros: u64) -> Duration {
@@ -111,7 +111,7 @@ impl World {
             cuts,
             settings,
             is_ending: false,
-            strangers: 0,
+            counts: Counts::default(),
             chance,
         }
     }
@@ -158,9 +158,11 @@ impl World {
             if !self.wires.is_empty() {
                 let wire = self.chance.below(self.wires.len() as u64) as usize;
                 if self.chance.one_in(2) {
+                    self.counts.add(Event::HalfCut, 1);
                     self.wires[wire].cut_half(self.chance.below(2) as usize, now);
                     continue;
                 }
+                self.counts.add(Event::Cut, 1);
                 let notices = [(); 2].map(|()| now + micros(self.chance.below(3000)));
                 self.wires[wire].cut(notices);
             }
@@ -181,6 +183,8 @@ impl World {
         let sleeps = self.nodes[at].sleeps;
         if !(sleeps.0..sleeps.1).contains(&now) {
             is_busy |= self.read_all(at);
+        } else {
+            self.counts.add(Event::Nap, 1);
         }
         is_busy |= self.write_all(at);
         self.act(at);
@@ -227,16 +231,32 @@ impl World {
             }
             if operation.begun.is_none() && operation.when <= now {
                 is_busy = true;
-                begin(&mut node.rank, operation);
+                if let Err(lost) = begin(&mut node.rank, operation) {
+                    operation.is_over = true;
+                    self.check_loss(at, lost);
+                    return true;
+                }
             }
             let Some((message, span)) = operation.begun else {
                 continue;
             };
             match node.rank.test(message) {
+                Ok(None) if operation.gives_up.is_some_and(|when| when <= now) => {
+                    node.rank.cancel(message);
+                    node.rank.memory_mut().take_back(span);
+                    operation.is_over = true;
+                    self.counts.add(Event::TakenBack, 1);
+                }
                 Ok(None) => {}
                 Ok(Some(end)) => {
                     let memory = node.rank.memory_mut().take_back(span);
                     check(seed, at, operation, end, &memory);
+                    let event = match (operation.is_send, end) {
+                        (true, _) => Event::Sent,
+                        (false, matching::End::Whole(_)) => Event::Received,
+                        (false, matching::End::TooLong) => Event::TooLong,
+                    };
+                    self.counts.add(event, 1);
                     operation.is_over = true;
                 }
                 Err(lost) => {
@@ -266,6 +286,7 @@ impl World {
 
     /// Only who is dead may be lost, or whose wire was cut where nothing is sent again.
     fn check_loss(&mut self, at: usize, lost: LostPeer) {
+        self.counts.add(Event::Failed, 1);
         let (seed, other) = (self.seed, lost.rank as usize);
         let by_cut = self.had_cuts && !self.settings.resends;
         assert!(
@@ -303,23 +324,24 @@ fn draw_settings(chance: &mut Chance) -> Settings {
     }
 }
 
-fn begin(rank: &mut Rank<Arena>, operation: &mut Operation) {
+fn begin(rank: &mut Rank<Arena>, operation: &mut Operation) -> Result<(), LostPeer> {
     let (other, tag) = (operation.other, operation.tag);
     if operation.is_send {
         let span = rank.memory_mut().lend(operation.content.clone());
-        match rank.send(other, tag, span, 77) {
-            Ok(message) => operation.begun = Some((message, span)),
-            // Why is found by what waits for it.
-            Err(_) => operation.is_over = true,
-        }
+        operation.begun = Some((rank.send(other, tag, span, 77)?, span));
     } else {
         let span = rank.memory_mut().lend(vec![0x55; operation.room]);
         operation.begun = Some((rank.receive(other, tag, span), span));
     }
+    Ok(())
 }
 
 /// A message that has ended is what was sent.
 fn check(seed: u64, at: usize, operation: &Operation, end: matching::End, memory: &[u8]) {
+    if operation.gives_up.is_some() && !operation.is_send {
+        // One that was taken back before may have left its number, and message, to this one.
+        return;
+    }
     let length = operation.content.len();
     let right = match operation.is_send || length <= operation.room {
         true => matching::End::Whole(length),
