@@ -116,18 +116,18 @@ impl World {
         }
     }
 
+    /// The living rank that looks next, and when.
+    fn next_rank(&self) -> Option<(usize, Duration)> {
+        let all = self.nodes.iter().enumerate();
+        let living = all.filter(|(_, node)| !node.is_dead);
+        let next = living.min_by_key(|(_, node)| node.next);
+        next.map(|(at, node)| (at, node.next))
+    }
+
     /// Runs until every message of every living rank is over.
     pub fn run(&mut self) {
         while !self.nodes.iter().all(Node::is_done) {
-            let living = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(_, node)| !node.is_dead);
-            let next = living.min_by_key(|(_, node)| node.next);
-            let (at, when) = next
-                .map(|(at, node)| (at, node.next))
-                .expect("somebody lives");
+            let (at, when) = self.next_rank().expect("somebody lives");
             self.now = self.now.max(when);
             assert!(self.now < LIMIT, "seed {}: rank {at} hangs", self.seed);
             self.cut_wires();
@@ -137,13 +137,7 @@ impl World {
         let end = self.now + Duration::from_secs(1);
         self.is_ending = true;
         while self.now < end {
-            let living = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(_, node)| !node.is_dead);
-            let next = living.min_by_key(|(_, node)| node.next);
-            let Some((at, when)) = next.map(|(at, node)| (at, node.next)) else {
+            let Some((at, when)) = self.next_rank() else {
                 return;
             };
             self.now = self.now.max(when);
