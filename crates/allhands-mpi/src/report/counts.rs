@@ -46,8 +46,19 @@ pub(crate) struct Served {
     bytes: usize,
     /// Where it is counted; `None`: nothing is wanted.
     tally: Option<&'static Tally>,
-    /// Whether the native MPI made it, too.
-    verified: bool,
+    verified: Verified,
+}
+
+/// Whether the native MPI made a call, too.
+///
+/// A word: the rest of one that holds a flag would be copied in two parts that overlap, and who reads both waits until all that
+/// was written before has left the store buffer: a message's lines are among it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(usize)]
+enum Verified {
+    #[default]
+    No,
+    Yes,
 }
 
 /// Calls that went one way.
@@ -165,7 +176,10 @@ impl Report {
         Served {
             bytes,
             tally,
-            verified,
+            verified: match verified {
+                true => Verified::Yes,
+                false => Verified::No,
+            },
         }
     }
 
@@ -185,7 +199,11 @@ impl Report {
     #[inline(never)]
     fn count(&self, served: Served, since: Option<Instant>) {
         if let Some(tally) = served.tally {
-            tally.add(served.verified, since, self.exactly());
+            tally.add(
+                matches!(served.verified, Verified::Yes),
+                since,
+                self.exactly(),
+            );
         }
     }
 

@@ -46,7 +46,7 @@ impl Distance {
             }
             if bytes >= COPY_AHEAD_LEAST && is_wide() {
                 // SAFETY: the processor has these instructions; the rest is the caller's promise.
-                return unsafe { copy_far::<false>(from, into, bytes) };
+                return unsafe { copy_far::<false>(from, into, bytes, COPY_AHEAD) };
             }
         }
         if self == Distance::Back {
@@ -68,8 +68,14 @@ impl Distance {
             && is_apart(from, into, bytes)
             && is_wide()
         {
+            // Of a short one nothing is asked for ahead: behind it may be what its writer is still writing.
+            let ahead = if bytes >= COPY_AHEAD_LEAST {
+                COPY_AHEAD
+            } else {
+                0
+            };
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
-            return unsafe { copy_far::<false>(from, into, bytes) };
+            return unsafe { copy_far::<false>(from, into, bytes, ahead) };
         }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, into, bytes) };
@@ -84,7 +90,7 @@ unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if bytes >= COPY_CLAIMING_LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
-        return unsafe { copy_far::<true>(from, into, bytes) };
+        return unsafe { copy_far::<true>(from, into, bytes, COPY_AHEAD) };
     }
     let iovec = Iovec {
         address: from,
@@ -201,13 +207,13 @@ fn is_wide() -> bool {
     crate::kernel::InstructionSet::best() >= crate::kernel::InstructionSet::Avx2
 }
 
-/// Copies with lines asked for ahead; takes each over if `BACK`.
+/// Copies with lines asked for `ahead` bytes ahead; claims each for writing if `BACK`.
 ///
 /// # Safety
 /// As for [`Distance::copy`], and the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usize) {
+unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usize, ahead: usize) {
     use std::arch::x86_64::{
         __m256i, _MM_HINT_T1, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
     };
@@ -215,7 +221,7 @@ unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usiz
     for at in (0..lines).step_by(64) {
         // SAFETY: the line lies within the bytes of both, as the caller promises; a prefetch faults on no address.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + COPY_AHEAD).cast());
+            _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + ahead).cast());
             let (source, target) = (from.add(at).cast::<__m256i>(), into.add(at).cast());
             let (low, high) = (
                 _mm256_loadu_si256(source),

@@ -205,9 +205,9 @@ where
 pub(crate) struct Pieces {
     /// The length of each piece but the last, in bytes.
     pub bytes: usize,
-    /// How many bytes behind a piece are claimed with it, before it is copied, as another core has their lines; 0: none are, nor its
-    /// own.
-    pub claimed_ahead: usize,
+    /// How many bytes behind a piece are claimed with it, before it is copied, as another core has their lines; `None`: none are, nor
+    /// its own.
+    pub claimed_ahead: Option<usize>,
 }
 
 /// Copies `from` into `into`, as far as both reach, in pieces; says after each how many bytes are there.
@@ -222,8 +222,8 @@ pub(crate) unsafe fn copy_in_pieces(
 ) {
     let (mut from, mut done, mut claimed) = (Stream::new(from), 0, 0);
     while done < into.bytes {
-        if pieces.claimed_ahead > 0 {
-            let end = done + pieces.bytes + pieces.claimed_ahead;
+        if let Some(ahead) = pieces.claimed_ahead {
+            let end = done + pieces.bytes + ahead;
             let next = into.piece(claimed, end - claimed);
             claim_lines(next.address, next.bytes);
             claimed += next.bytes;

@@ -16,7 +16,7 @@ impl Pieces {
         let claims = !oversubscribed && protocol != Some(CopyProtocol::Strings);
         Pieces {
             bytes: piece,
-            claimed_ahead: if claims { piece } else { 0 },
+            claimed_ahead: claims.then_some(piece),
         }
     }
 
@@ -34,7 +34,7 @@ impl Pieces {
         };
         let pieces = Pieces {
             bytes: piece,
-            claimed_ahead: if oversubscribed { 0 } else { bytes },
+            claimed_ahead: (!oversubscribed).then_some(bytes),
         };
         (shown, pieces)
     }
