@@ -21,8 +21,8 @@ impl Pieces {
     }
 
     /// The pieces of a message of `bytes` bytes in a medium buffer, and when it is shown to its receiver; one that sends at the same time
-    /// has other things to do than to read what comes, and one on the same core cannot. A medium buffer is short: all its lines are
-    /// claimed at once.
+    /// has other things to do than to read what comes, and one on the same core cannot. Each piece's lines are claimed with it: those
+    /// of the next would delay this one, for which its receiver waits.
     pub(crate) fn of_medium(
         bytes: usize,
         oversubscribed: bool,
@@ -34,7 +34,7 @@ impl Pieces {
         };
         let pieces = Pieces {
             bytes: piece,
-            claimed_ahead: (!oversubscribed).then_some(bytes),
+            claimed_ahead: (!oversubscribed).then_some(0),
         };
         (shown, pieces)
     }
