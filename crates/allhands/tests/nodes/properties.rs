@@ -60,12 +60,20 @@ fn roots(algorithm: &Algorithm, ranks: usize) -> Vec<usize> {
     }
 }
 
+/// Counts around what changes the shape of a call, or those beyond it.
+fn counts(ranks: usize) -> Vec<usize> {
+    match few_are_enough() {
+        true => vec![1, ranks + 1, 1000],
+        false => vec![0, 1, ranks - 1, ranks + 1, 1000],
+    }
+}
+
 /// Every root, with counts around what changes the shape of a call; in each variant: apart, in place, irregular, and all types.
 fn try_all(comm: &Communicator, variants: &[usize]) -> Result<(), String> {
     let ranks = comm.size();
     for (algorithm, setting) in serving(ranks) {
         for root in roots(algorithm, ranks) {
-            for elements in [0, 1, ranks - 1, ranks + 1, 1000] {
+            for elements in counts(ranks) {
                 for &variant in variants {
                     let mut case = Case::new((algorithm, setting), ranks, root, elements, variant);
                     case.order_on(&comm.nodes());
