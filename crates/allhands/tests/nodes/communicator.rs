@@ -1,13 +1,13 @@
 //! The communicator on nodes: nonblocking, persistent and scoped calls, and what it refuses.
 
 use crate::suite;
-use crate::world::{WORLDS, disorder, network, on_all};
+use crate::world::{disorder, network, on_all, worlds};
 use allhands::{Communicator, Error, Sum, operation};
 use allhands_core::machine::Nodes;
 
 /// Runs on every world, in order and in disorder.
 fn everywhere(body: fn(&Communicator) -> Result<(), Error>) {
-    for node_of in WORLDS {
+    for node_of in worlds() {
         on_all(node_of, &network(node_of), body);
         on_all(node_of, &disorder(node_of.len(), 1), body);
     }
@@ -56,7 +56,7 @@ fn mistakes_are_named_and_leave_the_communicator_usable() {
 /// Calls of one shape under way at once, whose messages have nothing but their tags to tell them apart.
 #[test]
 fn calls_under_way_at_once_do_not_mix() {
-    for (seed, node_of) in (0..).zip(WORLDS) {
+    for (seed, node_of) in (0..).zip(worlds()) {
         on_all(node_of, &disorder(node_of.len(), seed), |comm| {
             for round in 0..5 {
                 let start = |salt: u64| {

@@ -7,6 +7,8 @@ mod failure;
 #[allow(dead_code, reason = "ranks of one node do more with it")]
 #[path = "../threads/harness.rs"]
 mod harness;
+#[path = "../suite/on_nodes.rs"]
+mod on_nodes;
 mod properties;
 #[path = "../suite/property/mod.rs"]
 mod property;

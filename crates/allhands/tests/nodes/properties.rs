@@ -1,7 +1,7 @@
 //! Properties on real bytes, on nodes: every algorithm and setting that serves them, against a serial definition.
 
 use crate::property::{Case, Lengths, cases, few_are_enough};
-use crate::world::{WORLDS, disorder, network, on_all};
+use crate::world::{disorder, network, on_all, worlds};
 use allhands::Communicator;
 use allhands::bootstrap::Bootstrap;
 use allhands::policy::NetworkTimes;
@@ -60,12 +60,20 @@ fn roots(algorithm: &Algorithm, ranks: usize) -> Vec<usize> {
     }
 }
 
+/// Counts around what changes the shape of a call, or those beyond it.
+fn counts(ranks: usize) -> Vec<usize> {
+    match few_are_enough() {
+        true => vec![1, ranks + 1, 1000],
+        false => vec![0, 1, ranks - 1, ranks + 1, 1000],
+    }
+}
+
 /// Every root, with counts around what changes the shape of a call; in each variant: apart, in place, irregular, and all types.
 fn try_all(comm: &Communicator, variants: &[usize]) -> Result<(), String> {
     let ranks = comm.size();
     for (algorithm, setting) in serving(ranks) {
         for root in roots(algorithm, ranks) {
-            for elements in [0, 1, ranks - 1, ranks + 1, 1000] {
+            for elements in counts(ranks) {
                 for &variant in variants {
                     let mut case = Case::new((algorithm, setting), ranks, root, elements, variant);
                     case.order_on(&comm.nodes());
@@ -81,7 +89,7 @@ fn try_all(comm: &Communicator, variants: &[usize]) -> Result<(), String> {
 #[test]
 fn every_algorithm_does_what_the_serial_definition_says() {
     let number = if few_are_enough() { 1 } else { 4 };
-    for node_of in WORLDS {
+    for node_of in worlds() {
         on_all(node_of, &network(node_of), |comm| try_random(comm, number));
     }
 }
@@ -89,7 +97,7 @@ fn every_algorithm_does_what_the_serial_definition_says() {
 #[test]
 fn every_algorithm_does_it_in_disorder() {
     let (seeds, number) = if few_are_enough() { (1, 1) } else { (2, 2) };
-    for (seed, node_of) in (0..seeds).flat_map(|s| WORLDS.map(|node_of| (s, node_of))) {
+    for (seed, node_of) in (0..seeds).flat_map(|s| worlds().map(move |node_of| (s, node_of))) {
         on_all(node_of, &disorder(node_of.len(), seed), |comm| {
             try_random(comm, number)
         });
@@ -104,7 +112,7 @@ fn every_root_and_count_in_every_variant() {
     } else {
         &all
     };
-    for node_of in WORLDS {
+    for node_of in worlds() {
         // Many ranks take turns on few cores.
         let variants = if node_of.len() > 8 {
             &[0, 3][..]
@@ -136,10 +144,7 @@ const TIMES: [Option<NetworkTimes>; 3] = [
 
 #[test]
 fn what_policies_choose_is_right() {
-    for (node_of, times) in WORLDS
-        .into_iter()
-        .flat_map(|n| TIMES.map(|times| (n, times)))
-    {
+    for (node_of, times) in worlds().flat_map(|n| TIMES.map(|times| (n, times))) {
         on_all(node_of, &disorder(node_of.len(), 9), |comm| {
             comm.set_network_times(times);
             for elements in [0, 1, 100, 20_000] {

@@ -226,7 +226,9 @@ fn before_the_first_call() {
 
 #[test]
 fn between_calls() {
-    lose_in_all_calls(this_test!(), &[When::AfterCalls(1), When::AfterCalls(40)]);
+    let whens = [When::AfterCalls(40), When::AfterCalls(1)];
+    let tried = if few_are_enough() { 1 } else { whens.len() };
+    lose_in_all_calls(this_test!(), &whens[..tried]);
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod allocations;
 mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
+#[path = "../suite/on_nodes.rs"]
+mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
 #[path = "../suite/property/mod.rs"]
