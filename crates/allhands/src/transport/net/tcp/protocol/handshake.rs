@@ -39,6 +39,15 @@ impl Secret {
     pub fn new(bytes: &[u8]) -> Secret {
         Secret(bytes.into())
     }
+
+    /// That of one world among all that have this one: `number` was drawn for it.
+    pub(crate) fn of_world(&self, number: &Nonce) -> Secret {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0);
+        let mut mac = mac.expect("HMAC takes keys of any length");
+        mac.update(b"allhands world");
+        mac.update(number);
+        Secret::new(&mac.finalize().into_bytes())
+    }
 }
 
 impl std::fmt::Debug for Secret {
