@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod hosts;
 mod waits;
 mod world;
 
