@@ -105,20 +105,33 @@ fn as_a_rank_on_a_host() {
     if part == "die" && comm.rank() == 2 {
         kill_process(rustix::process::getpid(), Signal::KILL).expect("it is this process");
     }
-    if part == "die" {
+    if part == "cut" && comm.rank() == 0 {
+        let cut = std::env::var("ALLHANDS_TEST_CUT").expect("it is set");
+        let mut words = cut.split(' ');
+        let program = words.next().expect("a program");
+        let status = std::process::Command::new(program).args(words).status();
+        assert!(status.is_ok_and(|status| status.success()), "{cut}");
+    }
+    if part == "die" || part == "cut" {
+        let before = Instant::now();
         let error = loop {
             if let Err(error) = comm.barrier() {
                 break error;
             }
         };
-        println!("{error}");
+        println!("rank {} heard: {error}", comm.rank());
+        let took = before.elapsed();
+        assert!(took < Duration::from_secs(15), "it takes {took:?}");
+        if part == "cut" {
+            return;
+        }
         // Longer than it takes to end all that are told to.
         std::thread::sleep(Duration::from_secs(60));
     }
 }
 
 /// What this program, run as ranks, prints and says.
-fn ranks_of_rust(part: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub fn ranks_of_rust(part: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = std::env::current_exe().expect("this program has a path");
     let program = program.to_str().expect("a name in UTF-8");
     let variable = format!("ALLHANDS_TEST_PART={part}");

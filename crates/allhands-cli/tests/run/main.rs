@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod hosts;
+mod namespaces;
 mod waits;
 mod world;
 
