@@ -12,6 +12,8 @@ pub enum Event {
     Cut,
     HalfCut,
     Death,
+    Vanished,
+    Hung,
     Nap,
     Stranger,
     Unreached,
