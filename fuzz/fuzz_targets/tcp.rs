@@ -112,9 +112,9 @@ fn frames(bytes: &[u8]) {
     carry(&mut rank, here, &mut peer, connection);
     carry(&mut peer, connection, &mut rank, here);
     assert_eq!(rank.report().opened, 1);
-    let first = rank.receive(0, 0, span(0, 1000));
-    let second = rank.receive(0, 0, span(1000, 10));
-    let third = rank.receive(0, 1, span(1010, 0));
+    let first = rank.receive(0, 0, span(0, 1000), 0);
+    let second = rank.receive(0, 0, span(1000, 10), 7);
+    let third = rank.receive(0, 1, span(1010, 0), 7);
     let _ = rank.send(0, 2, span(2000, 1000), 0);
     let _ = rank.send(0, 3, span(3000, 60), 0);
     read(&mut rank, here, bytes);
@@ -128,7 +128,7 @@ fn frames(bytes: &[u8]) {
     }
     let notices = std::iter::from_fn(|| rank.hear()).count();
     assert!(notices <= 1024);
-    let late = rank.receive(0, 1, span(0, 500));
+    let late = rank.receive(0, 1, span(0, 500), 7);
     let _ = rank.test(late);
 }
 

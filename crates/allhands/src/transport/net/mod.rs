@@ -23,6 +23,8 @@ pub enum Ended {
     Whole(usize),
     /// What came was longer than there was room for, by how much the network does not say.
     TooLong,
+    /// What came belongs to a call with another signature; it is not looked at.
+    Differs,
 }
 
 /// Why a network cannot go on, in its own words.
@@ -68,6 +70,12 @@ impl Notice {
 pub unsafe trait Network: Send {
     /// How many tags there are, from 0; at least 256. MPI guarantees 32768.
     fn tags(&self) -> u32;
+
+    /// Says what all messages that are begun from now on are signed with: whoever receives one that was signed otherwise is told
+    /// that it [differs](Ended::Differs). 0, as at first, differs from nothing. A network need not compare.
+    fn sign(&mut self, signature: u64) {
+        let _ = signature;
+    }
 
     /// Begins to send `bytes` bytes to rank `to`, with a tag below [`tags`](Network::tags).
     ///

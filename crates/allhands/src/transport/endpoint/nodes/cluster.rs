@@ -4,6 +4,7 @@
 //! memory is known by one comparison. Errors give ranks the numbers that they have in the communicator.
 
 use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::net::{Network, NetworkError, Places};
@@ -40,6 +41,8 @@ pub(crate) struct State {
     pub(crate) left: Vec<(u32, u64, bool)>,
     /// What ranks have refused.
     pub(crate) refusals: ReportedRefusals,
+    /// The first rank from which a message of another call came.
+    pub(crate) differing: Option<Differing>,
 }
 
 impl Cluster {
@@ -82,6 +85,7 @@ impl Cluster {
             waiting: Vec::new(),
             left: Vec::new(),
             refusals: ReportedRefusals::default(),
+            differing: None,
         };
         Ok(Cluster {
             rank,

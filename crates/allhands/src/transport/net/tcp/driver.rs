@@ -41,6 +41,8 @@ pub struct TcpNetwork {
     pub(super) machine: Rank<UserMemory>,
     pub(super) rank: u32,
     pub(super) tags: u32,
+    /// What messages are signed with.
+    pub(super) signature: u64,
     addresses: Addresses,
     pub(super) doors: Vec<Door>,
     /// How often this rank could not accept.
@@ -96,6 +98,7 @@ impl TcpNetwork {
             machine: Rank::new(job, settings, UserMemory),
             rank,
             tags: settings.tags,
+            signature: 0,
             addresses,
             doors: listener.sockets.into_iter().map(Door::new).collect(),
             unaccepted: 0,

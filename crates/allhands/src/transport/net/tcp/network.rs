@@ -17,6 +17,10 @@ unsafe impl Network for TcpNetwork {
         self.tags
     }
 
+    fn sign(&mut self, signature: u64) {
+        self.signature = signature;
+    }
+
     unsafe fn send(
         &mut self,
         to: u32,
@@ -26,8 +30,11 @@ unsafe impl Network for TcpNetwork {
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
         self.begin();
+        let signature = self.signature;
         let address = from.expose_provenance();
-        let sent = self.machine.send(to, tag, Span { address, bytes }, 0);
+        let sent = self
+            .machine
+            .send(to, tag, Span { address, bytes }, signature);
         self.act_and_write();
         sent.map(ticket)
             .map_err(|lost| NetworkError(lost.to_string()))
@@ -43,7 +50,8 @@ unsafe impl Network for TcpNetwork {
         self.check(from, tag)?;
         self.begin();
         let address = into.expose_provenance();
-        let received = self.machine.receive(from, tag, Span { address, bytes });
+        let (into, signature) = (Span { address, bytes }, self.signature);
+        let received = self.machine.receive(from, tag, into, signature);
         self.act_and_write();
         Ok(ticket(received))
     }
@@ -53,6 +61,7 @@ unsafe impl Network for TcpNetwork {
             Ok(end) => Ok(end.map(|end| match end {
                 End::Whole(bytes) => Ended::Whole(bytes),
                 End::TooLong => Ended::TooLong,
+                End::Differs => Ended::Differs,
             })),
             Err(lost) => Err(NetworkError(lost.to_string())),
         }

@@ -88,7 +88,7 @@ pub struct Header {
     pub bytes: u32,
     /// How many counted frames the sender of this one has had over this connection, modulo 2³².
     pub acknowledged: u32,
-    /// The signature of the call that sends the message; 0 says nothing.
+    /// The signature of the call that sends the message, which is compared with that of its receive; 0 says nothing.
     pub signature: u64,
 }
 

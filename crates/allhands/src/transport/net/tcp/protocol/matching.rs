@@ -58,6 +58,8 @@ pub enum End {
     Whole(usize),
     /// It was longer than there was room for.
     TooLong,
+    /// It is of a call with another signature.
+    Differs,
 }
 
 /// Where a message goes.
@@ -82,6 +84,8 @@ pub struct Incoming {
     pub destination: Destination,
     /// Its length, when a frame has said it.
     pub length: Option<u64>,
+    /// The signature of the call that sends it, and of the one that receives it; 0 says nothing.
+    pub signatures: (u64, u64),
     /// Where it lands, if nobody had asked for it when it began to come.
     pub kept: Option<Buffer>,
     /// Which of its parts are here, if it comes in several.
@@ -103,11 +107,19 @@ impl Incoming {
     #[must_use]
     pub fn span(&self, offset: u64, bytes: usize) -> Option<Span> {
         match (self.destination, self.length) {
+            _ if self.differs() => None,
             (Destination::Memory(span), Some(length)) if length <= span.bytes as u64 => {
                 Some(span.part(offset as usize, bytes))
             }
             _ => None,
         }
+    }
+
+    /// Whether it is of another call than its receive.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let (theirs, ours) = self.signatures;
+        theirs != ours && theirs != 0 && ours != 0
     }
 
     /// What it costs of the sender's credit.
@@ -142,13 +154,20 @@ pub enum Found {
 
 impl Matching {
     /// Notes a receive; the message that it is for, which may be there already.
-    pub fn post(&mut self, all: &mut Slots<Incoming>, peer: u32, tag: u32, into: Span) -> u32 {
+    pub fn post(
+        &mut self,
+        all: &mut Slots<Incoming>,
+        peer: u32,
+        tag: u32,
+        (into, signature): (Span, u64),
+    ) -> u32 {
         let posted = self.posted.entry(tag).or_default();
         let key = (tag, *posted);
         *posted += 1;
         let at = self.find_or_add(all, peer, key);
         if let Some(incoming) = all.get_mut(at) {
             incoming.destination = Destination::Memory(into);
+            incoming.signatures.1 = signature;
             self.announced -= u32::from(std::mem::take(&mut incoming.is_announced));
         }
         at
@@ -195,6 +214,7 @@ impl Matching {
                 key,
                 destination: Destination::Unknown,
                 length: None,
+                signatures: (0, 0),
                 kept: None,
                 received: spare.pop().unwrap_or_default(),
                 is_whole: false,
@@ -235,6 +255,7 @@ impl Matching {
             earlier => {
                 self.granted_ahead -= u32::from(earlier.is_none() && incoming.is_granted);
                 incoming.length = Some(length);
+                incoming.signatures.0 = header.signature;
                 Ok(Found::Here(at))
             }
         }

@@ -6,10 +6,12 @@ use crate::transport::net::tcp::protocol::matching::{Destination, End, Incoming}
 use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 
 impl<M: Memory> Rank<M> {
-    /// Begins to receive a message from another rank of the job, with one of its tags.
-    pub fn receive(&mut self, from: u32, tag: u32, into: Span) -> Message {
+    /// Begins to receive a message from another rank of the job, with one of its tags, for a call with this signature.
+    pub fn receive(&mut self, from: u32, tag: u32, into: Span, signature: u64) -> Message {
         let peer = &mut self.peers[from as usize];
-        let at = peer.matching.post(&mut self.messages, from, tag, into);
+        let at = peer
+            .matching
+            .post(&mut self.messages, from, tag, (into, signature));
         peer.receives += 1;
         let is_whole = self.messages.get(at).is_some_and(|m| m.is_whole);
         if is_whole {
@@ -86,6 +88,7 @@ impl<M: Memory> Rank<M> {
                     self.buffers.give(kept);
                 }
                 incoming.end = Some(match span {
+                    _ if incoming.differs() => End::Differs,
                     Some(_) => End::Whole(length),
                     None => End::TooLong,
                 });

@@ -91,7 +91,7 @@ fn a_part_that_comes_twice_at_once_does_not_touch_a_message_that_is_over() {
         address: 10,
         bytes: 8,
     };
-    let message = one.receive(0, 2, span);
+    let message = one.receive(0, 2, span, 0);
     let header = Header {
         tag: 2,
         length: 8,

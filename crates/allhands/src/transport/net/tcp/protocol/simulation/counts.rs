@@ -6,6 +6,7 @@ pub enum Event {
     Sent,
     Received,
     TooLong,
+    Differs,
     TakenBack,
     Failed,
     Heard,

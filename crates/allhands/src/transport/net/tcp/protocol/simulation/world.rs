@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::chance::Chance;
 use super::counts::{Counts, Event};
-use super::traffic::{Operation, draw};
+use super::traffic::{Operation, SIGNATURE, draw};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::matching;
@@ -279,6 +279,7 @@ impl World {
                         (true, _) => Event::Sent,
                         (false, matching::End::Whole(_)) => Event::Received,
                         (false, matching::End::TooLong) => Event::TooLong,
+                        (false, matching::End::Differs) => Event::Differs,
                     };
                     self.counts.add(event, 1);
                     operation.is_over = true;
@@ -377,10 +378,10 @@ fn begin(rank: &mut Rank<Arena>, operation: &mut Operation) -> Result<(), LostPe
     let (other, tag) = (operation.other, operation.tag);
     if operation.is_send {
         let span = rank.memory_mut().lend(operation.content.clone());
-        operation.begun = Some((rank.send(other, tag, span, 77)?, span));
+        operation.begun = Some((rank.send(other, tag, span, operation.signature)?, span));
     } else {
         let span = rank.memory_mut().lend(vec![0x55; operation.room]);
-        operation.begun = Some((rank.receive(other, tag, span), span));
+        operation.begun = Some((rank.receive(other, tag, span, operation.signature), span));
     }
     Ok(())
 }
@@ -392,12 +393,20 @@ fn check(seed: u64, at: usize, operation: &Operation, end: matching::End, memory
         return;
     }
     let length = operation.content.len();
+    let differs = operation.signature > SIGNATURE;
     let right = match operation.is_send || length <= operation.room {
+        _ if differs => matching::End::Differs,
         true => matching::End::Whole(length),
         false => matching::End::TooLong,
     };
     assert_eq!(end, right, "seed {seed}, rank {at}: {operation:?}");
-    if !operation.is_send && length <= operation.room {
+    if differs {
+        let is_untouched = memory.iter().all(|byte| *byte == 0x55);
+        assert!(
+            is_untouched,
+            "seed {seed}, rank {at}: a message of another call has landed"
+        );
+    } else if !operation.is_send && length <= operation.room {
         let got = &memory[..length];
         assert!(
             got == operation.content,

@@ -44,7 +44,7 @@ fn who_announces_too_many_messages_is_lost() {
     let (_, mut one) = pair(few());
     // What was asked for counts no more.
     for _ in 0..5 {
-        one.receive(0, 3, NOTHING);
+        one.receive(0, 3, NOTHING, 0);
     }
     let ready = |number| Header {
         tag: 3,
@@ -105,7 +105,7 @@ fn parts_that_are_too_short_or_too_scattered_end_a_rank() {
         ..Header::new(Kind::Granted)
     };
     let (_, mut one) = pair(few());
-    one.receive(0, 2, NOTHING);
+    one.receive(0, 2, NOTHING, 0);
     assert_eq!(
         read(&mut one, [part(0, 4), part(9, 3)].into_iter()),
         1,
@@ -116,7 +116,7 @@ fn parts_that_are_too_short_or_too_scattered_end_a_rank() {
         "rank 0 is lost: 3 bytes at 9 are a part of a message of 1099511627776; parts have 4 at least"
     );
     let (_, mut one) = pair(few());
-    one.receive(0, 2, NOTHING);
+    one.receive(0, 2, NOTHING, 0);
     let scattered = (0..).map(|at| part(5 * at, 4));
     assert_eq!(read(&mut one, scattered), 1 << 16);
     assert_eq!(
@@ -237,6 +237,7 @@ fn a_short_message_that_is_taken_back_arrives_and_gives_its_credit_back() {
                 address: 50,
                 ..span
             },
+            0,
         );
         assert_eq!(one.test(received), Ok(Some(End::Whole(40))), "{half}");
         assert_eq!(one.memory_mut().0[50..90], [3; 40]);
