@@ -12,6 +12,8 @@ mod threads;
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
 
+use std::time::Duration;
+
 /// A message under way: the number that a network gave it, which it gives to no other before this one has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
@@ -25,6 +27,17 @@ pub enum Ended {
     TooLong,
     /// What came belongs to a call with another signature; it is not looked at.
     Differs,
+}
+
+/// How a sleep went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// It did not: this network cannot sleep.
+    Never,
+    /// Something has happened that ended it.
+    Woken,
+    /// It lasted as long as it might.
+    Over,
 }
 
 /// Why a network cannot go on, in its own words.
@@ -120,6 +133,21 @@ pub unsafe trait Network: Send {
     /// # Errors
     /// What keeps the network from working at all.
     fn progress(&mut self) -> Result<(), NetworkError>;
+
+    /// What ranks of the same node can end a [`sleep`](Network::sleep) with, if this network can sleep.
+    fn doorbell(&self) -> Option<u32> {
+        None
+    }
+
+    /// As [`progress`](Network::progress), but sleeps before that until something happens here or the
+    /// [`doorbell`](Network::doorbell) is rung, for `limit` at the most.
+    ///
+    /// # Errors
+    /// What keeps the network from working at all.
+    fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        let _ = limit;
+        Ok(Sleep::Never)
+    }
 
     /// Ends a message that is not wanted any more; whether it is over. If not, the network may touch its memory still, and
     /// is asked again after some [`progress`](Network::progress); one that could never say yes ends the process instead,

@@ -7,9 +7,10 @@ use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
 use crate::transport::net::notice::{MISSING, Word};
-use crate::transport::net::{Network, NetworkError, Places};
+use crate::transport::net::{Network, NetworkError, Places, Sleep};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
 pub(crate) const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
@@ -25,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) numbers: Box<[u32]>,
     /// How many calls may be under way, so that their tags differ.
     calls: u64,
+    /// What wakes this rank while it sleeps at its network, if it can.
+    pub(crate) doorbell: Option<u32>,
     state: Mutex<State>,
 }
 
@@ -78,6 +81,7 @@ impl Cluster {
         for (number, name) in (0..).zip(&names) {
             numbers[*name as usize] = number;
         }
+        let doorbell = network.doorbell();
         let state = State {
             network,
             looks: 0,
@@ -92,6 +96,7 @@ impl Cluster {
             names,
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
+            doorbell,
             state: Mutex::new(state),
             places,
         })
@@ -146,6 +151,12 @@ impl Cluster {
 }
 
 impl State {
+    /// Sleeps at the network.
+    pub(crate) fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        self.looks += 1;
+        self.network.sleep(limit)
+    }
+
     /// Takes the network further.
     pub(crate) fn look(&mut self) -> Result<(), NetworkError> {
         self.looks += 1;

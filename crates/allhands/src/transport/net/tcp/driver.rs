@@ -9,6 +9,7 @@ use super::protocol::rank::{Action, Rank, Report, Target};
 use super::socket::{Answers, Socket, loss};
 use super::user_memory::UserMemory;
 use crate::transport::net::NetworkError;
+use crate::transport::shm::wait::doorbell::Doorbell;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -35,6 +36,9 @@ const MOST_UNWATCHED: Duration = Duration::from_millis(100);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
+/// The serial that no socket gets to.
+const DOORBELL: u32 = u32::MAX;
+
 /// One rank's network over TCP.
 #[derive(Debug)]
 pub struct TcpNetwork {
@@ -48,6 +52,8 @@ pub struct TcpNetwork {
     /// How often this rank could not accept.
     pub(super) unaccepted: u64,
     pub(super) epoll: OwnedFd,
+    /// What wakes this rank though nothing came; without one it cannot sleep.
+    pub(super) doorbell: Option<Doorbell>,
     /// By the number of the connection.
     sockets: Vec<Option<Socket>>,
     /// Connections that may have something to read.
@@ -93,6 +99,10 @@ impl TcpNetwork {
         for (rail, socket) in (0..).zip(&listener.sockets) {
             listen(&epoll, socket, rail).map_err(failed)?;
         }
+        let rings = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let doorbell = Doorbell::new()
+            .and_then(|bell| epoll::add(&epoll, &bell, data(DOORBELL, 0), rings).map(|()| bell))
+            .ok();
         let now = Instant::now();
         Ok(TcpNetwork {
             machine: Rank::new(job, settings, UserMemory),
@@ -103,6 +113,7 @@ impl TcpNetwork {
             doors: listener.sockets.into_iter().map(Door::new).collect(),
             unaccepted: 0,
             epoll,
+            doorbell,
             sockets: Vec::new(),
             readable: Vec::new(),
             reading: Vec::new(),
@@ -135,24 +146,33 @@ impl TcpNetwork {
         }
     }
 
-    /// Takes everything further, after waiting for something for so long.
-    pub(super) fn look(&mut self, patience: Duration) -> Result<(), NetworkError> {
+    /// For how long this rank may sleep, of so long: not while there is something to read, nor beyond what the machine waits for.
+    pub(super) fn patience(&self, limit: Duration) -> Duration {
+        let due = self.machine.deadline().unwrap_or(Duration::MAX);
+        match self.readable.is_empty() {
+            true => limit.min(due.saturating_sub(self.watched)),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Takes everything further, after waiting for something for so long; how many things have happened.
+    pub(super) fn look(&mut self, patience: Duration) -> Result<usize, NetworkError> {
         let now = Instant::now();
         self.begin();
         self.act_and_write();
         self.open_doors(now)?;
-        self.wait(patience)?;
+        let events = self.wait(patience)?;
         self.read_all();
         if now - self.asked >= ASKED_EVERY {
             self.asked = now;
             self.ask_all(now);
         }
         self.act_and_write();
-        Ok(())
+        Ok(events)
     }
 
-    /// Takes what epoll has to say.
-    fn wait(&mut self, patience: Duration) -> Result<(), NetworkError> {
+    /// Takes what epoll has to say, of so many things.
+    fn wait(&mut self, patience: Duration) -> Result<usize, NetworkError> {
         let nothing = epoll::Event {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
@@ -171,11 +191,12 @@ impl TcpNetwork {
             let (flags, data) = (event.flags, event.data.u64());
             match ((data >> 32) as u32, data as u32) {
                 (LISTENERS, rail) => self.accept(rail)?,
+                (DOORBELL, _) => self.doorbell.iter().for_each(Doorbell::hush),
                 (serial, connection) => self.event(serial, connection, flags),
             }
             self.act_all();
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Something is the matter with a socket.

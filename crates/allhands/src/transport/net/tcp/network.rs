@@ -5,7 +5,8 @@ use super::protocol::Span;
 use super::protocol::frame::NOTICE_BYTES;
 use super::protocol::matching::End;
 use super::protocol::rank::Message;
-use crate::transport::net::{Ended, Network, NetworkError, Notice, Ticket};
+use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::shm::wait::doorbell::Doorbell;
 use std::time::Duration;
 
 // SAFETY: the machine touches, or shows to the driver, memory of messages alone that have neither ended nor were cancelled: a
@@ -68,7 +69,18 @@ unsafe impl Network for TcpNetwork {
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
-        self.look(Duration::ZERO)
+        self.look(Duration::ZERO).map(|_| ())
+    }
+
+    fn doorbell(&self) -> Option<u32> {
+        self.doorbell.as_ref().map(Doorbell::name)
+    }
+
+    fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        Ok(match self.look(self.patience(limit))? {
+            0 => Sleep::Over,
+            _ => Sleep::Woken,
+        })
     }
 
     fn cancel(&mut self, ticket: Ticket) -> bool {
