@@ -101,7 +101,9 @@ impl TcpNetwork {
         }
         let rings = epoll::EventFlags::IN | epoll::EventFlags::ET;
         let doorbell = Doorbell::new()
-            .and_then(|bell| epoll::add(&epoll, &bell, data(DOORBELL, 0), rings).map(|()| bell))
+            .and_then(|doorbell| {
+                epoll::add(&epoll, &doorbell, data(DOORBELL, 0), rings).map(|()| doorbell)
+            })
             .ok();
         let now = Instant::now();
         Ok(TcpNetwork {

@@ -14,7 +14,7 @@ use rustix::net::{
 /// The digits of a name, each of which stands for four bits.
 const DIGITS: usize = 5;
 
-/// A bell that others can ring.
+/// A doorbell that others can ring.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     socket: OwnedFd,
@@ -60,7 +60,7 @@ fn new_socket() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)
 }
 
-/// Rings the bell of this name. If it is full, it has been rung; if nobody has it any more, nobody sleeps; and who cannot be
+/// Rings the doorbell of this name. If it is full, it has been rung; if nobody has it any more, nobody sleeps; and who cannot be
 /// reached for any other reason looks by itself, before long.
 pub(crate) fn ring(name: u32) {
     let digit = |at: usize| char::from_digit(name >> (4 * (DIGITS - 1 - at)) & 15, 16);
@@ -76,14 +76,14 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::time::Duration;
 
-    fn is_rung(bell: &Doorbell, patience: Duration) -> bool {
+    fn is_rung(doorbell: &Doorbell, patience: Duration) -> bool {
         let patience = Timespec::try_from(patience).unwrap();
-        let mut polled = [PollFd::new(bell, PollFlags::IN)];
+        let mut polled = [PollFd::new(doorbell, PollFlags::IN)];
         poll(&mut polled, Some(&patience)).unwrap() == 1
     }
 
     #[test]
-    fn a_bell_is_heard_by_whoever_has_it_until_it_is_hushed() {
+    fn a_doorbell_is_heard_by_whoever_has_it_until_it_is_hushed() {
         let (one, other) = (Doorbell::new().unwrap(), Doorbell::new().unwrap());
         assert_ne!(one.name(), other.name());
         (0..1000).for_each(|_| ring(one.name()));

@@ -210,12 +210,12 @@ mod models {
     }
 
     /// A doorbell, which stays rung until it is heard.
-    struct Bell {
+    struct ModelledDoorbell {
         is_rung: loom::sync::Mutex<bool>,
         rung: loom::sync::Condvar,
     }
 
-    impl Bell {
+    impl ModelledDoorbell {
         fn ring(&self) {
             *self.is_rung.lock().unwrap() = true;
             self.rung.notify_one();
@@ -236,32 +236,32 @@ mod models {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
-            let bell = Bell {
+            let doorbell = ModelledDoorbell {
                 is_rung: loom::sync::Mutex::new(false),
                 rung: loom::sync::Condvar::new(),
             };
-            let all = Arc::new((shared(), bell));
+            let all = Arc::new((shared(), doorbell));
             let ringers = [0, 1].map(|flag| {
                 let theirs = Arc::clone(&all);
                 loom::thread::spawn(move || {
-                    let (shared, bell) = &*theirs;
+                    let (shared, doorbell) = &*theirs;
                     shared.flags[flag].store(1, Ordering::Release);
                     if shared.sleepers.is_anybody_asleep(Fencing::Both) {
                         shared.wait_queue.wake_by(|name| {
                             assert_eq!(name, 7);
-                            bell.ring();
+                            doorbell.ring();
                         });
                     }
                 })
             });
-            let (shared, bell) = &*all;
+            let (shared, doorbell) = &*all;
             let ready = || shared.flags[0].load(Ordering::Acquire) == 1;
             while !ready() {
                 shared
                     .wait_queue
                     .announce(&shared.sleepers, Fencing::Both, Some(7));
                 if !ready() {
-                    bell.sleep();
+                    doorbell.sleep();
                 }
                 shared.wait_queue.rise(&shared.sleepers);
             }
