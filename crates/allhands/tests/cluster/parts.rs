@@ -91,7 +91,7 @@ fn collectives(comm: &Communicator) {
     assert!(sums.iter().all(|sum| *sum == size as u32));
 }
 
-/// One rank is killed, and the others find out soon.
+/// One rank is killed, and the others find out soon which.
 fn die(comm: &Communicator, victim: &str) -> Result<(), allhands::Error> {
     barrier(comm);
     if victim.parse() == Ok(comm.rank()) {
@@ -107,6 +107,8 @@ fn die(comm: &Communicator, victim: &str) -> Result<(), allhands::Error> {
     };
     let took = before.elapsed();
     assert!(took < Duration::from_secs(5), "it takes {took:?}: {error}");
+    let names = format!("rank {victim} ");
+    assert!(error.to_string().contains(&names), "{error}");
     Err(error)
 }
 

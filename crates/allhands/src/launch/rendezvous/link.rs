@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn secret(text: &str) -> Secret {
-        Secret::new(text.as_bytes())
+        Secret::new(text.as_bytes()).expect("it is long enough")
     }
 
     /// Both ends, with these secrets, until one refuses or both are proved.

@@ -18,7 +18,7 @@ pub(crate) use cluster::Cluster;
 pub(super) use settings::Settings;
 
 use super::{Environment, LaunchError, Launcher, Roll, Segment};
-use crate::transport::net::tcp::{Listener, Secret};
+use crate::transport::net::tcp::Listener;
 use card::{Card, Table, Whereabouts};
 use driver::Driver;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -63,7 +63,7 @@ pub(super) fn meet(
         rails: rails.addresses().to_vec(),
         ..card
     };
-    let secret = Secret::new(&settings.secret);
+    let secret = settings.secret.clone();
     let last = (settings.limit, driver::nonce()?);
     let wireup = WireUp::new(card, settings.place(), secret.clone(), last);
     let _files = Files::allow(u64::from(settings.ranks));

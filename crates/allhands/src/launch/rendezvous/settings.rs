@@ -4,11 +4,10 @@ use crate::launch::{
     Environment, HOST, LaunchError, PATIENCE, PORTS, RAILS, RANK, RANKS, RENDEZVOUS, SECRET, SIZE,
     number, wrong,
 };
+use crate::transport::net::tcp::Secret;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The least length of a secret in bytes.
-const SECRET_BYTES: usize = 16;
 /// How long ranks wait for one another, unless the environment says otherwise.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The most ranks of a world on several hosts.
@@ -20,14 +19,14 @@ const RANK_NAMES: [&str; 4] = [RANK, "RANK", "SLURM_PROCID", "JOB_COMPLETION_IND
 const RANKS_NAMES: [&str; 4] = [RANKS, SIZE, "WORLD_SIZE", "SLURM_NTASKS"];
 
 /// What the environment says.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(in crate::launch) struct Settings {
     pub(super) rank: u32,
     pub(super) ranks: u32,
     /// Where rank 0 listens.
     pub(super) host: String,
     pub(super) port: u16,
-    pub(super) secret: Vec<u8>,
+    pub(super) secret: Secret,
     pub(super) limit: Duration,
     /// By which interfaces, addresses or networks a rank can be reached; without: by the one that leads to rank 0.
     pub(super) rails: Vec<String>,
@@ -59,11 +58,8 @@ impl Settings {
             return Err(wrong(environment, first(RANKS_NAMES), right));
         }
         let rank = number(environment, first(RANK_NAMES), ranks - 1)?;
-        let secret = environment(SECRET).unwrap_or_default().into_bytes();
-        if secret.len() < SECRET_BYTES {
-            let bytes = secret.len();
-            return Err(LaunchError::Secret { bytes });
-        }
+        let secret = Secret::new(environment(SECRET).unwrap_or_default().as_bytes());
+        let secret = secret.map_err(|error| LaunchError::Secret { bytes: error.bytes })?;
         let list = environment(RAILS).unwrap_or_default();
         let rails = list
             .split(',')

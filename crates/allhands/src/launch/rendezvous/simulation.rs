@@ -182,7 +182,7 @@ impl World {
         let mut card = some_card(fate.rank, fate.ranks, 0);
         let [.., high, low] = fate.rank.to_be_bytes();
         card.wiring = SocketAddr::from(([10, 0, high, low], 1));
-        let secret = Secret::new(fate.secret.as_bytes());
+        let secret = Secret::new(fate.secret.as_bytes()).expect("it is long enough");
         let wireup = WireUp::new(card, "h0:1".into(), secret, (LIMIT, self.nonce()));
         self.wireups[process as usize] = Some(wireup);
         self.with(process, |_| ());
