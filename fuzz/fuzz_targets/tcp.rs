@@ -24,7 +24,7 @@ impl Memory for Arena {
 
 fn job(rank: u32) -> Job {
     Job {
-        secret: Secret::new(b"known to all here"),
+        secret: Secret::new(b"known to all here").expect("it is long enough"),
         id: [3; 16],
         rank,
         ranks: 3,
@@ -38,6 +38,7 @@ fn settings() -> Settings {
         tags: 8,
         eager_bytes: 100,
         unexpected_bytes: 2000,
+        announced: 10,
         copied_bytes: 50,
         part_bytes: (16, 64),
         acknowledged_bytes: 200,
@@ -111,20 +112,23 @@ fn frames(bytes: &[u8]) {
     carry(&mut rank, here, &mut peer, connection);
     carry(&mut peer, connection, &mut rank, here);
     assert_eq!(rank.report().opened, 1);
-    let first = rank.receive(0, 0, span(0, 1000));
-    let second = rank.receive(0, 0, span(1000, 10));
-    let third = rank.receive(0, 1, span(1010, 0));
+    let first = rank.receive(0, 0, span(0, 1000), 0);
+    let second = rank.receive(0, 0, span(1000, 10), 7);
+    let third = rank.receive(0, 1, span(1010, 0), 7);
     let _ = rank.send(0, 2, span(2000, 1000), 0);
     let _ = rank.send(0, 3, span(3000, 60), 0);
     read(&mut rank, here, bytes);
+    // Its own five, those that were announced, those that the credit of 2000 bytes pays for, and one that is refused.
+    assert!(rank.messages_under_way() <= 5 + 10 + 2000 / 64 + 1);
     rank.cancel(first);
     for message in [second, third] {
         if let Ok(None) | Err(_) = rank.test(message) {
             rank.cancel(message);
         }
     }
-    while rank.hear().is_some() {}
-    let late = rank.receive(0, 1, span(0, 500));
+    let notices = std::iter::from_fn(|| rank.hear()).count();
+    assert!(notices <= 1024);
+    let late = rank.receive(0, 1, span(0, 500), 7);
     let _ = rank.test(late);
 }
 

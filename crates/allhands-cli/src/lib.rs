@@ -45,6 +45,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guard(command::run::guard::Arguments),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Agent(command::run::hosts::agent::Arguments),
 }
 
 /// Runs the program, with the arguments of the process.
@@ -66,6 +69,8 @@ pub fn main() -> ExitCode {
         Command::Mpi(arguments) => command::mpi::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Guard(arguments) => command::run::guard::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Agent(arguments) => command::run::hosts::agent::run(&arguments),
         Command::Completions(arguments) => command::completions::run::<Arguments>(&arguments),
         Command::Man(arguments) => command::completions::man::<Arguments>(&arguments),
     };

@@ -3,17 +3,23 @@
 use crate::bootstrap::Bootstrap;
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::launch::{self, Place, Roll};
-use crate::policy;
+use crate::launch::{self, Cluster, Place, Roll, Whereabouts};
+use crate::operation;
+use crate::policy::{self, Policy};
+use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::net::Places;
+use crate::transport::net::tcp::{Settings, TcpNetwork};
 use crate::transport::shm::failure::liveness::Membership;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::machine::Nodes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Communicator {
-    /// The communicator of all processes that `allhands run`, or an MPI's or Slurm's launcher, started with this one; of
-    /// this process alone, if nobody did.
+    /// The communicator of all processes that `allhands run`, or an MPI's or Slurm's launcher, started with this one, or that meet
+    /// where [`ALLHANDS_RENDEZVOUS`](launch::RENDEZVOUS) says; of this process alone, if nothing says that there are others.
+    ///
+    /// Those that meet may be on several hosts: ranks of a host share memory, and hosts are joined by the kernel's TCP.
     ///
     /// A process asks once; [`dup`](Communicator::dup) and [`split`](Communicator::split) make further communicators of
     /// it. A rank has left when it has dropped all of them; ranks that still wait for it get an error.
@@ -32,21 +38,64 @@ impl Communicator {
     /// [`Error::Launch`] if the launcher's word makes no sense, or the process has asked before; [`Error::Policy`] on every
     /// rank if the table that is installed on this machine is broken; otherwise as any call: every rank must ask.
     pub fn world() -> Result<Communicator, Error> {
-        match launch::place()? {
-            Some(place) => {
-                let comm = Communicator::join(&place)?;
-                comm.agree()?;
-                if let Some(nodes) = place.nodes {
-                    comm.set_nodes(Nodes::even(nodes.count, nodes.ranks_each))?;
-                }
-                Ok(comm)
+        let place = match launch::whereabouts()? {
+            Whereabouts::Alone => {
+                let endpoint = Endpoint::new(SharedSegment::new(1)?, 0)?;
+                return Ok(Communicator::new(endpoint, policy::installed()?, false));
             }
+            Whereabouts::Cluster(cluster) => return of_cluster(&cluster),
+            Whereabouts::Place(place) => place,
+        };
+        let comm = Communicator::join(&place)?;
+        comm.agree()?;
+        if let Some(nodes) = place.nodes {
+            comm.set_nodes(Nodes::even(nodes.count, nodes.ranks_each))?;
+        }
+        Ok(comm)
+    }
+}
+
+/// The communicator of ranks that have met.
+fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
+    let (rank, oversubscribed) = (cluster.rank, cluster.oversubscribed);
+    let node = cluster.place.as_ref().map(Communicator::join).transpose()?;
+    if let Some(node) = &node {
+        node.agree()?;
+    }
+    let network = |why: String| TransportError::Network { rank, why };
+    if !cluster.is_apart() {
+        return match node {
+            Some(node) => Ok(node),
             None => {
                 let endpoint = Endpoint::new(SharedSegment::new(1)?, 0)?;
                 Ok(Communicator::new(endpoint, policy::installed()?, false))
             }
-        }
+        };
     }
+    let endpoint = match &node {
+        Some(node) => {
+            let mut offset = [0];
+            if node.rank() == 0 {
+                offset = [node.lay_out(node.size())?];
+            }
+            node.run(operation::broadcast(&mut offset, 0))?;
+            let members: Vec<u32> = (0..node.size() as u32).collect();
+            // SAFETY: the node's first rank has laid it out for just these, each of which opens it here, once.
+            unsafe { node.open_endpoint(offset[0], &members)? }
+        }
+        None => Endpoint::new(SharedSegment::new(1)?, 0)?,
+    };
+    let places = Places::new(&cluster.node_of).map_err(|error| network(error.to_string()))?;
+    let asked_before = || network("the process has asked for the world before".into());
+    let listener = cluster.take_listener().ok_or_else(asked_before)?;
+    let addresses = Arc::clone(&cluster.addresses);
+    let secret = cluster.secret.clone();
+    let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
+    let tcp = tcp.map_err(|why| network(why.0))?;
+    let endpoint = endpoint.join(Box::new(tcp), places, rank, oversubscribed)?;
+    let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
+    policy::agree_among_nodes(&comm, oversubscribed)?;
+    Ok(comm)
 }
 
 /// This process's endpoint to the ranks of a place.

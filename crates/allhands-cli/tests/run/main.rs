@@ -2,6 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod hosts;
+mod namespaces;
 mod waits;
 mod world;
 

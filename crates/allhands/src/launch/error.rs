@@ -50,6 +50,21 @@ pub enum LaunchError {
         /// What would be right.
         right: String,
     },
+    /// The secret of the job is missing or too short.
+    #[error(
+        "the environment variable ALLHANDS_SECRET {}, where at least 16 bytes would be right, drawn at random and the same for all ranks: openssl rand -hex 16 prints some",
+        if *.bytes == 0 { "is not set".to_string() } else { format!("has {bytes} bytes") }
+    )]
+    Secret {
+        /// How many bytes it has.
+        bytes: usize,
+    },
+    /// The ranks do not come together.
+    #[error("{says}")]
+    WireUp {
+        /// What was wrong, where, and what would be right; all ranks that can be told say the same.
+        says: String,
+    },
     /// What should be the shared segment is not.
     #[error(
         "{place} is not the segment that the ranks share: {why} (does something between the launcher and this program close descriptors?)"
@@ -82,6 +97,11 @@ pub enum LaunchError {
         /// Where rank 0 is.
         first_host: String,
     },
+    /// Ranks that have met are on several machines, where nothing but their communicator serves them all.
+    #[error(
+        "the ranks are on several hosts; right would be Communicator::world, which serves them"
+    )]
+    Apart,
     /// Rank 0 could not make the segment; its own error says why.
     #[error("rank 0 could not make the shared segment: its own message says why")]
     FirstRankFailed,

@@ -1,11 +1,12 @@
 //! Launching: how a process that somebody else started finds its place among the ranks, and the memory they share.
 //!
 //! A launcher tells each process its rank; the ranks on a machine share one [`Segment`], whose first [`ROLL_BYTES`] bytes
-//! are the [`Roll`]: who is alive. [`place`] knows three kinds of launcher, in this order:
+//! are the [`Roll`]: who is alive. [`place`] knows four kinds of launcher, in this order:
 //!
-//! 1. `allhands run`: the environment variables [`RANK`], [`RANKS`] and [`SEGMENT`], an inherited descriptor;
-//! 2. process managers that speak PMI-1 (MPICH's and Intel's `mpiexec`, Slurm's `srun --mpi=pmi2`): `PMI_FD` or `PMI_PORT`;
-//! 3. process managers that speak PMIx (Open MPI's `mpirun`, `prterun`): `PMIX_NAMESPACE` and `PMIX_RANK`.
+//! 1. whoever sets [`RENDEZVOUS`], [`RANK`], [`RANKS`] and [`SECRET`]: the ranks, which may be on several hosts, meet there;
+//! 2. `allhands run`: the environment variables [`RANK`], [`RANKS`] and [`SEGMENT`], an inherited descriptor;
+//! 3. process managers that speak PMI-1 (MPICH's and Intel's `mpiexec`, Slurm's `srun --mpi=pmi2`): `PMI_FD` or `PMI_PORT`;
+//! 4. process managers that speak PMIx (Open MPI's `mpirun`, `prterun`): `PMIX_NAMESPACE` and `PMIX_RANK`.
 //!
 //! Nothing of that set means one rank alone.
 
@@ -16,6 +17,7 @@ mod nodes;
 mod note;
 mod pmi;
 mod pmix;
+mod rendezvous;
 mod roll;
 mod segment;
 mod session;
@@ -26,7 +28,8 @@ pub use nodes::Nodes;
 pub use roll::{MAX_RANKS, ROLL_BYTES, Roll, Standing};
 pub use segment::{Mapped, SEGMENT_BYTES, Segment};
 
-use std::sync::OnceLock;
+pub(crate) use rendezvous::Cluster;
+use std::sync::{Arc, OnceLock};
 
 /// The variable in which `allhands run` tells a process its rank.
 pub const RANK: &str = "ALLHANDS_RANK";
@@ -38,6 +41,21 @@ pub const SEGMENT: &str = "ALLHANDS_SEGMENT";
 pub const CPUS: &str = "ALLHANDS_CPUS";
 /// The variable with nodes to pretend: see [`Nodes`].
 pub const NODES: &str = "ALLHANDS_NODES";
+
+/// The variable that says where rank 0 listens while ranks on several hosts find one another: `HOST:PORT`.
+pub const RENDEZVOUS: &str = "ALLHANDS_RENDEZVOUS";
+/// Another name of [`RANKS`], beside [`RENDEZVOUS`].
+pub const SIZE: &str = "ALLHANDS_SIZE";
+/// The variable with the job's secret, at least 16 bytes, which all ranks that meet have and nobody else.
+pub const SECRET: &str = "ALLHANDS_SECRET";
+/// The variable that says how many seconds ranks wait for one another when they meet; 120 without.
+pub const PATIENCE: &str = "ALLHANDS_PATIENCE_S";
+/// The variable that lists the rails by which ranks of several hosts reach one another: interfaces, addresses or networks.
+pub const RAILS: &str = "ALLHANDS_RAILS";
+/// The variable with the ports at which ranks of several hosts listen: `FIRST-LAST`.
+pub const PORTS: &str = "ALLHANDS_PORTS";
+/// The variable with a name that this host is to have: ranks share memory only with those that have the same.
+pub const HOST: &str = "ALLHANDS_HOST";
 
 /// A process's place among the ranks.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +85,8 @@ pub enum Launcher {
     Pmi,
     /// A process manager that speaks PMIx; likewise.
     Pmix,
+    /// Whoever set [`RENDEZVOUS`] and the rest; it tells nobody how a rank ended.
+    Rendezvous,
     /// Another library of the process, which made the [`Place`]; it tells nobody how a rank ended.
     Library,
 }
@@ -78,9 +98,43 @@ pub enum Launcher {
 /// when the process exits by returning from `main` or by [`std::process::exit`].
 ///
 /// # Errors
-/// If a launcher's variables make no sense, the segment cannot be had, or ranks are on several machines.
+/// If a launcher's variables make no sense, the segment cannot be had, or ranks are on several machines: those that have met
+/// at [`RENDEZVOUS`] are served by [`Communicator::world`](crate::Communicator::world) alone.
 pub fn place() -> Result<Option<Place>, LaunchError> {
-    static PLACE: OnceLock<Result<Option<Place>, LaunchError>> = OnceLock::new();
+    match whereabouts()? {
+        Whereabouts::Alone => Ok(None),
+        Whereabouts::Place(place) => Ok(Some(place)),
+        Whereabouts::Cluster(cluster) => match cluster.is_apart() {
+            false => Ok(cluster.place),
+            true => Err(LaunchError::Apart),
+        },
+    }
+}
+
+/// Where this process is among the ranks that a launcher started.
+#[derive(Clone, Debug)]
+pub(crate) enum Whereabouts {
+    /// There was no launcher.
+    Alone,
+    /// Among ranks that all share memory.
+    Place(Place),
+    /// Among ranks that have met, and may be on several hosts.
+    Cluster(Arc<Cluster>),
+}
+
+#[cfg(test)]
+impl Whereabouts {
+    fn place(self) -> Option<Place> {
+        match self {
+            Whereabouts::Place(place) => Some(place),
+            Whereabouts::Alone | Whereabouts::Cluster(_) => None,
+        }
+    }
+}
+
+/// As [`place`], wherever the other ranks are.
+pub(crate) fn whereabouts() -> Result<Whereabouts, LaunchError> {
+    static PLACE: OnceLock<Result<Whereabouts, LaunchError>> = OnceLock::new();
     let find = || {
         let (place, session) = find(&|name| std::env::var(name).ok())?;
         if let Some(session) = session {
@@ -95,29 +149,36 @@ pub fn place() -> Result<Option<Place>, LaunchError> {
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A place, and the session with a process manager that is to be finalized.
-type Found = (Option<Place>, Option<session::Session>);
+type Found = (Whereabouts, Option<session::Session>);
 
 fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
     let nodes = |ranks| nodes::read(environment(NODES), ranks);
+    if let Some(settings) = rendezvous::Settings::read(environment)? {
+        // The launcher's, for those of its ranks that are on this host.
+        let given = match environment(SEGMENT) {
+            Some(_) => Some(inherited(environment)?),
+            None => None,
+        };
+        let cluster = rendezvous::meet(&settings, given, environment)?;
+        return Ok((Whereabouts::Cluster(Arc::new(cluster)), None));
+    }
     if environment(RANK).is_some() {
         let (rank, ranks) = rank_and_ranks(environment, RANK, RANKS)?;
-        let segment = Segment::inherited(number(environment, SEGMENT, i32::MAX as u32)? as i32)?;
+        let segment = inherited(environment)?;
         let roll = Roll::new(segment)?;
         if roll.ranks() != ranks {
             let right = format!("{}, as the segment says,", roll.ranks());
             return Err(wrong(environment, RANKS, right));
         }
-        let nodes = nodes(ranks)?;
-        let launcher = Launcher::AllhandsRun;
         let place = Place {
             rank,
             ranks,
             segment,
-            launcher,
-            nodes,
+            launcher: Launcher::AllhandsRun,
+            nodes: nodes(ranks)?,
             cpus: cpus(environment),
         };
-        return Ok((Some(place), None));
+        return Ok((Whereabouts::Place(place), None));
     }
     let (mut session, launcher): (session::Session, Launcher) =
         if let Some(client) = pmi::Client::connect(environment)? {
@@ -125,20 +186,24 @@ fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
         } else if let Some(client) = pmix::Client::connect(environment)? {
             (Box::new(client), Launcher::Pmix)
         } else {
-            return Ok((None, None));
+            return Ok((Whereabouts::Alone, None));
         };
     let (rank, ranks) = session.rank_and_ranks();
     let segment = exchange::share(&mut *session)?;
-    let nodes = nodes(ranks)?;
     let place = Place {
         rank,
         ranks,
         segment,
         launcher,
-        nodes,
+        nodes: nodes(ranks)?,
         cpus: cpus(environment),
     };
-    Ok((Some(place), Some(session)))
+    Ok((Whereabouts::Place(place), Some(session)))
+}
+
+/// The segment that [`SEGMENT`] says.
+fn inherited(environment: Environment<'_>) -> Result<Segment, LaunchError> {
+    Segment::inherited(number(environment, SEGMENT, i32::MAX as u32)? as i32)
 }
 
 /// How many cpus all ranks together may use.
@@ -190,7 +255,7 @@ mod tests {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_string())
         };
-        find(&environment).map(|(place, _)| place)
+        find(&environment).map(|(found, _)| found.place())
     }
 
     #[test]

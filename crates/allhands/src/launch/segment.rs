@@ -30,6 +30,11 @@ impl Segment {
     /// # Errors
     /// When the system cannot make one.
     pub fn create() -> Result<Segment, LaunchError> {
+        Ok(Segment::keep(Segment::draft()?))
+    }
+
+    /// What may become one, and goes if it does not.
+    pub(super) fn draft() -> Result<OwnedFd, LaunchError> {
         let wrong = |error| LaunchError::system("cannot create the shared segment", error);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // Kernels before 6.3 do not know that memory may be promised never to be a program.
@@ -41,7 +46,7 @@ impl Segment {
         rustix::fs::ftruncate(&fd, allowed_bytes()?).map_err(wrong)?;
         let fixed = SealFlags::SHRINK | SealFlags::GROW;
         rustix::fs::fcntl_add_seals(&fd, fixed | SealFlags::SEAL).map_err(wrong)?;
-        Ok(Segment::keep(fd))
+        Ok(fd)
     }
 
     /// The segment behind a descriptor that this process inherited, which stays open too.
@@ -95,7 +100,11 @@ impl Segment {
     /// # Errors
     /// When the system cannot tell.
     pub fn inode(self) -> Result<u64, LaunchError> {
-        let stat = rustix::fs::fstat(self.fd);
+        Segment::inode_of(self.fd)
+    }
+
+    pub(super) fn inode_of(fd: impl AsFd) -> Result<u64, LaunchError> {
+        let stat = rustix::fs::fstat(fd);
         let stat =
             stat.map_err(|error| LaunchError::system("cannot look at the segment", error))?;
         Ok(stat.st_ino)
@@ -140,7 +149,8 @@ impl Segment {
         Ok(Mapped { address, bytes })
     }
 
-    fn keep(fd: OwnedFd) -> Segment {
+    /// A draft that is one.
+    pub(super) fn keep(fd: OwnedFd) -> Segment {
         let fd = fd.into_raw_fd();
         // SAFETY: the owner has just been forgotten, so nobody closes this descriptor while the process lives.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };

@@ -61,11 +61,33 @@ impl Opening {
 /// # Errors
 /// On every rank the same [`PolicyError`](super::PolicyError) if the table is broken; otherwise as any call.
 pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
-    let (found, known) = match comm.rank() {
+    let known = match comm.rank() {
         // A rank alone sends nothing, and where ranks share cores nothing is measured, nor asked for.
-        0 if comm.size() > 1 && !oversubscribed => (Found::here(), protocols::Found::here()),
-        0 => (Found::here(), protocols::Found::Nowhere),
-        _ => (Found::Nothing, protocols::Found::Nowhere),
+        0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
+        _ => protocols::Found::Nowhere,
+    };
+    let measured = match hear(comm, oversubscribed, known.measured())? {
+        Some(measured) => measured,
+        None => protocols::first_start(comm, known.place())?,
+    };
+    comm.set_protocols(measured, false);
+    Ok(())
+}
+
+/// The same among ranks of several nodes, each of which has agreed on its protocols already.
+pub(crate) fn agree_among_nodes(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
+    hear(comm, oversubscribed, Some(Measured::default())).map(|_| ())
+}
+
+/// Has every rank take what rank 0 says, but for the protocols, which it gives.
+fn hear(
+    comm: &Communicator,
+    oversubscribed: bool,
+    measured: Option<Measured>,
+) -> Result<Option<Measured>, Error> {
+    let found = match comm.rank() {
+        0 => Found::here(),
+        _ => Found::Nothing,
     };
     let (kind, file, text) = found.parts();
     let opening = Opening {
@@ -73,7 +95,7 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
         file_bytes: file.len(),
         text_bytes: text.len(),
         oversubscribed,
-        measured: known.measured(),
+        measured,
     };
     let mut words = opening.encode();
     comm.run(operation::broadcast(&mut words, 0))?;
@@ -85,12 +107,7 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
     }
     let policy = Found::of_parts(opening.found, bytes.split_at(opening.file_bytes)).policy()?;
     comm.set_agreed(policy, opening.oversubscribed);
-    let measured = match opening.measured {
-        Some(measured) => measured,
-        None => protocols::first_start(comm, known.place())?,
-    };
-    comm.set_protocols(measured, false);
-    Ok(())
+    Ok(opening.measured)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -14,7 +14,7 @@ pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 
 #[cfg(target_os = "linux")]
-pub(crate) use agreement::agree;
+pub(crate) use agreement::{agree, agree_among_nodes};
 pub(crate) use forecast::Forecast;
 pub(crate) use nodes::choose_on_nodes;
 

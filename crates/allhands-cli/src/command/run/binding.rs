@@ -39,6 +39,21 @@ impl FromStr for Bind {
     }
 }
 
+impl std::fmt::Display for Bind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Bind::Auto => f.write_str("auto"),
+            Bind::None => f.write_str("none"),
+            Bind::Cores => f.write_str("cores"),
+            Bind::Turns => f.write_str("turns"),
+            Bind::Cpus(cpus) => {
+                let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+                f.write_str(&cpus.join(","))
+            }
+        }
+    }
+}
+
 /// Reads `3` or `4-7`.
 fn range(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));

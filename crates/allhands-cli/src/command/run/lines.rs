@@ -1,5 +1,6 @@
 //! Output with prefixes: whole lines of many ranks, each with its rank before it.
 
+use super::hosts::record::Record;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -10,6 +11,18 @@ const LONGEST_LINE: usize = 64 << 10;
 const MOST_WAITING: usize = 1 << 20;
 /// What can be written without waiting to whatever is ready to be written to.
 const CHUNK: usize = 4096;
+
+/// In which form output is forwarded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Whole lines, each with its rank before it.
+    #[default]
+    Lines,
+    /// The same, as records for a launcher on another host.
+    RecordsOfLines,
+    /// What came, as records.
+    Records,
+}
 
 /// Where a line goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +51,7 @@ struct Queue {
 /// The pipes of all ranks, and the lines from them.
 #[derive(Default)]
 pub struct Lines {
+    form: Form,
     pipes: Vec<Option<Pipe>>,
     queues: [Queue; 2],
 }
@@ -50,6 +64,13 @@ pub enum Waiting {
 }
 
 impl Lines {
+    pub fn new(form: Form) -> Lines {
+        Lines {
+            form,
+            ..Lines::default()
+        }
+    }
+
     /// Forwards what comes from this pipe.
     pub fn add(&mut self, rank: u32, stream: Stream, fd: OwnedFd) {
         let line = Vec::new();
@@ -63,14 +84,36 @@ impl Lines {
 
     /// A line of the launcher's own.
     pub fn say(&mut self, line: &str) {
-        self.push(Stream::Stderr, "", line.as_bytes());
+        match self.form {
+            Form::Lines => self.push(Stream::Stderr, "", format!("allhands: {line}").as_bytes()),
+            _ => self.record(&Record::Says(line.into())),
+        }
+    }
+
+    /// A rank has failed, which makes this the exit code: a launcher on another host must know at once.
+    pub fn fail(&mut self, code: u8) {
+        if self.form != Form::Lines {
+            self.record(&Record::Failed(code));
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        let queue = &mut self.queues[Stream::Stdout as usize];
+        if !queue.closed {
+            queue.bytes.extend(record.encode());
+        }
     }
 
     /// What is waited for now.
     pub fn waiting(&self) -> impl Iterator<Item = (Waiting, BorrowedFd<'_>, PollFlags)> {
         let pipes = self.pipes.iter().enumerate().filter_map(|(at, pipe)| {
             let pipe = pipe.as_ref()?;
-            let full = self.queues[pipe.stream as usize].left() > MOST_WAITING;
+            let through = if self.form == Form::Lines {
+                pipe.stream
+            } else {
+                Stream::Stdout
+            };
+            let full = self.queues[through as usize].left() > MOST_WAITING;
             (!full).then_some((Waiting::Pipe(at), pipe.fd.as_fd(), PollFlags::IN))
         });
         let outs = [Stream::Stdout, Stream::Stderr].into_iter();
@@ -110,6 +153,10 @@ impl Lines {
             Err(_) => return self.close_pipe(at),
         };
         let (prefix, stream) = (format!("[{}] ", pipe.rank), pipe.stream);
+        if self.form == Form::Records {
+            let piece = buffer[..got].to_vec();
+            return self.record(&Record::Output(stream, piece));
+        }
         let mut line = std::mem::take(&mut pipe.line);
         for part in buffer[..got].split_inclusive(|byte| *byte == b'\n') {
             match part.strip_suffix(b"\n") {
@@ -139,6 +186,10 @@ impl Lines {
     }
 
     fn push(&mut self, stream: Stream, prefix: &str, line: &[u8]) {
+        if self.form != Form::Lines {
+            let line = [prefix.as_bytes(), line, b"\n"].concat();
+            return self.record(&Record::Output(stream, line));
+        }
         let queue = &mut self.queues[stream as usize];
         if !queue.closed {
             queue.bytes.extend_from_slice(prefix.as_bytes());
@@ -157,8 +208,11 @@ impl Lines {
                 // The reader has gone: what writes there shall see it, as it would without the launcher between them.
                 queue.closed = true;
                 queue.written = queue.bytes.len();
+                let is_all = self.form != Form::Lines;
                 self.pipes.retain_mut(|pipe| {
-                    let gone = pipe.as_ref().is_some_and(|pipe| pipe.stream == stream);
+                    let gone = pipe
+                        .as_ref()
+                        .is_some_and(|pipe| is_all || pipe.stream == stream);
                     if gone {
                         *pipe = None;
                     }

@@ -1,9 +1,11 @@
-//! `allhands run`: processes on one machine, each with its rank and the memory that they share.
+//! `allhands run`: processes on one machine, each with its rank and the memory that they share, or on several hosts.
 
 mod binding;
 mod group;
 pub mod guard;
+pub mod hosts;
 mod lines;
+mod ready;
 mod signals;
 mod start;
 mod supervisor;
@@ -31,6 +33,10 @@ use std::time::{Duration, Instant};
 /// A rank that has waited 10 s in a call says for whom. SIGUSR1 asks for that at once (and reaches
 /// only those processes that have a handler for it); --timeout and SIGINT say it before they end.
 ///
+/// With --hosts, the ranks are on several hosts, and find one another by name and TCP: this program
+/// must be there too, and is started by the launcher. It ends everything on all hosts in the same
+/// way. Variables that begin with ALLHANDS_ are handed on, and those of --env; ranks have no input.
+///
 /// Exit status 2 when the arguments are wrong, 124 after --timeout, 126 when the program cannot be
 /// executed, 127 when there is none.
 ///
@@ -38,16 +44,42 @@ use std::time::{Duration, Instant};
 ///   allhands run -n 4 ./program --its-own-option
 ///   allhands run -n 4 --prefix -- sh -c 'echo "I am $ALLHANDS_RANK of $ALLHANDS_RANKS"'
 ///   allhands run -n 16 --nodes 4x4 --timeout 60 ./program
+///   allhands run --hosts a,b:4 --launcher 'ssh {host}' ./program
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// The number of ranks (with --nodes: as many as they have)
-    #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RANKS)), required_unless_present = "nodes")]
+    /// The number of ranks (with --nodes: as many as they have; with --hosts: those that have no number share the rest)
+    #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RANKS)), required_unless_present_any = ["nodes", "hosts"])]
     ranks: Option<u32>,
 
     /// Pretend nodes: 4x8 is four of eight ranks each
     #[arg(long, value_name = "NODESxRANKS")]
     nodes: Option<Nodes>,
+
+    /// Run on these hosts, the first of which has rank 0: a,b:4 is one rank on a and four on b
+    #[arg(long, value_name = "HOST[:RANKS],…", value_delimiter = ',')]
+    hosts: Vec<hosts::Host>,
+
+    /// How a command is started on a host without asking; it stands at the end, or in place of {command} as one word
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh {host}",
+        requires = "hosts"
+    )]
+    launcher: String,
+
+    /// Where rank 0 is reached while ranks find one another, if not by its host's name and a port that is free
+    #[arg(long, value_name = "HOST[:PORT]", requires = "hosts")]
+    rendezvous: Option<String>,
+
+    /// This program's name on the hosts, if not the same as here
+    #[arg(long, value_name = "PROGRAM", requires = "hosts")]
+    agent: Option<String>,
+
+    /// A variable that ranks on hosts have, as here or with this value
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "hosts")]
+    env: Vec<String>,
 
     /// Begin each line of output with its rank, as in: [3] text
     #[arg(long)]
@@ -84,6 +116,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Runs the ranks; the exit status is that of the first that failed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if !arguments.hosts.is_empty() {
+        return hosts::run(arguments).map(ExitCode::from);
+    }
     let ranks = ranks(arguments)?;
     let cpus = arguments.bind.cpus(ranks)?;
     // For each rank what tells its end and two pipes, and what the launcher has besides.
@@ -103,6 +138,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ranks,
         segment: start::reserve(segment)?,
         nodes: arguments.nodes,
+        world: None,
         cpus,
         piped: arguments.prefix,
         typed: rustix::termios::isatty(rustix::stdio::stdin()),

@@ -2,7 +2,9 @@
 
 use super::guard;
 use super::signals::Mask;
-use allhands::launch::{CPUS, NODES, Nodes, RANK, RANKS, SEGMENT, Segment};
+use allhands::launch::{
+    CPUS, HOST, NODES, Nodes, RANK, RANKS, RENDEZVOUS, SECRET, SEGMENT, SIZE, Segment,
+};
 use anyhow::Context;
 use rustix::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
@@ -25,6 +27,8 @@ pub struct Plan {
     /// The descriptor of the segment, which is not [`SEGMENT_FD`] in the launcher.
     pub segment: RawFd,
     pub nodes: Option<Nodes>,
+    /// The world that these ranks are part of, if there are others on other hosts.
+    pub world: Option<World>,
     /// The cpu of each rank.
     pub cpus: Option<Vec<usize>>,
     /// Whether output comes to the launcher.
@@ -35,6 +39,20 @@ pub struct Plan {
     pub mask: Mask,
     /// The limit of open files in the ranks; the launcher needs more.
     pub files: Rlimit,
+}
+
+/// A world on several hosts, some of whose ranks are started here.
+pub struct World {
+    /// The numbers of those that are.
+    pub ranks: Vec<u32>,
+    pub all: u32,
+    /// Where they meet.
+    pub place: String,
+    pub secret: String,
+    /// What this host is called.
+    pub host: String,
+    /// What ranks have in their environment besides what the host has.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A rank's process, as it was started.
@@ -55,25 +73,56 @@ pub struct StartError {
 }
 
 impl Plan {
+    /// The number in the world of a rank that is started here.
+    pub fn name(&self, rank: u32) -> u32 {
+        let world = self.world.as_ref();
+        let name = world.and_then(|world| world.ranks.get(rank as usize));
+        name.copied().unwrap_or(rank)
+    }
+
+    /// As messages name it.
+    pub fn describe(&self, rank: u32) -> String {
+        match &self.world {
+            Some(world) => format!("rank {} on host {}", self.name(rank), world.host),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// Says in a rank's environment how it finds those on other hosts, or that there are none.
+    fn place(&self, command: &mut Command) {
+        for name in [NODES, RENDEZVOUS, SIZE, SECRET] {
+            command.env_remove(name);
+        }
+        if let Some(world) = &self.world {
+            command
+                .envs(world.environment.iter().map(|(name, value)| (name, value)))
+                .env(RANKS, world.all.to_string())
+                .env(RENDEZVOUS, &world.place)
+                .env(SECRET, &world.secret)
+                .env(HOST, &world.host);
+        }
+        if let Some(nodes) = self.nodes {
+            command.env(NODES, nodes.to_string());
+        }
+    }
+
     /// Starts a rank.
     pub fn start(&self, rank: u32, guard: RawFd) -> Result<Started, StartError> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
-            .env(RANK, rank.to_string())
+            .env(RANK, self.name(rank).to_string())
             .env(RANKS, self.ranks.to_string())
             .env(SEGMENT, SEGMENT_FD.to_string())
             .env(CPUS, cpus().to_string())
-            .env_remove(NODES)
             .process_group(0)
             .stdin(match rank {
+                _ if self.world.is_some() => Stdio::null(),
                 0 if self.typed => Stdio::piped(),
                 0 => Stdio::inherit(),
                 _ => Stdio::null(),
             });
-        if let Some(nodes) = self.nodes {
-            command.env(NODES, nodes.to_string());
-        }
+        self.place(&mut command);
         if self.piped {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
@@ -153,7 +202,10 @@ impl Plan {
                 ),
                 126,
             ),
-            _ => (format!("cannot start rank {rank}: {error}"), 126),
+            _ => (
+                format!("cannot start {}: {error}", self.describe(rank)),
+                126,
+            ),
         };
         StartError { says, code }
     }

@@ -3,6 +3,7 @@
 use super::group::Groups;
 use super::guard::Guard;
 use super::lines::{Lines, Stream, Waiting};
+use super::ready::ready;
 use super::signals::Signals;
 use super::start::{Plan, Started};
 use super::typed::Typed;
@@ -10,7 +11,7 @@ use super::waits;
 use crate::output;
 use allhands::launch::{How, Roll};
 use anyhow::Context;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::time::{Duration, Instant};
@@ -34,6 +35,16 @@ pub struct Supervisor<'a> {
     /// When everything is to end.
     pub until: Option<(Instant, f64)>,
     pub state: State,
+}
+
+impl State {
+    /// Nothing yet; output is forwarded so.
+    pub fn with(lines: Lines) -> State {
+        State {
+            lines: Some(lines),
+            ..State::default()
+        }
+    }
 }
 
 /// What has happened so far.
@@ -89,7 +100,7 @@ impl Supervisor<'_> {
     /// Runs all ranks to their ends; the exit code.
     pub fn run(mut self) -> anyhow::Result<u8> {
         if self.plan.piped {
-            self.state.lines = Some(Lines::default());
+            self.state.lines.get_or_insert_default();
         }
         while self.goes_on() {
             if self.may_start() {
@@ -157,6 +168,9 @@ impl Supervisor<'_> {
             Err(error) => {
                 self.say(&error.says);
                 self.state.code.get_or_insert(error.code);
+                if let Some(lines) = &mut self.state.lines {
+                    lines.fail(error.code);
+                }
                 self.end_all(GRACE);
             }
         }
@@ -179,7 +193,7 @@ impl Supervisor<'_> {
         if let Some(lines) = &mut state.lines {
             for (stream, pipe) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
                 if let Some(pipe) = pipe {
-                    lines.add(rank, stream, pipe);
+                    lines.add(self.plan.name(rank), stream, pipe);
                 }
             }
         }
@@ -316,7 +330,12 @@ impl Supervisor<'_> {
             return;
         }
         self.state.code.get_or_insert(how.exit_code());
-        let left = self.left();
+        let left = match &self.plan.world {
+            // On other hosts they are, as far as is known here.
+            Some(world) => world.all as usize - 1,
+            None => self.left(),
+        };
+        let rank = self.plan.describe(rank);
         let others = match left {
             1 => "the other rank".to_string(),
             left => format!("the other {left} ranks"),
@@ -324,19 +343,22 @@ impl Supervisor<'_> {
         match self.state.asked {
             Some(signal) => {
                 if how != How::Killed(signal as u8) {
-                    self.say(&format!("rank {rank} {how}"));
+                    self.say(&format!("{rank} {how}"));
                 }
                 self.end_later(GRACE_WHEN_ASKED);
             }
-            None if left == 0 => self.say(&format!("rank {rank} {how}")),
+            None if left == 0 => self.say(&format!("{rank} {how}")),
             None if self.keep_going => {
                 let go = if left == 1 { "goes" } else { "go" };
-                self.say(&format!("rank {rank} {how}; {others} {go} on"));
+                self.say(&format!("{rank} {how}; {others} {go} on"));
             }
             None => {
-                self.say(&format!("rank {rank} {how}; ending {others}"));
+                self.say(&format!("{rank} {how}; ending {others}"));
                 self.end_all(GRACE);
             }
+        }
+        if let Some(lines) = &mut self.state.lines {
+            lines.fail(how.exit_code());
         }
     }
 
@@ -397,7 +419,7 @@ impl Supervisor<'_> {
     }
 
     fn say_who_waits(&mut self) {
-        for line in waits::all(self.roll) {
+        for line in waits::all(self.roll, |rank| self.plan.name(rank)) {
             self.say(&line);
         }
     }
@@ -449,7 +471,7 @@ impl Supervisor<'_> {
 
     fn say(&mut self, what: &str) {
         match &mut self.state.lines {
-            Some(lines) => lines.say(&format!("allhands: {what}")),
+            Some(lines) => lines.say(what),
             None => output::complain(what),
         }
     }
@@ -457,28 +479,4 @@ impl Supervisor<'_> {
 
 fn asks_to_end(signal: i32) -> bool {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
-}
-
-/// Waits until something is ready, or the time is over.
-fn ready(
-    waiting: &[(Event, BorrowedFd<'_>, PollFlags)],
-    timeout: Option<Duration>,
-) -> anyhow::Result<Vec<Event>> {
-    let fds = waiting
-        .iter()
-        .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags));
-    let mut fds: Vec<PollFd<'_>> = fds.collect();
-    let timeout = timeout.map(|t| Timespec {
-        tv_sec: t.as_secs().min(1 << 40) as i64,
-        tv_nsec: t.subsec_nanos().into(),
-    });
-    match rustix::event::poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(error) => return Err(error).context("cannot wait for the ranks"),
-    }
-    let ready = waiting
-        .iter()
-        .zip(&fds)
-        .filter(|(_, fd)| !fd.revents().is_empty());
-    Ok(ready.map(|((event, _, _), _)| *event).collect())
 }

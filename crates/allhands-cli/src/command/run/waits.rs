@@ -4,9 +4,10 @@ use allhands::launch::{Roll, Standing};
 use allhands::transport::Waits;
 
 /// A line for each wait: for all ranks that wait in the same call for the same ranks.
-pub fn all(roll: &Roll) -> Vec<String> {
+pub fn all(roll: &Roll, name: impl Fn(u32) -> u32) -> Vec<String> {
     let mut waits: Vec<(Vec<u32>, Waits)> = Vec::new();
-    for (rank, wait) in (0..roll.ranks()).filter_map(|r| roll.waits(r).map(|wait| (r, wait))) {
+    for (rank, wait) in (0..roll.ranks()).filter_map(|r| roll.waits(r).map(|wait| (name(r), wait)))
+    {
         let same = |(_, other): &&mut (_, Waits)| {
             other.collective == wait.collective
                 && other.missing_in_all == wait.missing_in_all
@@ -20,14 +21,19 @@ pub fn all(roll: &Roll) -> Vec<String> {
             None => waits.push((vec![rank], wait)),
         }
     }
-    let line = |(ranks, wait): &(Vec<u32>, Waits)| wait.describe(ranks) + &absent(roll, wait);
+    let line =
+        |(ranks, wait): &(Vec<u32>, Waits)| wait.describe(ranks) + &absent(roll, wait, &name);
     waits.iter().map(line).collect()
 }
 
 /// What is known of the first rank that is waited for, if it is not even a rank yet.
-fn absent(roll: &Roll, wait: &Waits) -> String {
+fn absent(roll: &Roll, wait: &Waits, name: impl Fn(u32) -> u32) -> String {
     let first = wait.missing.first();
-    let absent = first.filter(|rank| roll.standing(**rank) == Standing::Absent);
+    let is_absent = |rank: &&u32| {
+        let here = (0..roll.ranks()).find(|here| name(*here) == **rank);
+        here.is_some_and(|here| roll.standing(here) == Standing::Absent)
+    };
+    let absent = first.filter(is_absent);
     absent.map_or_else(String::new, |rank| {
         format!("; rank {rank} has not come to Communicator::world")
     })
@@ -42,6 +48,6 @@ mod tests {
     fn nobody_waits_in_a_new_world() {
         let segment = Segment::create().expect("a segment");
         let roll = Roll::begin(segment, 3).expect("a roll");
-        assert_eq!(all(&roll), Vec::<String>::new());
+        assert_eq!(all(&roll, |rank| rank), Vec::<String>::new());
     }
 }

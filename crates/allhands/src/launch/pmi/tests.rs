@@ -85,7 +85,7 @@ fn found(variables: &[(&str, String)]) -> Result<Place, LaunchError> {
     };
     let (place, session) = find(&environment)?;
     session.expect("a manager is finalized").finalize();
-    Ok(place.expect("a launcher is named"))
+    Ok(place.place().expect("a launcher is named"))
 }
 
 fn by_descriptor(manager: &Manager) -> Vec<(Result<Place, LaunchError>, Vec<String>)> {

@@ -12,6 +12,8 @@ mod threads;
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
 
+use std::time::Duration;
+
 /// A message under way: the number that a network gave it, which it gives to no other before this one has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
@@ -23,6 +25,19 @@ pub enum Ended {
     Whole(usize),
     /// What came was longer than there was room for, by how much the network does not say.
     TooLong,
+    /// What came belongs to a call with another signature; it is not looked at.
+    Differs,
+}
+
+/// How a sleep went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// It did not: this network cannot sleep.
+    Never,
+    /// Something has happened that ended it.
+    Woken,
+    /// It lasted as long as it might.
+    Over,
 }
 
 /// Why a network cannot go on, in its own words.
@@ -69,6 +84,12 @@ pub unsafe trait Network: Send {
     /// How many tags there are, from 0; at least 256. MPI guarantees 32768.
     fn tags(&self) -> u32;
 
+    /// Says what all messages that are begun from now on are signed with: whoever receives one that was signed otherwise is told
+    /// that it [differs](Ended::Differs). 0, as at first, differs from nothing. A network need not compare.
+    fn sign(&mut self, signature: u64) {
+        let _ = signature;
+    }
+
     /// Begins to send `bytes` bytes to rank `to`, with a tag below [`tags`](Network::tags).
     ///
     /// # Errors
@@ -113,10 +134,30 @@ pub unsafe trait Network: Send {
     /// What keeps the network from working at all.
     fn progress(&mut self) -> Result<(), NetworkError>;
 
+    /// What ranks of the same node can end a [`sleep`](Network::sleep) with, if this network can sleep.
+    fn doorbell(&self) -> Option<u32> {
+        None
+    }
+
+    /// As [`progress`](Network::progress), but sleeps before that until something happens here or the
+    /// [`doorbell`](Network::doorbell) is rung, for `limit` at the most.
+    ///
+    /// # Errors
+    /// What keeps the network from working at all.
+    fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        let _ = limit;
+        Ok(Sleep::Never)
+    }
+
     /// Ends a message that is not wanted any more; whether it is over. If not, the network may touch its memory still, and
     /// is asked again after some [`progress`](Network::progress); one that could never say yes ends the process instead,
     /// as a call may not return while its memory is in use.
     fn cancel(&mut self, ticket: Ticket) -> bool;
+
+    /// The rank whose loss made this network fail last, if that was why.
+    fn lost(&self) -> Option<u32> {
+        None
+    }
 
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
     /// are dear may give those alone that [must come](Notice::must_come).

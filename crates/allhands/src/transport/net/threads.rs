@@ -40,6 +40,7 @@ struct Mailbox {
 struct Letter {
     from: u32,
     tag: u32,
+    signature: u64,
     content: Content,
     looks: u32,
 }
@@ -66,6 +67,7 @@ unsafe impl Send for Span {}
 struct Wanted {
     from: u32,
     tag: u32,
+    signature: u64,
     into: Span,
     ticket: Ticket,
 }
@@ -75,6 +77,8 @@ struct Wanted {
 pub struct ThreadsNetwork {
     shared: Threads,
     rank: u32,
+    /// What messages are signed with.
+    signature: u64,
     wanted: Vec<Wanted>,
     ended: BTreeMap<u64, Ended>,
     /// The lengths of own long messages under way, and to whom they go.
@@ -129,6 +133,7 @@ impl Threads {
         ThreadsNetwork {
             shared: self.clone(),
             rank,
+            signature: 0,
             wanted: Vec::new(),
             ended: BTreeMap::new(),
             long: BTreeMap::new(),
@@ -201,6 +206,8 @@ impl ThreadsNetwork {
                     (span.address.cast_const(), span.bytes)
                 }
             };
+            let (theirs, ours) = (letter.signature, wanted.signature);
+            let differs = theirs != ours && theirs != 0 && ours != 0;
             let whole = bytes <= wanted.into.bytes;
             // SAFETY: a copy, or the sender's memory, which is readable while its letter is in a mailbox, whose lock the caller
             // holds, and the sender takes a letter back under the same lock; to memory of the receiver, whose promise is that of
@@ -213,6 +220,7 @@ impl ThreadsNetwork {
                 );
             }
             let how = match whole {
+                _ if differs => Ended::Differs,
                 true => Ended::Whole(bytes),
                 false => Ended::TooLong,
             };
@@ -228,6 +236,10 @@ impl ThreadsNetwork {
 unsafe impl Network for ThreadsNetwork {
     fn tags(&self) -> u32 {
         self.shared.tags
+    }
+
+    fn sign(&mut self, signature: u64) {
+        self.signature = signature;
     }
 
     unsafe fn send(
@@ -249,10 +261,11 @@ unsafe impl Network for ThreadsNetwork {
             let address = from.cast_mut();
             Content::There(Span { address, bytes }, ticket)
         };
-        let from = self.rank;
+        let (from, signature) = (self.rank, self.signature);
         let letter = Letter {
             from,
             tag,
+            signature,
             content,
             looks,
         };
@@ -268,10 +281,11 @@ unsafe impl Network for ThreadsNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let ticket = self.ticket();
-        let address = into;
+        let (address, signature) = (into, self.signature);
         self.wanted.push(Wanted {
             from,
             tag,
+            signature,
             into: Span { address, bytes },
             ticket,
         });

@@ -64,11 +64,10 @@ mod real {
             self.0.store(value, order);
         }
 
-        /// Turns a 1 into a 0; whether it was one.
+        /// Makes it 0; what it was.
         #[inline]
-        pub(crate) fn clear(&self) -> bool {
-            let order = Ordering::Relaxed;
-            self.0.compare_exchange(1, 0, order, order).is_ok()
+        pub(crate) fn take(&self) -> u32 {
+            self.0.swap(0, Ordering::Relaxed)
         }
 
         /// Sleeps while the word is `value`, at most for `limit`; may also return for no reason.
@@ -167,9 +166,8 @@ mod modelled {
             self.word.store(value, order);
         }
 
-        pub(crate) fn clear(&self) -> bool {
-            let order = Ordering::Relaxed;
-            self.word.compare_exchange(1, 0, order, order).is_ok()
+        pub(crate) fn take(&self) -> u32 {
+            self.word.swap(0, Ordering::Relaxed)
         }
 
         pub(crate) fn sleep(&self, value: u32, _limit: Duration) {

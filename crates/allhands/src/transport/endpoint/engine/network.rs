@@ -2,6 +2,7 @@
 
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::endpoint::nodes::cluster::{Cluster, State};
+use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::remote::Message;
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::{Iovecs, RequestState};
@@ -79,6 +80,7 @@ impl NetworkEngine<'_> {
             }
         });
         let network = &mut self.state.network;
+        network.sign(self.node.request.chain);
         let begun = if sends {
             if bounce_buffer.is_some() {
                 let from = self.node.request.iovecs(post.source());
@@ -99,6 +101,7 @@ impl NetworkEngine<'_> {
         *self.message(post) = Message {
             ticket,
             bounce_buffer,
+            differs: false,
         };
         // Short messages are away at once.
         match sends {
@@ -110,13 +113,26 @@ impl NetworkEngine<'_> {
     /// Ends a message, if it has ended.
     fn look(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
         let Some(ticket) = self.message(post).ticket else {
-            return Ok(Status::Done);
+            return Ok(match self.message(post).differs {
+                true => Status::Pending,
+                false => Status::Done,
+            });
         };
         let ended = match self.state.network.test(ticket) {
             Ok(None) => return Ok(Status::Pending),
             Ok(Some(ended)) => ended,
             Err(error) => return Err(self.failed(error)),
         };
+        if ended == Ended::Differs {
+            // What is wrong is found out together with the peer, or the call fails without.
+            let call = self.node.request.call;
+            self.state
+                .differing
+                .get_or_insert(Differing::new(peer, call));
+            let message = self.message(post);
+            (message.ticket, message.differs) = (None, true);
+            return Ok(Status::Pending);
+        }
         let message = self.message(post);
         message.ticket = None;
         let bounce_buffer = message.bounce_buffer.take();
@@ -168,7 +184,7 @@ impl NetworkEngine<'_> {
                 }
                 bytes as u64
             }
-            Ended::TooLong => u64::MAX,
+            Ended::TooLong | Ended::Differs => u64::MAX,
         };
         let rank = self.node.endpoint.rank();
         let fault = Fault::Length {
@@ -183,7 +199,8 @@ impl NetworkEngine<'_> {
 
     #[cold]
     fn failed(&self, error: NetworkError) -> TransportError {
-        self.node.endpoint.network_failed(error.0)
+        let lost = self.state.network.lost();
+        self.node.endpoint.network_failed(error.0, lost)
     }
 }
 
@@ -212,7 +229,7 @@ impl Endpoint {
         let mut state = cluster.state();
         // First of all others are to get what they wait for.
         if has_begun && let Err(error) = state.look() {
-            return Err(self.network_failed(error.0));
+            return Err(self.network_failed(error.0, None));
         }
         let mut engine = NetworkEngine {
             here: self.ranks(),

@@ -49,11 +49,13 @@ impl Endpoint {
         self.segment.poison(rank, fault)
     }
 
-    /// Stops the communicator as its network failed.
+    /// Stops the communicator as its network failed, on account of rank `lost` of the communicator if it is that.
     #[cold]
-    pub(crate) fn network_failed(&self, why: String) -> TransportError {
-        let rank = self.rank;
-        self.segment.poison(rank, Fault::Network { rank });
+    pub(crate) fn network_failed(&self, why: String, lost: Option<u32>) -> TransportError {
+        let (rank, cluster) = (self.rank, self.cluster.as_ref());
+        let number = |name: u32| cluster?.numbers.get(name as usize).copied();
+        let lost = lost.and_then(number).unwrap_or(rank);
+        self.segment.poison(rank, Fault::Network { rank, lost });
         TransportError::Network {
             rank: self.global_rank(),
             why,

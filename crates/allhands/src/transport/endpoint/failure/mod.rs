@@ -5,6 +5,7 @@
 //! The rooms after it call it when something is wrong, and when they have waited for long. It never moves a user's byte, and never
 //! takes a call further.
 
+pub(crate) mod differing;
 pub(crate) mod found;
 pub(crate) mod leave;
 pub(crate) mod missing;

@@ -44,9 +44,14 @@ impl Endpoint {
 
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.
     pub(crate) fn report_call(&self, cluster: &Cluster, call: u64) {
-        let Some(stamp) = self.segment.record(self.rank).entry(call) else {
-            return;
-        };
+        if let Some(word) = self.word_of(call) {
+            cluster.notify_all(&mut cluster.state(), &word);
+        }
+    }
+
+    /// What this rank calls as call `call`, if that is not long ago, and which ranks of its node have not come to it.
+    pub(crate) fn word_of(&self, call: u64) -> Option<Word> {
+        let stamp = self.segment.record(self.rank).entry(call)?;
         let name = self.segment.signature(self.rank, &stamp).algorithm;
         let mut missing = [0; MISSING];
         for rank in self.missing_here(call) {
@@ -55,8 +60,7 @@ impl Endpoint {
                 *word |= 1 << (rank % 64);
             }
         }
-        let word = Word::Waits(call, stamp, name.to_string(), missing);
-        cluster.notify_all(&mut cluster.state(), &word);
+        Some(Word::Waits(call, stamp, name.to_string(), missing))
     }
 
     /// Hears what other nodes have to say of call `call` and those before it.

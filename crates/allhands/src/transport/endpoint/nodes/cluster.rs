@@ -4,11 +4,13 @@
 //! memory is known by one comparison. Errors give ranks the numbers that they have in the communicator.
 
 use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
 use crate::transport::net::notice::{MISSING, Word};
-use crate::transport::net::{Network, NetworkError, Places};
+use crate::transport::net::{Network, NetworkError, Places, Sleep};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
 pub(crate) const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
@@ -24,6 +26,8 @@ pub(crate) struct Cluster {
     pub(crate) numbers: Box<[u32]>,
     /// How many calls may be under way, so that their tags differ.
     calls: u64,
+    /// What wakes this rank while it sleeps at its network, if it can.
+    pub(crate) doorbell: Option<u32>,
     state: Mutex<State>,
 }
 
@@ -40,6 +44,8 @@ pub(crate) struct State {
     pub(crate) left: Vec<(u32, u64, bool)>,
     /// What ranks have refused.
     pub(crate) refusals: ReportedRefusals,
+    /// The first rank from which a message of another call came.
+    pub(crate) differing: Option<Differing>,
 }
 
 impl Cluster {
@@ -75,6 +81,7 @@ impl Cluster {
         for (number, name) in (0..).zip(&names) {
             numbers[*name as usize] = number;
         }
+        let doorbell = network.doorbell();
         let state = State {
             network,
             looks: 0,
@@ -82,12 +89,14 @@ impl Cluster {
             waiting: Vec::new(),
             left: Vec::new(),
             refusals: ReportedRefusals::default(),
+            differing: None,
         };
         Ok(Cluster {
             rank,
             names,
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
+            doorbell,
             state: Mutex::new(state),
             places,
         })
@@ -142,6 +151,12 @@ impl Cluster {
 }
 
 impl State {
+    /// Sleeps at the network.
+    pub(crate) fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        self.looks += 1;
+        self.network.sleep(limit)
+    }
+
     /// Takes the network further.
     pub(crate) fn look(&mut self) -> Result<(), NetworkError> {
         self.looks += 1;

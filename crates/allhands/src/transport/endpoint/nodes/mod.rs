@@ -5,5 +5,6 @@
 //! endpoint, and never decides what a report means for a call.
 
 pub(crate) mod cluster;
+pub(crate) mod differing;
 pub(crate) mod remote;
 pub(crate) mod reported;

@@ -16,6 +16,8 @@ pub(crate) struct Message {
     pub(crate) ticket: Option<Ticket>,
     /// Where it is packed, or lands, unless that is the call's own memory.
     pub(crate) bounce_buffer: Option<AlignedBytes>,
+    /// Whether what came belongs to another call, so that this one never ends well.
+    pub(crate) differs: bool,
 }
 
 /// What a request keeps for its messages to other nodes.

@@ -21,6 +21,7 @@ impl Endpoint {
     pub(crate) fn check(&mut self, call: u64) -> Result<(), TransportError> {
         if let Some(cluster) = &self.cluster {
             self.hear(cluster, call)?;
+            self.look_for_difference(cluster)?;
         }
         if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);

@@ -5,12 +5,13 @@ use crate::transport::endpoint::failure::overdue::Overdue;
 use crate::transport::endpoint::nodes::cluster::Cluster;
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::RequestState;
+use crate::transport::net::Sleep;
 use crate::transport::shm::wait::backoff::Patience;
 use allhands_core::progress::{Cursor, Status};
 use allhands_core::schedule::Plan;
 use std::time::{Duration, Instant};
 
-/// The longest time without a look at the network while a rank waits.
+/// The longest time without a look at a network that cannot sleep, while a rank waits.
 const NAP: Duration = Duration::from_micros(50);
 
 /// How long a rank waits before it tells the other nodes in which call.
@@ -87,7 +88,7 @@ impl Endpoint {
                     break;
                 }
             }
-            self.segment.announce_sleep(self.rank);
+            self.segment.announce_sleep(self.rank, None);
             let status = step(self);
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
@@ -108,7 +109,7 @@ impl Endpoint {
 
     /// As [`Endpoint::wait_until`] after a first look, of a rank that also looks at the network.
     ///
-    /// It never sleeps for long: what other nodes send wakes nobody.
+    /// It sleeps where its network and its node wake it, if the network can do that, and for a moment if not.
     #[cold]
     fn wait_at_network(
         &mut self,
@@ -118,9 +119,10 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let (mut last_check, since) = (None, Instant::now());
         let (mut patient_for, mut overdue) = (PATIENT_FOR, Overdue::default());
+        let (mut nap, mut looks_now) = (Patience::NAP, self.patience.looks());
         loop {
             let start = Instant::now();
-            for look in 0..self.patience.looks() {
+            for look in 0..looks_now {
                 let looks = cluster.state().looks;
                 if step(self)? == Status::Done {
                     return Ok(());
@@ -132,7 +134,16 @@ impl Endpoint {
                     break;
                 }
             }
-            std::thread::sleep(NAP);
+            let (status, slept) = self.sleep_at_network(cluster, nap, step)?;
+            if status == Status::Done {
+                return Ok(());
+            }
+            // One that was not woken need not look as if somebody were about to come.
+            looks_now = match slept {
+                Sleep::Over => 1,
+                Sleep::Woken | Sleep::Never => self.patience.looks(),
+            };
+            nap = (2 * nap).min(Patience::LONGEST_NAP);
             if self.patience.is_check_due(&mut last_check) {
                 self.check(call)?;
                 overdue.look(self, call);
@@ -142,6 +153,28 @@ impl Endpoint {
                 self.report_call(cluster, call);
             }
         }
+    }
+
+    /// Sleeps until the network or the own node has something, after a last look at both.
+    fn sleep_at_network(
+        &mut self,
+        cluster: &Cluster,
+        nap: Duration,
+        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+    ) -> Result<(Status, Sleep), TransportError> {
+        let Some(doorbell) = cluster.doorbell else {
+            std::thread::sleep(NAP);
+            return Ok((Status::Pending, Sleep::Never));
+        };
+        self.segment.announce_sleep(self.rank, Some(doorbell));
+        let status = step(self);
+        let slept = match status {
+            Ok(Status::Pending) => cluster.state().sleep(nap),
+            Ok(Status::Done) | Err(_) => Ok(Sleep::Woken),
+        };
+        self.segment.rise(self.rank);
+        let slept = slept.map_err(|error| self.network_failed(error.0, None))?;
+        Ok((status?, slept))
     }
 
     /// Takes the network further, unless that was done since it had been looked at `looks` times. A rank that has no message
@@ -157,6 +190,6 @@ impl Endpoint {
         }
         let looked = state.look();
         drop(state);
-        looked.map_err(|error| self.network_failed(error.0))
+        looked.map_err(|error| self.network_failed(error.0, None))
     }
 }

@@ -1,19 +1,20 @@
 //! The driver: one rank's machine with nonblocking sockets and epoll, as a network.
 
+use super::door::{Door, LISTENERS, listen};
 use super::listener::Listener;
 use super::protocol::Settings;
 use super::protocol::handshake::{Job, Nonce, Secret};
 use super::protocol::peer::Loss;
 use super::protocol::rank::{Action, Rank, Report, Target};
-use super::socket::{Socket, loss};
+use super::socket::{Answers, Socket, loss};
 use super::user_memory::UserMemory;
 use crate::transport::net::NetworkError;
+use crate::transport::shm::wait::doorbell::Doorbell;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::SocketFlags;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ const AHEAD_BYTES: usize = 4 << 10;
 const STAGED_BYTES: usize = 64 << 10;
 /// How often a connection is read in one look, so that no other waits for long.
 const MOST_READS: usize = 16;
-const MOST_EVENTS: usize = 64;
+pub(super) const MOST_EVENTS: usize = 64;
 /// How often is asked whether other hosts still answer.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
 /// What counts of the time between two looks at the most: while this rank does not look, nobody can answer it in time.
@@ -35,24 +36,32 @@ const MOST_UNWATCHED: Duration = Duration::from_millis(100);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
-/// The serial of listeners; sockets begin behind it.
-const LISTENERS: u32 = 0;
+/// The serial that no socket gets to.
+const DOORBELL: u32 = u32::MAX;
 
 /// One rank's network over TCP.
 #[derive(Debug)]
 pub struct TcpNetwork {
     pub(super) machine: Rank<UserMemory>,
-    rank: u32,
+    pub(super) rank: u32,
     pub(super) tags: u32,
+    /// The last rank that was found to be lost.
+    pub(super) lost: Option<u32>,
+    /// What messages are signed with.
+    pub(super) signature: u64,
     addresses: Addresses,
-    listeners: Vec<TcpListener>,
-    epoll: OwnedFd,
+    pub(super) doors: Vec<Door>,
+    /// How often this rank could not accept.
+    pub(super) unaccepted: u64,
+    pub(super) epoll: OwnedFd,
+    /// What wakes this rank though nothing came; without one it cannot sleep.
+    pub(super) doorbell: Option<Doorbell>,
     /// By the number of the connection.
     sockets: Vec<Option<Socket>>,
     /// Connections that may have something to read.
     readable: Vec<u32>,
     reading: Vec<u32>,
-    serial: u32,
+    pub(super) serial: u32,
     staging: Box<[u8]>,
     /// The machine's time, and when it was told.
     watched: Duration,
@@ -90,17 +99,26 @@ impl TcpNetwork {
         };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         for (rail, socket) in (0..).zip(&listener.sockets) {
-            let data = data(LISTENERS, rail);
-            epoll::add(&epoll, socket, data, epoll::EventFlags::IN).map_err(failed)?;
+            listen(&epoll, socket, rail).map_err(failed)?;
         }
+        let rings = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let doorbell = Doorbell::new()
+            .and_then(|doorbell| {
+                epoll::add(&epoll, &doorbell, data(DOORBELL, 0), rings).map(|()| doorbell)
+            })
+            .ok();
         let now = Instant::now();
         Ok(TcpNetwork {
             machine: Rank::new(job, settings, UserMemory),
             rank,
             tags: settings.tags,
+            lost: None,
+            signature: 0,
             addresses,
-            listeners: listener.sockets,
+            doors: listener.sockets.into_iter().map(Door::new).collect(),
+            unaccepted: 0,
             epoll,
+            doorbell,
             sockets: Vec::new(),
             readable: Vec::new(),
             reading: Vec::new(),
@@ -115,7 +133,10 @@ impl TcpNetwork {
     /// What has happened so far.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.machine.report()
+        Report {
+            unaccepted: self.unaccepted,
+            ..self.machine.report()
+        }
     }
 
     pub(super) fn check(&self, other: u32, tag: u32) -> Result<(), NetworkError> {
@@ -130,23 +151,33 @@ impl TcpNetwork {
         }
     }
 
-    /// Takes everything further, after waiting for something for so long.
-    pub(super) fn look(&mut self, patience: Duration) -> Result<(), NetworkError> {
+    /// For how long this rank may sleep, of so long: not while there is something to read, nor beyond what the machine waits for.
+    pub(super) fn patience(&self, limit: Duration) -> Duration {
+        let due = self.machine.deadline().unwrap_or(Duration::MAX);
+        match self.readable.is_empty() {
+            true => limit.min(due.saturating_sub(self.watched)),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Takes everything further, after waiting for something for so long; how many things have happened.
+    pub(super) fn look(&mut self, patience: Duration) -> Result<usize, NetworkError> {
         let now = Instant::now();
         self.begin();
         self.act_and_write();
-        self.wait(patience)?;
+        self.open_doors(now)?;
+        let events = self.wait(patience)?;
         self.read_all();
         if now - self.asked >= ASKED_EVERY {
             self.asked = now;
             self.ask_all(now);
         }
         self.act_and_write();
-        Ok(())
+        Ok(events)
     }
 
-    /// Takes what epoll has to say.
-    fn wait(&mut self, patience: Duration) -> Result<(), NetworkError> {
+    /// Takes what epoll has to say, of so many things.
+    fn wait(&mut self, patience: Duration) -> Result<usize, NetworkError> {
         let nothing = epoll::Event {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
@@ -165,11 +196,12 @@ impl TcpNetwork {
             let (flags, data) = (event.flags, event.data.u64());
             match ((data >> 32) as u32, data as u32) {
                 (LISTENERS, rail) => self.accept(rail)?,
+                (DOORBELL, _) => self.doorbell.iter().for_each(Doorbell::hush),
                 (serial, connection) => self.event(serial, connection, flags),
             }
             self.act_all();
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Something is the matter with a socket.
@@ -204,29 +236,8 @@ impl TcpNetwork {
         }
     }
 
-    /// Takes what others have connected.
-    fn accept(&mut self, rail: u32) -> Result<(), NetworkError> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        for _ in 0..MOST_EVENTS {
-            let Ok(accepted) = rustix::net::accept_with(&self.listeners[rail as usize], flags)
-            else {
-                // Nobody waits, or who did has gone; what else there may be comes again.
-                return Ok(());
-            };
-            self.serial += 1;
-            let serial = self.serial;
-            let (socket, nonce) = (Socket::accepted(accepted, serial), nonce().map_err(failed)?);
-            let Ok(socket) = socket else { continue };
-            let at = self.machine.accepted(&nonce);
-            // The number may be that of one that is to be closed.
-            self.act_all();
-            self.adopt(at, socket);
-        }
-        Ok(())
-    }
-
     /// Makes a socket that of a connection.
-    fn adopt(&mut self, at: u32, socket: Socket) {
+    pub(super) fn adopt(&mut self, at: u32, socket: Socket) {
         use epoll::EventFlags as Flags;
         let events = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
         let added = epoll::add(&self.epoll, &socket, data(socket.serial, at), events);
@@ -258,7 +269,7 @@ impl TcpNetwork {
     }
 
     /// Does what the machine asks for, before a number that it has used again is taken for what it was.
-    fn act_all(&mut self) {
+    pub(super) fn act_all(&mut self) {
         while let Some(action) = self.machine.action() {
             self.act(action);
         }
@@ -403,9 +414,16 @@ impl TcpNetwork {
     /// Looks whether other hosts still answer.
     fn ask_all(&mut self, now: Instant) {
         for at in 0..self.sockets.len() {
-            let socket = self.sockets[at].as_mut();
-            if socket.is_some_and(|socket| !socket.is_connecting && socket.is_silent(now)) {
-                self.lose(at as u32, Loss::Silent);
+            let Some(socket) = &mut self.sockets[at] else {
+                continue;
+            };
+            if socket.is_connecting {
+                continue;
+            }
+            match socket.answers(now) {
+                Answers::No => self.lose(at as u32, Loss::Silent),
+                Answers::Full => self.machine.full(at as u32, true),
+                Answers::Yes => self.machine.full(at as u32, false),
             }
         }
     }
@@ -433,11 +451,11 @@ impl Drop for TcpNetwork {
 }
 
 /// What epoll says of a socket.
-fn data(serial: u32, number: u32) -> epoll::EventData {
+pub(super) fn data(serial: u32, number: u32) -> epoll::EventData {
     epoll::EventData::new_u64(u64::from(serial) << 32 | u64::from(number))
 }
 
-fn nonce() -> Result<Nonce, Errno> {
+pub(super) fn nonce() -> Result<Nonce, Errno> {
     let mut nonce = Nonce::default();
     match getrandom(&mut nonce[..], GetRandomFlags::empty())? {
         bytes if bytes == nonce.len() => Ok(nonce),
@@ -445,6 +463,6 @@ fn nonce() -> Result<Nonce, Errno> {
     }
 }
 
-fn failed(error: Errno) -> NetworkError {
+pub(super) fn failed(error: Errno) -> NetworkError {
     NetworkError(format!("the sockets of this rank fail: {error}"))
 }

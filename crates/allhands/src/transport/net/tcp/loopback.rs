@@ -34,7 +34,7 @@ impl Loopback {
         Ok(Loopback {
             addresses: addresses.collect(),
             listeners: Mutex::new(listeners.into_iter().map(Some).collect()),
-            secret: Secret::new(&secret),
+            secret: Secret::new(&secret).map_err(io::Error::other)?,
             settings,
         })
     }

@@ -4,6 +4,7 @@
 //! nonblocking sockets and epoll; [`Listener`] is where a rank can be reached, and what it tells the others of it; [`Loopback`]
 //! makes the networks of ranks that are threads of one process.
 
+mod door;
 mod driver;
 mod listener;
 mod loopback;
@@ -17,5 +18,5 @@ pub use driver::{Addresses, TcpNetwork};
 pub use listener::Listener;
 pub use loopback::Loopback;
 pub use protocol::Settings;
-pub use protocol::handshake::Secret;
+pub use protocol::handshake::{Secret, SecretError};
 pub use protocol::rank::Report;

@@ -4,8 +4,10 @@ use super::driver::TcpNetwork;
 use super::protocol::Span;
 use super::protocol::frame::NOTICE_BYTES;
 use super::protocol::matching::End;
+use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
-use crate::transport::net::{Ended, Network, NetworkError, Notice, Ticket};
+use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::shm::wait::doorbell::Doorbell;
 use std::time::Duration;
 
 // SAFETY: the machine touches, or shows to the driver, memory of messages alone that have neither ended nor were cancelled: a
@@ -17,6 +19,10 @@ unsafe impl Network for TcpNetwork {
         self.tags
     }
 
+    fn sign(&mut self, signature: u64) {
+        self.signature = signature;
+    }
+
     unsafe fn send(
         &mut self,
         to: u32,
@@ -26,11 +32,13 @@ unsafe impl Network for TcpNetwork {
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
         self.begin();
+        let signature = self.signature;
         let address = from.expose_provenance();
-        let sent = self.machine.send(to, tag, Span { address, bytes }, 0);
+        let sent = self
+            .machine
+            .send(to, tag, Span { address, bytes }, signature);
         self.act_and_write();
-        sent.map(ticket)
-            .map_err(|lost| NetworkError(lost.to_string()))
+        sent.map(ticket).map_err(|lost| self.failed_by(lost))
     }
 
     unsafe fn receive(
@@ -43,7 +51,8 @@ unsafe impl Network for TcpNetwork {
         self.check(from, tag)?;
         self.begin();
         let address = into.expose_provenance();
-        let received = self.machine.receive(from, tag, Span { address, bytes });
+        let (into, signature) = (Span { address, bytes }, self.signature);
+        let received = self.machine.receive(from, tag, into, signature);
         self.act_and_write();
         Ok(ticket(received))
     }
@@ -53,19 +62,35 @@ unsafe impl Network for TcpNetwork {
             Ok(end) => Ok(end.map(|end| match end {
                 End::Whole(bytes) => Ended::Whole(bytes),
                 End::TooLong => Ended::TooLong,
+                End::Differs => Ended::Differs,
             })),
-            Err(lost) => Err(NetworkError(lost.to_string())),
+            Err(lost) => Err(self.failed_by(lost)),
         }
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
-        self.look(Duration::ZERO)
+        self.look(Duration::ZERO).map(|_| ())
+    }
+
+    fn doorbell(&self) -> Option<u32> {
+        self.doorbell.as_ref().map(Doorbell::name)
+    }
+
+    fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        Ok(match self.look(self.patience(limit))? {
+            0 => Sleep::Over,
+            _ => Sleep::Woken,
+        })
     }
 
     fn cancel(&mut self, ticket: Ticket) -> bool {
         self.machine.cancel(message(ticket));
         self.act_and_write();
         true
+    }
+
+    fn lost(&self) -> Option<u32> {
+        self.lost
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {
@@ -80,6 +105,13 @@ unsafe impl Network for TcpNetwork {
     fn hear(&mut self) -> Option<(u32, Notice)> {
         let (from, notice) = self.machine.hear()?;
         Some((from, Notice(*notice)))
+    }
+}
+
+impl TcpNetwork {
+    fn failed_by(&mut self, lost: LostPeer) -> NetworkError {
+        self.lost = Some(lost.rank);
+        NetworkError(lost.to_string())
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const MOST_PIECES: usize = 34;
 
 /// How long the other end's kernel may leave something unacknowledged.
-const SILENT_FOR: Duration = Duration::from_secs(4);
+const SILENT_FOR: Duration = Duration::from_secs(3);
 
 /// One connection's socket.
 #[derive(Debug)]
@@ -33,6 +33,17 @@ pub(super) struct Socket {
     /// Since when it has been seen to wait for an acknowledgement.
     waits_since: Option<Instant>,
     looked: Instant,
+}
+
+/// What the other end's kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// As far as anybody can tell, it is there.
+    Yes,
+    /// It had no room when it was heard last.
+    Full,
+    /// Nothing, for too long.
+    No,
 }
 
 impl Socket {
@@ -56,11 +67,11 @@ impl Socket {
     /// A connection that was accepted.
     pub(super) fn accepted(descriptor: OwnedFd, serial: u32) -> Result<Socket, Errno> {
         sockopt::set_tcp_nodelay(&descriptor, true)?;
-        // An idle connection to a host that is gone ends within four seconds.
+        // An idle connection to a host that is gone ends within three seconds.
         sockopt::set_socket_keepalive(&descriptor, true)?;
         sockopt::set_tcp_keepidle(&descriptor, Duration::from_secs(1))?;
         sockopt::set_tcp_keepintvl(&descriptor, Duration::from_secs(1))?;
-        sockopt::set_tcp_keepcnt(&descriptor, 3)?;
+        sockopt::set_tcp_keepcnt(&descriptor, 2)?;
         Ok(Socket {
             descriptor,
             serial,
@@ -130,23 +141,30 @@ impl Socket {
         code != 0 || queued == 0
     }
 
-    /// Whether the other end's kernel has not acknowledged anything for long, though it should have. That of a host that is
-    /// gone does not; that of a rank that only does not read does.
-    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
+    /// What the other end's kernel says. That of a host that is gone has not acknowledged anything for long, though it should have;
+    /// that of a rank that only does not read does.
+    pub(super) fn answers(&mut self, now: Instant) -> Answers {
         let Some(info) = self.info() else {
-            return false;
+            return Answers::Yes;
         };
         // Where the other end's memory is full, the kernel asks again, ever more seldom, and is answered.
         let is_waiting = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
         let since_look = now.saturating_duration_since(self.looked);
         let has_heard = Duration::from_millis(info.tcpi_last_ack_recv.into()) < since_look;
         self.looked = now;
-        if !is_waiting || has_heard {
+        if is_waiting && !has_heard {
+            let since = *self.waits_since.get_or_insert(now);
+            if now.saturating_duration_since(since) >= SILENT_FOR {
+                return Answers::No;
+            }
+        } else {
             self.waits_since = None;
-            return false;
         }
-        let since = *self.waits_since.get_or_insert(now);
-        now.saturating_duration_since(since) >= SILENT_FOR
+        // What is neither sent nor acknowledged has no room.
+        match info.tcpi_unacked == 0 && !self.is_sent() {
+            true => Answers::Full,
+            false => Answers::Yes,
+        }
     }
 
     fn info(&self) -> Option<libc::tcp_info> {
@@ -179,6 +197,9 @@ pub(super) fn loss(error: Errno) -> Loss {
         Errno::CONNREFUSED => Loss::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Loss::Closed,
         Errno::TIMEDOUT => Loss::Silent,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
+            Loss::Shortage(error.raw_os_error())
+        }
         other => Loss::System(other.raw_os_error()),
     }
 }

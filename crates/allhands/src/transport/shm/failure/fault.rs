@@ -52,9 +52,10 @@ pub(crate) enum Fault {
         found: [u64; 2],
         wanted: [u64; 2],
     },
-    /// Rank `rank` could not exchange messages with other nodes.
+    /// Rank `rank` could not exchange messages with other nodes, as rank `lost` is lost, if that is why; otherwise it is `rank`.
     Network {
         rank: u32,
+        lost: u32,
     },
     /// Rank `rank` did not make a call of this collective, as something was wrong with it on that rank alone.
     Refused {
@@ -110,7 +111,7 @@ impl Fault {
                 wanted[0],
                 wanted[1],
             ]),
-            Fault::Network { rank } => put(&[9, pair(rank, 0)]),
+            Fault::Network { rank, lost } => put(&[9, pair(rank, lost)]),
             Fault::Refused { rank, collective } => {
                 let number = Collective::ALL.iter().position(|c| *c == collective);
                 put(&[10, pair(rank, number.unwrap_or_default() as u32)]);
@@ -124,7 +125,8 @@ impl Fault {
         match &mut self {
             Fault::Mismatch { rank, other, .. }
             | Fault::Length { rank, other, .. }
-            | Fault::Unreachable { rank, other, .. } => {
+            | Fault::Unreachable { rank, other, .. }
+            | Fault::Network { rank, lost: other } => {
                 (*rank, *other) = (number(*rank), number(*other));
             }
             Fault::Panicked { rank }
@@ -132,7 +134,6 @@ impl Fault {
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
             | Fault::Window { rank, .. }
-            | Fault::Network { rank }
             | Fault::Refused { rank, .. } => *rank = number(*rank),
         }
         self
@@ -145,7 +146,7 @@ impl Fault {
             | Fault::Left { rank }
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
-            | Fault::Network { rank }
+            | Fault::Network { rank, .. }
             | Fault::Refused { rank, .. } => rank,
             Fault::Mismatch { .. }
             | Fault::Length { .. }
@@ -188,7 +189,7 @@ impl Fault {
                 found: [words[3], words[4]],
                 wanted: [words[5], words[6]],
             },
-            9 => Fault::Network { rank },
+            9 => Fault::Network { rank, lost: other },
             10 => Fault::Refused {
                 rank,
                 collective: *Collective::ALL.get(other as usize)?,
@@ -319,7 +320,7 @@ mod tests {
                 found: [3, 4],
                 wanted: [5, 6],
             },
-            Fault::Network { rank: 5 },
+            Fault::Network { rank: 5, lost: 6 },
             Fault::Refused {
                 rank: 6,
                 collective: Collective::Scan,

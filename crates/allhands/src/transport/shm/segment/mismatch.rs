@@ -155,9 +155,12 @@ impl SharedSegment {
                 wanted_bytes: wanted[0] as usize,
                 wanted_flags: wanted[1] as usize,
             },
-            Fault::Network { rank } => TransportError::Network {
+            Fault::Network { rank, lost } => TransportError::Network {
                 rank: name(rank),
-                why: "its network failed".to_string(),
+                why: match lost == rank {
+                    true => "its network failed".to_string(),
+                    false => format!("rank {} is lost", name(lost)),
+                },
             },
             Fault::Refused { rank, collective } => TransportError::CallRefused {
                 rank: name(rank),

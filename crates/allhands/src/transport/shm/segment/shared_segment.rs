@@ -352,9 +352,9 @@ impl SharedSegment {
     }
 
     /// Says that `rank` is about to sleep; it must look for work once more before it does.
-    pub(crate) fn announce_sleep(&self, rank: u32) {
+    pub(crate) fn announce_sleep(&self, rank: u32, doorbell: Option<u32>) {
         let wait_queue = &self.member(rank).wait_queue;
-        wait_queue.announce(&self.head().sleepers, self.fencing);
+        wait_queue.announce(&self.head().sleepers, self.fencing, doorbell);
     }
 
     /// Ends what [`SharedSegment::announce_sleep`] began.

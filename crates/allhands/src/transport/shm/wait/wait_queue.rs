@@ -12,6 +12,12 @@ use crate::transport::shm::sync::{AtomicU32, Futex, Ordering, fence};
 use crate::transport::shm::sync::{barrier_for_all, register_barrier};
 use std::time::Duration;
 
+/// What a wait queue says of its owner: that it is awake, that it sleeps on the queue, or, from here on, that the doorbell of this
+/// name wakes it.
+const AWAKE: u32 = 0;
+const HERE: u32 = 1;
+const DOORBELLS: u32 = 2;
+
 /// Wakes one sleeper, its owner.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -90,30 +96,47 @@ impl WaitQueue {
         }
     }
 
-    /// Says that the owner is about to sleep; it must look for work once more before it does.
-    pub(crate) fn announce(&self, sleepers: &Sleepers, fencing: Fencing) {
+    /// Says that the owner is about to sleep, here or where a doorbell of this name wakes it; it must look for work once more
+    /// before it does.
+    pub(crate) fn announce(&self, sleepers: &Sleepers, fencing: Fencing, doorbell: Option<u32>) {
         sleepers.sleepers.fetch_add(1, Ordering::Relaxed);
-        self.asleep.store(1, Ordering::Relaxed);
+        let asleep = doorbell.map_or(HERE, |name| DOORBELLS + name);
+        self.asleep.store(asleep, Ordering::Relaxed);
         fencing.announced();
     }
 
     /// Takes the announcement back, or ends the sleep.
     pub(crate) fn rise(&self, sleepers: &Sleepers) {
-        self.asleep.store(0, Ordering::Relaxed);
+        self.asleep.store(AWAKE, Ordering::Relaxed);
         sleepers.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sleeps until it has been woken since the announcement, at most for `limit`.
     pub(crate) fn sleep(&self, limit: Duration) {
-        self.asleep.sleep(1, limit);
+        self.asleep.sleep(HERE, limit);
     }
 
     /// Wakes the owner if it sleeps or is about to.
     #[cold]
     pub(crate) fn wake(&self) {
+        self.wake_by(|name| {
+            #[cfg(target_os = "linux")]
+            crate::transport::shm::wait::doorbell::ring(name);
+            #[cfg(not(target_os = "linux"))]
+            let _ = name;
+        });
+    }
+
+    /// As [`WaitQueue::wake`], with what rings a doorbell.
+    fn wake_by(&self, ring: impl FnOnce(u32)) {
         // One of several ringers makes the system call; who finds the owner awake leaves it so.
-        if self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.clear() {
-            self.asleep.wake();
+        if self.asleep.load(Ordering::Relaxed) == AWAKE {
+            return;
+        }
+        match self.asleep.take() {
+            AWAKE => {}
+            HERE => self.asleep.wake(),
+            name => ring(name - DOORBELLS),
         }
     }
 }
@@ -142,7 +165,8 @@ mod models {
         fn sleep_until(&self, flag: usize) {
             let ready = || self.flags[flag].load(Ordering::Acquire) == 1;
             while !ready() {
-                self.wait_queue.announce(&self.sleepers, Fencing::Both);
+                self.wait_queue
+                    .announce(&self.sleepers, Fencing::Both, None);
                 if !ready() {
                     self.wait_queue.sleep(Duration::from_secs(1));
                 }
@@ -180,6 +204,67 @@ mod models {
                 loom::thread::spawn(move || theirs.publish(flag))
             });
             shared.sleep_until(0);
+            shared.sleep_until(1);
+            ringers.into_iter().for_each(|r| r.join().unwrap());
+        });
+    }
+
+    /// A doorbell, which stays rung until it is heard.
+    struct ModelledDoorbell {
+        is_rung: loom::sync::Mutex<bool>,
+        rung: loom::sync::Condvar,
+    }
+
+    impl ModelledDoorbell {
+        fn ring(&self) {
+            *self.is_rung.lock().unwrap() = true;
+            self.rung.notify_one();
+        }
+
+        fn sleep(&self) {
+            let mut is_rung = self.is_rung.lock().unwrap();
+            while !*is_rung {
+                is_rung = self.rung.wait(is_rung).unwrap();
+            }
+            *is_rung = false;
+        }
+    }
+
+    /// Who sleeps by turns at its doorbell and on the futex is woken where it sleeps, and an old ring only wakes it early.
+    #[test]
+    fn no_ring_of_a_doorbell_is_missed() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let doorbell = ModelledDoorbell {
+                is_rung: loom::sync::Mutex::new(false),
+                rung: loom::sync::Condvar::new(),
+            };
+            let all = Arc::new((shared(), doorbell));
+            let ringers = [0, 1].map(|flag| {
+                let theirs = Arc::clone(&all);
+                loom::thread::spawn(move || {
+                    let (shared, doorbell) = &*theirs;
+                    shared.flags[flag].store(1, Ordering::Release);
+                    if shared.sleepers.is_anybody_asleep(Fencing::Both) {
+                        shared.wait_queue.wake_by(|name| {
+                            assert_eq!(name, 7);
+                            doorbell.ring();
+                        });
+                    }
+                })
+            });
+            let (shared, doorbell) = &*all;
+            let ready = || shared.flags[0].load(Ordering::Acquire) == 1;
+            while !ready() {
+                shared
+                    .wait_queue
+                    .announce(&shared.sleepers, Fencing::Both, Some(7));
+                if !ready() {
+                    doorbell.sleep();
+                }
+                shared.wait_queue.rise(&shared.sleepers);
+            }
             shared.sleep_until(1);
             ringers.into_iter().for_each(|r| r.join().unwrap());
         });

@@ -26,6 +26,10 @@ pub struct Connection {
     pub phase: Phase,
     /// Whether this end makes it.
     pub is_own: bool,
+    /// Whether it is made to watch over another that is full.
+    pub is_watch: bool,
+    /// When it was asked for, or accepted.
+    pub begun: Duration,
     /// When it is given up if it is not open by then.
     pub deadline: Duration,
     /// What goes out.
@@ -41,6 +45,8 @@ pub enum Phase {
     Connecting,
     /// Both ends prove who they are.
     Greeting(Handshake),
+    /// Nothing is ever said over it: it only shows whether the other end's system answers.
+    Watching,
     /// Frames go over it.
     Open,
 }
@@ -73,6 +79,8 @@ pub struct Outbound {
     rate: Rate,
     /// Whether the socket takes nothing now.
     pub is_blocked: bool,
+    /// Since when the socket has had bytes for which the other end's system has no room, if it has.
+    pub full_since: Option<Duration>,
     /// Whether it is in the list of those that have something to write.
     pub is_listed: bool,
 }
@@ -158,6 +166,14 @@ impl Outbound {
     #[must_use]
     pub fn unwritten_bytes(&self) -> usize {
         self.unwritten_bytes
+    }
+
+    /// The bytes that are written, and not acknowledged, and how many frames that are.
+    #[must_use]
+    pub fn unacknowledged(&self) -> (u64, u32) {
+        let unwritten = self.unwritten_bytes as u64;
+        let bytes = self.backlog_bytes.saturating_sub(unwritten);
+        (bytes, self.unacknowledged)
     }
 
     /// What a part would wait for here.

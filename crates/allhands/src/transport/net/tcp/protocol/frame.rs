@@ -88,7 +88,7 @@ pub struct Header {
     pub bytes: u32,
     /// How many counted frames the sender of this one has had over this connection, modulo 2³².
     pub acknowledged: u32,
-    /// The signature of the call that sends the message; 0 says nothing.
+    /// The signature of the call that sends the message, which is compared with that of its receive; 0 says nothing.
     pub signature: u64,
 }
 
@@ -174,6 +174,46 @@ pub enum FrameError {
         acknowledged: u32,
         /// How many were under way.
         sent: u32,
+    },
+    /// A part is shorter than any of its message may be, and not its end.
+    #[error(
+        "{bytes} bytes at {offset} are a part of a message of {length}; parts have {least} at least"
+    )]
+    ShortPart {
+        /// Where it would begin.
+        offset: u64,
+        /// Its length.
+        bytes: u32,
+        /// The message's length.
+        length: u64,
+        /// How long parts are.
+        least: u64,
+    },
+    /// The parts of a message have come with too many gaps between them.
+    #[error("the parts of a message of {length} bytes leave more than {most} gaps")]
+    Scattered {
+        /// The message's length.
+        length: u64,
+        /// How many there may be.
+        most: u32,
+    },
+    /// More messages wait at the sender than may be announced.
+    #[error("more than {most} messages are announced that nobody has asked for")]
+    Announced {
+        /// How many may be.
+        most: u32,
+    },
+    /// More messages were granted than may be before they are there.
+    #[error("more than {most} messages are granted that nobody has sent")]
+    Grants {
+        /// How many may be.
+        most: u32,
+    },
+    /// More notices came than are ever under way.
+    #[error("more than {most} notices came at once")]
+    Notices {
+        /// How many may.
+        most: u32,
     },
     /// The number of a message lies so far ahead that it cannot be one.
     #[error("message {number} is announced where {expected} is next")]

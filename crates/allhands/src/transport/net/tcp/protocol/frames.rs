@@ -18,6 +18,8 @@ pub struct Outgoing {
     pub signature: u64,
     /// How its parts go; none while it waits for a grant.
     pub kind: Option<Kind>,
+    /// Whether the other end was told that it waits.
+    pub is_announced: bool,
     /// How much of it is cut into frames, and whether all is.
     pub cut_bytes: usize,
     /// See `cut_bytes`: a message without bytes is a frame, too.

@@ -33,11 +33,39 @@ pub type Nonce = [u8; NONCE_BYTES];
 #[derive(Clone)]
 pub struct Secret(Box<[u8]>);
 
+/// A secret that is too short to be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a job's secret of {bytes} bytes can be guessed; it needs {} at least, drawn at random",
+    Secret::LEAST_BYTES
+)]
+pub struct SecretError {
+    /// Its length.
+    pub bytes: usize,
+}
+
 impl Secret {
-    /// A secret of these bytes: at least 16, drawn at random.
-    #[must_use]
-    pub fn new(bytes: &[u8]) -> Secret {
-        Secret(bytes.into())
+    /// The bytes of the shortest one.
+    pub const LEAST_BYTES: usize = 16;
+
+    /// A secret of these bytes, which should be drawn at random.
+    ///
+    /// # Errors
+    /// If they are too few.
+    pub fn new(bytes: &[u8]) -> Result<Secret, SecretError> {
+        match bytes.len() {
+            ..Secret::LEAST_BYTES => Err(SecretError { bytes: bytes.len() }),
+            _ => Ok(Secret(bytes.into())),
+        }
+    }
+
+    /// That of one world among all that have this one: `number` was drawn for it.
+    pub(crate) fn of_world(&self, number: &Nonce) -> Secret {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0);
+        let mut mac = mac.expect("HMAC takes keys of any length");
+        mac.update(b"allhands world");
+        mac.update(number);
+        Secret(mac.finalize().into_bytes()[..].into())
     }
 }
 

@@ -17,6 +17,9 @@ pub const KEPT_BYTES: u64 = 64;
 /// How far numbers may run ahead of the receives.
 const MOST_AHEAD: u64 = 1 << 32;
 
+/// How many gaps the parts of a message may leave that are here.
+const MOST_GAPS: u32 = 1 << 16;
+
 /// A tag and a number: all that tells messages from one rank to another apart.
 pub type Key = (u32, u64);
 
@@ -55,6 +58,8 @@ pub enum End {
     Whole(usize),
     /// It was longer than there was room for.
     TooLong,
+    /// It is of a call with another signature.
+    Differs,
 }
 
 /// Where a message goes.
@@ -79,6 +84,8 @@ pub struct Incoming {
     pub destination: Destination,
     /// Its length, when a frame has said it.
     pub length: Option<u64>,
+    /// The signature of the call that sends it, and of the one that receives it; 0 says nothing.
+    pub signatures: (u64, u64),
     /// Where it lands, if nobody had asked for it when it began to come.
     pub kept: Option<Buffer>,
     /// Which of its parts are here, if it comes in several.
@@ -87,6 +94,8 @@ pub struct Incoming {
     pub is_whole: bool,
     /// Whether it was granted.
     pub is_granted: bool,
+    /// Whether it waits at its sender, and nobody has asked for it.
+    is_announced: bool,
     /// Whether its sender has paid with credit, which is to be given back.
     pub is_paid: bool,
     /// How it ended, when its receive is complete.
@@ -98,11 +107,19 @@ impl Incoming {
     #[must_use]
     pub fn span(&self, offset: u64, bytes: usize) -> Option<Span> {
         match (self.destination, self.length) {
+            _ if self.differs() => None,
             (Destination::Memory(span), Some(length)) if length <= span.bytes as u64 => {
                 Some(span.part(offset as usize, bytes))
             }
             _ => None,
         }
+    }
+
+    /// Whether it is of another call than its receive.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let (theirs, ours) = self.signatures;
+        theirs != ours && theirs != 0 && ours != 0
     }
 
     /// What it costs of the sender's credit.
@@ -119,6 +136,10 @@ pub struct Matching {
     posted: Map<u32, u64>,
     /// Those under way, and messages that wait for theirs.
     under_way: Map<Key, u32>,
+    /// How many of them were announced, and nobody has asked for them.
+    announced: u32,
+    /// How many were granted before anything was said of them.
+    granted_ahead: u32,
     spare: Vec<Extents>,
 }
 
@@ -133,15 +154,56 @@ pub enum Found {
 
 impl Matching {
     /// Notes a receive; the message that it is for, which may be there already.
-    pub fn post(&mut self, all: &mut Slots<Incoming>, peer: u32, tag: u32, into: Span) -> u32 {
+    pub fn post(
+        &mut self,
+        all: &mut Slots<Incoming>,
+        peer: u32,
+        tag: u32,
+        (into, signature): (Span, u64),
+    ) -> u32 {
         let posted = self.posted.entry(tag).or_default();
         let key = (tag, *posted);
         *posted += 1;
         let at = self.find_or_add(all, peer, key);
         if let Some(incoming) = all.get_mut(at) {
             incoming.destination = Destination::Memory(into);
+            incoming.signatures.1 = signature;
+            self.announced -= u32::from(std::mem::take(&mut incoming.is_announced));
         }
         at
+    }
+
+    /// Notes that a message waits at its sender.
+    ///
+    /// # Errors
+    /// If that are more than `most` of which nobody has asked for any.
+    pub fn announce(&mut self, incoming: &mut Incoming, most: u32) -> Result<(), FrameError> {
+        if incoming.destination == Destination::Unknown && !incoming.is_announced {
+            if self.announced >= most {
+                return Err(FrameError::Announced { most });
+            }
+            incoming.is_announced = true;
+            self.announced += 1;
+        }
+        Ok(())
+    }
+
+    /// How many messages are announced that nobody has asked for.
+    #[must_use]
+    pub fn announced(&self) -> u32 {
+        self.announced
+    }
+
+    /// Notes that a message is granted.
+    pub fn grant(&mut self, incoming: &mut Incoming) {
+        incoming.is_granted = true;
+        self.granted_ahead += u32::from(incoming.length.is_none());
+    }
+
+    /// How many messages are granted of which nothing was said yet.
+    #[must_use]
+    pub fn granted_ahead(&self) -> u32 {
+        self.granted_ahead
     }
 
     fn find_or_add(&mut self, all: &mut Slots<Incoming>, peer: u32, key: Key) -> u32 {
@@ -152,10 +214,12 @@ impl Matching {
                 key,
                 destination: Destination::Unknown,
                 length: None,
+                signatures: (0, 0),
                 kept: None,
                 received: spare.pop().unwrap_or_default(),
                 is_whole: false,
                 is_granted: false,
+                is_announced: false,
                 is_paid: false,
                 end: None,
             })
@@ -188,8 +252,10 @@ impl Matching {
         let length = header.length;
         match incoming.length {
             Some(earlier) if earlier != length => Err(FrameError::Length { earlier, length }),
-            _ => {
+            earlier => {
+                self.granted_ahead -= u32::from(earlier.is_none() && incoming.is_granted);
                 incoming.length = Some(length);
+                incoming.signatures.0 = header.signature;
                 Ok(Found::Here(at))
             }
         }
@@ -201,6 +267,8 @@ impl Matching {
             return;
         };
         self.under_way.remove(&incoming.key);
+        self.announced -= u32::from(incoming.is_announced);
+        self.granted_ahead -= u32::from(incoming.is_granted && incoming.length.is_none());
         if let Some(kept) = incoming.kept.take() {
             buffers.give(kept);
         }
@@ -234,18 +302,25 @@ impl Matching {
 }
 
 /// Notes that a part has landed; whether the message is whole by that.
-pub fn land(incoming: &mut Incoming, header: &Header) -> bool {
+///
+/// # Errors
+/// If the parts that are here leave too many gaps.
+pub fn land(incoming: &mut Incoming, header: &Header) -> Result<bool, FrameError> {
     if incoming.is_whole {
-        return false;
+        return Ok(false);
     }
     let (begin, end) = (header.offset, header.offset + u64::from(header.bytes));
     incoming.is_whole = if end - begin == header.length {
         true
     } else {
         incoming.received.insert(begin, end);
+        if incoming.received.count() > MOST_GAPS as usize {
+            let (length, most) = (header.length, MOST_GAPS);
+            return Err(FrameError::Scattered { length, most });
+        }
         incoming.received.covers(0, header.length)
     };
-    incoming.is_whole
+    Ok(incoming.is_whole)
 }
 
 /// Makes a message ready for a part of it: if nobody has asked for it, it needs a buffer. What its sender pays for it now.

@@ -30,9 +30,29 @@ pub enum Loss {
     /// What came is none of this protocol.
     #[error("{0}")]
     Frame(#[from] FrameError),
+    /// The rank makes ever more connections.
+    #[error("it has made more than {0} connections over one rail")]
+    Connections(u32),
+    /// The rank reads, but never says so.
+    #[error("it has acknowledged nothing of {0} bytes")]
+    Unacknowledged(u64),
     /// The system says so.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
+    /// This end has no descriptor, or no memory, for a connection.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    Shortage(i32),
+}
+
+impl Loss {
+    /// Whether the rank itself is broken, so that no other connection to it is worth anything.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        matches!(
+            self,
+            Loss::Frame(_) | Loss::Connections(_) | Loss::Unacknowledged(_)
+        )
+    }
 }
 
 /// A rank that cannot be reached any more.
@@ -71,6 +91,14 @@ pub struct Rail {
     pub loss: Option<Loss>,
     /// When the next may be made.
     pub next: Duration,
+    /// A connection that watches over full ones.
+    pub watch: Option<u32>,
+    /// How many of these were not answered, one after another.
+    pub unanswered: u32,
+    /// When the next is made.
+    pub watch_next: Duration,
+    /// Whether the other end's system has ceased to answer.
+    pub is_silent: bool,
 }
 
 /// Credit for messages that nobody has asked for, in both directions; counts of bytes that only grow.
@@ -103,6 +131,12 @@ pub struct Peer {
     pub cutting: VecDeque<u32>,
     /// Messages that wait for a grant.
     pub waiting: Map<Key, u32>,
+    /// How many of these, and of those that were taken back, are announced and not granted.
+    pub announced: u32,
+    /// Messages that may not be announced yet, as too many are; some may have been granted meanwhile.
+    pub held: VecDeque<u32>,
+    /// Messages that were taken back after they were announced, until they are granted.
+    pub withdrawn: Map<Key, ()>,
     /// Grants that came before their messages.
     pub grants: Map<Key, ()>,
     /// How many messages there were to it, by tag.
@@ -117,8 +151,10 @@ pub struct Peer {
     pub credit: Credit,
     /// How many notices there were to it.
     pub notices: u64,
-    /// Which notices of it came.
+    /// Which notices of it came, and how many of them nobody has heard.
     pub heard: Extents,
+    /// See `heard`.
+    pub unheard: u32,
 }
 
 impl Peer {
@@ -132,6 +168,9 @@ impl Peer {
             queue: VecDeque::new(),
             cutting: VecDeque::new(),
             waiting: Map::default(),
+            announced: 0,
+            held: VecDeque::new(),
+            withdrawn: Map::default(),
             grants: Map::default(),
             sent: Map::default(),
             matching: Matching::default(),
@@ -140,6 +179,7 @@ impl Peer {
             credit: Credit::default(),
             notices: 0,
             heard: Extents::default(),
+            unheard: 0,
         }
     }
 

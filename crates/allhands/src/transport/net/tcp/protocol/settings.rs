@@ -14,6 +14,9 @@ pub struct Settings {
     pub eager_bytes: u32,
     /// What a rank keeps for each other of messages that nobody has asked for, in bytes.
     pub unexpected_bytes: u32,
+    /// How many messages that nobody has asked for may be announced between two ranks, and how many may be granted before they
+    /// are sent; more wait at their own end.
+    pub announced: u32,
     /// The longest message of which a copy is made so that its send ends at once, in bytes.
     pub copied_bytes: u32,
     /// The shortest and the longest part of a message that goes over several connections, in bytes.
@@ -38,6 +41,7 @@ impl Default for Settings {
             connections: 1,
             eager_bytes: 64 << 10,
             unexpected_bytes: 512 << 10,
+            announced: 1 << 14,
             copied_bytes: 8 << 10,
             part_bytes: (16 << 10, 64 << 10),
             acknowledged_bytes: 64 << 10,
@@ -58,12 +62,25 @@ impl Settings {
             self.tags,
             self.eager_bytes,
             self.unexpected_bytes,
+            self.announced,
             least,
             most,
         ];
         let mix =
             |hash: u64, number: &u32| (hash ^ u64::from(*number)).wrapping_mul(0x0100_0000_01b3);
         numbers.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    /// The shortest part of a message that is not its end.
+    #[must_use]
+    pub fn least_part_bytes(&self) -> u64 {
+        u64::from(self.part_bytes.0.min(self.most_part_bytes()))
+    }
+
+    /// How many messages may be announced, and how many granted ahead.
+    #[must_use]
+    pub fn most_announced(&self) -> u32 {
+        self.announced.max(1)
     }
 
     /// The longest part of a message.

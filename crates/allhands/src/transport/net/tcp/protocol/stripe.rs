@@ -87,6 +87,9 @@ pub fn part_bytes(bytes: u64, connections: usize, (least, most): (u32, u32)) -> 
     even.max(least).min(most).min(bytes.max(1))
 }
 
+/// For how many extents memory is kept that has been used.
+const MOST_KEPT: usize = 64;
+
 /// What has come of something that comes in parts, in any order: extents that do not touch one another, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
@@ -119,9 +122,23 @@ impl Extents {
         begin == end || self.all.get(at).is_some_and(|(start, _)| *start <= begin)
     }
 
-    /// Forgets everything, but keeps its memory.
+    /// How many extents there are that do not touch one another.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Up to where everything is there.
+    #[must_use]
+    pub fn whole_to(&self) -> u64 {
+        let first = self.all.first();
+        first.map_or(0, |(begin, end)| if *begin == 0 { *end } else { 0 })
+    }
+
+    /// Forgets everything, but keeps its memory, if that is little.
     pub fn clear(&mut self) {
         self.all.clear();
+        self.all.shrink_to(MOST_KEPT);
     }
 }
 
@@ -146,6 +163,7 @@ mod tests {
             assert_eq!(extents.insert(begin, end), is_new, "{begin}..{end}");
         }
         assert_eq!(extents.all, [(0, 41)]);
+        assert_eq!((extents.count(), extents.whole_to()), (1, 41));
         assert!(extents.covers(0, 41) && !extents.covers(0, 42) && extents.covers(50, 50));
         extents.clear();
         assert!(!extents.covers(0, 1));

@@ -4,7 +4,7 @@ use super::*;
 
 fn job(rank: u32) -> Job {
     Job {
-        secret: Secret::new(b"sixteen bytes ok"),
+        secret: Secret::new(b"sixteen bytes ok").unwrap(),
         id: [7; 16],
         rank,
         ranks: 3,
@@ -82,9 +82,17 @@ fn both_ends_know_each_other_however_the_bytes_come() {
 }
 
 #[test]
+fn a_secret_that_can_be_guessed_is_refused() {
+    assert!(Secret::new(&[7; 16]).is_ok());
+    let said = Secret::new(b"fifteen bytes..").unwrap_err().to_string();
+    let right = "a job's secret of 15 bytes can be guessed; it needs 16 at least, drawn at random";
+    assert_eq!(said, right);
+}
+
+#[test]
 fn a_stranger_is_refused_at_both_ends() {
     let stranger = |rank| Job {
-        secret: Secret::new(b"another secret.."),
+        secret: Secret::new(b"another secret..").unwrap(),
         ..job(rank)
     };
     let (mut initiator, hello) = Handshake::ask(&stranger(1), 2, 0, &[3; 16]);

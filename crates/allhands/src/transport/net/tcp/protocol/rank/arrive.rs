@@ -2,7 +2,9 @@
 
 use super::{Rank, Target};
 use crate::transport::net::tcp::protocol::connection::{Landing, Part, Phase};
-use crate::transport::net::tcp::protocol::frame::{FrameError, HEADER_BYTES, Header, Kind};
+use crate::transport::net::tcp::protocol::frame::{
+    FrameError, HEADER_BYTES, Header, Kind, NOTICE_BYTES,
+};
 use crate::transport::net::tcp::protocol::frames::{Frame, Payload};
 use crate::transport::net::tcp::protocol::handshake::Step;
 use crate::transport::net::tcp::protocol::matching::{Found, admit, land};
@@ -11,6 +13,9 @@ use crate::transport::net::tcp::protocol::peer::{Loss, Presence};
 
 /// After how many frames that came over a connection this is said, at the latest.
 const MOST_UNSAID: u32 = 64;
+
+/// How many notices of a rank may lie here that nobody has heard, and how far their numbers may run ahead.
+const MOST_NOTICES: u32 = 1024;
 
 impl<M: Memory> Rank<M> {
     /// Where the next bytes of a connection go.
@@ -63,8 +68,8 @@ impl<M: Memory> Rank<M> {
                 return;
             };
             match &connection.phase {
-                // Nothing comes before the driver has said that it is there.
-                Phase::Connecting => return,
+                // Nothing comes before the driver has said that it is there, nor over one that only watches.
+                Phase::Connecting | Phase::Watching => return,
                 Phase::Greeting(_) => self.greet(at, &mut rest),
                 Phase::Open if connection.inbound.part.is_some() => {
                     self.take_payload(at, &mut rest);
@@ -181,6 +186,16 @@ impl<M: Memory> Rank<M> {
 
     /// Where a part of a message lands.
     fn place(&mut self, peer: u32, header: &Header) -> Result<Landing, FrameError> {
+        let (offset, bytes, length) = (header.offset, header.bytes, header.length);
+        let least = self.settings.least_part_bytes();
+        if u64::from(bytes) < least && offset + u64::from(bytes) != length {
+            return Err(FrameError::ShortPart {
+                offset,
+                bytes,
+                length,
+                least,
+            });
+        }
         let credit = self.peers[peer as usize].credit_left(&self.settings);
         let matching = &mut self.peers[peer as usize].matching;
         let Found::Here(message) = matching.find(&mut self.messages, peer, header)? else {
@@ -213,27 +228,17 @@ impl<M: Memory> Rank<M> {
             inbound.unsaid_bytes += HEADER_BYTES as u64 + u64::from(header.bytes);
         }
         let ended = match header.kind {
-            Kind::Eager | Kind::Granted => {
-                self.end_part(peer, &part);
-                Ok(())
-            }
+            Kind::Eager | Kind::Granted => self.end_part(peer, &part),
             Kind::Ready => self.wanted(peer, &header),
-            Kind::Grant => {
-                self.granted(peer, &header);
-                Ok(())
-            }
+            Kind::Grant => self.granted(peer, &header),
             Kind::Credit => {
                 let credit = &mut self.peers[peer as usize].credit;
                 credit.given_back = credit.given_back.max(header.number.min(credit.spent));
                 Ok(())
             }
             Kind::Notice => {
-                let heard = &mut self.peers[peer as usize].heard;
-                if heard.insert(header.number, header.number.saturating_add(1)) {
-                    let notice = Box::new(inbound.notice);
-                    self.heard.push_back((peer, notice));
-                }
-                Ok(())
+                let notice = inbound.notice;
+                self.noticed(peer, &header, &notice)
             }
             Kind::Leave => {
                 self.peers[peer as usize].presence = Presence::Leaving;
@@ -248,15 +253,15 @@ impl<M: Memory> Rank<M> {
     }
 
     /// A part of a message has landed.
-    fn end_part(&mut self, peer: u32, part: &Part) {
+    fn end_part(&mut self, peer: u32, part: &Part) -> Result<(), FrameError> {
         let Landing::Message(message) = part.landing else {
-            return;
+            return Ok(());
         };
         let Some(incoming) = self.messages.get_mut(message) else {
-            return;
+            return Ok(());
         };
-        if !land(incoming, &part.header) {
-            return;
+        if !land(incoming, &part.header)? {
+            return Ok(());
         }
         // The same parts may still be coming over other connections, whose frames were sent again.
         for other in &self.peers[peer as usize].open {
@@ -268,27 +273,68 @@ impl<M: Memory> Rank<M> {
             }
         }
         self.finish(message);
+        Ok(())
     }
 
     /// A message waits at its sender.
     fn wanted(&mut self, peer: u32, header: &Header) -> Result<(), FrameError> {
+        let most = self.settings.most_announced();
         let matching = &mut self.peers[peer as usize].matching;
-        if let Found::Here(message) = matching.find(&mut self.messages, peer, header)? {
-            self.grant_if_due(message);
+        let Found::Here(message) = matching.find(&mut self.messages, peer, header)? else {
+            return Ok(());
+        };
+        if let Some(incoming) = self.messages.get_mut(message) {
+            matching.announce(incoming, most)?;
+        }
+        match matching.announced() >= most {
+            // Its sender can announce no other.
+            true => self.grant_all(peer),
+            false => self.grant_if_due(message),
         }
         Ok(())
     }
 
     /// A message that waits here, or will be sent, was granted.
-    fn granted(&mut self, peer: u32, header: &Header) {
+    fn granted(&mut self, peer: u32, header: &Header) -> Result<(), FrameError> {
+        let most = self.settings.most_announced();
         let key = (header.tag, header.number);
         let from = &mut self.peers[peer as usize];
         if let Some(send) = from.waiting.remove(&key) {
+            let is_announced = self.sends.get(send).is_some_and(|send| send.is_announced);
+            from.announced -= u32::from(is_announced);
             self.begin_cutting(send, Kind::Granted);
+            self.announce_next(peer);
+            self.schedule(peer);
+        } else if from.withdrawn.remove(&key).is_some() {
+            from.announced -= 1;
+            self.announce_next(peer);
             self.schedule(peer);
         } else if header.number >= from.sent.get(&header.tag).copied().unwrap_or(0) {
             from.grants.insert(key, ());
+            if from.grants.len() > most as usize {
+                return Err(FrameError::Grants { most });
+            }
         }
+        Ok(())
+    }
+
+    /// A notice is here.
+    fn noticed(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        notice: &[u8; NOTICE_BYTES],
+    ) -> Result<(), FrameError> {
+        let (number, most) = (header.number, MOST_NOTICES);
+        let from = &mut self.peers[peer as usize];
+        if number.saturating_sub(from.heard.whole_to()) > u64::from(most) || from.unheard >= most {
+            return Err(FrameError::Notices { most });
+        }
+        if from.heard.insert(number, number + 1) {
+            from.unheard += 1;
+            self.heard.push_back((peer, Box::new(*notice)));
+        }
+        Ok(())
     }
 
     /// Says how much has come over a connection, if nothing else does and it is much.

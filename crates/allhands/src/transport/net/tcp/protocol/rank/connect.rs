@@ -5,18 +5,24 @@ use crate::transport::net::tcp::protocol::connection::{Connection, Inbound, Outb
 use crate::transport::net::tcp::protocol::handshake::{Handshake, Nonce};
 use crate::transport::net::tcp::protocol::matching::Destination;
 use crate::transport::net::tcp::protocol::memory::Memory;
-use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
+use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence, Rail};
 use std::time::Duration;
 
-/// How long a connection may take until it is there, and an accepted one until its other end has proved itself.
+/// How long a connection may take until it is there.
+const THERE_WITHIN: Duration = Duration::from_millis(1500);
+/// How long an accepted one may take until its other end has proved itself.
 const GREETED_WITHIN: Duration = Duration::from_secs(2);
 /// What passes between two attempts over a rail, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long messages with a rank that has left wait: what it has said of it should come first.
 const LEFT_FOR: Duration = Duration::from_secs(1);
+/// A connection that was there for so long led to a rank that does not look, which is waited for anew when it is lost.
+const WAITED_FOR: Duration = Duration::from_secs(1);
 /// How many accepted connections may be unproved, beyond what the job itself could make at once.
 const STRANGERS: u32 = 64;
+/// How many connections a rank may make over a rail, beyond those that both ends make: some may be lost at its end alone.
+const MORE_CONNECTIONS: u32 = 64;
 
 impl<M: Memory> Rank<M> {
     /// Says that a connection was accepted; its number, which may be that of one that is closed for it: what is asked for
@@ -38,21 +44,27 @@ impl<M: Memory> Rank<M> {
         self.add(None, 0, phase)
     }
 
-    fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {
-        let deadline = self.now + GREETED_WITHIN;
+    pub(super) fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {
+        let within = match phase {
+            Phase::Connecting => THERE_WITHIN,
+            Phase::Greeting(_) | Phase::Watching | Phase::Open => GREETED_WITHIN,
+        };
+        let deadline = self.now + within;
         self.wake_by(deadline);
         self.connections.insert(Connection {
             peer,
             rail,
             phase,
             is_own: peer.is_some(),
+            is_watch: false,
+            begun: self.now,
             deadline,
             outbound: Outbound::default(),
             inbound: Inbound::default(),
         })
     }
 
-    fn wake_by(&mut self, deadline: Duration) {
+    pub(super) fn wake_by(&mut self, deadline: Duration) {
         self.deadline = self.deadline.min(deadline);
     }
 
@@ -61,7 +73,10 @@ impl<M: Memory> Rank<M> {
         let Some(connection) = self.connections.get_mut(at) else {
             return;
         };
-        if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
+        if connection.is_watch {
+            connection.phase = Phase::Watching;
+            connection.deadline = Duration::MAX;
+        } else if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
             let (handshake, hello) = Handshake::ask(&self.job, peer, connection.rail, nonce);
             connection.phase = Phase::Greeting(handshake);
             // A rank that is there answers when it looks, which may be much later; who listens no more has its system say so.
@@ -86,11 +101,17 @@ impl<M: Memory> Rank<M> {
         connection.phase = Phase::Open;
         of_rail.open += 1;
         (of_rail.failures, of_rail.loss) = (0, None);
+        of_rail.is_silent = false;
+        let most = 2 * self.settings.connections + MORE_CONNECTIONS;
+        let is_too_many = of_rail.open > most;
         to.open.push(at);
         to.without_since = None;
         self.report.opened += 1;
         if to.loss().is_some() {
             return self.close(at, Loss::Closed);
+        }
+        if is_too_many {
+            return self.close(at, Loss::Connections(most));
         }
         self.grant_all(peer);
         self.schedule(peer);
@@ -107,6 +128,7 @@ impl<M: Memory> Rank<M> {
         };
         let rail = connection.rail;
         match (&connection.phase, connection.peer) {
+            (_, Some(peer)) if connection.is_watch => self.watch_lost(peer, rail, loss),
             (Phase::Open, Some(peer)) => {
                 self.report.lost += 1;
                 let to = &mut self.peers[peer as usize];
@@ -114,12 +136,18 @@ impl<M: Memory> Rank<M> {
                 let of_rail = &mut to.rails[rail as usize];
                 of_rail.open -= 1;
                 of_rail.loss = Some(loss);
+                of_rail.is_silent |= loss == Loss::Silent;
                 of_rail.next = self.now + FIRST_PAUSE;
                 let is_whole = self.take_back(peer, &mut connection.outbound);
                 self.lost_open(peer, rail, loss, is_whole);
             }
-            (Phase::Connecting | Phase::Greeting(_), Some(peer)) => {
-                let of_rail = &mut self.peers[peer as usize].rails[rail as usize];
+            (Phase::Connecting | Phase::Greeting(_) | Phase::Watching, Some(peer)) => {
+                let to = &mut self.peers[peer as usize];
+                let was_there = matches!(connection.phase, Phase::Greeting(_));
+                if was_there && self.now.saturating_sub(connection.begun) >= WAITED_FOR {
+                    to.without_since = Some(self.now);
+                }
+                let of_rail = &mut to.rails[rail as usize];
                 of_rail.begun -= 1;
                 let pause = FIRST_PAUSE * (1 << of_rail.failures.min(7));
                 of_rail.failures += 1;
@@ -127,7 +155,7 @@ impl<M: Memory> Rank<M> {
                 of_rail.next = self.now + pause.min(LONGEST_PAUSE);
                 self.judge(peer, loss);
             }
-            (Phase::Connecting | Phase::Greeting(_) | Phase::Open, None) => {
+            (_, None) => {
                 self.strangers -= 1;
                 self.report.refused += 1;
             }
@@ -180,7 +208,8 @@ impl<M: Memory> Rank<M> {
             }
             Presence::Here => {}
         }
-        if !is_whole || matches!(loss, Loss::Frame(_)) {
+        let is_unanswered = to.open.is_empty() && to.rails.iter().all(|rail| rail.unanswered > 0);
+        if !is_whole || loss.is_fault() || is_unanswered {
             return self.lose(peer, loss);
         }
         if to.rails[rail as usize].open == 0 && !to.open.is_empty() {
@@ -194,13 +223,24 @@ impl<M: Memory> Rank<M> {
     fn judge(&mut self, peer: u32, loss: Loss) {
         let now = self.now;
         let to = &mut self.peers[peer as usize];
-        let is_tried = to.rails.iter().any(|rail| rail.begun > 0);
+        // Attempts over several rails may overlap for ever: one that has failed does not wait for the next.
+        let is_tried = to
+            .rails
+            .iter()
+            .any(|rail| rail.begun > 0 && rail.failures == 0);
+        let is_greeted = |(_, other): (u32, &Connection)| {
+            other.peer == Some(peer) && matches!(other.phase, Phase::Greeting(_))
+        };
+        let is_tried = is_tried || self.connections.iter().any(is_greeted);
         if to.presence != Presence::Here || !to.open.is_empty() || is_tried {
             return;
         }
         let is_refused = to.rails.iter().all(|rail| rail.loss == Some(Loss::Refused));
+        // A system that was there, and answers no more, not even to this.
+        let is_lost = |rail: &Rail| rail.is_silent && rail.loss == Some(Loss::Silent);
+        let is_silent = to.rails.iter().all(is_lost);
         let since = *to.without_since.get_or_insert(now);
-        if is_refused || now.saturating_sub(since) >= self.settings.patience {
+        if is_refused || is_silent || now.saturating_sub(since) >= self.settings.patience {
             return self.lose(peer, loss);
         }
         self.tend(peer);
@@ -224,6 +264,8 @@ impl<M: Memory> Rank<M> {
         }
         to.cutting.clear();
         to.waiting.clear();
+        to.held.clear();
+        to.withdrawn.clear();
         to.grants.clear();
         let messages = &self.messages;
         let is_unasked = |at: &u32| {
@@ -306,6 +348,7 @@ impl<M: Memory> Rank<M> {
             .into_iter()
             .for_each(|at| self.close(at, Loss::Silent));
         for peer in 0..self.job.ranks {
+            self.watch(peer);
             match self.peers[peer as usize].presence {
                 Presence::Gone(until) if until <= now => self.lose(peer, Loss::Left),
                 Presence::Gone(until) => self.wake_by(until),

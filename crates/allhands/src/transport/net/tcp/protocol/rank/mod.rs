@@ -1,7 +1,7 @@
 //! The rank: the machine that a driver or a simulation drives.
 //!
 //! Its parts: `send` and `receive` (messages), `arrive` (what comes in), `transmit` (what goes out), `connect` (who is reached
-//! how, and who is lost).
+//! how, and who is lost), `watch` (whose system answers no more).
 
 mod arrive;
 mod connect;
@@ -10,6 +10,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 mod transmit;
+mod watch;
 
 use super::buffers::Buffers;
 use super::connection::Connection;
@@ -17,7 +18,7 @@ use super::frames::Outgoing;
 use super::handshake::Job;
 use super::matching::{End, Incoming};
 use super::memory::{Memory, Span};
-use super::peer::{Heard, Loss, LostPeer, Peer, Presence};
+use super::peer::{Credit, Heard, Loss, LostPeer, Peer, Presence};
 use super::settings::Settings;
 use super::slots::Slots;
 use std::collections::VecDeque;
@@ -84,6 +85,8 @@ pub struct Report {
     pub lost: u64,
     /// Connections of others that were refused: strangers, replays, garbage.
     pub refused: u64,
+    /// How often connections could not be accepted, as this process had no descriptor or memory for them.
+    pub unaccepted: u64,
     /// Frames that were sent again over another connection.
     pub resent: u64,
     /// Messages that came before their receives, and were copied.
@@ -208,13 +211,21 @@ impl<M: Memory> Rank<M> {
 
     /// The next notice that has come, and whose it is.
     pub fn hear(&mut self) -> Option<Heard> {
-        self.heard.pop_front()
+        let heard = self.heard.pop_front()?;
+        self.peers[heard.0 as usize].unheard -= 1;
+        Some(heard)
     }
 
     /// What has happened so far.
     #[must_use]
     pub fn report(&self) -> Report {
         self.report
+    }
+
+    /// The credit between this rank and another.
+    #[must_use]
+    pub fn credit(&self, with: u32) -> Credit {
+        self.peers[with as usize].credit
     }
 
     /// The memory of messages.

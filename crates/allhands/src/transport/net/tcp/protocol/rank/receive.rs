@@ -6,10 +6,12 @@ use crate::transport::net::tcp::protocol::matching::{Destination, End, Incoming}
 use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 
 impl<M: Memory> Rank<M> {
-    /// Begins to receive a message from another rank of the job, with one of its tags.
-    pub fn receive(&mut self, from: u32, tag: u32, into: Span) -> Message {
+    /// Begins to receive a message from another rank of the job, with one of its tags, for a call with this signature.
+    pub fn receive(&mut self, from: u32, tag: u32, into: Span, signature: u64) -> Message {
         let peer = &mut self.peers[from as usize];
-        let at = peer.matching.post(&mut self.messages, from, tag, into);
+        let at = peer
+            .matching
+            .post(&mut self.messages, from, tag, (into, signature));
         peer.receives += 1;
         let is_whole = self.messages.get(at).is_some_and(|m| m.is_whole);
         if is_whole {
@@ -23,13 +25,20 @@ impl<M: Memory> Rank<M> {
 
     /// Whether a message is to be granted now: one that waits at its sender, or that will, and whose receive is here.
     fn is_grant_due(&self, incoming: &Incoming) -> bool {
-        let is_open = !self.peers[incoming.peer as usize].open.is_empty();
+        let peer = &self.peers[incoming.peer as usize];
+        let most = self.settings.most_announced();
+        // What may be granted before it is there, and what must be, as its sender can announce it no more.
+        let may_be = !peer.open.is_empty() && peer.matching.granted_ahead() < most;
+        let must_be = || peer.matching.announced() >= most;
         match incoming.destination {
             Destination::Memory(_) | Destination::Nowhere if incoming.length.is_some() => {
                 !incoming.is_paid
             }
             // Unasked, as a long message would have to ask.
-            Destination::Memory(span) => is_open && span.bytes > self.settings.eager_bytes as usize,
+            Destination::Memory(span) => {
+                let is_long = span.bytes > self.settings.eager_bytes as usize;
+                may_be && (is_long || must_be())
+            }
             Destination::Unknown | Destination::Nowhere => false,
         }
     }
@@ -43,7 +52,7 @@ impl<M: Memory> Rank<M> {
         }
         let (peer, (tag, number)) = (incoming.peer, incoming.key);
         if let Some(incoming) = self.messages.get_mut(at) {
-            incoming.is_granted = true;
+            self.peers[peer as usize].matching.grant(incoming);
         }
         let header = Header {
             tag,
@@ -79,6 +88,7 @@ impl<M: Memory> Rank<M> {
                     self.buffers.give(kept);
                 }
                 incoming.end = Some(match span {
+                    _ if incoming.differs() => End::Differs,
                     Some(_) => End::Whole(length),
                     None => End::TooLong,
                 });

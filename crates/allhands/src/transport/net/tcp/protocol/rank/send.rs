@@ -41,6 +41,7 @@ impl<M: Memory> Rank<M> {
             span,
             signature,
             kind,
+            is_announced: false,
             cut_bytes: 0,
             is_cut: false,
             part_bytes: span.bytes.max(1),
@@ -70,11 +71,37 @@ impl<M: Memory> Rank<M> {
         self.peers[to as usize].queue.push_back(frame);
     }
 
-    /// Says that a message waits here.
+    /// Has a message wait for its grant.
     fn announce(&mut self, to: u32, at: u32) {
         let Some(send) = self.sends.get(at) else {
             return;
         };
+        let peer = &mut self.peers[to as usize];
+        peer.waiting.insert(send.key, at);
+        peer.held.push_back(at);
+        self.report.waited += 1;
+        self.announce_next(to);
+    }
+
+    /// Says what waits here, as much as may be said.
+    pub(super) fn announce_next(&mut self, to: u32) {
+        while self.peers[to as usize].announced < self.settings.most_announced() {
+            let Some(at) = self.peers[to as usize].held.pop_front() else {
+                return;
+            };
+            self.say_ready(to, at);
+        }
+    }
+
+    /// Says that a message waits here, unless it does not any more.
+    fn say_ready(&mut self, to: u32, at: u32) {
+        let waits = |send: &&mut Outgoing| {
+            send.peer == to && send.kind.is_none() && !send.is_announced && send.end.is_none()
+        };
+        let Some(send) = self.sends.get_mut(at).filter(waits) else {
+            return;
+        };
+        send.is_announced = true;
         let header = Header {
             tag: send.key.0,
             number: send.key.1,
@@ -83,9 +110,8 @@ impl<M: Memory> Rank<M> {
             ..Header::new(Kind::Ready)
         };
         let peer = &mut self.peers[to as usize];
-        peer.waiting.insert(send.key, at);
+        peer.announced += 1;
         peer.queue.push_back(Frame::new(&header, Payload::None));
-        self.report.waited += 1;
     }
 
     /// Lets a message go whose parts may be sent.
@@ -206,8 +232,14 @@ impl<M: Memory> Rank<M> {
             return;
         }
         let peer = &mut self.peers[send.peer as usize];
-        peer.waiting.remove(&send.key);
         peer.cutting.retain(|other| *other != at);
+        peer.held.retain(|other| *other != at);
+        if peer.waiting.remove(&send.key).is_some() && send.is_announced {
+            peer.withdrawn.insert(send.key, ());
+        }
+        if send.kind == Some(Kind::Eager) && peer.loss().is_none() {
+            return self.send_rest(at, send);
+        }
         peer.queue.retain(|frame| frame.send() != Some(at));
         for connection in &peer.open {
             if let Some(connection) = self.connections.get_mut(*connection) {
@@ -215,5 +247,26 @@ impl<M: Memory> Rank<M> {
                 outbound.cancel(at, &self.memory, &mut self.buffers);
             }
         }
+    }
+
+    /// Sends copies of what is left of a message that is taken back. Its receiver keeps room for it, which is given back when
+    /// it is whole.
+    fn send_rest(&mut self, at: u32, mut send: Outgoing) {
+        let (memory, buffers) = (&self.memory, &mut self.buffers);
+        let peer = &mut self.peers[send.peer as usize];
+        while !send.is_cut {
+            peer.queue.push_back(send.cut(at, Kind::Eager));
+        }
+        let queued = peer.queue.iter_mut();
+        for frame in queued.filter(|frame| frame.send() == Some(at)) {
+            frame.keep(memory, buffers);
+        }
+        for connection in &peer.open {
+            if let Some(connection) = self.connections.get_mut(*connection) {
+                connection.outbound.keep(at, memory, buffers);
+            }
+        }
+        self.tend(send.peer);
+        self.schedule(send.peer);
     }
 }

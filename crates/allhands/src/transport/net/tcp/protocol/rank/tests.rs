@@ -6,6 +6,9 @@ use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 use crate::transport::net::tcp::protocol::settings::Settings;
 
+mod bounds;
+mod watched;
+
 struct Bytes(Vec<u8>);
 
 impl Memory for Bytes {
@@ -18,20 +21,26 @@ impl Memory for Bytes {
     }
 }
 
-fn rank(rank: u32) -> Rank<Bytes> {
-    let settings = Settings {
+fn settings() -> Settings {
+    Settings {
         connections: 2,
         ..Settings::default()
-    };
-    let job = Job {
-        secret: Secret::new(b"only for this test"),
+    }
+}
+
+fn job(rank: u32, settings: &Settings) -> Job {
+    Job {
+        secret: Secret::new(b"only for this test").unwrap(),
         id: [0; 16],
         rank,
         ranks: 2,
         rails: 1,
         settings: settings.digest(),
-    };
-    Rank::new(job, settings, Bytes(vec![0; 100]))
+    }
+}
+
+fn with(rank: u32, settings: Settings) -> Rank<Bytes> {
+    Rank::new(job(rank, &settings), settings, Bytes(vec![0; 100]))
 }
 
 /// Carries everything that one rank has to write to the other, whose connections have the same numbers.
@@ -49,7 +58,12 @@ fn carry(from: &mut Rank<Bytes>, to: &mut Rank<Bytes>) {
 
 /// A rank with two connections from rank 0, which has sent it the first message of tag 1, without bytes.
 fn reached() -> Rank<Bytes> {
-    let (mut zero, mut one) = (rank(0), rank(1));
+    pair(settings()).1
+}
+
+/// Both ranks, of which rank 0 has sent that message.
+fn pair(settings: Settings) -> (Rank<Bytes>, Rank<Bytes>) {
+    let (mut zero, mut one) = (with(0, settings), with(1, settings));
     let nothing = Span {
         address: 0,
         bytes: 0,
@@ -67,7 +81,7 @@ fn reached() -> Rank<Bytes> {
         carry(&mut one, &mut zero);
     }
     assert_eq!(one.report().opened, 2);
-    one
+    (zero, one)
 }
 
 #[test]
@@ -77,7 +91,7 @@ fn a_part_that_comes_twice_at_once_does_not_touch_a_message_that_is_over() {
         address: 10,
         bytes: 8,
     };
-    let message = one.receive(0, 2, span);
+    let message = one.receive(0, 2, span, 0);
     let header = Header {
         tag: 2,
         length: 8,
@@ -110,7 +124,7 @@ fn what_comes_without_credit_closes_the_connection() {
     let header = Header {
         tag: 2,
         length: 1 << 20,
-        bytes: 8,
+        bytes: 16 << 10,
         ..Header::new(Kind::Eager)
     };
     one.arrived(1, &header.encode());

@@ -3,6 +3,11 @@
 use super::{Piece, Rank};
 use crate::transport::net::tcp::protocol::matching::End;
 use crate::transport::net::tcp::protocol::memory::Memory;
+use crate::transport::net::tcp::protocol::peer::Loss;
+
+/// What a connection may have taken without acknowledging it: more than all that systems hold between two ends.
+const MOST_UNACKNOWLEDGED_BYTES: u64 = 1 << 30;
+const MOST_UNACKNOWLEDGED: u32 = 1 << 22;
 
 impl<M: Memory> Rank<M> {
     /// The next connection that has something to write and whose socket may take it.
@@ -74,7 +79,7 @@ impl<M: Memory> Rank<M> {
                 }
             }
         });
-        let peer = connection.peer;
+        let (peer, unacknowledged) = (connection.peer, connection.outbound.unacknowledged());
         while let Some(send) = self.written.pop() {
             self.end_send(send);
         }
@@ -82,6 +87,10 @@ impl<M: Memory> Rank<M> {
             self.schedule(peer);
         }
         self.list(at);
+        let (bytes, frames) = unacknowledged;
+        if bytes > MOST_UNACKNOWLEDGED_BYTES || frames > MOST_UNACKNOWLEDGED {
+            self.close(at, Loss::Unacknowledged(bytes));
+        }
     }
 
     /// Ends a send that is wholly written: what was not acknowledged of it is copied, as its memory is the user's again.

@@ -52,6 +52,9 @@ fn try_seed(seed: u64) -> Counts {
                 }
             }
         }
+        if world.nodes.iter().all(|node| !node.is_dead) && is_whole {
+            check_credit(&world, at as u32);
+        }
         let is_fickle = node.operations.iter().any(|it| it.gives_up.is_some());
         if world.nodes.iter().all(|node| !node.is_dead) && is_whole && !is_fickle {
             assert_eq!(
@@ -62,6 +65,21 @@ fn try_seed(seed: u64) -> Counts {
         }
     }
     counts
+}
+
+/// Credit that a rank has spent is known to whom it was spent on, whether or not messages were taken back.
+fn check_credit(world: &World, at: u32) {
+    for (other, to) in (0..).zip(&world.nodes) {
+        if other != at {
+            let spent = world.nodes[at as usize].rank.credit(other).spent;
+            let taken = to.rank.credit(at).taken;
+            let seed = world.seed;
+            assert_eq!(
+                spent, taken,
+                "seed {seed}: the credit of rank {at} with rank {other}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,10 @@ impl World {
             .collect();
         let is_busy = !asked.is_empty();
         for (_, connection, to, _) in asked {
+            if self.nodes[to].vanishes {
+                // Nobody says anything; the rank finds that out by itself.
+                continue;
+            }
             if self.nodes[to].is_dead {
                 self.nodes[at].rank.lost(connection, Loss::Refused);
                 continue;
@@ -52,6 +56,7 @@ impl World {
             delay: micros(self.chance.within(1, 3000)),
             byte_time: Duration::from_nanos(self.chance.below(2000)),
             capacity: self.chance.within(100, 5000) as usize,
+            is_silent: false,
         });
         self.wires.last_mut().expect("one was added")
     }
@@ -99,11 +104,15 @@ impl World {
             let most = self.chance.within(1, 600) as usize;
             if pipe.there.is_empty() {
                 let is_empty = pipe.is_empty();
+                let loss = match self.wires[wire].is_silent {
+                    true => Loss::Silent,
+                    false => Loss::Closed,
+                };
                 let end = &mut self.wires[wire].ends[end];
                 let is_over = is_empty && end.notices.is_some_and(|when| when <= now);
                 if is_over {
                     end.connection = None;
-                    self.nodes[at].rank.lost(connection, Loss::Closed);
+                    self.nodes[at].rank.lost(connection, loss);
                     self.act(at);
                     return true;
                 }
@@ -142,6 +151,9 @@ impl World {
             for end in 0..2 {
                 let has_room = wire.room(end) > 0;
                 let end = &mut wire.ends[end];
+                if let (true, Some(connection)) = (end.rank == at, end.connection) {
+                    self.nodes[at].rank.full(connection, !has_room);
+                }
                 if let (true, true, Some(connection)) =
                     (end.rank == at && end.is_blocked, has_room, end.connection)
                 {

@@ -6,6 +6,9 @@ use crate::transport::net::tcp::protocol::memory::Span;
 use crate::transport::net::tcp::protocol::rank::Message;
 use std::time::Duration;
 
+/// The signature of all sends.
+pub const SIGNATURE: u64 = 77;
+
 /// A message as one of its two ends sees it.
 #[derive(Clone, Debug)]
 pub struct Operation {
@@ -18,6 +21,8 @@ pub struct Operation {
     pub content: Vec<u8>,
     /// The length of the receive's memory.
     pub room: usize,
+    /// The signature of its call.
+    pub signature: u64,
     /// When it is under way: its name and memory.
     pub begun: Option<(Message, Span)>,
     pub is_over: bool,
@@ -55,6 +60,11 @@ pub fn draw(chance: &mut Chance, ranks: usize, most_bytes: u64) -> Vec<Vec<Opera
                     1 | 2 => length + chance.below(most_bytes) as usize,
                     _ => length,
                 };
+                let signature = match chance.below(30) {
+                    0 => SIGNATURE + 1,
+                    1 | 2 => 0,
+                    _ => SIGNATURE,
+                };
                 let mut patience = || micros(chance.below(5000));
                 let patience = [patience(), patience()];
                 let operation = |when, is_send, other: usize| Operation {
@@ -64,6 +74,7 @@ pub fn draw(chance: &mut Chance, ranks: usize, most_bytes: u64) -> Vec<Vec<Opera
                     tag: tag as u32,
                     content: content.clone(),
                     room,
+                    signature: if is_send { SIGNATURE } else { signature },
                     begun: None,
                     is_over: false,
                     gives_up: (fickle == Some(tag)).then(|| when + patience[usize::from(is_send)]),

@@ -55,6 +55,8 @@ pub struct Wire {
     pub delay: Duration,
     pub byte_time: Duration,
     pub capacity: usize,
+    /// Whether the system at one end is gone, which the other finds out, if at all, because nothing answers it.
+    pub is_silent: bool,
 }
 
 impl Wire {
@@ -86,6 +88,18 @@ impl Wire {
         let last = self.pipes[1 - end].last.max(now) + self.delay;
         self.ends[end].notices.get_or_insert(now);
         self.ends[1 - end].notices.get_or_insert(last);
+    }
+
+    /// The system at one end is gone; the other notices when, unless it waits for room: then its own system asks so seldom that it
+    /// may as well never.
+    pub fn vanish(&mut self, end: usize, notices: Duration) -> bool {
+        self.is_silent = true;
+        self.ends[end].connection = None;
+        let is_full = self.room(1 - end) == 0;
+        if !is_full {
+            self.ends[1 - end].notices.get_or_insert(notices);
+        }
+        is_full
     }
 
     /// One end closes it; what it has written still arrives, and then the other notices.

@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::chance::Chance;
 use super::counts::{Counts, Event};
-use super::traffic::{Operation, draw};
+use super::traffic::{Operation, SIGNATURE, draw};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::matching;
@@ -16,6 +16,9 @@ use std::time::Duration;
 /// How long a world may last.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// When a system notices that another one answers no more.
+const SILENT_FOR: Duration = Duration::from_secs(3);
+
 /// One rank of the world.
 pub struct Node {
     pub rank: Rank<Arena>,
@@ -26,6 +29,8 @@ pub struct Node {
     /// When it dies.
     dies: Option<Duration>,
     pub is_dead: bool,
+    /// Whether its whole system dies with it, and nothing of it answers any more.
+    pub vanishes: bool,
     /// When it reads nothing.
     sleeps: (Duration, Duration),
     /// Connections that it has asked for, and when they are decided.
@@ -59,9 +64,7 @@ impl World {
         let mut chance = Chance::new(seed);
         let ranks = chance.within(2, 5) as usize;
         let rails = chance.within(1, 3) as u32;
-        let settings = draw_settings(&mut chance);
-        let most_bytes = if chance.one_in(8) { 20_000 } else { 2000 };
-        let traffic = draw(&mut chance, ranks, most_bytes);
+        let (settings, traffic) = draw_settings_and_traffic(&mut chance, ranks);
         let dying = chance
             .one_in(4)
             .then(|| chance.below(ranks as u64) as usize);
@@ -70,7 +73,7 @@ impl World {
             .then(|| chance.below(ranks as u64) as usize);
         let nodes = (0..).zip(traffic).map(|(at, operations)| {
             let job = Job {
-                secret: Secret::new(b"only for simulations"),
+                secret: Secret::new(b"only for simulations").unwrap(),
                 id: [1; 16],
                 rank: at as u32,
                 ranks: ranks as u32,
@@ -78,15 +81,23 @@ impl World {
                 settings: settings.digest(),
             };
             let nap = micros(chance.below(20_000));
-            let lasts = micros(chance.below(300_000));
+            // In some worlds long enough that others ask whether its system is still there, and close what it has not proved yet.
+            let is_long = settings.resends && chance.one_in(4);
+            let longest = if is_long { 4_000_000 } else { 300_000 };
+            let lasts = micros(chance.below(longest));
+            let dies = (dying == Some(at)).then(|| micros(chance.below(20_000)));
+            let vanishes = dies.is_some() && chance.one_in(2);
             Node {
                 rank: Rank::new(job, settings, Arena::default()),
                 operations,
                 next: micros(chance.below(100)),
                 pause: micros(50),
-                dies: (dying == Some(at)).then(|| micros(chance.below(20_000))),
+                dies,
                 is_dead: false,
+                vanishes: false,
                 sleeps: match sleeping == Some(at) {
+                    // So that what is sent to it has no room any more.
+                    _ if vanishes => (nap.min(dies.unwrap_or(nap) / 2), Duration::MAX),
                     true => (nap, nap + lasts),
                     false => (Duration::ZERO, Duration::ZERO),
                 },
@@ -134,7 +145,9 @@ impl World {
             self.step(at);
         }
         // What is still under way arrives, so that what comes twice does, too.
-        let end = self.now + Duration::from_secs(1);
+        let awake = self.nodes.iter().map(|node| node.sleeps.1);
+        let awake = awake.filter(|when| *when < Duration::MAX).max();
+        let end = self.now.max(awake.unwrap_or_default()) + Duration::from_secs(1);
         self.is_ending = true;
         while self.now < end {
             let Some((at, when)) = self.next_rank() else {
@@ -169,9 +182,14 @@ impl World {
         let node = &mut self.nodes[at];
         if node.dies.is_some_and(|dies| dies <= now) {
             node.is_dead = true;
-            return self.bury(at);
+            // Only such a one reads nothing for ever.
+            node.vanishes = node.sleeps.1 == Duration::MAX;
+            return match node.vanishes {
+                true => self.vanish(at),
+                false => self.bury(at),
+            };
         }
-        node.rank.at(now);
+        node.rank.at(node.clock(now));
         let mut is_busy = self.work(at);
         is_busy |= self.decide(at);
         let sleeps = self.nodes[at].sleeps;
@@ -198,6 +216,18 @@ impl World {
             operation.when.max(now + micros(1))
         });
         node.next = (now + node.pause).min(begins);
+    }
+
+    /// A rank whose system is gone, without a word.
+    fn vanish(&mut self, at: usize) {
+        let notices = self.now + SILENT_FOR;
+        self.counts.add(Event::Vanished, 1);
+        for wire in &mut self.wires {
+            if let Some(end) = wire.ends.iter().position(|end| end.rank == at) {
+                let is_hung = wire.ends[end].connection.is_some() && wire.vanish(end, notices);
+                self.counts.add(Event::Hung, is_hung.into());
+            }
+        }
     }
 
     /// A rank that is dead: all its wires end.
@@ -249,6 +279,7 @@ impl World {
                         (true, _) => Event::Sent,
                         (false, matching::End::Whole(_)) => Event::Received,
                         (false, matching::End::TooLong) => Event::TooLong,
+                        (false, matching::End::Differs) => Event::Differs,
                     };
                     self.counts.add(event, 1);
                     operation.is_over = true;
@@ -291,6 +322,16 @@ impl World {
 }
 
 impl Node {
+    /// What time it is for it: it stands still while it reads nothing, as nobody can answer it in time then.
+    fn clock(&self, now: Duration) -> Duration {
+        let (begin, end) = self.sleeps;
+        match now {
+            _ if now < begin => now,
+            _ if now < end => begin,
+            _ => now - (end - begin),
+        }
+    }
+
     /// Whether all its messages are over, or it is.
     fn is_done(&self) -> bool {
         self.is_dead || self.operations.iter().all(|operation| operation.is_over)
@@ -303,12 +344,27 @@ impl Node {
     }
 }
 
+fn draw_settings_and_traffic(chance: &mut Chance, ranks: usize) -> (Settings, Vec<Vec<Operation>>) {
+    let mut settings = draw_settings(chance);
+    let most_bytes = if chance.one_in(8) { 20_000 } else { 2000 };
+    let traffic = draw(chance, ranks, most_bytes);
+    // What is taken back may count for ever at the other end.
+    if traffic.iter().flatten().any(|it| it.gives_up.is_some()) {
+        settings.announced = 1 << 14;
+    }
+    (settings, traffic)
+}
+
 fn draw_settings(chance: &mut Chance) -> Settings {
     Settings {
         tags: 3,
         connections: chance.within(1, 2) as u32,
         eager_bytes: chance.within(0, 400) as u32,
         unexpected_bytes: chance.within(0, 2000) as u32,
+        announced: match chance.one_in(2) {
+            true => chance.within(1, 4) as u32,
+            false => 1 << 14,
+        },
         copied_bytes: chance.below(300) as u32,
         part_bytes: (chance.within(1, 100) as u32, chance.within(100, 400) as u32),
         acknowledged_bytes: chance.within(1, 1000) as u32,
@@ -322,10 +378,10 @@ fn begin(rank: &mut Rank<Arena>, operation: &mut Operation) -> Result<(), LostPe
     let (other, tag) = (operation.other, operation.tag);
     if operation.is_send {
         let span = rank.memory_mut().lend(operation.content.clone());
-        operation.begun = Some((rank.send(other, tag, span, 77)?, span));
+        operation.begun = Some((rank.send(other, tag, span, operation.signature)?, span));
     } else {
         let span = rank.memory_mut().lend(vec![0x55; operation.room]);
-        operation.begun = Some((rank.receive(other, tag, span), span));
+        operation.begun = Some((rank.receive(other, tag, span, operation.signature), span));
     }
     Ok(())
 }
@@ -337,12 +393,20 @@ fn check(seed: u64, at: usize, operation: &Operation, end: matching::End, memory
         return;
     }
     let length = operation.content.len();
+    let differs = operation.signature > SIGNATURE;
     let right = match operation.is_send || length <= operation.room {
+        _ if differs => matching::End::Differs,
         true => matching::End::Whole(length),
         false => matching::End::TooLong,
     };
     assert_eq!(end, right, "seed {seed}, rank {at}: {operation:?}");
-    if !operation.is_send && length <= operation.room {
+    if differs {
+        let is_untouched = memory.iter().all(|byte| *byte == 0x55);
+        assert!(
+            is_untouched,
+            "seed {seed}, rank {at}: a message of another call has landed"
+        );
+    } else if !operation.is_send && length <= operation.room {
         let got = &memory[..length];
         assert!(
             got == operation.content,

@@ -1,0 +1,247 @@
+//! Cards: what each rank tells all others of itself, and the table of all cards.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// The longest card in bytes.
+pub(in crate::launch) const CARD_BYTES: usize = 4096;
+/// The most words of cpus, 64 of them each, and the most rails.
+const MOST_WORDS: usize = 128;
+const MOST_RAILS: usize = 16;
+/// The longest name in bytes.
+const MOST_NAME: usize = 300;
+
+/// What a rank tells all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::launch) struct Card {
+    pub(in crate::launch) rank: u32,
+    /// How many ranks it takes the world to have.
+    pub(in crate::launch) ranks: u32,
+    /// Ranks that say the same here share memory.
+    pub(in crate::launch) node: String,
+    /// What people call its host.
+    pub(in crate::launch) host: String,
+    /// A number of the machine since it was started, however many nodes are pretended on it.
+    pub(in crate::launch) machine: u64,
+    /// The cpus that it may use, a bit each.
+    pub(in crate::launch) cpus: Vec<u64>,
+    /// How many of them it and those on its node may use together; 0: all.
+    pub(in crate::launch) cpus_most: u32,
+    pub(in crate::launch) pid: u32,
+    /// The segment that it has open, which is its node's if it is the first rank there.
+    pub(in crate::launch) segment: Whereabouts,
+    /// Where it is handed the table.
+    pub(in crate::launch) wiring: SocketAddr,
+    /// Where it listens afterwards, by rail.
+    pub(in crate::launch) rails: Vec<SocketAddr>,
+}
+
+/// Where a segment is, for who can look into its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::launch) struct Whereabouts {
+    pub(in crate::launch) descriptor: u32,
+    pub(in crate::launch) inode: u64,
+}
+
+/// All cards, by rank, and a number that was drawn for this world.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::launch) struct Table {
+    pub(in crate::launch) nonce: [u8; 16],
+    pub(in crate::launch) cards: Vec<Card>,
+}
+
+impl Card {
+    /// As messages name it: `rank 3 on host b`.
+    pub(in crate::launch) fn name(&self) -> String {
+        format!("rank {} on host {}", self.rank, self.host)
+    }
+
+    pub(in crate::launch) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256);
+        for number in [self.rank, self.ranks, self.pid, self.cpus_most] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.machine.to_le_bytes());
+        bytes.extend(self.segment.descriptor.to_le_bytes());
+        bytes.extend(self.segment.inode.to_le_bytes());
+        for name in [&self.node, &self.host] {
+            bytes.extend((name.len() as u16).to_le_bytes());
+            bytes.extend(name.as_bytes());
+        }
+        bytes.extend((self.cpus.len() as u16).to_le_bytes());
+        bytes.extend(self.cpus.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend((self.rails.len() as u16).to_le_bytes());
+        for address in [&self.wiring].into_iter().chain(&self.rails) {
+            put_address(&mut bytes, address);
+        }
+        bytes
+    }
+
+    /// The card in these bytes; `None` if they are none.
+    pub(in crate::launch) fn decode(bytes: &[u8]) -> Option<Card> {
+        let mut from = Reader(bytes);
+        let card = from.card()?;
+        from.0.is_empty().then_some(card)
+    }
+}
+
+impl Table {
+    pub(in crate::launch) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.nonce.to_vec();
+        bytes.extend((self.cards.len() as u32).to_le_bytes());
+        bytes.extend(self.cards.iter().flat_map(Card::encode));
+        bytes
+    }
+
+    /// The table in these bytes, if its cards are those of the ranks in their order, with equally many rails.
+    pub(in crate::launch) fn decode(bytes: &[u8]) -> Option<Table> {
+        let mut from = Reader(bytes);
+        let nonce = from.take()?;
+        let ranks = from.four()?;
+        let mut cards = Vec::new();
+        for rank in 0..ranks {
+            let card = from.card()?;
+            if card.rank != rank || card.ranks != ranks {
+                return None;
+            }
+            cards.push(card);
+        }
+        let rails = cards.first()?.rails.len();
+        let even = cards.iter().all(|card| card.rails.len() == rails);
+        (even && from.0.is_empty()).then_some(Table { nonce, cards })
+    }
+}
+
+fn put_address(bytes: &mut Vec<u8>, address: &SocketAddr) {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    bytes.extend(ip.octets());
+    bytes.extend(address.port().to_le_bytes());
+}
+
+/// Takes from the front of bytes that somebody else has made.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn two(&mut self) -> Option<usize> {
+        self.take().map(u16::from_le_bytes).map(usize::from)
+    }
+
+    fn four(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn eight(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let length = self.two().filter(|length| *length <= MOST_NAME)?;
+        let (name, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        String::from_utf8(name.to_vec()).ok()
+    }
+
+    fn address(&mut self) -> Option<SocketAddr> {
+        let ip = Ipv6Addr::from(self.take::<16>()?).to_canonical();
+        Some(SocketAddr::new(ip, self.two()? as u16))
+    }
+
+    fn card(&mut self) -> Option<Card> {
+        let [rank, ranks, pid, cpus_most] =
+            [self.four()?, self.four()?, self.four()?, self.four()?];
+        let machine = self.eight()?;
+        let segment = Whereabouts {
+            descriptor: self.four()?,
+            inode: self.eight()?,
+        };
+        let (node, host) = (self.name()?, self.name()?);
+        let words = self.two().filter(|words| *words <= MOST_WORDS)?;
+        let cpus = (0..words).map(|_| self.eight()).collect::<Option<_>>()?;
+        let rails = self.two().filter(|rails| *rails <= MOST_RAILS)?;
+        let wiring = self.address()?;
+        let rails = (0..rails).map(|_| self.address()).collect::<Option<_>>()?;
+        Some(Card {
+            rank,
+            ranks,
+            node,
+            host,
+            machine,
+            cpus,
+            cpus_most,
+            pid,
+            segment,
+            wiring,
+            rails,
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
+    let address = |port| SocketAddr::from(([10, 0, node as u8, rank as u8], port));
+    Card {
+        rank,
+        ranks,
+        node: format!("node {node}"),
+        host: format!("h{node}"),
+        machine: node.into(),
+        cpus: vec![0xff],
+        cpus_most: 0,
+        pid: 1000 + rank,
+        segment: Whereabouts {
+            descriptor: 3,
+            inode: rank.into(),
+        },
+        wiring: address(1),
+        rails: vec![address(2), SocketAddr::from((Ipv6Addr::LOCALHOST, 7))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_survives_encoding() {
+        let table = Table {
+            nonce: [7; 16],
+            cards: (0..5).map(|rank| some_card(rank, 5, rank / 2)).collect(),
+        };
+        let bytes = table.encode();
+        assert_eq!(Table::decode(&bytes), Some(table.clone()));
+        let card = &table.cards[3];
+        assert!(card.encode().len() < CARD_BYTES);
+        assert_eq!(Card::decode(&card.encode()).as_ref(), Some(card));
+    }
+
+    #[test]
+    fn whatever_else_comes_is_no_table() {
+        let mut table = Table {
+            nonce: [7; 16],
+            cards: (0..3).map(|rank| some_card(rank, 3, 0)).collect(),
+        };
+        let bytes = table.encode();
+        for end in 0..bytes.len() {
+            assert_eq!(Table::decode(&bytes[..end]), None, "{end} bytes");
+        }
+        assert_eq!(Table::decode(&[&bytes[..], &[0]].concat()), None);
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 0xff;
+            // It may be another table, but never a panic, nor one of other ranks.
+            if let Some(other) = Table::decode(&other) {
+                assert_eq!(other.cards.len(), 3);
+            }
+        }
+        table.cards.swap(0, 1);
+        assert_eq!(Table::decode(&table.encode()), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! The cluster: what a rank knows when all have met.
+
+use super::card::{Card, Table};
+use crate::launch::{LaunchError, Launcher, Place, Segment};
+use crate::transport::net::tcp::{Addresses, Listener, Secret};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+
+/// The ranks of a world that may be on several hosts, as one of them sees them.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) rank: u32,
+    /// By rank: its node.
+    pub(crate) node_of: Vec<u32>,
+    /// The place among the ranks that share memory; none: there is no other, and nobody watches.
+    pub(crate) place: Option<Place>,
+    /// Where all ranks listen.
+    pub(crate) addresses: Addresses,
+    pub(crate) secret: Secret,
+    /// Whether anywhere more ranks than cores are on a machine.
+    pub(crate) oversubscribed: bool,
+    listener: Mutex<Option<Listener>>,
+}
+
+/// What this process has besides the table.
+pub(super) struct Own {
+    pub(super) rank: u32,
+    /// The segment that it has open: its launcher's, or one that it has made.
+    pub(super) segment: Option<Segment>,
+    pub(super) launcher: Launcher,
+    pub(super) listener: Listener,
+    pub(super) secret: Secret,
+    /// By which address rank 0 was reached.
+    pub(super) reached: Option<IpAddr>,
+}
+
+/// The ranks that share a rank's memory, in their order.
+pub(super) fn sharing(table: &Table, rank: u32) -> impl Iterator<Item = &Card> {
+    let node = &table.cards[rank as usize].node;
+    table.cards.iter().filter(move |card| card.node == *node)
+}
+
+impl Cluster {
+    /// After a wire-up: opens the segment of the node's first rank.
+    pub(super) fn new(table: &Table, own: Own) -> Result<Cluster, LaunchError> {
+        let mut numbers = BTreeMap::new();
+        let mut number = |card: &Card| {
+            let next = numbers.len() as u32;
+            *numbers.entry(card.node.clone()).or_insert(next)
+        };
+        let node_of: Vec<u32> = table.cards.iter().map(&mut number).collect();
+        let oversubscribed = table
+            .cards
+            .iter()
+            .any(|card| is_oversubscribed(table, card.machine));
+        let sharing: Vec<&Card> = sharing(table, own.rank).collect();
+        let place = match (own.segment, sharing.len()) {
+            (None, 1) => None,
+            (segment, _) => Some(place(table, &own, &sharing, segment)?),
+        };
+        let is_apart = node_of.iter().any(|node| *node != node_of[0]);
+        Ok(Cluster {
+            rank: own.rank,
+            node_of,
+            place,
+            addresses: addresses(table, own.reached),
+            secret: own.secret.of_world(&table.nonce),
+            oversubscribed,
+            // Where all share memory, nobody needs to listen.
+            listener: Mutex::new(is_apart.then_some(own.listener)),
+        })
+    }
+
+    /// Whether ranks are on several nodes.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.node_of.iter().any(|node| *node != self.node_of[0])
+    }
+
+    /// Where this rank listens; who asks first has it.
+    pub(crate) fn take_listener(&self) -> Option<Listener> {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.take()
+    }
+}
+
+/// The place of this rank among those of its node.
+fn place(
+    table: &Table,
+    own: &Own,
+    sharing: &[&Card],
+    segment: Option<Segment>,
+) -> Result<Place, LaunchError> {
+    let (first, local) = (sharing[0], sharing.iter().position(|c| c.rank == own.rank));
+    let inode = segment.map(Segment::inode).transpose()?;
+    let segment = match segment {
+        Some(segment) if inode == Some(first.segment.inode) => segment,
+        _ => {
+            let place = first.segment;
+            Segment::of_process(first.pid, place.descriptor as i32, place.inode)?
+        }
+    };
+    let mut cpus = cpus(sharing.iter().copied());
+    if is_oversubscribed(table, first.machine) {
+        // Others take turns on them, too.
+        cpus = cpus.min(sharing.len() - 1);
+    }
+    Ok(Place {
+        rank: local.unwrap_or(0) as u32,
+        ranks: sharing.len() as u32,
+        segment,
+        launcher: own.launcher,
+        nodes: None,
+        cpus,
+    })
+}
+
+/// How many cpus these ranks may use together.
+fn cpus<'a>(cards: impl Iterator<Item = &'a Card> + Clone) -> usize {
+    let words = cards.clone().map(|card| card.cpus.len()).max().unwrap_or(0);
+    let word = |at| {
+        let cpus = cards.clone().filter_map(move |card| card.cpus.get(at));
+        cpus.fold(0_u64, |all, cpus| all | cpus).count_ones() as usize
+    };
+    let all = (0..words).map(word).sum::<usize>().max(1);
+    let most = cards.map(|card| card.cpus_most).max().unwrap_or(0);
+    if most == 0 {
+        all
+    } else {
+        all.min(most as usize)
+    }
+}
+
+fn is_oversubscribed(table: &Table, machine: u64) -> bool {
+    let there = table
+        .cards
+        .iter()
+        .filter(move |card| card.machine == machine);
+    there.clone().count() > cpus(there)
+}
+
+/// Where all ranks listen. Rank 0 may not know by which of its addresses others reach it: they do.
+fn addresses(table: &Table, reached: Option<IpAddr>) -> Addresses {
+    let of_rank = |card: &Card| {
+        let known = |address: &SocketAddr| match (address.ip().is_unspecified(), reached) {
+            (true, Some(ip)) => SocketAddr::new(ip, address.port()),
+            _ => *address,
+        };
+        card.rails.iter().map(known).collect()
+    };
+    table.cards.iter().map(of_rank).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::card::some_card;
+    use super::*;
+
+    #[test]
+    fn cpus_are_counted_once() {
+        let mut table = Table {
+            nonce: [0; 16],
+            cards: (0..3).map(|rank| some_card(rank, 3, 0)).collect(),
+        };
+        assert_eq!(cpus(table.cards.iter()), 8);
+        table.cards[1].cpus = vec![0, 1];
+        assert_eq!(cpus(table.cards.iter()), 9);
+        table.cards[2].cpus_most = 2;
+        assert_eq!(cpus(table.cards.iter()), 2);
+        assert!(is_oversubscribed(&table, 0));
+        table.cards[1].machine = 7;
+        assert!(!is_oversubscribed(&table, 0) && !is_oversubscribed(&table, 7));
+    }
+
+    #[test]
+    fn where_rank_0_is_reached_others_know() {
+        let mut table = Table {
+            nonce: [0; 16],
+            cards: (0..2).map(|rank| some_card(rank, 2, rank)).collect(),
+        };
+        table.cards[0].rails = vec![SocketAddr::from(([0, 0, 0, 0], 5))];
+        let reached = Some(IpAddr::from([10, 9, 8, 7]));
+        let addresses = addresses(&table, reached);
+        assert_eq!(addresses[0][0], SocketAddr::from(([10, 9, 8, 7], 5)));
+        assert_eq!(*addresses[1], *table.cards[1].rails);
+    }
+}

@@ -1,0 +1,324 @@
+//! The driver: a wire-up over sockets of this host.
+
+use super::card::Table;
+use super::wireup::{Action, At, To, WireUp};
+use crate::launch::LaunchError;
+use crate::transport::net::tcp::protocol::handshake::{NONCE_BYTES, Nonce};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long what was to be said last may take to be sent.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// A connection's socket, and what is to be written to it.
+struct Wire {
+    stream: TcpStream,
+    out: Vec<u8>,
+    is_connecting: bool,
+    /// It is closed when all is written.
+    is_closing: bool,
+}
+
+/// What drives a wire-up.
+pub(super) struct Driver {
+    wireup: WireUp,
+    /// Where this rank is connected to.
+    listener: TcpListener,
+    /// Where rank 0 may listen; they are tried one after the other.
+    point: Vec<SocketAddr>,
+    wires: BTreeMap<At, Wire>,
+    tries: usize,
+    /// By which address rank 0 was reached.
+    reached: Option<IpAddr>,
+    began: Instant,
+}
+
+impl Driver {
+    pub(super) fn new(
+        wireup: WireUp,
+        listener: TcpListener,
+        point: Vec<SocketAddr>,
+        began: Instant,
+    ) -> Driver {
+        Driver {
+            wireup,
+            listener,
+            point,
+            wires: BTreeMap::new(),
+            tries: 0,
+            reached: None,
+            began,
+        }
+    }
+
+    /// Goes on until it has ended; `prepare` is called once, when all cards are there, and may refuse.
+    ///
+    /// # Errors
+    /// Why nobody has a place.
+    pub(super) fn run(
+        &mut self,
+        prepare: impl FnOnce(&Table) -> Result<(), LaunchError>,
+    ) -> Result<(), LaunchError> {
+        let mut prepare = Some(prepare);
+        let mut until = None;
+        loop {
+            self.wireup.at(self.began.elapsed());
+            if let Some(table) = self.wireup.table()
+                && let Some(prepare) = prepare.take()
+            {
+                match prepare(table) {
+                    Ok(()) => self.wireup.ready(),
+                    Err(error) => self.wireup.fail(error.to_string()),
+                }
+            }
+            self.act();
+            if self.wireup.outcome().is_some() {
+                let until = *until.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+                self.wires.retain(|_, wire| !wire.out.is_empty());
+                if self.wires.is_empty() || Instant::now() >= until {
+                    break;
+                }
+            }
+            self.wait()?;
+        }
+        self.wires.clear();
+        match self.wireup.outcome() {
+            Some(Err(trouble)) => Err(LaunchError::WireUp {
+                says: trouble.0.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// All cards, and by which address rank 0 was reached; nobody listens here any more.
+    pub(super) fn end(self) -> (Table, Option<IpAddr>) {
+        let table = self.wireup.table().cloned();
+        (table.unwrap_or_default(), self.reached)
+    }
+
+    fn act(&mut self) {
+        while let Some(action) = self.wireup.action() {
+            match action {
+                Action::Connect { at, to } => {
+                    let to = match to {
+                        To::Rank(address) => address,
+                        To::Point => self.point[self.tries % self.point.len()],
+                    };
+                    self.tries += 1;
+                    match connect(to) {
+                        Ok(stream) => drop(self.wires.insert(at, Wire::new(stream, true))),
+                        Err(error) => self.wireup.lost(at, &said(error.into())),
+                    }
+                }
+                Action::Send { at, bytes } => {
+                    if let Some(wire) = self.wires.get_mut(&at) {
+                        wire.out.extend(bytes);
+                        self.write(at);
+                    }
+                }
+                Action::Close { at } => {
+                    if let Some(wire) = self.wires.get_mut(&at) {
+                        wire.is_closing = true;
+                        if wire.out.is_empty() {
+                            self.wires.remove(&at);
+                        }
+                    }
+                }
+                Action::Say(line) => {
+                    // There is nobody to tell that nobody listens.
+                    let _ = writeln!(std::io::stderr().lock(), "allhands: {line}");
+                }
+            }
+        }
+    }
+
+    /// Waits for something to happen, and tells the wire-up.
+    fn wait(&mut self) -> Result<(), LaunchError> {
+        let now = self.began.elapsed();
+        let deadline = self.wireup.deadline();
+        let most = Duration::from_millis(if self.wireup.outcome().is_some() {
+            20
+        } else {
+            1000
+        });
+        let patience = deadline.map_or(most, |at| at.saturating_sub(now).min(most));
+        // A millisecond late is better than just too early, again and again.
+        let patience = patience + Duration::from_micros(500);
+        let timeout = Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        let numbers: Vec<At> = self.wires.keys().copied().collect();
+        let mut fds = Vec::with_capacity(numbers.len() + 1);
+        for wire in self.wires.values() {
+            let out = wire.is_connecting || !wire.out.is_empty();
+            let write = if out {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            fds.push(PollFd::new(&wire.stream, PollFlags::IN | write));
+        }
+        fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(LaunchError::system("cannot wait for other ranks", error)),
+        }
+        let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        drop(fds);
+        self.wireup.at(self.began.elapsed());
+        for (at, flags) in numbers.iter().zip(&events) {
+            if !flags.is_empty() {
+                self.event(*at, *flags)?;
+            }
+        }
+        if events.last().is_some_and(|flags| !flags.is_empty()) {
+            self.accept()?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, at: At, flags: PollFlags) -> Result<(), LaunchError> {
+        let Some(wire) = self.wires.get_mut(&at) else {
+            return Ok(());
+        };
+        if wire.is_connecting {
+            match wire.stream.take_error() {
+                Ok(None) if flags.contains(PollFlags::OUT) => {
+                    wire.is_connecting = false;
+                    self.reached = self
+                        .reached
+                        .or(wire.stream.peer_addr().ok().map(|a| a.ip()));
+                    let nonce = nonce()?;
+                    self.wireup.connected(at, &nonce);
+                    self.act();
+                }
+                Ok(None) => {}
+                Ok(Some(error)) | Err(error) => self.lose(at, error),
+            }
+            return Ok(());
+        }
+        if flags.contains(PollFlags::OUT) {
+            self.write(at);
+        }
+        if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.read(at);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, at: At) {
+        let mut buffer = [0; 64 << 10];
+        while let Some(wire) = self.wires.get_mut(&at).filter(|wire| !wire.is_closing) {
+            match wire.stream.read(&mut buffer) {
+                Ok(0) => return self.lose(at, std::io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => {
+                    self.wireup.arrived(at, &buffer[..bytes]);
+                    self.act();
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return self.lose(at, error),
+            }
+        }
+    }
+
+    fn write(&mut self, at: At) {
+        let Some(wire) = self.wires.get_mut(&at).filter(|wire| !wire.is_connecting) else {
+            return;
+        };
+        while !wire.out.is_empty() {
+            match wire.stream.write(&wire.out) {
+                Ok(written) => drop(wire.out.drain(..written)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // What the other end has said before is still read; after that it is lost.
+                Err(_) => wire.out.clear(),
+            }
+        }
+        if wire.is_closing {
+            let _ = wire.stream.shutdown(Shutdown::Write);
+            self.wires.remove(&at);
+        }
+    }
+
+    fn lose(&mut self, at: At, error: std::io::Error) {
+        self.wires.remove(&at);
+        self.wireup.lost(at, &said(error));
+        self.act();
+    }
+
+    fn accept(&mut self) -> Result<(), LaunchError> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            // One that is lost already is found to be when it is read.
+            let _ = stream.set_nonblocking(true);
+            let _ = keep_alive(&stream);
+            let at = self.wireup.accepted(&nonce()?);
+            self.wires.insert(at, Wire::new(stream, false));
+        }
+        Ok(())
+    }
+}
+
+impl Wire {
+    fn new(stream: TcpStream, is_connecting: bool) -> Wire {
+        Wire {
+            stream,
+            out: Vec::new(),
+            is_connecting,
+            is_closing: false,
+        }
+    }
+}
+
+/// Begins to connect.
+fn connect(to: SocketAddr) -> Result<TcpStream, Errno> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket: OwnedFd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error),
+    }
+    keep_alive(&socket)?;
+    Ok(socket.into())
+}
+
+/// A host that is gone is found out within ten seconds.
+fn keep_alive(socket: &impl AsFd) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(4))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(2))?;
+    sockopt::set_tcp_keepcnt(socket, 3)
+}
+
+/// A number that was never used before.
+pub(super) fn nonce() -> Result<Nonce, LaunchError> {
+    let mut nonce = Nonce::default();
+    let wrong = |error| LaunchError::system("cannot draw a random number", error);
+    match getrandom(&mut nonce[..], GetRandomFlags::empty()).map_err(wrong)? {
+        NONCE_BYTES => Ok(nonce),
+        _ => Err(wrong(Errno::AGAIN)),
+    }
+}
+
+/// An error of a socket in few words.
+fn said(error: std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the connection was closed".into(),
+        std::io::ErrorKind::ConnectionRefused => "nobody listens there".into(),
+        std::io::ErrorKind::ConnectionReset => "the connection was reset".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Interfaces: by which addresses of its own a rank can be reached.
+
+use std::ffi::CStr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// An address of this host, and the name of its interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Interface {
+    name: String,
+    ip: IpAddr,
+}
+
+/// The addresses of all interfaces that are up.
+pub(super) fn all() -> Vec<Interface> {
+    let mut first = std::ptr::null_mut();
+    // SAFETY: writes the address of a list, or fails.
+    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next = first;
+    // SAFETY: an entry of the list, which lives until it is freed below, or null at its end.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        let is_up = entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0;
+        // SAFETY: the address of an interface, if it has one, is of the family that it says.
+        if let Some(ip) = unsafe { ip(entry.ifa_addr) }.filter(|_| is_up) {
+            // SAFETY: the name of an entry is a string that lives as long as the list.
+            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
+            let name = name.to_string_lossy().into_owned();
+            found.push(Interface { name, ip });
+        }
+        next = entry.ifa_next;
+    }
+    // SAFETY: the list that getifaddrs made, of which nothing is kept.
+    unsafe { libc::freeifaddrs(first) };
+    found
+}
+
+/// # Safety
+/// Null, or an address of the family that it says.
+unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: promised by the caller.
+    match i32::from(unsafe { address.as_ref() }?.sa_family) {
+        libc::AF_INET => {
+            // SAFETY: an address of this family has this layout.
+            let address = unsafe { &*address.cast::<libc::sockaddr_in>() };
+            let octets = address.sin_addr.s_addr.to_ne_bytes();
+            Some(Ipv4Addr::from(octets).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let address = unsafe { &*address.cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
+            // Those of a link alone mean nothing on another host.
+            (!ip.is_unicast_link_local()).then_some(ip.into())
+        }
+        _ => None,
+    }
+}
+
+/// The own address on the way to another; nothing is sent.
+pub(super) fn towards(to: SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr = match to {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// An address by which other hosts may reach this one.
+pub(super) fn outward(all: &[Interface]) -> Option<IpAddr> {
+    let outward = all.iter().map(|interface| interface.ip);
+    let outward = outward.filter(|ip| !ip.is_loopback());
+    outward.min_by_key(IpAddr::is_ipv6)
+}
+
+/// The own address on each rail: an interface by name, an address, or a network as in `10.0.0.0/24`.
+///
+/// # Errors
+/// The rail that this host does not have, and what it has.
+pub(super) fn rails(rails: &[String], all: &[Interface]) -> Result<Vec<IpAddr>, String> {
+    let find = |rail: &String| {
+        let is_it = |interface: &&Interface| {
+            let network = rail.split_once('/');
+            let network =
+                network.and_then(|(ip, bits)| Some((ip.parse().ok()?, bits.parse().ok()?)));
+            match network {
+                Some((ip, bits)) => is_in(interface.ip, ip, bits),
+                None => interface.name == *rail || rail.parse() == Ok(interface.ip),
+            }
+        };
+        let found = all.iter().filter(is_it).map(|interface| interface.ip);
+        found.min_by_key(IpAddr::is_ipv6).ok_or_else(|| {
+            let has = all.iter().map(|i| format!("{} ({})", i.name, i.ip));
+            let has = has.collect::<Vec<String>>().join(", ");
+            format!("this host has no rail {rail}; it has {has}")
+        })
+    };
+    rails.iter().map(find).collect()
+}
+
+/// Whether an address is in the network of another.
+fn is_in(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
+    let (a, b, all) = match (ip, network) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(a.to_bits()), u128::from(b.to_bits()), 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
+        _ => return false,
+    };
+    bits <= all && (a ^ b).checked_shr(all - bits).unwrap_or(0) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rails_are_names_addresses_or_networks() {
+        let of = |name: &str, ip: &str| Interface {
+            name: name.into(),
+            ip: ip.parse().unwrap(),
+        };
+        let all = [
+            of("lo", "127.0.0.1"),
+            of("eth0", "fd00::7"),
+            of("eth0", "10.0.3.7"),
+            of("eth1", "10.1.3.7"),
+        ];
+        let ips = |list: &[&str]| {
+            let list: Vec<String> = list.iter().map(|rail| (*rail).into()).collect();
+            rails(&list, &all).map(|ips| ips.iter().map(IpAddr::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(ips(&["eth1", "eth0"]).unwrap(), ["10.1.3.7", "10.0.3.7"]);
+        assert_eq!(
+            ips(&["10.1.0.0/16", "fd00::7"]).unwrap(),
+            ["10.1.3.7", "fd00::7"]
+        );
+        let says = "this host has no rail 10.2.0.0/16; it has lo (127.0.0.1), eth0 (fd00::7)";
+        assert!(ips(&["10.2.0.0/16"]).unwrap_err().starts_with(says));
+        assert_eq!(outward(&all).unwrap().to_string(), "10.0.3.7");
+    }
+
+    #[test]
+    fn this_host_has_a_loopback() {
+        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+        if all().iter().any(|interface| interface.ip == loopback) {
+            assert_eq!(towards(SocketAddr::from((loopback, 9))), Some(loopback));
+        }
+    }
+}

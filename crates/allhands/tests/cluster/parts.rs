@@ -1,0 +1,164 @@
+//! What a rank does in a test.
+
+use allhands::launch::{PORTS, RENDEZVOUS};
+use allhands::{Communicator, Sum, operation};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Plays a part; who finds something wrong says so and ends with another code than 0.
+pub fn play(part: &str) {
+    let (part, rest) = part.split_once(' ').unwrap_or((part, ""));
+    let result = match part {
+        "collectives" => Communicator::world().map(|comm| {
+            collectives(&comm);
+            nobody_listens_at_the_point();
+            if rest == "on one host" {
+                assert_eq!(comm.nodes().to_string(), "one");
+                assert_eq!(sockets(), 0, "a world on one host has no sockets");
+            }
+        }),
+        "ports" => Communicator::world().map(|comm| {
+            collectives(&comm);
+            assert!(std::env::var(PORTS).is_ok_and(|ports| ports == rest));
+            let ports = listening_ports();
+            assert_eq!(ports.len(), 2, "{ports:?}: one for each rail");
+            assert!(
+                ports.iter().all(|port| (21000..22000).contains(port)),
+                "{ports:?}"
+            );
+            barrier(&comm);
+        }),
+        "die" => Communicator::world().and_then(|comm| die(&comm, rest)),
+        "wait" => Communicator::world().map(|_| std::thread::sleep(Duration::from_secs(60))),
+        other => panic!("no such part: {other}"),
+    };
+    if let Err(error) = result {
+        eprintln!("{error}");
+        std::process::exit(3);
+    }
+}
+
+fn barrier(comm: &Communicator) {
+    comm.barrier().expect("all come");
+}
+
+/// Calls of all kinds, with answers that every rank knows.
+fn collectives(comm: &Communicator) {
+    let (rank, size) = (comm.rank(), comm.size());
+    let all = size as u64 * (size as u64 + 1) / 2;
+    for count in [1, 1000, 100_000] {
+        let mine: Vec<u64> = (0..count as u64)
+            .map(|i| (rank as u64 + 1) * (i + 1))
+            .collect();
+        let mut sums = vec![0; count];
+        comm.allreduce(&mine, &mut sums, Sum).expect("all call");
+        assert!(sums.iter().zip(1..).all(|(sum, i)| *sum == all * i));
+        for root in [0, size - 1] {
+            let mut word = vec![if rank == root { 7 + count as u64 } else { 0 }; count];
+            comm.broadcast(&mut word, root).expect("all call");
+            assert!(word.iter().all(|w| *w == 7 + count as u64));
+        }
+        let mut gathered = vec![0; count * size];
+        comm.allgather(&mine, &mut gathered).expect("all call");
+        for (from, block) in gathered.chunks(count).enumerate() {
+            assert!(
+                block
+                    .iter()
+                    .zip(1..)
+                    .all(|(v, i)| *v == (from as u64 + 1) * i)
+            );
+        }
+        let pairs: Vec<u64> = (0..size * count)
+            .map(|i| (rank * size + i / count) as u64)
+            .collect();
+        let mut came = vec![0; size * count];
+        comm.alltoall(&pairs, &mut came).expect("all call");
+        for (from, block) in came.chunks(count).enumerate() {
+            assert!(block.iter().all(|v| *v == (from * size + rank) as u64));
+        }
+        let mut prefix = vec![0; count];
+        comm.scan(&mine, &mut prefix, Sum).expect("all call");
+        let so_far = (rank as u64 + 1) * (rank as u64 + 2) / 2;
+        assert!(prefix.iter().zip(1..).all(|(v, i)| *v == so_far * i));
+    }
+    let request = comm
+        .start(vec![1_u32; 5000], |v| {
+            operation::allreduce_in_place(v, &Sum)
+        })
+        .expect("all call");
+    barrier(comm);
+    let sums = request.wait().expect("all call");
+    assert!(sums.iter().all(|sum| *sum == size as u32));
+}
+
+/// One rank is killed, and the others find out soon which.
+fn die(comm: &Communicator, victim: &str) -> Result<(), allhands::Error> {
+    barrier(comm);
+    if victim.parse() == Ok(comm.rank()) {
+        // SAFETY: a signal to this very process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    let before = Instant::now();
+    let error = loop {
+        match comm.allreduce_value(1_u32, Sum) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    let took = before.elapsed();
+    assert!(took < Duration::from_secs(5), "it takes {took:?}: {error}");
+    let names = format!("rank {victim} ");
+    assert!(error.to_string().contains(&names), "{error}");
+    Err(error)
+}
+
+fn nobody_listens_at_the_point() {
+    let place = std::env::var(RENDEZVOUS).expect("it is set");
+    let error = TcpStream::connect(&place).expect_err("nobody listens any more");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+/// How many sockets of the network this process has.
+fn sockets() -> usize {
+    inodes().len()
+}
+
+fn inodes() -> Vec<String> {
+    let tables = ["tcp", "tcp6"]
+        .map(|name| std::fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default());
+    let of_tcp: Vec<&str> = tables
+        .iter()
+        .flat_map(|t| t.lines())
+        .filter_map(|l| l.split_whitespace().nth(9))
+        .collect();
+    let own = std::fs::read_dir("/proc/self/fd").expect("there is /proc");
+    let own = own
+        .flatten()
+        .filter_map(|fd| std::fs::read_link(fd.path()).ok());
+    let own = own.filter_map(|to| {
+        Some(
+            to.to_str()?
+                .strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .to_string(),
+        )
+    });
+    own.filter(|inode| of_tcp.contains(&inode.as_str()))
+        .collect()
+}
+
+/// The ports at which this process listens.
+fn listening_ports() -> Vec<u16> {
+    let own = inodes();
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap_or_default();
+    let port = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let listens = words.get(3) == Some(&"0A")
+            && own
+                .iter()
+                .any(|inode| Some(&inode.as_str()) == words.get(9));
+        let (_, port) = words.get(1)?.split_once(':')?;
+        listens.then(|| u16::from_str_radix(port, 16).ok())?
+    };
+    table.lines().filter_map(port).collect()
+}

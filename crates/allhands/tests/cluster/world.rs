@@ -1,0 +1,153 @@
+//! A world of processes on hosts that are pretended: what a launcher on several hosts does, on one machine.
+//!
+//! A rank is this test program again, run for the one test that is named, where it does the part that a variable says.
+
+use allhands::launch::{HOST, PATIENCE, RANK, RANKS, RENDEZVOUS, SECRET};
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The variable that says what a rank does.
+pub const PART: &str = "ALLHANDS_TEST_PART";
+/// How long a world may take.
+const LIMIT: Duration = Duration::from_secs(100);
+
+pub const GOOD_SECRET: &str = "a secret of some length";
+
+/// How a process ended.
+#[derive(Debug)]
+pub struct End {
+    /// Its exit code, or 128 and the signal that killed it.
+    pub code: i32,
+    /// What it said on the standard error, and the panic of a rank that found something wrong.
+    pub said: String,
+}
+
+/// Processes that are to meet.
+pub struct World {
+    place: String,
+    children: Vec<Child>,
+}
+
+impl World {
+    /// Nobody yet, who will meet at a port that was free just now.
+    pub fn new() -> World {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
+        let port = free.local_addr().expect("it has an address").port();
+        World {
+            place: format!("127.0.0.1:{port}"),
+            children: Vec::new(),
+        }
+    }
+
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Starts a rank on this host; `changes` come last, and an empty value unsets.
+    pub fn start(
+        &mut self,
+        part: &str,
+        host: &str,
+        (rank, ranks): (u32, u32),
+        changes: &[(&str, &str)],
+    ) {
+        let program = std::env::current_exe().expect("this program has a path");
+        let mut command = Command::new(program);
+        command
+            .args(["as_a_rank", "--exact", "--nocapture", "--test-threads=1"])
+            .env(PART, part)
+            .env(RENDEZVOUS, &self.place)
+            .env(RANK, rank.to_string())
+            .env(RANKS, ranks.to_string())
+            .env(SECRET, GOOD_SECRET)
+            .env(PATIENCE, "60")
+            .env(HOST, host)
+            .env("RUST_BACKTRACE", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        for (name, value) in changes {
+            match value.is_empty() {
+                true => command.env_remove(name),
+                false => command.env(name, value),
+            };
+        }
+        self.children
+            .push(command.spawn().expect("the rank starts"));
+    }
+
+    /// Starts ranks on these hosts, by rank.
+    pub fn start_all(&mut self, part: &str, hosts: &[&str]) {
+        let ranks = hosts.len() as u32;
+        for (rank, host) in (0..).zip(hosts) {
+            self.start(part, host, (rank, ranks), &[]);
+        }
+    }
+
+    pub fn pid(&self, at: usize) -> u32 {
+        self.children[at].id()
+    }
+
+    /// Waits until all have ended, in the order in which they were started.
+    pub fn end(mut self) -> Vec<End> {
+        let until = Instant::now() + LIMIT;
+        let end = |child: &mut Child| {
+            let status = loop {
+                match child.try_wait().expect("it is our child") {
+                    Some(status) => break Some(status),
+                    None if Instant::now() >= until => break None,
+                    None => std::thread::sleep(Duration::from_millis(2)),
+                }
+            };
+            if status.is_none() {
+                let _ = child.kill();
+            }
+            let mut said = String::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                let _ = stderr.read_to_string(&mut said);
+            }
+            let status = status.unwrap_or_else(|| panic!("a rank does not end: {said}"));
+            let code = status.code().or(status.signal().map(|signal| 128 + signal));
+            End {
+                code: code.expect("one of both"),
+                said,
+            }
+        };
+        self.children.iter_mut().map(end).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Runs ranks on these hosts, all of which must end well.
+pub fn run(part: &str, hosts: &[&str]) {
+    let mut world = World::new();
+    world.start_all(part, hosts);
+    for (rank, end) in world.end().iter().enumerate() {
+        assert_eq!(
+            end.code, 0,
+            "{part} on {hosts:?}, rank {rank}: {}",
+            end.said
+        );
+    }
+}
+
+/// What each rank says, all of which must fail, as a rank does that returns its error.
+pub fn fail(part: &str, world: World) -> Vec<String> {
+    let ends = world.end().into_iter().enumerate();
+    let say = |(at, end): (usize, End)| {
+        assert_ne!(end.code, 0, "{part}: process {at} ends well");
+        assert!(end.code < 128, "{part}: process {at}: {}", end.said);
+        end.said
+    };
+    ends.map(say).collect()
+}
