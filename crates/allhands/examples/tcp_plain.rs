@@ -121,8 +121,8 @@ fn plain_bandwidth(bytes: usize, count: usize, connections: usize) -> f64 {
     std::thread::scope(|scope| {
         for mut other in others {
             scope.spawn(move || {
-                let mut buffer = vec![0; part];
-                (0..count).for_each(|_| other.read_exact(&mut buffer).unwrap());
+                let mut buffers = [0, 1].map(|_| vec![0; part]);
+                (0..count).for_each(|at| other.read_exact(&mut buffers[at % 2]).unwrap());
                 other.write_all(&[1]).unwrap();
             });
         }
