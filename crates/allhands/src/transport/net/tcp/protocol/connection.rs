@@ -242,7 +242,8 @@ impl Outbound {
         }
     }
 
-    /// Lets go what the other end has: so many frames since the connection was made, modulo 2³².
+    /// Lets go what the other end has: so many frames since the connection was made, modulo 2³². For each of them that is read from
+    /// a message's memory, that is added to `sends`.
     ///
     /// # Errors
     /// If that is more than were written.
@@ -251,6 +252,7 @@ impl Outbound {
         total: u32,
         now: Duration,
         buffers: &mut Buffers,
+        sends: &mut Vec<u32>,
     ) -> Result<(), FrameError> {
         let acknowledged = total.wrapping_sub(self.acknowledged);
         if acknowledged == 0 {
@@ -267,6 +269,7 @@ impl Outbound {
                 self.next -= 1;
                 // One that was let go has no payload any more.
                 bytes += frame.counted_bytes();
+                sends.extend(frame.send());
                 frame.recycle(buffers);
             }
         }

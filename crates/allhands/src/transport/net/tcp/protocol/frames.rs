@@ -28,6 +28,8 @@ pub struct Outgoing {
     pub part_bytes: usize,
     /// How many of its frames are not wholly written.
     pub unwritten: u32,
+    /// How many of its frames are not acknowledged.
+    pub unacknowledged: u32,
     /// How it ended.
     pub end: Option<End>,
 }
@@ -45,6 +47,7 @@ impl Outgoing {
         self.cut_bytes += bytes;
         self.is_cut = self.cut_bytes == self.span.bytes;
         self.unwritten += 1;
+        self.unacknowledged += 1;
         let header = Header {
             tag: self.key.0,
             number: self.key.1,

@@ -160,7 +160,9 @@ impl<M: Memory> Rank<M> {
             return Err(FrameError::Tag { tag, tags });
         }
         let outbound = &mut connection.outbound;
-        outbound.acknowledge(header.acknowledged, now, &mut self.buffers)?;
+        let (buffers, sends) = (&mut self.buffers, &mut self.acknowledged);
+        outbound.acknowledge(header.acknowledged, now, buffers, sends)?;
+        self.end_acknowledged();
         let landing = match header.kind {
             Kind::Eager | Kind::Granted => self.place(peer, &header)?,
             Kind::Notice => Landing::Notice,
@@ -255,6 +257,10 @@ impl<M: Memory> Rank<M> {
     /// A part of a message has landed.
     fn end_part(&mut self, peer: u32, part: &Part) -> Result<(), FrameError> {
         let Landing::Message(message) = part.landing else {
+            if part.header.kind == Kind::Granted {
+                // It was sent again, as what was said of it is lost.
+                self.acknowledge_all(peer);
+            }
             return Ok(());
         };
         let Some(incoming) = self.messages.get_mut(message) else {
@@ -273,7 +279,24 @@ impl<M: Memory> Rank<M> {
             }
         }
         self.finish(message);
+        if part.header.kind == Kind::Granted {
+            self.acknowledge_all(peer);
+        }
         Ok(())
+    }
+
+    /// Says what has come from a rank, over all connections: it waits for that.
+    fn acknowledge_all(&mut self, peer: u32) {
+        for at in 0..self.peers[peer as usize].open.len() {
+            let at = self.peers[peer as usize].open[at];
+            let connection = self.connections.get(at);
+            if connection.is_some_and(|it| it.inbound.unsaid_frames > 0) {
+                self.push(
+                    at,
+                    Frame::new(&Header::new(Kind::Acknowledge), Payload::None),
+                );
+            }
+        }
     }
 
     /// A message waits at its sender.

@@ -113,6 +113,8 @@ pub struct Rank<M> {
     heard: VecDeque<Heard>,
     /// Sends whose frames are all written, for a moment.
     written: Vec<u32>,
+    /// Sends of which frames were acknowledged, one for each, for a moment.
+    acknowledged: Vec<u32>,
     /// When there is something to do though nothing happens.
     deadline: Duration,
     /// Accepted connections of whoever has not proved who it is.
@@ -139,6 +141,7 @@ impl<M: Memory> Rank<M> {
             actions: VecDeque::new(),
             heard: VecDeque::new(),
             written: Vec::new(),
+            acknowledged: Vec::new(),
             deadline: Duration::MAX,
             strangers: 0,
             is_leaving: false,

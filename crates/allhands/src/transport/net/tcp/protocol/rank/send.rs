@@ -46,6 +46,7 @@ impl<M: Memory> Rank<M> {
             is_cut: false,
             part_bytes: span.bytes.max(1),
             unwritten: 0,
+            unacknowledged: 0,
             end: None,
         });
         match kind {

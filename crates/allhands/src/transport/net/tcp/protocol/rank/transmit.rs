@@ -1,6 +1,7 @@
 //! Transmitting: what is written, and what follows when it is.
 
 use super::{Piece, Rank};
+use crate::transport::net::tcp::protocol::frame::Kind;
 use crate::transport::net::tcp::protocol::matching::End;
 use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::Loss;
@@ -74,7 +75,9 @@ impl<M: Memory> Rank<M> {
             let Some(send) = send else { return };
             if let Some(outgoing) = sends.get_mut(send) {
                 outgoing.unwritten -= 1;
-                if outgoing.is_cut && outgoing.unwritten == 0 {
+                // One that was granted ends when it is acknowledged, which is soon, so that it need not be copied.
+                let waits = resends && outgoing.kind == Some(Kind::Granted);
+                if outgoing.is_cut && outgoing.unwritten == 0 && !waits {
                     ended.push(send);
                 }
             }
@@ -90,6 +93,19 @@ impl<M: Memory> Rank<M> {
         let (bytes, frames) = unacknowledged;
         if bytes > MOST_UNACKNOWLEDGED_BYTES || frames > MOST_UNACKNOWLEDGED {
             self.close(at, Loss::Unacknowledged(bytes));
+        }
+    }
+
+    /// Ends granted sends of which frames were acknowledged, if all of them were.
+    pub(super) fn end_acknowledged(&mut self) {
+        while let Some(at) = self.acknowledged.pop() {
+            if let Some(send) = self.sends.get_mut(at) {
+                send.unacknowledged -= 1;
+                let is_all = send.is_cut && send.unacknowledged == 0;
+                if is_all && send.kind == Some(Kind::Granted) {
+                    send.end = Some(End::Whole(send.span.bytes));
+                }
+            }
         }
     }
 
