@@ -136,10 +136,6 @@ pub(crate) const PIECE_COPIED_MEANWHILE: usize = 2 << 10;
 /// The shortest piece: what is shorter is copied while its reader sees that it begins.
 pub(crate) const PIECE_LEAST: usize = 2 << 10;
 
-/// The bytes of a piece in a medium buffer: as many as go in one cell. Its receiver waits for the first, and a sender's store buffer holds
-/// most of one. On a Xeon 6 broadcasts of 4 and 8 KB take 6 % less than with [`PIECE_LEAST`], those of 2 KB as long.
-pub(crate) const MEDIUM_PIECE: usize = 1 << 10;
-
 /// The bytes of a piece where ranks share cores.
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 

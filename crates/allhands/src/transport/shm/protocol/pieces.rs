@@ -3,9 +3,7 @@
 use crate::transport::shm::memory::iovec::Pieces;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::Shown;
-use crate::transport::shm::tuning::{
-    MEDIUM_PIECE, OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST,
-};
+use crate::transport::shm::tuning::{OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST};
 
 impl Pieces {
     /// The pieces of a message of `bytes` bytes in a bounce buffer, whose receiver wants this copy protocol.
@@ -32,7 +30,7 @@ impl Pieces {
     ) -> (Shown, Pieces) {
         let (shown, piece) = match oversubscribed || exchanges {
             true => (Shown::Whole, bytes),
-            false => (Shown::AsItComes, MEDIUM_PIECE),
+            false => (Shown::AsItComes, length(bytes, oversubscribed)),
         };
         let pieces = Pieces {
             bytes: piece,
