@@ -17,10 +17,7 @@ impl Endpoint {
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let side = &self.received[sender as usize];
-        // Where ranks share cores their lines stay in one cache, and who writes there next finds them claimed; across cores that
-        // takes the reader longer than it saves the writer.
-        let is_kept = self.sent[sender as usize].keeps_medium_buffer();
-        let distance = match is_kept || !self.segment.is_oversubscribed() {
+        let distance = match self.sent[sender as usize].keeps_medium_buffer() {
             true => self.segment.distance(),
             false => Distance::Back,
         };
