@@ -13,16 +13,24 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 20] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
     "ALLHANDS_CPUS",
+    "ALLHANDS_RENDEZVOUS",
+    "ALLHANDS_SIZE",
+    "ALLHANDS_SECRET",
+    "ALLHANDS_PATIENCE_S",
+    "ALLHANDS_RAILS",
+    "ALLHANDS_PORTS",
+    "ALLHANDS_HOST",
     "ALLHANDS_BENCH_SECONDS",
     "ALLHANDS_TUNE_MEMBER",
     "ALLHANDS_CI_MPI",
     "ALLHANDS_SUITE",
     "ALLHANDS_SUITE_WORLD",
+    "ALLHANDS_TEST_CUT",
     "ALLHANDS_TEST_MARK",
     "ALLHANDS_TEST_PART",
     "ALLHANDS_WAITS_PART",
