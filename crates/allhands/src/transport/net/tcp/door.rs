@@ -1,7 +1,7 @@
 //! Doors: how a rank takes the connections that others make, also when it has no descriptor left for them.
 
-use super::driver::{MOST_EVENTS, TcpNetwork, data, failed, nonce};
-use super::socket::Socket;
+use super::driver::{MOST_EVENTS, TcpNetwork, data, failed};
+use super::socket::{Socket, nonce};
 use crate::transport::net::NetworkError;
 use rustix::event::epoll;
 use rustix::io::Errno;

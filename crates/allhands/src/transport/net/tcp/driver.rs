@@ -3,16 +3,15 @@
 use super::door::{Door, LISTENERS, listen};
 use super::listener::Listener;
 use super::protocol::Settings;
-use super::protocol::handshake::{Job, Nonce, Secret};
+use super::protocol::handshake::{Job, Secret};
 use super::protocol::peer::Loss;
 use super::protocol::rank::{Action, Rank, Report, Target};
-use super::socket::{Answers, Socket, loss};
+use super::socket::{Answers, Socket, loss, nonce};
 use super::user_memory::UserMemory;
 use crate::transport::net::NetworkError;
 use crate::transport::shm::wait::doorbell::Doorbell;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -487,14 +486,6 @@ impl Drop for TcpNetwork {
 /// What epoll says of a socket.
 pub(super) fn data(serial: u32, number: u32) -> epoll::EventData {
     epoll::EventData::new_u64(u64::from(serial) << 32 | u64::from(number))
-}
-
-pub(super) fn nonce() -> Result<Nonce, Errno> {
-    let mut nonce = Nonce::default();
-    match getrandom(&mut nonce[..], GetRandomFlags::empty())? {
-        bytes if bytes == nonce.len() => Ok(nonce),
-        _ => Err(Errno::AGAIN),
-    }
 }
 
 pub(super) fn failed(error: Errno) -> NetworkError {

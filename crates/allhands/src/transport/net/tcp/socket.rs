@@ -1,11 +1,13 @@
 //! Sockets: what the driver asks the kernel for.
 
+use super::protocol::handshake::Nonce;
 use super::protocol::peer::Loss;
 use super::protocol::rank::Piece;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt,
 };
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -215,5 +217,14 @@ pub(super) fn loss(error: Errno) -> Loss {
             Loss::Shortage(error.raw_os_error())
         }
         other => Loss::System(other.raw_os_error()),
+    }
+}
+
+/// A number that was never used before, as the system draws it.
+pub(super) fn nonce() -> Result<Nonce, Errno> {
+    let mut nonce = Nonce::default();
+    match getrandom(&mut nonce[..], GetRandomFlags::empty())? {
+        bytes if bytes == nonce.len() => Ok(nonce),
+        _ => Err(Errno::AGAIN),
     }
 }
