@@ -19,6 +19,18 @@ pub use real::register_barrier;
 #[cfg(not(loom))]
 pub(crate) use real::{Futex, barrier_for_all};
 
+/// Makes a word 0; what it was. One that is 0 is not written, lest what its owner writes next is lost.
+fn take(word: &AtomicU32) -> u32 {
+    let mut value = word.load(Ordering::Relaxed);
+    while value != 0 {
+        match word.compare_exchange(value, 0, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return value,
+            Err(other) => value = other,
+        }
+    }
+    0
+}
+
 /// [`std::cell::UnsafeCell`] with the model checker's interface, which sees when an access begins and ends.
 #[cfg(not(loom))]
 #[derive(Debug)]
@@ -67,7 +79,7 @@ mod real {
         /// Makes it 0; what it was.
         #[inline]
         pub(crate) fn take(&self) -> u32 {
-            self.0.swap(0, Ordering::Relaxed)
+            super::take(&self.0)
         }
 
         /// Sleeps while the word is `value`, at most for `limit`; may also return for no reason.
@@ -167,7 +179,7 @@ mod modelled {
         }
 
         pub(crate) fn take(&self) -> u32 {
-            self.word.swap(0, Ordering::Relaxed)
+            super::take(&self.word)
         }
 
         pub(crate) fn sleep(&self, value: u32, _limit: Duration) {

@@ -136,7 +136,11 @@ impl WaitQueue {
         match self.asleep.take() {
             AWAKE => {}
             HERE => self.asleep.wake(),
-            name => ring(name - DOORBELLS),
+            name => {
+                ring(name - DOORBELLS);
+                // It may have risen, and sleep here by now.
+                self.asleep.wake();
+            }
         }
     }
 }
