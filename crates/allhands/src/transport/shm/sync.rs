@@ -64,10 +64,18 @@ mod real {
             self.0.store(value, order);
         }
 
-        /// Makes it 0; what it was.
+        /// Makes it 0, unless it is; what it was.
         #[inline]
         pub(crate) fn take(&self) -> u32 {
-            self.0.swap(0, Ordering::Relaxed)
+            let order = Ordering::Relaxed;
+            let mut value = self.0.load(order);
+            while value != 0 {
+                match self.0.compare_exchange(value, 0, order, order) {
+                    Ok(_) => return value,
+                    Err(now) => value = now,
+                }
+            }
+            0
         }
 
         /// Sleeps while the word is `value`, at most for `limit`; may also return for no reason.
@@ -167,7 +175,15 @@ mod modelled {
         }
 
         pub(crate) fn take(&self) -> u32 {
-            self.word.swap(0, Ordering::Relaxed)
+            let order = Ordering::Relaxed;
+            let mut value = self.word.load(order);
+            while value != 0 {
+                match self.word.compare_exchange(value, 0, order, order) {
+                    Ok(_) => return value,
+                    Err(now) => value = now,
+                }
+            }
+            0
         }
 
         pub(crate) fn sleep(&self, value: u32, _limit: Duration) {
