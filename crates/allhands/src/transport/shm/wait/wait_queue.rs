@@ -96,8 +96,8 @@ impl WaitQueue {
         }
     }
 
-    /// Says that the owner is about to sleep, here or where a doorbell of this name wakes it; it must look for work once more
-    /// before it does.
+    /// Says that the owner is about to sleep, here or where a doorbell of this name wakes it, always the same; it must look for work
+    /// once more before it does.
     pub(crate) fn announce(&self, sleepers: &Sleepers, fencing: Fencing, doorbell: Option<u32>) {
         sleepers.sleepers.fetch_add(1, Ordering::Relaxed);
         let asleep = doorbell.map_or(HERE, |name| DOORBELLS + name);
@@ -136,11 +136,7 @@ impl WaitQueue {
         match self.asleep.take() {
             AWAKE => {}
             HERE => self.asleep.wake(),
-            name => {
-                ring(name - DOORBELLS);
-                // It may have risen, and sleep here by now.
-                self.asleep.wake();
-            }
+            name => ring(name - DOORBELLS),
         }
     }
 }
@@ -221,7 +217,8 @@ mod models {
 
     impl ModelledDoorbell {
         fn ring(&self) {
-            *self.is_rung.lock().unwrap() = true;
+            let mut is_rung = self.is_rung.lock().unwrap();
+            *is_rung = true;
             self.rung.notify_one();
         }
 
@@ -234,7 +231,7 @@ mod models {
         }
     }
 
-    /// Who sleeps by turns at its doorbell and on the futex is woken where it sleeps, and an old ring only wakes it early.
+    /// An owner sleeps at its doorbell every time, or never; an old ring only wakes it early.
     #[test]
     fn no_ring_of_a_doorbell_is_missed() {
         let mut model = loom::model::Builder::new();
@@ -259,17 +256,18 @@ mod models {
                 })
             });
             let (shared, doorbell) = &*all;
-            let ready = || shared.flags[0].load(Ordering::Acquire) == 1;
-            while !ready() {
-                shared
-                    .wait_queue
-                    .announce(&shared.sleepers, Fencing::Both, Some(7));
-                if !ready() {
-                    doorbell.sleep();
+            for flag in [0, 1] {
+                let ready = || shared.flags[flag].load(Ordering::Acquire) == 1;
+                while !ready() {
+                    shared
+                        .wait_queue
+                        .announce(&shared.sleepers, Fencing::Both, Some(7));
+                    if !ready() {
+                        doorbell.sleep();
+                    }
+                    shared.wait_queue.rise(&shared.sleepers);
                 }
-                shared.wait_queue.rise(&shared.sleepers);
             }
-            shared.sleep_until(1);
             ringers.into_iter().for_each(|r| r.join().unwrap());
         });
     }

@@ -44,7 +44,7 @@ impl Default for Settings {
             announced: 1 << 14,
             copied_bytes: 8 << 10,
             part_bytes: (16 << 10, 256 << 10),
-            acknowledged_bytes: 512 << 10,
+            acknowledged_bytes: 1 << 20,
             resends: true,
             patience: Duration::from_secs(3),
             grace: Duration::from_millis(20),
