@@ -51,6 +51,15 @@ const TARGETS: &[Target] = &[
         words: &[],
     },
     Target {
+        name: "protocols",
+        seeds: &[],
+        // What stands behind the head of a file.
+        words: &[
+            "one-way 8192 medium medium=1.120/2.270 bounce=1.600/2.300 direct=1.510/2.260\n",
+            "one-way 65536 direct bounce=10.925/11.302 direct=3.731/8.064 assisted=11.520/11.743\nexchanged 65536 pipelined pipelined=7.270/9.500 direct=8.700/9.900\n",
+        ],
+    },
+    Target {
         name: "tcp",
         seeds: &[],
         // An eager message of two bytes, one that waits, and the word that its sender leaves.

@@ -1,11 +1,9 @@
-//! The test steps: a table of commands, run in order, each under a heading and timed.
+//! The test steps: a table of commands.
 
-use std::fmt;
-use std::path::Path;
-use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+mod child;
+mod run;
 
-use crate::needs::{NEEDS, Need, ensure};
+pub use self::run::{Skips, run};
 
 /// One command of `cargo xtask test`.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +18,8 @@ pub struct Step {
     pub needs: &'static [&'static str],
     /// When there is something to run.
     pub when: When,
+    /// Beside what it runs.
+    pub beside: Beside,
 }
 
 /// When a step has something to run.
@@ -33,13 +33,15 @@ pub enum When {
     On(&'static str, &'static str),
 }
 
-/// What a skip, for want of a program, does to the verdict.
+/// Beside what a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Skips {
-    /// It is reported and the run may still succeed.
-    Allow,
-    /// It fails the run.
-    Fail,
+pub enum Beside {
+    /// Beside the steps of [`Beside::Idle`] alone, in the order of the table.
+    Others,
+    /// Beside all others, one of them after another, with what these leave of the processors.
+    Idle,
+    /// Beside nothing, after all others: what counts or measures.
+    Nothing,
 }
 
 /// The random calls run in full in the first step; others try fewer of them.
@@ -56,6 +58,28 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+        beside: Beside::Others,
+    },
+    Step {
+        name: "models of the lock-free parts",
+        cargo: &[
+            "test",
+            "--locked",
+            "--package",
+            "allhands",
+            "--lib",
+            "--profile",
+            "instrumented",
+            "--config",
+            "profile.instrumented.package.allhands-core.opt-level=0",
+            "--target",
+            "host-tuple",
+            "models",
+        ],
+        environment: &[BOOTSTRAP, ("RUSTFLAGS", "--cfg loom")],
+        needs: &[],
+        when: When::Always,
+        beside: Beside::Idle,
     },
     Step {
         name: "proofs of every algorithm, all roots",
@@ -74,6 +98,7 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+        beside: Beside::Idle,
     },
     Step {
         // What only a release can break is what hangs on time, as assertions take some: ranks that run beside one another.
@@ -96,6 +121,7 @@ pub const STEPS: &[Step] = &[
         environment: &[FEW],
         needs: &[],
         when: When::RustFilesIn("crates/allhands/tests"),
+        beside: Beside::Others,
     },
     Step {
         name: "examples that compare with a serial run",
@@ -111,6 +137,7 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+        beside: Beside::Others,
     },
     Step {
         name: "examples that compare with a serial run",
@@ -126,6 +153,7 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+        beside: Beside::Others,
     },
     Step {
         name: "instructions of the interpreter",
@@ -143,6 +171,7 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &["valgrind"],
         when: When::Always,
+        beside: Beside::Nothing,
     },
     Step {
         name: "time to build a schedule at 131,072 ranks",
@@ -157,6 +186,7 @@ pub const STEPS: &[Step] = &[
         environment: &[],
         needs: &[],
         when: When::Always,
+        beside: Beside::Nothing,
     },
     Step {
         name: "unsafe code under AddressSanitizer",
@@ -186,185 +216,14 @@ pub const STEPS: &[Step] = &[
         ],
         needs: &[],
         when: When::On("linux", "x86_64"),
-    },
-    Step {
-        name: "models of the lock-free parts",
-        cargo: &[
-            "test",
-            "--locked",
-            "--package",
-            "allhands",
-            "--lib",
-            "--profile",
-            "instrumented",
-            "--target",
-            "host-tuple",
-            "models",
-        ],
-        environment: &[BOOTSTRAP, ("RUSTFLAGS", "--cfg loom")],
-        needs: &[],
-        when: When::Always,
+        beside: Beside::Others,
     },
 ];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Passed,
-    Failed,
-    Skipped,
-}
-
-impl Skips {
-    /// [`Skips::Fail`] where the environment says `CI=true`.
-    #[must_use]
-    pub fn from_environment() -> Self {
-        if std::env::var_os("CI").is_some_and(|value| value == "true") {
-            Self::Fail
-        } else {
-            Self::Allow
-        }
-    }
-}
-
-/// Makes sure of [`NEEDS`], runs [`STEPS`] from the repository's root and prints a summary.
-pub fn run(root: &Path, skips: Skips) -> ExitCode {
-    let start = Instant::now();
-    let missing = ensure(NEEDS);
-    let mut results = Vec::new();
-    for step in STEPS.iter().filter(|step| has_work(root, step.when)) {
-        println!("\n==> {}: cargo {}", step.name, step.cargo.join(" "));
-        let (step_start, processor_before) = (Instant::now(), processor_time());
-        let outcome = run_step(root, step, &missing);
-        let taken = Taken {
-            clock: step_start.elapsed(),
-            processor: processor_time().saturating_sub(processor_before),
-        };
-        println!("<== {} in {}", outcome.word(), seconds(taken.clock));
-        results.push((step.name, outcome, taken));
-    }
-
-    println!("\nSummary: by the clock, and of processors");
-    for (name, outcome, taken) in &results {
-        println!("  {:<8}{taken}  {name}", outcome.word());
-    }
-    for need in &missing {
-        println!("  missing  {}: {}", need.program, need.without_it);
-    }
-    let all = Taken {
-        clock: start.elapsed(),
-        processor: results.iter().map(|(_, _, taken)| taken.processor).sum(),
-    };
-    println!("  in all  {all}");
-    let outcomes: Vec<Outcome> = results.iter().map(|(_, outcome, _)| *outcome).collect();
-    if succeeded(&outcomes, !missing.is_empty(), skips) {
-        return ExitCode::SUCCESS;
-    }
-    if succeeded(&outcomes, !missing.is_empty(), Skips::Allow) {
-        println!(
-            "This fails because something was skipped, and CI=true or --no-skip allows no skips."
-        );
-    }
-    ExitCode::FAILURE
-}
-
-fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Outcome {
-    let wanting = missing
-        .iter()
-        .find(|need| step.needs.contains(&need.program));
-    if let Some(need) = wanting {
-        println!("skipped: {} is missing", need.program);
-        return Outcome::Skipped;
-    }
-    // Cargo tells its children which cargo it is; the nested one must be the same.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    match Command::new(cargo)
-        .args(step.cargo)
-        .envs(step.environment.iter().copied())
-        .current_dir(root)
-        .status()
-    {
-        Ok(status) if status.success() => Outcome::Passed,
-        Ok(_) => Outcome::Failed,
-        Err(error) => {
-            println!("cargo did not start: {error}");
-            Outcome::Failed
-        }
-    }
-}
-
-fn has_work(root: &Path, when: When) -> bool {
-    match when {
-        When::Always => true,
-        When::RustFilesIn(folder) => std::fs::read_dir(root.join(folder)).is_ok_and(|entries| {
-            entries
-                .flatten()
-                .any(|entry| entry.path().extension().is_some_and(|end| end == "rs"))
-        }),
-        When::On(system, architecture) => {
-            (system, architecture) == (std::env::consts::OS, std::env::consts::ARCH)
-        }
-    }
-}
-
-fn succeeded(outcomes: &[Outcome], something_missing: bool, skips: Skips) -> bool {
-    let skipped = something_missing || outcomes.contains(&Outcome::Skipped);
-    match skips {
-        Skips::Allow => !outcomes.contains(&Outcome::Failed),
-        Skips::Fail => !outcomes.contains(&Outcome::Failed) && !skipped,
-    }
-}
-
-/// What a step took: on a shared machine the processors' time says more than the clock.
-struct Taken {
-    clock: Duration,
-    processor: Duration,
-}
-
-impl fmt::Display for Taken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [clock, processor] = [self.clock, self.processor].map(seconds);
-        write!(f, "{clock:>9}  {processor:>9}")
-    }
-}
-
-/// The time of processors that children took that have ended; nothing where the system does not say.
-#[cfg(unix)]
-fn processor_time() -> Duration {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the system writes one `rusage` at most, for which there is room; all zeros are a value of it.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    let of = |time: libc::timeval| {
-        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
-    };
-    of(usage.ru_utime) + of(usage.ru_stime)
-}
-
-#[cfg(not(unix))]
-fn processor_time() -> Duration {
-    Duration::ZERO
-}
-
-fn seconds(elapsed: Duration) -> String {
-    format!("{:.1} s", elapsed.as_secs_f64())
-}
-
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "FAILED",
-            Self::Skipped => "skipped",
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repository_root;
+    use crate::needs::NEEDS;
 
     #[test]
     fn every_step_needs_only_what_the_table_of_needs_has() {
@@ -377,29 +236,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn a_skip_fails_the_run_only_where_skips_are_refused() {
-        let skipped = [Outcome::Passed, Outcome::Skipped];
-        assert!(succeeded(&skipped, false, Skips::Allow));
-        assert!(!succeeded(&skipped, false, Skips::Fail));
-        assert!(succeeded(&[Outcome::Passed], true, Skips::Allow));
-        assert!(!succeeded(&[Outcome::Passed], true, Skips::Fail));
-        assert!(succeeded(&[Outcome::Passed], false, Skips::Fail));
-        assert!(!succeeded(
-            &[Outcome::Passed, Outcome::Failed],
-            false,
-            Skips::Allow
-        ));
-    }
-
-    #[test]
-    fn a_step_for_absent_tests_has_no_work() {
-        let root = repository_root();
-        assert!(has_work(&root, When::Always));
-        assert!(has_work(&root, When::RustFilesIn("xtask/src")));
-        assert!(!has_work(&root, When::RustFilesIn("no/such/folder")));
-        assert!(!has_work(&root, When::On("linux", "no-such-architecture")));
     }
 }

@@ -29,6 +29,9 @@ const LENGTHS: [(usize, &[u32]); 6] = [
 /// How much sooner than the documented one another protocol has to be, in each half of the repeats.
 const GAIN_LEAST: f64 = 1.05;
 
+/// The longest time of a message in microseconds that a file may have: so its products are numbers.
+const TIME_MOST_US: f64 = 1e9;
+
 /// How messages go between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
@@ -120,13 +123,23 @@ impl Protocols {
     }
 
     /// In the words of the file; none if these are of another machine, system or version, or cannot be understood.
-    fn parse(text: &str) -> Option<Protocols> {
-        let rest = text.strip_prefix(&head())?;
-        let times = rest.lines().map(Times::parse).collect::<Option<_>>()?;
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Protocols> {
+        let mut times: Vec<Times> = Vec::new();
+        for line in text.strip_prefix(&head())?.lines() {
+            let read = Times::parse(line)?;
+            let is_same = |t: &Times| (t.pattern, t.bytes) == (read.pattern, read.bytes);
+            if times.iter().any(is_same) {
+                return None;
+            }
+            times.push(read);
+        }
         Some(Protocols { times })
     }
 
-    fn text(&self) -> String {
+    /// The words of the file.
+    #[must_use]
+    pub fn text(&self) -> String {
         let lines = self.times.iter().map(Times::line);
         head() + &lines.collect::<String>()
     }
@@ -160,15 +173,17 @@ impl Times {
         let name = words.next()?;
         let pattern = Pattern::ALL.into_iter().find(|p| p.name() == name)?;
         let bytes: usize = words.next()?.parse().ok()?;
+        let is_measured = LENGTHS.iter().any(|(measured, _)| *measured == bytes);
         let protocol = |name: &str| {
             let mut all = pattern.protocols(bytes).iter().copied();
             all.find(|p| p.name() == name)
         };
-        let chosen = protocol(words.next()?)?;
+        let chosen = protocol(words.next()?).filter(|_| is_measured)?;
         let time = |word: &str| {
             let (name, us) = word.split_once('=')?;
             let (same, fresh) = us.split_once('/')?;
-            let number = |us: &str| us.parse().ok().filter(|us: &f64| us.is_finite());
+            let is_time = |us: &f64| (0.0..=TIME_MOST_US).contains(us);
+            let number = |us: &str| us.parse().ok().filter(is_time);
             Some((protocol(name)?, [number(same)?, number(fresh)?]))
         };
         let us = words.map(time).collect::<Option<_>>()?;

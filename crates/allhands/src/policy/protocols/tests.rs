@@ -33,6 +33,11 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
         ("direct=8.500", "direct=NaN"),
         ("direct=8.500/9.250", "direct=8.500"),
         ("direct=8.500", "medium=8.500"),
+        ("direct=8.500", "direct=-8.500"),
+        ("direct=8.500", "direct=1e300"),
+        // A length that nothing was measured of, and one that is there already.
+        ("65536", "65537"),
+        ("exchanged 65536 pipelined", "one-way 65536 bounce"),
     ] {
         let other = text.replacen(from, to, 1);
         assert_ne!(other, text, "{from}");

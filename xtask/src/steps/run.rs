@@ -1,0 +1,210 @@
+//! A run of the test steps: each under a heading and timed, some beside others, and a summary.
+
+use super::child::{Child, Priority, Taken, seconds};
+use super::{Beside, STEPS, Step, When};
+use crate::needs::{NEEDS, Need, ensure};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// What a skip, for want of a program, does to the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skips {
+    /// It is reported and the run may still succeed.
+    Allow,
+    /// It fails the run.
+    Fail,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+impl Skips {
+    /// [`Skips::Fail`] where the environment says `CI=true`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        if std::env::var_os("CI").is_some_and(|value| value == "true") {
+            Self::Fail
+        } else {
+            Self::Allow
+        }
+    }
+}
+
+/// A step that has run.
+struct Result {
+    name: &'static str,
+    outcome: Outcome,
+    taken: Taken,
+}
+
+/// Makes sure of [`NEEDS`], runs [`STEPS`] from the repository's root and prints a summary.
+pub fn run(root: &Path, skips: Skips) -> ExitCode {
+    let start = Instant::now();
+    let missing = ensure(NEEDS);
+    let all_of = |beside| {
+        let steps = STEPS.iter().filter(move |step| step.beside == beside);
+        let steps = steps.filter(|step| has_work(root, step.when));
+        steps.map(|step| run_step(root, step, &missing)).collect()
+    };
+    let mut results: Vec<Result> = std::thread::scope(|scope| {
+        let idle = scope.spawn(|| all_of(Beside::Idle));
+        let others: Vec<Result> = all_of(Beside::Others);
+        println!("\nStill to end: what runs beside these");
+        let idle: Vec<Result> = idle.join().expect("a step that fails panics nowhere");
+        others.into_iter().chain(idle).collect()
+    });
+    results.extend(all_of(Beside::Nothing));
+
+    println!("\nSummary: by the clock, and of processors");
+    for Result {
+        name,
+        outcome,
+        taken,
+    } in &results
+    {
+        println!("  {:<8}{taken}  {name}", outcome.word());
+    }
+    for need in &missing {
+        println!("  missing  {}: {}", need.program, need.without_it);
+    }
+    let all = Taken {
+        clock: start.elapsed(),
+        processor: results.iter().map(|result| result.taken.processor).sum(),
+    };
+    println!("  in all  {all}");
+    let outcomes: Vec<Outcome> = results.iter().map(|result| result.outcome).collect();
+    if succeeded(&outcomes, !missing.is_empty(), skips) {
+        return ExitCode::SUCCESS;
+    }
+    if succeeded(&outcomes, !missing.is_empty(), Skips::Allow) {
+        println!(
+            "This fails because something was skipped, and CI=true or --no-skip allows no skips."
+        );
+    }
+    ExitCode::FAILURE
+}
+
+/// Runs one step. What it says is seen at once, or, if it runs beside others, when it has ended.
+fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Result {
+    let heading = format!("\n==> {}: cargo {}", step.name, step.cargo.join(" "));
+    let result = |outcome, taken| Result {
+        name: step.name,
+        outcome,
+        taken,
+    };
+    let wanting = missing
+        .iter()
+        .find(|need| step.needs.contains(&need.program));
+    if let Some(need) = wanting {
+        println!("{heading}\nskipped: {} is missing", need.program);
+        return result(Outcome::Skipped, Taken::default());
+    }
+    // Cargo tells its children which cargo it is; the nested one must be the same.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(step.cargo)
+        .envs(step.environment.iter().copied())
+        .current_dir(root);
+    let ran = if step.beside == Beside::Idle {
+        println!(
+            "\n==> beside what follows, and shown when it has ended: {}",
+            step.name
+        );
+        let ran = Child::run(&mut command, Priority::Idle);
+        println!("{heading}");
+        ran
+    } else {
+        println!("{heading}");
+        Child::run(&mut command, Priority::Usual)
+    };
+    let (outcome, taken) = match ran {
+        Ok(child) => {
+            print!("{}", String::from_utf8_lossy(&child.said));
+            let outcome = if child.succeeded {
+                Outcome::Passed
+            } else {
+                Outcome::Failed
+            };
+            (outcome, child.taken)
+        }
+        Err(error) => {
+            println!("cargo did not run: {error}");
+            (Outcome::Failed, Taken::default())
+        }
+    };
+    println!(
+        "<== {} in {}: {}",
+        outcome.word(),
+        seconds(taken.clock),
+        step.name
+    );
+    result(outcome, taken)
+}
+
+fn has_work(root: &Path, when: When) -> bool {
+    match when {
+        When::Always => true,
+        When::RustFilesIn(folder) => std::fs::read_dir(root.join(folder)).is_ok_and(|entries| {
+            entries
+                .flatten()
+                .any(|entry| entry.path().extension().is_some_and(|end| end == "rs"))
+        }),
+        When::On(system, architecture) => {
+            (system, architecture) == (std::env::consts::OS, std::env::consts::ARCH)
+        }
+    }
+}
+
+fn succeeded(outcomes: &[Outcome], something_missing: bool, skips: Skips) -> bool {
+    let skipped = something_missing || outcomes.contains(&Outcome::Skipped);
+    match skips {
+        Skips::Allow => !outcomes.contains(&Outcome::Failed),
+        Skips::Fail => !outcomes.contains(&Outcome::Failed) && !skipped,
+    }
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "FAILED",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository_root;
+
+    #[test]
+    fn a_skip_fails_the_run_only_where_skips_are_refused() {
+        let skipped = [Outcome::Passed, Outcome::Skipped];
+        assert!(succeeded(&skipped, false, Skips::Allow));
+        assert!(!succeeded(&skipped, false, Skips::Fail));
+        assert!(succeeded(&[Outcome::Passed], true, Skips::Allow));
+        assert!(!succeeded(&[Outcome::Passed], true, Skips::Fail));
+        assert!(succeeded(&[Outcome::Passed], false, Skips::Fail));
+        assert!(!succeeded(
+            &[Outcome::Passed, Outcome::Failed],
+            false,
+            Skips::Allow
+        ));
+    }
+
+    #[test]
+    fn a_step_for_absent_tests_has_no_work() {
+        let root = repository_root();
+        assert!(has_work(&root, When::Always));
+        assert!(has_work(&root, When::RustFilesIn("xtask/src")));
+        assert!(!has_work(&root, When::RustFilesIn("no/such/folder")));
+        assert!(!has_work(&root, When::On("linux", "no-such-architecture")));
+    }
+}
