@@ -38,7 +38,7 @@ fn ranks(algorithm: &Algorithm) -> BoxedStrategy<usize> {
 /// Every algorithm and setting, on cases that proptest picks and shrinks.
 #[test]
 fn every_algorithm_does_what_the_serial_definition_says() {
-    let (short, long) = if few_are_enough() { (2, 1) } else { (32, 4) };
+    let (short, long) = if few_are_enough() { (4, 2) } else { (32, 4) };
     // No real transport has the hardware of a machine.
     let real = algorithm::all().filter(|a| a.fabrics() == Fabrics::default());
     for algorithm in real {

@@ -117,6 +117,13 @@ impl World {
         };
         self.children.iter_mut().map(end).collect()
     }
+
+    /// Waits until all have ended, each of which must do so well.
+    pub fn end_well(self, what: &str) {
+        for (at, end) in self.end().iter().enumerate() {
+            assert_eq!(end.code, 0, "{what}, process {at}: {}", end.said);
+        }
+    }
 }
 
 impl Drop for World {
@@ -132,13 +139,7 @@ impl Drop for World {
 pub fn run(part: &str, hosts: &[&str]) {
     let mut world = World::new();
     world.start_all(part, hosts);
-    for (rank, end) in world.end().iter().enumerate() {
-        assert_eq!(
-            end.code, 0,
-            "{part} on {hosts:?}, rank {rank}: {}",
-            end.said
-        );
-    }
+    world.end_well(&format!("{part} on {hosts:?}"));
 }
 
 /// What each rank says, all of which must fail, as a rank does that returns its error.

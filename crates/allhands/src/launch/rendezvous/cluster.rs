@@ -3,7 +3,7 @@
 use super::card::{Card, Table};
 use crate::launch::{LaunchError, Launcher, Place, Segment};
 use crate::transport::net::tcp::{Addresses, Listener, Secret};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
@@ -50,10 +50,9 @@ impl Cluster {
             *numbers.entry(card.node.clone()).or_insert(next)
         };
         let node_of: Vec<u32> = table.cards.iter().map(&mut number).collect();
-        let oversubscribed = table
-            .cards
-            .iter()
-            .any(|card| is_oversubscribed(table, card.machine));
+        let machines: BTreeSet<u64> = table.cards.iter().map(|card| card.machine).collect();
+        let mut machines = machines.into_iter();
+        let oversubscribed = machines.any(|machine| is_oversubscribed(table, machine));
         let sharing: Vec<&Card> = sharing(table, own.rank).collect();
         let place = match (own.segment, sharing.len()) {
             (None, 1) => None,

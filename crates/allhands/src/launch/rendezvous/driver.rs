@@ -3,11 +3,11 @@
 use super::card::Table;
 use super::wireup::{Action, At, To, WireUp};
 use crate::launch::LaunchError;
-use crate::transport::net::tcp::protocol::handshake::{NONCE_BYTES, Nonce};
+use crate::transport::net::tcp;
+use crate::transport::net::tcp::protocol::handshake::Nonce;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -305,12 +305,7 @@ fn keep_alive(socket: &impl AsFd) -> Result<(), Errno> {
 
 /// A number that was never used before.
 pub(super) fn nonce() -> Result<Nonce, LaunchError> {
-    let mut nonce = Nonce::default();
-    let wrong = |error| LaunchError::system("cannot draw a random number", error);
-    match getrandom(&mut nonce[..], GetRandomFlags::empty()).map_err(wrong)? {
-        NONCE_BYTES => Ok(nonce),
-        _ => Err(wrong(Errno::AGAIN)),
-    }
+    tcp::nonce().map_err(|error| LaunchError::system("cannot draw a random number", error))
 }
 
 /// An error of a socket in few words.

@@ -20,3 +20,4 @@ pub use loopback::Loopback;
 pub use protocol::Settings;
 pub use protocol::handshake::{Secret, SecretError};
 pub use protocol::rank::Report;
+pub(crate) use socket::nonce;

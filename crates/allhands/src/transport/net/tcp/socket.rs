@@ -221,7 +221,7 @@ pub(super) fn loss(error: Errno) -> Loss {
 }
 
 /// A number that was never used before, as the system draws it.
-pub(super) fn nonce() -> Result<Nonce, Errno> {
+pub(crate) fn nonce() -> Result<Nonce, Errno> {
     let mut nonce = Nonce::default();
     match getrandom(&mut nonce[..], GetRandomFlags::empty())? {
         bytes if bytes == nonce.len() => Ok(nonce),

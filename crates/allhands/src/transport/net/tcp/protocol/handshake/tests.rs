@@ -110,6 +110,27 @@ fn a_stranger_is_refused_at_both_ends() {
 }
 
 #[test]
+fn worlds_of_one_secret_are_strangers_to_one_another() {
+    let of_world = |rank, number| Job {
+        secret: job(rank).secret.of_world(&[number; 16]),
+        ..job(rank)
+    };
+    for other in [1, 2] {
+        let (mut initiator, hello) = Handshake::ask(&of_world(1, 1), 2, 0, &[3; 16]);
+        let mut acceptor = Handshake::listen(&[4; 16]);
+        let step = take(&mut acceptor, &of_world(2, other), hello.bytes());
+        let Ok(Step::Reply { message, .. }) = step else {
+            panic!("{step:?}")
+        };
+        let step = take(&mut initiator, &of_world(1, 1), message.bytes());
+        match other {
+            1 => assert!(matches!(step, Ok(Step::Done { peer: 2, .. }))),
+            _ => assert_eq!(step.unwrap_err(), HandshakeError::Proof),
+        }
+    }
+}
+
+#[test]
 fn what_was_recorded_proves_nothing_later() {
     let talked = talk();
     let mut acceptor = Handshake::listen(&[5; 16]);
