@@ -14,7 +14,7 @@ pub struct Step {
     pub cargo: &'static [&'static str],
     /// Variables that the environment has besides.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Programs of [`NEEDS`] without which the step is skipped.
+    /// Programs of [`crate::needs::NEEDS`] without which the step is skipped.
     pub needs: &'static [&'static str],
     /// When there is something to run.
     pub when: When,
