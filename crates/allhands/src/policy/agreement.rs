@@ -64,11 +64,11 @@ pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Err
     let known = match comm.rank() {
         // A rank alone sends nothing, and where ranks share cores nothing is measured, nor asked for.
         0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
-        _ => protocols::Found::Nowhere,
+        _ => protocols::Found::Known(Measured::default()),
     };
     let measured = match hear(comm, oversubscribed, known.measured())? {
         Some(measured) => measured,
-        None => protocols::first_start(comm, known.place())?,
+        None => protocols::first_start(comm, known)?,
     };
     comm.set_protocols(measured, false);
     Ok(())

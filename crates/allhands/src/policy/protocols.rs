@@ -3,31 +3,65 @@
 //! Where nothing is in the user's cache, and ranks have cores of their own, the first two ranks of a node send each other
 //! messages of a few lengths by each protocol that could carry them, one way and both ways at once, with bytes that were just written
 //! and with bytes that were sent before. The one that takes least becomes the choice, if it takes at least a twentieth less than
-//! the [documented one](ROWS) and repeats agree; all of it within [`BUDGET`]. Rank 0 keeps the result
-//! and tells the others, so that nobody decides by another file.
+//! the [documented one](ROWS) by each half of the repeats; all of it within [`BUDGET`]. Rank 0 keeps the result
+//! and tells the others, so that nobody decides by another file. What there was no time for, and of what the halves differ, the next
+//! starts measure again, to [`STARTS_MOST`] of them in all.
 
 pub(crate) use self::measure::first_start;
 pub use self::measure::{BUDGET, measure, measure_lengths};
 use super::installed::folder;
 use super::machine;
+use crate::transport::shm::protocol::choose::MEDIUM_CLASS;
 pub use crate::transport::shm::protocol::choose::{Measured, Message, Protocol, ROWS, Row, decide};
-use crate::transport::shm::queue::ring::MEDIUM_BYTES;
+use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::MEDIUM_ALWAYS_MOST;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The lengths that are measured, and the classes of length that go by each.
-const LENGTHS: [(usize, &[u32]); 6] = [
-    (8 << 10, &[0]),
-    (16 << 10, &[1]),
-    (64 << 10, &[2, 3]),
-    (256 << 10, &[4, 5]),
-    (1 << 20, &[6, 7]),
-    (2 << 20, &[8, 9, 10]),
+/// A length that is measured, and the classes of length that go by it: of messages one way and of exchanged ones, none of which is
+/// measured where nothing goes by it.
+struct Measures {
+    bytes: usize,
+    one_way: &'static [u32],
+    exchanged: &'static [u32],
+}
+
+const fn measures(bytes: usize, one_way: &'static [u32], exchanged: &'static [u32]) -> Measures {
+    Measures {
+        bytes,
+        one_way,
+        exchanged,
+    }
+}
+
+const LENGTHS: [Measures; 8] = [
+    measures(2 << 10, &[MEDIUM_CLASS], &[]),
+    measures(8 << 10, &[0], &[]),
+    measures(16 << 10, &[1], &[]),
+    measures(64 << 10, &[2, 3], &[2, 3]),
+    measures(256 << 10, &[4, 5], &[4, 5, 6]),
+    measures(512 << 10, &[6], &[]),
+    measures(1 << 20, &[7], &[7]),
+    measures(2 << 20, &[8, 9, 10], &[8, 9, 10]),
 ];
+
+impl Measures {
+    fn classes(&self, pattern: Pattern) -> &'static [u32] {
+        match pattern {
+            Pattern::OneWay => self.one_way,
+            Pattern::Exchanged => self.exchanged,
+        }
+    }
+}
 
 /// How much sooner than the documented one another protocol has to be, in each half of the repeats.
 const GAIN_LEAST: f64 = 1.05;
+
+/// By how much the times of a protocol in both halves of the repeats may differ if nothing more is to be found out.
+const AGREES_MOST: f64 = 1.1;
+
+/// How many starts measure, at most.
+pub const STARTS_MOST: u32 = 4;
 
 /// The longest time of a message in microseconds that a file may have: so its products are numbers.
 const TIME_MOST_US: f64 = 1e9;
@@ -58,7 +92,10 @@ impl Pattern {
     #[must_use]
     pub fn protocols(self, bytes: usize) -> &'static [Protocol] {
         match self {
-            _ if bytes <= MEDIUM_ALWAYS_MOST => &[],
+            _ if bytes <= EAGER_BYTES => &[],
+            Pattern::OneWay if bytes <= MEDIUM_ALWAYS_MOST => {
+                &[Protocol::Medium, Protocol::Unclaimed]
+            }
             Pattern::OneWay if bytes <= MEDIUM_BYTES => {
                 &[Protocol::Medium, Protocol::Bounce, Protocol::Direct]
             }
@@ -89,11 +126,15 @@ pub struct Times {
     pub us: Vec<(Protocol, [f64; 2])>,
     /// What was chosen.
     pub chosen: Protocol,
+    /// Whether it need not be measured again.
+    pub settled: bool,
 }
 
 /// What is known of this machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Protocols {
+    /// How many starts have measured.
+    pub starts: u32,
     /// By pattern and length.
     pub times: Vec<Times>,
 }
@@ -108,8 +149,8 @@ impl Protocols {
                 Pattern::OneWay => &mut measured.one_way,
                 Pattern::Exchanged => &mut measured.exchanged,
             };
-            let classes = LENGTHS.iter().find(|(bytes, _)| *bytes == times.bytes);
-            for class in classes.map_or(&[][..], |(_, classes)| *classes) {
+            let measures = LENGTHS.iter().find(|m| m.bytes == times.bytes);
+            for class in measures.map_or(&[][..], |m| m.classes(times.pattern)) {
                 *word = Measured::with(*word, *class, times.chosen);
             }
         }
@@ -125,8 +166,10 @@ impl Protocols {
     /// In the words of the file; none if these are of another machine, system or version, or cannot be understood.
     #[must_use]
     pub fn parse(text: &str) -> Option<Protocols> {
+        let (starts, lines) = text.strip_prefix(&head())?.split_once('\n')?;
+        let starts = starts.strip_prefix("starts ")?.parse().ok()?;
         let mut times: Vec<Times> = Vec::new();
-        for line in text.strip_prefix(&head())?.lines() {
+        for line in lines.lines() {
             let read = Times::parse(line)?;
             let is_same = |t: &Times| (t.pattern, t.bytes) == (read.pattern, read.bytes);
             if times.iter().any(is_same) {
@@ -134,14 +177,48 @@ impl Protocols {
             }
             times.push(read);
         }
-        Some(Protocols { times })
+        Some(Protocols { starts, times })
     }
 
     /// The words of the file.
     #[must_use]
     pub fn text(&self) -> String {
         let lines = self.times.iter().map(Times::line);
-        head() + &lines.collect::<String>()
+        format!(
+            "{}starts {}\n{}",
+            head(),
+            self.starts,
+            lines.collect::<String>()
+        )
+    }
+
+    /// What is still to be measured: one bit for each pattern of each of the [lengths](LENGTHS).
+    fn lacks(&self) -> u64 {
+        let is_settled = |pattern, bytes| {
+            let mut all = self.times.iter();
+            all.any(|t| (t.pattern, t.bytes) == (pattern, bytes) && t.settled)
+        };
+        let lacks = |(at, (pattern, bytes)): (usize, (Pattern, usize))| {
+            u64::from(!is_settled(pattern, bytes)) << at
+        };
+        match self.starts < STARTS_MOST {
+            true => measured_at_first().enumerate().map(lacks).sum(),
+            false => 0,
+        }
+    }
+
+    /// Takes over what was measured anew, at one more start.
+    fn update(&mut self, new: Protocols) {
+        let is_new = |t: &Times| {
+            new.times
+                .iter()
+                .any(|n| (n.pattern, n.bytes) == (t.pattern, t.bytes))
+        };
+        self.times.retain(|t| !is_new(t));
+        self.times.extend(new.times);
+        self.times
+            .sort_by_key(|t| (t.bytes, t.pattern == Pattern::Exchanged));
+        self.starts += 1;
     }
 
     /// Puts it where the next start finds it, at once or not at all.
@@ -153,13 +230,14 @@ impl Protocols {
 }
 
 impl Times {
-    /// As `one-way 65536 direct bounce=10.925/11.302 direct=3.731/8.064 assisted=11.520/11.743`.
+    /// As `one-way 65536 direct settled bounce=10.925/11.302 direct=3.731/8.064 assisted=11.520/11.743`.
     fn line(&self) -> String {
         let mut line = format!(
-            "{} {} {}",
+            "{} {} {} {}",
             self.pattern.name(),
             self.bytes,
-            self.chosen.name()
+            self.chosen.name(),
+            if self.settled { SETTLED } else { OPEN },
         );
         for (protocol, [same, fresh]) in &self.us {
             // Writing to a string does not fail.
@@ -173,12 +251,17 @@ impl Times {
         let name = words.next()?;
         let pattern = Pattern::ALL.into_iter().find(|p| p.name() == name)?;
         let bytes: usize = words.next()?.parse().ok()?;
-        let is_measured = LENGTHS.iter().any(|(measured, _)| *measured == bytes);
+        let is_measured = measured_at_first().any(|kind| kind == (pattern, bytes));
         let protocol = |name: &str| {
             let mut all = pattern.protocols(bytes).iter().copied();
             all.find(|p| p.name() == name)
         };
         let chosen = protocol(words.next()?).filter(|_| is_measured)?;
+        let settled = match words.next()? {
+            SETTLED => true,
+            OPEN => false,
+            _ => return None,
+        };
         let time = |word: &str| {
             let (name, us) = word.split_once('=')?;
             let (same, fresh) = us.split_once('/')?;
@@ -192,6 +275,7 @@ impl Times {
             bytes,
             us,
             chosen,
+            settled,
         })
     }
 
@@ -220,6 +304,9 @@ impl Times {
             }
             _ => documented,
         };
+        let halves = Every::HALVES.map(times);
+        let agree = |(one, other): (&f64, &f64)| one.max(*other) <= AGREES_MOST * one.min(*other);
+        let settled = chosen != documented || halves[0].iter().zip(&halves[1]).all(agree);
         let us = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| Every::One.middle(ns) / 1e3);
         Times {
             pattern,
@@ -230,8 +317,24 @@ impl Times {
                 .zip(repeats.iter().map(us))
                 .collect(),
             chosen,
+            settled,
         }
     }
+}
+
+/// How a line says that something need not be measured again, or may be.
+const SETTLED: &str = "settled";
+const OPEN: &str = "open";
+
+/// The patterns and lengths of the messages that are measured at a first start.
+fn measured_at_first() -> impl Iterator<Item = (Pattern, usize)> {
+    let kinds = |m: &'static Measures| {
+        let measured = Pattern::ALL
+            .into_iter()
+            .filter(|p| !m.classes(*p).is_empty());
+        measured.map(|pattern| (pattern, m.bytes))
+    };
+    LENGTHS.iter().flat_map(kinds)
 }
 
 /// Which repeats count.
@@ -267,7 +370,7 @@ pub fn together([same, fresh]: [f64; 2]) -> f64 {
 fn head() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "format 2\nmachine {}\nkernel {}\nversion {}\n",
+        "format 3\nmachine {}\nkernel {}\nversion {}\n",
         machine(),
         kernel.trim(),
         env!("CARGO_PKG_VERSION"),
@@ -283,42 +386,34 @@ pub fn file() -> Option<PathBuf> {
 
 /// What rank 0 has found out before the ranks agree.
 pub(crate) enum Found {
+    /// All that is to be known, if only that nothing can be kept here.
     Known(Measured),
-    /// Nothing, and it could be kept here.
-    Missing(PathBuf),
-    /// Nothing, and it could not be kept.
-    Nowhere,
+    /// Not all, and what is measured can be kept in this file.
+    Lacking(Protocols, PathBuf),
 }
 
 impl Found {
-    /// What is known, if only that nothing is to be measured.
+    /// What the ranks decide by, if nothing is to be measured.
     pub(crate) fn measured(&self) -> Option<Measured> {
         match self {
             Found::Known(measured) => Some(*measured),
-            Found::Missing(_) => None,
-            Found::Nowhere => Some(Measured::default()),
-        }
-    }
-
-    /// Where to keep what is measured.
-    pub(crate) fn place(&self) -> Option<&Path> {
-        match self {
-            Found::Missing(file) => Some(file),
-            Found::Known(_) | Found::Nowhere => None,
+            Found::Lacking(..) => None,
         }
     }
 
     pub(crate) fn here() -> Found {
-        if let Some(known) = Protocols::read() {
-            return Found::Known(known.measured());
-        }
+        let known = Protocols::read().unwrap_or_default();
         let place = file().filter(|file| {
-            file.parent().is_some_and(|folder| {
-                std::fs::create_dir_all(folder).is_ok()
-                    && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
-            })
+            known.lacks() > 0
+                && file.parent().is_some_and(|folder| {
+                    std::fs::create_dir_all(folder).is_ok()
+                        && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+                })
         });
-        place.map_or(Found::Nowhere, Found::Missing)
+        match place {
+            Some(file) => Found::Lacking(known, file),
+            None => Found::Known(known.measured()),
+        }
     }
 }
 

@@ -118,6 +118,7 @@ fn print_measured(out: &mut dyn Write, known: Option<&Protocols>) -> anyhow::Res
         "message",
         "bytes",
         "medium",
+        "unclaimed",
         "pipelined",
         "bounce",
         "direct",
@@ -133,7 +134,17 @@ fn print_measured(out: &mut dyn Write, known: Option<&Protocols>) -> anyhow::Res
         };
         let (pattern, bytes) = (times.pattern.name().to_string(), sizes::say(times.bytes));
         let mut cells = vec![pattern, bytes];
-        cells.extend(["medium", "pipelined", "bounce", "direct", "assisted"].map(of));
+        cells.extend(
+            [
+                "medium",
+                "unclaimed",
+                "pipelined",
+                "bounce",
+                "direct",
+                "assisted",
+            ]
+            .map(of),
+        );
         cells.push(times.chosen.name().to_string());
         table.add_row(cells);
     }

@@ -1,9 +1,9 @@
 //! The measurement: what two ranks find out about protocols by sending each other messages.
 
-use super::{LENGTHS, Measured, Pattern, Protocols, Times};
+use super::{Found, Measured, Pattern, Protocols, Times, measured_at_first};
 use crate::operator::Max;
+use crate::transport::shm::tuning::MEDIUM_ALWAYS_MOST;
 use crate::{Communicator, Error, operation};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long the measurement may take; lengths that are not reached keep the documented protocol.
@@ -16,9 +16,17 @@ pub(super) const CALLS: Calls = Calls {
     warm: 6,
 };
 
+/// The same of messages of at most [`SHORT_MOST`] bytes, which take little.
+const SHORT_CALLS: Calls = Calls {
+    counted: 40,
+    warm: 10,
+};
+
+const SHORT_MOST: usize = 16 << 10;
+
 /// The same of messages of [`LONG_LEAST`] bytes and more, which take most of the time.
 const LONG_CALLS: Calls = Calls {
-    counted: 4,
+    counted: 5,
     warm: 1,
 };
 
@@ -37,26 +45,47 @@ pub(super) struct Calls {
 impl Calls {
     /// Those of a first start.
     fn of_start(bytes: usize) -> Calls {
-        match bytes < LONG_LEAST {
-            true => CALLS,
-            false => LONG_CALLS,
+        match bytes {
+            ..=SHORT_MOST => SHORT_CALLS,
+            LONG_LEAST.. => LONG_CALLS,
+            _ => CALLS,
         }
     }
 }
 
-/// Has the first two ranks of `comm` measure, which all ranks call; rank 0 keeps the result in `file`. Every rank gets it.
-pub(crate) fn first_start(comm: &Communicator, file: Option<&Path>) -> Result<Measured, Error> {
+/// Has the first two ranks of `comm` measure what is lacking of what rank 0 has found, which all ranks call; rank 0 keeps it. Every
+/// rank gets it.
+pub(crate) fn first_start(comm: &Communicator, found: Found) -> Result<Measured, Error> {
     let two = comm.split((comm.rank() < 2).then_some(0), comm.rank() as u64)?;
-    let mut words = [0; 2];
+    let (mut known, file) = match found {
+        Found::Known(_) => (Protocols::default(), None),
+        Found::Lacking(known, file) => (known, Some(file)),
+    };
     if let Some(two) = two {
-        let found = measure(&two, BUDGET)?;
-        let Measured { one_way, exchanged } = found.measured();
-        words = [one_way, exchanged];
+        let mut words = [known.lacks(), known.measured().one_way];
+        two.run(operation::broadcast(&mut words, 0))?;
+        let [lacks, one_way] = words;
+        let before = Measured {
+            one_way,
+            exchanged: 0,
+        };
+        let wanted = measured_at_first()
+            .enumerate()
+            .filter(|(at, _)| lacks >> at & 1 == 1);
+        let wanted: Vec<_> = wanted.map(|(_, kind)| kind).collect();
+        known.update(measure_by(
+            &two,
+            &wanted,
+            before,
+            (Calls::of_start, BUDGET),
+        )?);
         if let Some(file) = file {
             // Whoever cannot keep it measures again the next time.
-            let _ = found.write(file);
+            let _ = known.write(&file);
         }
     }
+    let Measured { one_way, exchanged } = known.measured();
+    let mut words = [one_way, exchanged];
     comm.run(operation::broadcast(&mut words, 0))?;
     let [one_way, exchanged] = words;
     Ok(Measured { one_way, exchanged })
@@ -68,11 +97,12 @@ pub(crate) fn first_start(comm: &Communicator, file: Option<&Path>) -> Result<Me
 /// # Errors
 /// As any call.
 pub fn measure(comm: &Communicator, budget: Duration) -> Result<Protocols, Error> {
+    let wanted: Vec<_> = measured_at_first().collect();
     measure_by(
         comm,
-        &LENGTHS.map(|(bytes, _)| bytes),
-        Calls::of_start,
-        budget,
+        &wanted,
+        Measured::default(),
+        (Calls::of_start, budget),
     )
 }
 
@@ -89,35 +119,42 @@ pub fn measure_lengths(
         counted: rounds,
         ..CALLS
     };
-    measure_by(comm, lengths, |_| calls, budget)
+    let kinds = |bytes: &usize| Pattern::ALL.map(|pattern| (pattern, *bytes));
+    let mut wanted: Vec<_> = lengths.iter().flat_map(kinds).collect();
+    wanted.retain(|(pattern, bytes)| !pattern.protocols(*bytes).is_empty());
+    measure_by(comm, &wanted, Measured::default(), (|_| calls, budget))
 }
 
+/// Measures messages of the `wanted` patterns and lengths; how medium buffers are read is as it was `known` until that is measured.
 fn measure_by(
     comm: &Communicator,
-    lengths: &[usize],
-    calls: impl Fn(usize) -> Calls,
-    budget: Duration,
+    wanted: &[(Pattern, usize)],
+    known: Measured,
+    (calls, budget): (impl Fn(usize) -> Calls, Duration),
 ) -> Result<Protocols, Error> {
     let before = comm.protocols();
-    let t0 = Instant::now();
-    let end = t0 + budget;
+    let end = Instant::now() + budget;
     let mut found = Protocols::default();
     // Mapped once: new pages would take longer than the messages.
-    let most = lengths.iter().max().map_or(0, |bytes| 2 * bytes);
-    let mut buffers = [(); 2].map(|()| vec![1; most / size_of::<u64>()]);
-    if let Some(bytes) = lengths.first() {
+    let most = wanted.iter().map(|(_, bytes)| 2 * bytes).max();
+    let mut buffers = [(); 2].map(|()| vec![1; most.unwrap_or(0) / size_of::<u64>()]);
+    if let Some((_, bytes)) = wanted.first() {
         let mut first = Measurement::new(comm, Pattern::OneWay, *bytes, &mut buffers);
         (0..FIRST_CALLS).try_for_each(|_| first.call(true).map(drop))?;
     }
-    for &bytes in lengths {
-        for pattern in Pattern::ALL {
-            if pattern.protocols(bytes).is_empty() {
-                continue;
-            }
-            let repeats =
-                Measurement::new(comm, pattern, bytes, &mut buffers).repeats(calls(bytes), end)?;
-            let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
-            found.times.extend(times);
+    let mut read = known;
+    for &(pattern, bytes) in wanted {
+        let measured = match bytes {
+            // This is how that is found out.
+            ..=MEDIUM_ALWAYS_MOST => Measured::default(),
+            _ => read,
+        };
+        let mut two = Measurement::new(comm, pattern, bytes, &mut buffers);
+        let repeats = two.repeats(measured, calls(bytes), end)?;
+        let times = repeats.map(|repeats| Times::of(pattern, bytes, &repeats));
+        found.times.extend(times);
+        if bytes <= MEDIUM_ALWAYS_MOST {
+            read = found.measured();
         }
     }
     comm.set_protocols(before, false);
@@ -155,16 +192,21 @@ impl Measurement<'_> {
         }
     }
 
-    /// The times of so many calls by each protocol, with bytes that were sent before and with fresh ones, as the later of
+    /// The times of so many calls by each protocol, where it stands to choose, beside what was `measured` before, with bytes that were sent before and with fresh ones, as the later of
     /// both ranks has them; none if there was no time for all of them.
     ///
     /// Calls of a kind come one after another, and the first count nothing: what the caches hold then is what such
     /// calls leave there, as in a program's loop.
-    fn repeats(mut self, calls: Calls, end: Instant) -> Result<Option<Vec<[Vec<u64>; 2]>>, Error> {
+    fn repeats(
+        &mut self,
+        measured: Measured,
+        calls: Calls,
+        end: Instant,
+    ) -> Result<Option<Vec<[Vec<u64>; 2]>>, Error> {
         let protocols = self.pattern.protocols(self.bytes);
         let mut all = Vec::new();
         for protocol in protocols {
-            self.comm.set_protocols(Measured::all(*protocol), true);
+            self.comm.set_protocols(measured.all(*protocol), true);
             for fresh in [false, true] {
                 let mut goes_on = [u8::from(Instant::now() < end)];
                 self.comm.run(operation::broadcast(&mut goes_on, 0))?;

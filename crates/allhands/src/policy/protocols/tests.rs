@@ -11,12 +11,14 @@ fn times(pattern: Pattern, chosen: Protocol) -> Times {
         bytes: 64 << 10,
         us: vec![(Protocol::Direct, [8.5, 9.25])],
         chosen,
+        settled: chosen == Protocol::Direct,
     }
 }
 
 #[test]
 fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
     let known = Protocols {
+        starts: 2,
         times: vec![
             times(Pattern::OneWay, Protocol::Direct),
             times(Pattern::Exchanged, Protocol::Pipelined),
@@ -27,7 +29,9 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
     for (from, to) in [
         ("kernel ", "kernel 9"),
         ("machine ", "machine x"),
-        ("format 2", "format 1"),
+        ("format 3", "format 2"),
+        ("starts 2", "start 2"),
+        ("direct settled", "direct set"),
         ("one-way", "two-way"),
         ("65536", "x"),
         ("direct=8.500", "direct=NaN"),
@@ -48,6 +52,7 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
 #[test]
 fn lengths_between_the_measured_ones_go_by_the_next() {
     let known = Protocols {
+        starts: 1,
         times: vec![times(Pattern::OneWay, Protocol::Direct)],
     };
     let of = |bytes| decide(&Message::new(bytes), known.measured()).0;
@@ -98,6 +103,43 @@ fn what_takes_least_is_chosen_if_repeats_agree_and_it_gains() {
 }
 
 #[test]
+fn what_is_open_is_measured_at_the_next_starts_and_what_is_settled_is_not() {
+    let steady = |ns: u64| [vec![ns; 10], vec![ns; 10]];
+    let halves = |one: u64, other: u64| {
+        let ns: Vec<u64> = [one, other].repeat(5);
+        [ns.clone(), ns]
+    };
+    let of = |bounce, direct| Times::of(Pattern::OneWay, 64 << 10, &[bounce, direct]);
+    assert!(of(steady(1000), steady(1000)).settled);
+    assert!(of(steady(1000), steady(500)).settled);
+    assert!(!of(steady(1000), halves(500, 1000)).settled);
+    assert!(!of(halves(1000, 1200), steady(1100)).settled);
+
+    let mut known = Protocols::default();
+    let all = known.lacks();
+    assert_eq!(all.count_ones() as usize, measured_at_first().count());
+    known.update(Protocols {
+        starts: 0,
+        times: vec![
+            of(steady(1000), halves(500, 1000)),
+            times(Pattern::Exchanged, Protocol::Direct),
+        ],
+    });
+    let lacks = known.lacks();
+    assert_eq!((all & !lacks).count_ones(), 1, "one kind is settled");
+    known.update(Protocols {
+        starts: 0,
+        times: vec![of(steady(1000), steady(500))],
+    });
+    assert_eq!((lacks & !known.lacks()).count_ones(), 1, "and one more");
+    let bytes: Vec<_> = known.times.iter().map(|t| (t.pattern, t.chosen)).collect();
+    let expected = [Pattern::OneWay, Pattern::Exchanged].map(|p| (p, Protocol::Direct));
+    assert_eq!(bytes, expected);
+    known.starts = STARTS_MOST;
+    assert_eq!(known.lacks(), 0, "enough is enough");
+}
+
+#[test]
 fn both_ways_of_sending_count_alike() {
     let repeats = [
         [vec![4000; 2], vec![9000; 2]],
@@ -115,7 +157,7 @@ fn both_ways_of_sending_count_alike() {
 #[test]
 fn a_measurement_ends_in_time_and_leaves_what_was() {
     threads::run(2, |comm| {
-        let before = Measured::all(Protocol::Direct);
+        let before = Measured::default().all(Protocol::Direct);
         comm.set_protocols(before, false);
         assert_eq!(
             measure(&comm, Duration::ZERO).unwrap(),
@@ -123,9 +165,7 @@ fn a_measurement_ends_in_time_and_leaves_what_was() {
         );
         assert_eq!(comm.protocols(), before);
         let all = measure(&comm, Duration::from_secs(60)).unwrap();
-        let kinds = LENGTHS.map(|(bytes, _)| Pattern::ALL.map(|p| !p.protocols(bytes).is_empty()));
-        let measured = kinds.as_flattened().iter().filter(|is| **is).count();
-        assert_eq!(all.times.len(), measured);
+        assert_eq!(all.times.len(), measured_at_first().count());
         assert_eq!(comm.protocols(), before);
     })
     .unwrap();

@@ -136,6 +136,10 @@ pub(crate) const PIECE_COPIED_MEANWHILE: usize = 2 << 10;
 /// The shortest piece: what is shorter is copied while its reader sees that it begins.
 pub(crate) const PIECE_LEAST: usize = 2 << 10;
 
+/// The bytes of a piece in a medium buffer whose lines its receiver does not claim: its sender waits for each of them, and its receiver
+/// for the first piece.
+pub(crate) const UNCLAIMED_PIECE: usize = 1 << 10;
+
 /// The bytes of a piece where ranks share cores.
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 

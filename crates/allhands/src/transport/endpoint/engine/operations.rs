@@ -140,7 +140,7 @@ impl NodeEngine<'_> {
         let message = self.message(post, &known);
         let sent = match choose(&message, &known).0 {
             Protocol::Eager => Some(self.send_eager(post, to, header)),
-            Protocol::Medium => self.send_medium(post, to, header),
+            Protocol::Medium | Protocol::Unclaimed => self.send_medium(post, to, header),
             Protocol::Pipelined => self.send_pipelined(post, to, header),
             Protocol::Bounce | Protocol::Direct | Protocol::Assisted => None,
         };
@@ -238,7 +238,12 @@ impl NodeEngine<'_> {
         };
         let request = &*self.request;
         let exchanges = request.exchanges(post.ticket);
-        let (shown, pieces) = Pieces::of_medium(post.bytes, segment.is_oversubscribed(), exchanges);
+        let (shown, pieces) = Pieces::of_medium(
+            post.bytes,
+            segment.is_oversubscribed(),
+            exchanges,
+            segment.leaves_unclaimed(),
+        );
         let sent = self
             .endpoint
             .send_medium(to, (header, shown), |buffer, filled| {

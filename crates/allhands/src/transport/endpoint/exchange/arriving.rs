@@ -17,7 +17,8 @@ impl Endpoint {
         mut sink: Sink<I>,
     ) -> Result<(), TransportError> {
         let side = &self.received[sender as usize];
-        let distance = match self.sent[sender as usize].keeps_medium_buffer() {
+        let is_kept = self.sent[sender as usize].keeps_medium_buffer();
+        let distance = match is_kept || self.segment.leaves_unclaimed() {
             true => self.segment.distance(),
             false => Distance::Back,
         };

@@ -226,7 +226,8 @@ impl Endpoint {
         };
         let bytes = usize::from(next.bytes);
         let oversubscribed = self.segment.is_oversubscribed();
-        let (shown, pieces) = Pieces::of_medium(bytes, oversubscribed, next.exchanges);
+        let unclaimed = self.segment.leaves_unclaimed();
+        let (shown, pieces) = Pieces::of_medium(bytes, oversubscribed, next.exchanges, unclaimed);
         let sent = self.send_medium(next.peer, (header, shown), |buffer, filled| {
             let iovec = |address| Iovec { address, bytes };
             let from = std::iter::once(iovec(from));

@@ -192,7 +192,7 @@ fn lengths(
         true => match choose(&facts, &Known::of(segment.arena(), None)).0 {
             Protocol::Eager => (true, false),
             // Who shares its core leaves what takes two steps to the interpreter.
-            Protocol::Medium => (!segment.is_oversubscribed(), true),
+            Protocol::Medium | Protocol::Unclaimed => (!segment.is_oversubscribed(), true),
             Protocol::Pipelined | Protocol::Bounce | Protocol::Direct | Protocol::Assisted => {
                 (false, false)
             }

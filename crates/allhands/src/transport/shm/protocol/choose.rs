@@ -23,8 +23,11 @@ use crate::transport::shm::tuning::{
 pub enum Protocol {
     /// Copied to a cell of the ring, and from there.
     Eager = 1,
-    /// Copied to a medium buffer, which is read while it is filled, and from there.
+    /// Copied to a medium buffer, which is read while it is filled, and from there; its reader claims the lines for writing if they go
+    /// back.
     Medium,
+    /// As [`Protocol::Medium`], but its reader claims nothing, and the pieces are shorter.
+    Unclaimed,
     /// Copied to pipeline buffers that go to and fro, and from there.
     Pipelined,
     /// Copied to a bounce buffer of the sender's, and from there, both at the same time.
@@ -37,9 +40,10 @@ pub enum Protocol {
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 6] = [
+    pub const ALL: [Protocol; 7] = [
         Protocol::Eager,
         Protocol::Medium,
+        Protocol::Unclaimed,
         Protocol::Pipelined,
         Protocol::Bounce,
         Protocol::Direct,
@@ -50,17 +54,18 @@ impl Protocol {
     #[must_use]
     pub fn copies(self) -> u32 {
         match self {
-            Protocol::Eager | Protocol::Medium | Protocol::Pipelined | Protocol::Bounce => 2,
             Protocol::Direct | Protocol::Assisted => 1,
+            _ => 2,
         }
     }
 
-    /// Its name: `eager`, `medium`, `pipelined`, `bounce`, `direct` or `assisted`.
+    /// Its name: `eager`, `medium`, `unclaimed`, `pipelined`, `bounce`, `direct` or `assisted`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Eager => "eager",
             Protocol::Medium => "medium",
+            Protocol::Unclaimed => "unclaimed",
             Protocol::Pipelined => "pipelined",
             Protocol::Bounce => "bounce",
             Protocol::Direct => "direct",
@@ -129,7 +134,8 @@ impl Message {
 /// What was measured of long messages, in classes of length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// Of messages that go one way: a number of [`Protocol`] for each class, four bits each, 0 where nothing was measured.
+    /// Of messages that go one way: a number of [`Protocol`] for each class, four bits each, 0 where nothing was measured; and in the
+    /// last four bits how medium buffers are read.
     pub one_way: u64,
     /// The same of messages that two ranks exchange.
     pub exchanged: u64,
@@ -137,6 +143,9 @@ pub struct Measured {
 
 /// The classes of lengths that are told apart: up to twice [`MEDIUM_ALWAYS_MOST`], up to four times that, and so on.
 pub(crate) const CLASSES: u32 = 11;
+
+/// The class that stands for all messages in medium buffers that go one way, and says how they are read.
+pub(crate) const MEDIUM_CLASS: u32 = 15;
 
 /// The class of a message that is longer than [`MEDIUM_ALWAYS_MOST`].
 fn class(bytes: usize) -> u32 {
@@ -151,12 +160,28 @@ impl Measured {
         Protocol::ALL.into_iter().find(|p| *p as u64 == number)
     }
 
-    /// As if one protocol took least always.
-    pub(crate) fn all(protocol: Protocol) -> Measured {
-        let word = (0..CLASSES).fold(0, |word, class| Measured::with(word, class, protocol));
+    /// As if one protocol took least always; medium buffers are read as before, if that was measured.
+    pub(crate) fn all(self, protocol: Protocol) -> Measured {
+        let fill =
+            |word| (0..CLASSES).fold(word, |word, class| Measured::with(word, class, protocol));
+        let one_way = match protocol {
+            Protocol::Medium | Protocol::Unclaimed if self.one_way >> (4 * MEDIUM_CLASS) == 0 => {
+                Measured::with(self.one_way, MEDIUM_CLASS, protocol)
+            }
+            _ => self.one_way,
+        };
         Measured {
-            one_way: word,
-            exchanged: word,
+            one_way: fill(one_way),
+            exchanged: fill(0),
+        }
+    }
+
+    /// How a medium buffer is read that goes one way: [`Protocol::Medium`] or [`Protocol::Unclaimed`].
+    #[inline]
+    fn medium(self) -> Protocol {
+        match self.one_way >> (4 * MEDIUM_CLASS) == Protocol::Unclaimed as u64 {
+            true => Protocol::Unclaimed,
+            false => Protocol::Medium,
         }
     }
 
@@ -180,7 +205,14 @@ pub(crate) fn is_tried(arena: &Arena) -> bool {
     arena.protocols()[2] == 0
 }
 
+/// Whether medium buffers that go one way are read as [`Protocol::Unclaimed`] says.
+#[inline]
+pub(crate) fn is_unclaimed(arena: &Arena) -> bool {
+    measured(arena).medium() == Protocol::Unclaimed
+}
+
 /// What a rank knows of what was measured.
+#[inline]
 pub(crate) fn measured(arena: &Arena) -> Measured {
     let [one_way, exchanged, _] = arena.protocols();
     Measured { one_way, exchanged }
@@ -253,17 +285,21 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "to 4 KB; unless mapped to 8 KB, to 16 KB if exchanged or oversubscribed, or as measured",
-        protocols: &[Protocol::Medium],
-        why: "who has received a medium buffer sends its next message in it, so a line moves once",
+        protocols: &[Protocol::Medium, Protocol::Unclaimed],
+        why: "who has received a medium buffer sends its next message in it, so a line moves once; whether who has none to send claims its lines for the sender's next one is as measured",
         decides: |m, known| {
             let most = match known.one_way(m.bytes) {
                 _ if m.mapped => MEDIUM_ALWAYS_MOST,
                 _ if m.exchanged || m.oversubscribed => MEDIUM_BYTES,
                 None => MEDIUM_UNMEASURED_MOST,
-                Some(Protocol::Medium) => MEDIUM_BYTES,
+                Some(Protocol::Medium | Protocol::Unclaimed) => MEDIUM_BYTES,
                 Some(_) => MEDIUM_ALWAYS_MOST,
             };
-            take(Protocol::Medium, m.bytes <= most)
+            let read = match m.exchanged || m.oversubscribed {
+                true => Protocol::Medium,
+                false => known.measured.medium(),
+            };
+            take(read, m.bytes <= most)
         },
     },
     Row {

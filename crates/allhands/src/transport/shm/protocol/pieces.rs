@@ -3,7 +3,9 @@
 use crate::transport::shm::memory::iovec::Pieces;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::Shown;
-use crate::transport::shm::tuning::{OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST};
+use crate::transport::shm::tuning::{
+    OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST, UNCLAIMED_PIECE,
+};
 
 impl Pieces {
     /// The pieces of a message of `bytes` bytes in a bounce buffer, whose receiver wants this copy protocol.
@@ -21,15 +23,18 @@ impl Pieces {
     }
 
     /// The pieces of a message of `bytes` bytes in a medium buffer, and when it is shown to its receiver; one that sends at the same time
-    /// has other things to do than to read what comes, and one on the same core cannot. Each piece's lines are claimed with it: those
+    /// has other things to do than to read what comes, and one on the same core cannot. Those of a buffer whose lines its receiver leaves
+    /// `unclaimed` are shorter. Each piece's lines are claimed with it: those
     /// of the next would delay this one, for which its receiver waits.
     pub(crate) fn of_medium(
         bytes: usize,
         oversubscribed: bool,
         exchanges: bool,
+        unclaimed: bool,
     ) -> (Shown, Pieces) {
         let (shown, piece) = match oversubscribed || exchanges {
             true => (Shown::Whole, bytes),
+            false if unclaimed => (Shown::AsItComes, UNCLAIMED_PIECE),
             false => (Shown::AsItComes, length(bytes, oversubscribed)),
         };
         let pieces = Pieces {

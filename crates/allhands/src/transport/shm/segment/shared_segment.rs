@@ -10,6 +10,7 @@ use crate::transport::shm::memory::arena::{Arena, Block};
 use crate::transport::shm::memory::caches;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::page_aliasing::PAGE_BYTES;
+use crate::transport::shm::protocol::choose;
 use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
 use crate::transport::shm::queue::inbox::Inbox;
 use crate::transport::shm::queue::links::{Link, Links};
@@ -219,6 +220,12 @@ impl SharedSegment {
             true => Distance::Near,
             false => Distance::Far,
         }
+    }
+
+    /// Whether who receives a medium buffer leaves its lines unclaimed, although they go back.
+    #[inline]
+    pub(crate) fn leaves_unclaimed(&self) -> bool {
+        !self.oversubscribed && choose::is_unclaimed(&self.arena)
     }
 
     /// As [`SharedSegment::distance`], in a call in which all ranks have `bytes` bytes and what is received is sent on by nobody.

@@ -158,7 +158,7 @@ fn what_two_ranks_exchange_goes_as_it_took_least_of_the_last_ones() {
             ..Message::new(0)
         };
         let known = Known {
-            measured: Measured::all(measured),
+            measured: Measured::default().all(measured),
             wanted,
         };
         choose(&message, &known).0
@@ -178,7 +178,7 @@ fn a_medium_buffer_carries_what_is_longer_where_that_was_measured() {
                 bytes,
                 ..Message::new(0)
             },
-            Measured::all(measured),
+            Measured::default().all(measured),
         )
         .0
     };
@@ -208,4 +208,29 @@ fn only_a_sender_that_has_nothing_else_to_do_assists() {
     assert_eq!(of(true, false), Protocol::Assisted);
     assert_eq!(of(false, false), Protocol::Direct);
     assert_eq!(of(true, true), Protocol::Direct);
+}
+
+#[test]
+fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
+    let measured = Measured::default().all(Protocol::Unclaimed);
+    let of = |bytes, exchanged, oversubscribed| {
+        let message = Message {
+            exchanged,
+            oversubscribed,
+            ..Message::new(bytes)
+        };
+        decide(&message, measured).0
+    };
+    assert_eq!(of(2 << 10, false, false), Protocol::Unclaimed);
+    assert_eq!(of(MEDIUM_BYTES, false, false), Protocol::Unclaimed);
+    assert_eq!(of(2 << 10, true, false), Protocol::Medium);
+    assert_eq!(of(2 << 10, false, true), Protocol::Medium);
+    // What is measured afterwards of longer ones leaves it.
+    let longer = measured.all(Protocol::Medium);
+    assert_eq!(
+        decide(&Message::new(2 << 10), longer).0,
+        Protocol::Unclaimed
+    );
+    let other = Measured::default().all(Protocol::Bounce);
+    assert_eq!(decide(&Message::new(2 << 10), other).0, Protocol::Medium);
 }
