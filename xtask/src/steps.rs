@@ -50,6 +50,28 @@ const FEW: (&str, &str) = ("ALLHANDS_SUITE", "few");
 /// For a sanitizer the stable compiler wants this; the models have it too, as what is compiled for the compiler itself is then the same.
 const BOOTSTRAP: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
+/// The environment of the tests under AddressSanitizer. A test forgets a request on purpose: a leak, and the only one.
+const SANITIZER: &[(&str, &str)] = &[
+    BOOTSTRAP,
+    ("RUSTFLAGS", "-Zsanitizer=address"),
+    ("ASAN_OPTIONS", "detect_leaks=0"),
+    FEW,
+];
+
+/// The arguments with which cargo tests under AddressSanitizer what has unsafe code, and some more. What counts a process's time, or
+/// only starts others, has none of its own.
+macro_rules! sanitized {
+    ($($more:literal),*) => {
+        &[
+            "test", "--locked", "--package", "allhands", "--lib",
+            "--test", "cluster", "--test", "communicator", "--test", "descriptors", "--test", "kernels",
+            "--test", "nan", "--test", "nodes", "--test", "processes", "--test", "properties", "--test", "refusals",
+            "--test", "tcp", "--test", "threads", "--test", "values", "--test", "waits",
+            "--profile", "instrumented", "--target", "host-tuple", $($more),*
+        ]
+    };
+}
+
 /// Everything that `cargo xtask test` runs.
 pub const STEPS: &[Step] = &[
     Step {
@@ -79,6 +101,15 @@ pub const STEPS: &[Step] = &[
         environment: &[BOOTSTRAP, ("RUSTFLAGS", "--cfg loom")],
         needs: &[],
         when: When::Always,
+        beside: Beside::Idle,
+    },
+    Step {
+        // What is compiled while others wait is not waited for afterwards.
+        name: "the tests for AddressSanitizer, compiled",
+        cargo: sanitized!("--no-run"),
+        environment: SANITIZER,
+        needs: &[],
+        when: When::On("linux", "x86_64"),
         beside: Beside::Idle,
     },
     Step {
@@ -192,28 +223,8 @@ pub const STEPS: &[Step] = &[
         name: "unsafe code under AddressSanitizer",
         // The machine of TCP has no unsafe code, and ten thousand of its worlds take long here. What drives it has some:
         // that is tested on sockets.
-        cargo: &[
-            "test",
-            "--locked",
-            "--package",
-            "allhands",
-            "--lib",
-            "--tests",
-            "--profile",
-            "instrumented",
-            "--target",
-            "host-tuple",
-            "--",
-            "--skip",
-            "tcp::protocol::simulation",
-        ],
-        // A test forgets a request on purpose: a leak, and the only one.
-        environment: &[
-            BOOTSTRAP,
-            ("RUSTFLAGS", "-Zsanitizer=address"),
-            ("ASAN_OPTIONS", "detect_leaks=0"),
-            FEW,
-        ],
+        cargo: sanitized!("--", "--skip", "tcp::protocol::simulation"),
+        environment: SANITIZER,
         needs: &[],
         when: When::On("linux", "x86_64"),
         beside: Beside::Others,

@@ -52,7 +52,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Whether this is `algorithm/<collective>/<name>.rs` or below.
-fn is_algorithm(path: &str) -> bool {
+pub(super) fn is_algorithm(path: &str) -> bool {
     let Some((collective, file)) = path
         .strip_prefix(FOLDER)
         .and_then(|rest| rest.split_once('/'))

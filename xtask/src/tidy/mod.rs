@@ -7,6 +7,7 @@ pub mod core_crate;
 pub mod head;
 mod imports;
 pub mod papers;
+pub mod registered;
 pub mod retired;
 pub mod river;
 pub mod rooms;
@@ -55,6 +56,7 @@ pub const RULES: &[Rule] = &[
     core_crate::check,
     citation::check,
     papers::check,
+    registered::check,
 ];
 
 /// What in the tree breaks any rule, in the order of files and lines.

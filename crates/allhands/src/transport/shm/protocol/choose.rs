@@ -4,7 +4,7 @@
 //! Where a protocol has no buffer left, or the pair of ranks has no ring, the message goes by the next row that needs none.
 //!
 //! Beyond [`MEDIUM_ALWAYS_MOST`] it is a matter of the machine which protocol takes least: how fast the system copies from one process
-//! to another, whether cores share a cache, how far apart they are. So the last rows look up what was measured: by the
+//! to another, whether cores share a cache, how far apart they are. So the second and the last rows look up what was measured: by the
 //! ranks themselves at their first start on a machine (`policy/protocols.rs`), in classes of length, and by each receiver of what its
 //! program really sends ([`copy_protocol`](super::copy_protocol)): one read of the sender's memory by the system takes a third of
 //! two copies if the program has not written there since, and longer than these if it has.
@@ -284,7 +284,7 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "to 4 KB; unless mapped to 8 KB, to 16 KB if exchanged or oversubscribed, or as measured",
+        messages: "to 4 KB; to 16 KB if not mapped and either exchanged, oversubscribed or measured to be the best here; where nothing was measured to 8 KB",
         protocols: &[Protocol::Medium, Protocol::Unclaimed],
         why: "who has received a medium buffer sends its next message in it, so a line moves once; whether who has none to send claims its lines for the sender's next one is as measured",
         decides: |m, known| {
