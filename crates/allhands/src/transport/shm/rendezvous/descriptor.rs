@@ -95,6 +95,11 @@ impl Descriptor {
         self.state.load(Ordering::Acquire) == REFUSED
     }
 
+    /// Whether the sender has taken the message back.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.state.load(Ordering::Acquire) == REVOKED
+    }
+
     /// Takes a posted message back, or waits until the receiver has read it, or `is_gone` says that it never will.
     pub(crate) fn revoke(&self, is_gone: impl Fn() -> bool) -> Revoked {
         let (won, lost) = (Ordering::AcqRel, Ordering::Acquire);

@@ -4,6 +4,7 @@
 //! have called. Endpoints are opened on it. It has no side of its own: nothing here belongs to one rank.
 
 pub(crate) mod flag;
+pub(crate) mod mailbox;
 pub(crate) mod mismatch;
 pub(crate) mod origin;
 pub(crate) mod shared_segment;
