@@ -1,7 +1,7 @@
 //! What can go wrong in a collective call, and whether the communicator can still be used.
 
 use crate::element::ArrivalError;
-use crate::transport::TransportError;
+use crate::transport::{MessageError, TransportError};
 use allhands_core::algorithm::{ParameterError, Unsuitable};
 use allhands_core::call::Collective;
 use allhands_core::choose::ChooseError;
@@ -156,6 +156,9 @@ pub enum Error {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Launch(#[from] crate::launch::LaunchError),
+    /// A message between two ranks cannot be sent or received as it was to be.
+    #[error(transparent)]
+    Message(#[from] MessageError),
     /// Ranks called differently, or one of them is gone.
     #[error(transparent)]
     Transport(#[from] TransportError),
@@ -187,6 +190,7 @@ impl Error {
             | Error::Nodes(_)
             | Error::Torus(_)
             | Error::SeveralNodes
+            | Error::Message(_)
             | Error::Arrival { .. } => true,
             Error::CountsDiffer { .. }
             | Error::NoRanks

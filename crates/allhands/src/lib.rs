@@ -15,7 +15,8 @@
 //!
 //! A [`Communicator`] is what a rank calls collectives on; [`threads::run`] gives each rank one. What may travel is an
 //! [`Element`](element::Element), what may combine an [`Operator`](operator::Operator). An [`operation`] is a call that
-//! can also be started without waiting, repeated, or given an algorithm by name. Who knows rsmpi or mpi4py finds what stands for
+//! can also be started without waiting, repeated, or given an algorithm by name. Two ranks exchange messages by
+//! [`send`](Communicator::send) and [`recv`](Communicator::recv). Who knows rsmpi or mpi4py finds what stands for
 //! what in [`coming_from`].
 
 #[doc = include_str!("coming_from.md")]
@@ -27,6 +28,8 @@ mod error;
 pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod launch;
+mod message;
+mod message_request;
 mod methods;
 pub mod operation;
 pub mod operator;
@@ -47,6 +50,8 @@ pub use communicator::{Communicator, bootstrap, interposition};
 pub use displaced::Displaced;
 pub use element::Pair;
 pub use error::Error;
+pub use message::{Source, Status, Tag};
+pub use message_request::{RecvRequest, ScopedMessage, SendRequest};
 pub use operation::Operation;
 pub use operator::{
     BitAnd, BitOr, BitXor, Commutative, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min,
@@ -55,7 +60,7 @@ pub use operator::{
 pub use policy::Policy;
 pub use request::{Persistent, Request, Scope};
 pub use shared::Shared;
-pub use transport::{TransportError, net};
+pub use transport::{MessageError, TransportError, net};
 pub use values::Blocks;
 
 // The crates whose types and traits stand in this one's interface.

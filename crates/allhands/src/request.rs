@@ -2,8 +2,11 @@
 
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::message_request::Pending;
 use crate::operation::Operation;
+use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 /// A nonblocking call that owns its buffers until [`Request::wait`] gives them back.
 ///
@@ -133,8 +136,10 @@ impl<B, F> Drop for Persistent<'_, B, F> {
 
 /// Starts calls on borrowed buffers; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    communicator: &'scope Communicator,
-    started: std::cell::RefCell<Vec<usize>>,
+    pub(crate) communicator: &'scope Communicator,
+    started: RefCell<Vec<usize>>,
+    /// Messages, until they are waited for; all are when the scope ends.
+    pub(crate) messages: RefCell<Vec<Option<ManuallyDrop<Pending<'scope>>>>>,
     environment: PhantomData<&'env mut &'env ()>,
 }
 
@@ -151,17 +156,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(())
     }
 
-    /// Whether every call that was started here has ended, well or not; takes them further.
+    /// Whether every call and message that was started here has ended, well or not; takes them further.
     pub fn test(&'scope self) -> bool {
-        self.started
-            .borrow()
-            .iter()
-            .all(|number| self.communicator.test_active(*number))
+        let (started, messages) = (self.started.borrow(), self.messages.borrow());
+        let mut started = started.iter();
+        started.all(|number| self.communicator.test_active(*number))
+            && messages.iter().flatten().all(|pending| pending.test())
     }
 
-    /// Waits for every call that was started here.
+    /// Waits for every call and message that was started here.
     fn finish(&self) -> Result<(), Error> {
-        let mut all = Ok(());
+        let mut all = self.finish_messages();
         for number in self.started.take() {
             let ended = self.communicator.wait_active(number);
             all = all.and(ended);
@@ -255,7 +260,7 @@ impl Communicator {
         }
     }
 
-    /// Runs `body`, in which calls on borrowed buffers may be started; returns when all of them have ended.
+    /// Runs `body`, in which calls and messages on borrowed buffers may be started; returns when all of them have ended.
     ///
     /// ```
     /// use allhands::{Sum, operation, threads};
@@ -275,7 +280,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// The first error with which a call that was started in the body ended. What [`Scope::start`] itself returned is the body's to
+    /// The first error with which a call or message that was started in the body, and not waited for there, ended. What [`Scope::start`] itself returned is the body's to
     /// pass on.
     pub fn scope<'env, R>(
         &self,
@@ -291,7 +296,8 @@ impl Communicator {
         }
         let scope = Scope {
             communicator: self,
-            started: Default::default(),
+            started: RefCell::default(),
+            messages: RefCell::default(),
             environment: PhantomData,
         };
         let finish = Finish(&scope);

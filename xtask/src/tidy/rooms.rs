@@ -120,6 +120,7 @@ const LIBRARY: Order = Order {
         "transport/endpoint/engine",
         "transport/endpoint/fast_path",
         "transport/endpoint/progress",
+        "transport/endpoint/point_to_point",
         "prepared",
         "communicator",
     ],

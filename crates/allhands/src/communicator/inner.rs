@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::operation::Operation;
 use crate::policy::{self, Forecast, Policy};
 use crate::prepared::{Entry, Key, Place, PlanCache, Prepared, Running, Turn, named, unsuitable};
+use crate::transport::endpoint::point_to_point::state::PointToPoint;
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::Buffers;
 use crate::transport::shm::failure::member::Stamp;
@@ -20,10 +21,13 @@ use std::sync::{Arc, OnceLock};
 pub type End = OnceLock<Result<(), Error>>;
 
 pub(super) struct Inner {
+    /// Messages between two ranks, once there have been any; they end before the endpoint does.
+    pub(super) messages: Option<Box<PointToPoint>>,
     pub(super) endpoint: Endpoint,
     pub(super) cache: PlanCache,
     /// Nonblocking calls, by the number of their request; a finished one waits for its request here.
     pub(super) active: Vec<Option<Active>>,
+    /// How many of them have not ended, and how many messages.
     pub(super) under_way: usize,
     pub(super) policy: Policy,
     /// Whether there are more ranks than cores, as all ranks have agreed.
@@ -34,6 +38,13 @@ pub(super) struct Inner {
     /// What is the fastest between nodes, if it is said what messages take there.
     pub(super) forecast: Option<Forecast>,
     pub(super) next_window: u64,
+}
+
+/// What is under way beside a call: a peer may need one of these before it comes to that.
+pub(super) struct Others<'a> {
+    pub(super) active: &'a mut Vec<Option<Active>>,
+    pub(super) under_way: &'a mut usize,
+    pub(super) messages: &'a mut Option<Box<PointToPoint>>,
 }
 
 /// A nonblocking call.
@@ -120,6 +131,16 @@ pub(super) struct Ready {
 }
 
 impl Inner {
+    /// The endpoint, and what is under way.
+    pub(super) fn others(&mut self) -> (&mut Endpoint, Others<'_>) {
+        let others = Others {
+            active: &mut self.active,
+            under_way: &mut self.under_way,
+            messages: &mut self.messages,
+        };
+        (&mut self.endpoint, others)
+    }
+
     /// Forgets all plans: what chooses them has changed.
     pub(super) fn forget_plans(&mut self) {
         self.cache = PlanCache::new(self.endpoint.segment().ranks());
@@ -263,7 +284,11 @@ impl Inner {
     ) -> Option<Result<(), Error>> {
         let (buffers, combine) = sides(operation);
         let entry = self.cache.find(operation, None)?;
-        let others = (&mut self.active, &mut self.under_way);
+        let others = Others {
+            active: &mut self.active,
+            under_way: &mut self.under_way,
+            messages: &mut self.messages,
+        };
         // SAFETY: passed on.
         unsafe { run_entry(&mut self.endpoint, entry, others, buffers, combine) }
     }
@@ -280,7 +305,11 @@ impl Inner {
         combine: Option<Combine>,
     ) -> Option<Result<(), Error>> {
         let entry = self.cache.at(place)?;
-        let others = (&mut self.active, &mut self.under_way);
+        let others = Others {
+            active: &mut self.active,
+            under_way: &mut self.under_way,
+            messages: &mut self.messages,
+        };
         // SAFETY: passed on.
         unsafe { run_entry(&mut self.endpoint, entry, others, buffers, combine) }
     }
@@ -322,10 +351,12 @@ impl Inner {
     /// Takes all active calls further until the one with this number has ended, one way or the other.
     pub(super) fn wait_for(&mut self, number: usize) {
         let call = super::call_of(self.active[number].as_ref());
-        let (active, under_way) = (&mut self.active, &mut self.under_way);
-        let waited = self.endpoint.wait_until(call, |endpoint| {
-            progress(endpoint, active, under_way);
-            let ended = active[number].as_ref().is_none_or(|a| a.result.is_some());
+        let (endpoint, mut others) = self.others();
+        let waited = endpoint.wait_until(call, |endpoint| {
+            progress(endpoint, &mut others);
+            let ended = others.active[number]
+                .as_ref()
+                .is_none_or(|a| a.result.is_some());
             Ok(if ended { Status::Done } else { Status::Pending })
         });
         if let Err(error) = waited {
@@ -335,7 +366,8 @@ impl Inner {
 
     /// Takes every active call as far as it goes.
     pub(super) fn progress(&mut self) {
-        progress(&mut self.endpoint, &mut self.active, &mut self.under_way);
+        let (endpoint, mut others) = self.others();
+        progress(endpoint, &mut others);
     }
 
     /// Whether an active call has ended, one way or the other.
@@ -409,7 +441,7 @@ pub(super) fn sides(operation: &Operation<'_>) -> (Buffers, Option<Combine>) {
 unsafe fn run_entry(
     endpoint: &mut Endpoint,
     entry: &mut Entry,
-    (active, under_way): (&mut Vec<Option<Active>>, &mut usize),
+    mut others: Others<'_>,
     buffers: Buffers,
     combine: Option<Combine>,
 ) -> Option<Result<(), Error>> {
@@ -425,7 +457,7 @@ unsafe fn run_entry(
         entry.give_back(running);
         return None;
     }
-    let ended = if *under_way == 0 {
+    let ended = if *others.under_way == 0 {
         match endpoint.hurry(request, plan, cursor) {
             Status::Done => Ok(()),
             Status::Pending => endpoint.wait(request, plan, cursor),
@@ -434,7 +466,7 @@ unsafe fn run_entry(
         cursor.reset(plan);
         // A peer may need one of the calls that are under way before it comes to this one.
         endpoint.wait_until(request.call(), |endpoint| {
-            progress(endpoint, active, under_way);
+            progress(endpoint, &mut others);
             endpoint.test(request, plan, cursor)
         })
     };
@@ -446,13 +478,10 @@ unsafe fn run_entry(
     Some(Ok(()))
 }
 
-/// Takes every active call as far as it goes.
-pub(super) fn progress(
-    endpoint: &mut Endpoint,
-    active: &mut [Option<Active>],
-    under_way: &mut usize,
-) {
-    for active in active.iter_mut().flatten().filter(|a| a.result.is_none()) {
+/// Takes every active call, and every message, as far as it goes.
+pub(super) fn progress(endpoint: &mut Endpoint, others: &mut Others<'_>) {
+    let unended = |active: &&mut Active| active.result.is_none();
+    for active in others.active.iter_mut().flatten().filter(unended) {
         let Some(running) = &mut active.running else {
             continue;
         };
@@ -465,6 +494,7 @@ pub(super) fn progress(
             Ok(Status::Done) => active.end(Ok(())),
             Err(error) => active.end(Err(error.into())),
         }
-        *under_way -= 1;
+        *others.under_way -= 1;
     }
+    others.progress_messages(endpoint);
 }

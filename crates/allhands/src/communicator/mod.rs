@@ -6,6 +6,7 @@ mod cached_call;
 mod counts;
 mod inner;
 pub mod interposition;
+pub(crate) mod messages;
 mod nonblocking_start;
 mod progress_thread;
 mod split;
@@ -56,6 +57,7 @@ impl Communicator {
         );
         let nodes = endpoint.places().map_or_else(Nodes::one, Places::runs);
         let inner = Inner {
+            messages: None,
             cache: PlanCache::new(endpoint.segment().ranks()),
             endpoint,
             active: Vec::new(),
@@ -287,10 +289,10 @@ impl Communicator {
         let Running {
             request, cursor, ..
         } = &mut *running;
-        let (active, under_way) = (&mut inner.active, &mut inner.under_way);
         // A peer may need one of the calls that are under way before it comes to this one.
-        let ended = inner.endpoint.wait_until(request.call(), |endpoint| {
-            progress(endpoint, active, under_way);
+        let (endpoint, mut others) = inner.others();
+        let ended = endpoint.wait_until(request.call(), |endpoint| {
+            progress(endpoint, &mut others);
             endpoint.test(request, &prepared.plan, cursor)
         });
         ended?;

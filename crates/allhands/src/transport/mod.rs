@@ -10,6 +10,7 @@ pub(crate) mod waits;
 
 pub use combine::{Combine, CombineFn};
 pub use endpoint::engine::node::NodeEngine;
+pub use endpoint::point_to_point::message_error::MessageError;
 pub use endpoint::state::endpoint::Endpoint;
 pub use endpoint::state::request::{Buffers, RequestState};
 pub use error::TransportError;

@@ -1,5 +1,6 @@
 //! Processes that may not read one another's memory: long messages arrive all the same.
 
+use crate::messages::{self, traffic};
 use crate::world::{self, this_test};
 use allhands::{Communicator, Sum, operation};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -96,4 +97,25 @@ fn who_was_read_before_is_not_any_more() {
         forbid()?;
         (0..3).try_for_each(|_| exchange(&comm))
     });
+}
+
+#[test]
+fn messages_between_two_ranks_are_bounced() {
+    for ranks in [2, 5] {
+        world::run(this_test!(), ranks, |comm| {
+            let text = |error: allhands::Error| error.to_string();
+            // At first they need not be.
+            traffic::random_messages_are_all_received(&comm, 1).map_err(text)?;
+            forbid()?;
+            comm.barrier().map_err(text)?;
+            messages::messages_of_every_length_go_round(&comm).map_err(text)?;
+            messages::messages_and_calls_take_one_another_further(&comm).map_err(text)?;
+            messages::a_message_that_does_not_fit_is_gone_and_the_rest_stays(&comm)
+                .map_err(text)?;
+            messages::a_rank_may_send_to_itself(&comm).map_err(text)?;
+            messages::a_scope_ends_its_messages_even_when_it_panics(&comm).map_err(text)?;
+            traffic::random_messages_are_all_received(&comm, 2).map_err(text)?;
+            traffic::random_receives_are_all_met(&comm, 3).map_err(text)
+        });
+    }
 }

@@ -7,6 +7,10 @@ mod allocations;
 mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
+#[path = "../suite/messages/mod.rs"]
+mod messages;
+#[path = "../nodes/messages.rs"]
+mod messages_on_nodes;
 #[path = "../suite/on_nodes.rs"]
 mod on_nodes;
 #[path = "../nodes/properties.rs"]

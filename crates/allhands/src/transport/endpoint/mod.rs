@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! nodes     the way to ranks of other nodes ─┐
-//! message   messages on their way            ├─▶ state ─▶ failure ─▶ exchange ─▶ engine ─▶ fast_path ─▶ progress
+//! message   messages on their way            ├─▶ state ─▶ failure ─▶ exchange ─▶ engine ─▶ fast_path ─▶ progress ─▶ point_to_point
 //! plan      what a plan means to one rank   ─┘
 //! ```
 //!
@@ -22,5 +22,6 @@ pub(crate) mod fast_path;
 pub(crate) mod message;
 pub(crate) mod nodes;
 pub(crate) mod plan;
+pub(crate) mod point_to_point;
 pub(crate) mod progress;
 pub(crate) mod state;

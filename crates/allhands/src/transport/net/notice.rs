@@ -19,8 +19,12 @@ pub(crate) const MISSING: usize = WORDS - 6;
 pub(crate) enum Word {
     /// What stopped the communicator, from which call on, who found it, and the names of the algorithms in its stamps.
     Stopped(u64, (u32, Fault), [String; 2]),
-    /// The teller makes no further call, after so many.
-    Left { entered: u64, panicked: bool },
+    /// The teller makes no further call, after so many, and so many messages to this rank that are no part of a call.
+    Left {
+        entered: u64,
+        panicked: bool,
+        frames: u64,
+    },
     /// The teller has waited in a call for some time; this is what it calls, with its algorithm, and which ranks of its node have
     /// not come to it.
     Waits(u64, Stamp, String, [u64; MISSING]),
@@ -42,7 +46,11 @@ impl Word {
                 words.extend(fault.words());
                 names = [&of[0], &of[1]];
             }
-            Word::Left { entered, panicked } => words.extend([2, *entered, u64::from(*panicked)]),
+            Word::Left {
+                entered,
+                panicked,
+                frames,
+            } => words.extend([2, *entered, u64::from(*panicked), *frames]),
             Word::Waits(call, stamp, name, missing) => {
                 words.extend([3, *call, stamp.hash]);
                 words.extend(stamp.words);
@@ -95,6 +103,7 @@ impl Word {
             2 => Some(Word::Left {
                 entered: rest[0],
                 panicked: rest[1] != 0,
+                frames: rest[2],
             }),
             3 => {
                 let missing = std::array::from_fn(|at| rest[6 + at]);
@@ -129,6 +138,7 @@ mod tests {
             Word::Left {
                 entered: 1 << 50,
                 panicked: true,
+                frames: 1 << 60,
             },
             Word::Waits(7, stamp(8), String::new(), [u64::MAX - 3; MISSING]),
             Word::Refuses(9, u64::MAX - 1),

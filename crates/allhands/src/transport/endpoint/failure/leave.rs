@@ -14,8 +14,16 @@ impl Endpoint {
         self.spread();
         if let Some(cluster) = &self.cluster {
             let entered = self.next_call();
-            let word = Word::Left { entered, panicked };
-            cluster.notify_all(&mut cluster.state(), &word);
+            let mut state = cluster.state();
+            for other in cluster.others() {
+                let number = cluster.numbers[*other as usize] as usize;
+                let word = Word::Left {
+                    entered,
+                    panicked,
+                    frames: state.frames.get(number).copied().unwrap_or(0),
+                };
+                state.network.notify(*other, &word.notice());
+            }
         }
     }
 }

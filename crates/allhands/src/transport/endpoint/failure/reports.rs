@@ -1,7 +1,7 @@
 //! Reports: what a rank tells those of other nodes that went wrong, or has taken long, and what it hears from them.
 
 use crate::transport::TransportError;
-use crate::transport::endpoint::nodes::cluster::Cluster;
+use crate::transport::endpoint::nodes::cluster::{Cluster, Left};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::notice::{MISSING, Word};
 use crate::transport::shm::failure::fault::Fault;
@@ -63,11 +63,8 @@ impl Endpoint {
         Some(Word::Waits(call, stamp, name.to_string(), missing))
     }
 
-    /// Hears what other nodes have to say of call `call` and those before it.
-    ///
-    /// # Errors
-    /// What stopped the communicator.
-    pub(crate) fn hear(&self, cluster: &Cluster, call: u64) -> Result<(), TransportError> {
+    /// Hears what other nodes have to say.
+    pub(crate) fn listen(&self, cluster: &Cluster) {
         let mut state = cluster.state();
         while let Some((teller, notice)) = state.network.hear() {
             let Some(teller) = cluster.numbers.get(teller as usize).copied() else {
@@ -77,9 +74,16 @@ impl Endpoint {
                 Some(Word::Stopped(first, found, names)) => {
                     self.heard_fault(cluster, first, found, &names)
                 }
-                Some(Word::Left { entered, panicked }) => {
-                    state.left.push((teller, entered, panicked));
-                }
+                Some(Word::Left {
+                    entered,
+                    panicked,
+                    frames,
+                }) => state.left.push(Left {
+                    rank: teller,
+                    entered,
+                    panicked,
+                    frames,
+                }),
                 Some(Word::Waits(call, stamp, name, missing)) => {
                     state.waiting.retain(|(rank, ..)| *rank != teller);
                     state.waiting.push((teller, call, missing));
@@ -93,15 +97,24 @@ impl Endpoint {
                 None => {}
             }
         }
+    }
+
+    /// Hears what other nodes have to say of call `call` and those before it.
+    ///
+    /// # Errors
+    /// What stopped the communicator.
+    pub(crate) fn hear(&self, cluster: &Cluster, call: u64) -> Result<(), TransportError> {
+        self.listen(cluster);
         if let Some(error) = self.segment.stopped(self.rank, call) {
             return Err(error);
         }
-        let absent = state.left.iter().find(|(_, entered, _)| *entered <= call);
-        match absent {
-            Some(&(rank, _, true)) => Err(self.segment.poison(self.rank, Fault::Panicked { rank })),
-            Some(&(rank, _, false)) => Err(self.segment.poison(self.rank, Fault::Left { rank })),
-            None => Ok(()),
-        }
+        let state = cluster.state();
+        let fault = match state.left.iter().find(|left| left.entered <= call) {
+            Some(&Left { rank, panicked, .. }) if panicked => Fault::Panicked { rank },
+            Some(&Left { rank, .. }) => Fault::Left { rank },
+            None => return Ok(()),
+        };
+        Err(self.segment.poison(self.rank, fault))
     }
 
     /// Stops the communicator on this node with what stopped it elsewhere.

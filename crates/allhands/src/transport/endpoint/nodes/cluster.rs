@@ -15,6 +15,15 @@ use std::time::Duration;
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
 pub(crate) const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
 
+/// Channels of no call, the last ones before that of agreement: their tags, of every call, are for messages between two ranks.
+const MESSAGE_CHANNELS: u16 = 2;
+/// The first of these; channels below are for calls.
+pub(crate) const CALL_CHANNELS: u16 = AGREEMENT_CHANNEL - MESSAGE_CHANNELS;
+/// The tag of what is said between two ranks outside of calls, and of short messages with it.
+pub(crate) const FRAME_TAG: u32 = CALL_CHANNELS as u32;
+/// The tag of the long messages among these.
+pub(crate) const DATA_TAG: u32 = FRAME_TAG + 1;
+
 /// A rank's way to other nodes.
 pub(crate) struct Cluster {
     pub(crate) places: Places,
@@ -31,6 +40,18 @@ pub(crate) struct Cluster {
     state: Mutex<State>,
 }
 
+/// A rank of another node that makes no further call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    /// Its number in plans.
+    pub(crate) rank: u32,
+    /// How many calls it has made.
+    pub(crate) entered: u64,
+    pub(crate) panicked: bool,
+    /// How many messages that are no part of a call it has sent to this rank.
+    pub(crate) frames: u64,
+}
+
 /// What changes.
 pub(crate) struct State {
     pub(crate) network: Box<dyn Network>,
@@ -40,8 +61,10 @@ pub(crate) struct State {
     pub(crate) under_way: Vec<u64>,
     /// The call in which each rank that said so waits, by its number in plans, and who of its node had not come to it.
     pub(crate) waiting: Vec<(u32, u64, [u64; MISSING])>,
-    /// Ranks that make no further call, by their numbers in plans, with how many they have made.
-    pub(crate) left: Vec<(u32, u64, bool)>,
+    /// Ranks that make no further call.
+    pub(crate) left: Vec<Left>,
+    /// How many messages that are no part of a call this rank has sent to each, by its number in plans, once it sends no more.
+    pub(crate) frames: Box<[u64]>,
     /// What ranks have refused.
     pub(crate) refusals: ReportedRefusals,
     /// The first rank from which a message of another call came.
@@ -88,6 +111,7 @@ impl Cluster {
             under_way: Vec::new(),
             waiting: Vec::new(),
             left: Vec::new(),
+            frames: Box::default(),
             refusals: ReportedRefusals::default(),
             differing: None,
         };

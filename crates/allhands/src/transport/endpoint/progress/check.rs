@@ -3,6 +3,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::failure::member::Presence;
 
 impl Endpoint {
     /// Looks now and then whether call `call` can complete at all, for those who test and never wait.
@@ -38,6 +39,30 @@ impl Endpoint {
                 self.look_for_refusal(call)?;
                 self.segment.mourn(self.rank, Some(call))
             }
+        }
+    }
+
+    /// Looks whether messages that are no part of a call can come at all: not if a rank has died or panicked, or the
+    /// communicator has stopped. One that has left is missed by those alone who wait for it.
+    #[cold]
+    pub(crate) fn check_for_messages(&self) -> Result<(), TransportError> {
+        let mut panicked = None;
+        if let Some(cluster) = &self.cluster {
+            self.listen(cluster);
+            let state = cluster.state();
+            panicked = state
+                .left
+                .iter()
+                .find(|left| left.panicked)
+                .map(|left| left.rank);
+        }
+        if let Some(error) = self.segment.error(self.rank) {
+            return Err(error);
+        }
+        let has_panicked = |rank: &u32| self.segment.presence(*rank) == Presence::Panicked;
+        match panicked.or_else(|| (0..self.ranks()).find(has_panicked)) {
+            Some(rank) => Err(self.segment.poison(self.rank, Fault::Panicked { rank })),
+            None => self.segment.mourn(self.rank, None),
         }
     }
 }

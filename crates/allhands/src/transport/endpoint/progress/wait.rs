@@ -17,6 +17,46 @@ const NAP: Duration = Duration::from_micros(50);
 /// How long a rank waits before it tells the other nodes in which call.
 const PATIENT_FOR: Duration = Duration::from_millis(100);
 
+/// What a rank waits for.
+pub(crate) trait Awaited {
+    /// Takes everything that is under way further, since a peer may need something else first; whether what is waited for
+    /// is there.
+    fn step(&mut self, endpoint: &mut Endpoint) -> Result<Status, TransportError>;
+
+    /// Looks whether it can come at all, and says what is due of a wait that has lasted.
+    fn check(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError>;
+
+    /// Tells the other nodes of a wait that has lasted.
+    fn tell(&self, endpoint: &Endpoint, cluster: &Cluster);
+}
+
+/// The end of a call.
+struct AwaitedCall<S> {
+    call: u64,
+    step: S,
+    overdue: Overdue,
+}
+
+impl<S> Awaited for AwaitedCall<S>
+where
+    S: FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+{
+    #[inline]
+    fn step(&mut self, endpoint: &mut Endpoint) -> Result<Status, TransportError> {
+        (self.step)(endpoint)
+    }
+
+    fn check(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
+        endpoint.check(self.call)?;
+        self.overdue.look(endpoint, self.call);
+        Ok(())
+    }
+
+    fn tell(&self, endpoint: &Endpoint, cluster: &Cluster) {
+        endpoint.report_call(cluster, self.call);
+    }
+}
+
 impl Endpoint {
     /// Completes a call, waiting for peers.
     ///
@@ -59,25 +99,29 @@ impl Endpoint {
         if step(self)? == Status::Done {
             return Ok(());
         }
-        self.wait_long(call, &mut step)
+        let mut awaited = AwaitedCall {
+            call,
+            step,
+            overdue: Overdue::default(),
+        };
+        self.wait_long(&mut awaited)
     }
 
-    fn wait_long(
-        &mut self,
-        call: u64,
-        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
-    ) -> Result<(), TransportError> {
+    /// Waits until what is awaited is there: in a spin, then yielding, then asleep between looks.
+    ///
+    /// # Errors
+    /// As [`Endpoint::wait_until`].
+    pub(crate) fn wait_long(&mut self, awaited: &mut impl Awaited) -> Result<(), TransportError> {
         if let Some(cluster) = self.cluster.clone() {
-            let ended = self.wait_at_network(&cluster, call, step);
+            let ended = self.wait_at_network(&cluster, awaited);
             return ended.inspect_err(|_| self.spread());
         }
         let (mut last_check, hook) = (None, self.while_waiting);
         let mut nap = hook.map_or(Patience::NAP, |_| Patience::HOOKED_NAP);
-        let mut overdue = Overdue::default();
         loop {
             let start = Instant::now();
             for look in 0..self.patience.looks() {
-                if step(self)? == Status::Done {
+                if awaited.step(self)? == Status::Done {
                     return Ok(());
                 }
                 self.patience.pause(look);
@@ -89,7 +133,7 @@ impl Endpoint {
                 }
             }
             self.segment.announce_sleep(self.rank, None);
-            let status = step(self);
+            let status = awaited.step(self);
             if matches!(status, Ok(Status::Pending)) {
                 // Until the first check is due a sleep is short, so that mistakes show early.
                 self.segment.member(self.rank).wait_queue.sleep(nap);
@@ -101,8 +145,7 @@ impl Endpoint {
                 return Ok(());
             }
             if self.patience.is_check_due(&mut last_check) {
-                self.check(call)?;
-                overdue.look(self, call);
+                awaited.check(self)?;
             }
         }
     }
@@ -114,17 +157,16 @@ impl Endpoint {
     fn wait_at_network(
         &mut self,
         cluster: &Cluster,
-        call: u64,
-        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+        awaited: &mut impl Awaited,
     ) -> Result<(), TransportError> {
         let (mut last_check, since) = (None, Instant::now());
-        let (mut patient_for, mut overdue) = (PATIENT_FOR, Overdue::default());
+        let mut patient_for = PATIENT_FOR;
         let (mut nap, mut looks_now) = (Patience::NAP, self.patience.looks());
         loop {
             let start = Instant::now();
             for look in 0..looks_now {
                 let looks = cluster.state().looks;
-                if step(self)? == Status::Done {
+                if awaited.step(self)? == Status::Done {
                     return Ok(());
                 }
                 let is_due = self.patience.is_hook_due(look);
@@ -134,7 +176,7 @@ impl Endpoint {
                     break;
                 }
             }
-            let (status, slept) = self.sleep_at_network(cluster, nap, step)?;
+            let (status, slept) = self.sleep_at_network(cluster, nap, awaited)?;
             if status == Status::Done {
                 return Ok(());
             }
@@ -145,12 +187,11 @@ impl Endpoint {
             };
             nap = (2 * nap).min(Patience::LONGEST_NAP);
             if self.patience.is_check_due(&mut last_check) {
-                self.check(call)?;
-                overdue.look(self, call);
+                awaited.check(self)?;
             }
             if since.elapsed() >= patient_for {
                 patient_for *= 2;
-                self.report_call(cluster, call);
+                awaited.tell(self, cluster);
             }
         }
     }
@@ -160,14 +201,14 @@ impl Endpoint {
         &mut self,
         cluster: &Cluster,
         nap: Duration,
-        step: &mut impl FnMut(&mut Endpoint) -> Result<Status, TransportError>,
+        awaited: &mut impl Awaited,
     ) -> Result<(Status, Sleep), TransportError> {
         let Some(doorbell) = cluster.doorbell else {
             std::thread::sleep(NAP);
             return Ok((Status::Pending, Sleep::Never));
         };
         self.segment.announce_sleep(self.rank, Some(doorbell));
-        let status = step(self);
+        let status = awaited.step(self);
         let slept = match status {
             Ok(Status::Pending) => cluster.state().sleep(nap),
             Ok(Status::Done) | Err(_) => Ok(Sleep::Woken),

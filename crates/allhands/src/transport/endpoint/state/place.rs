@@ -1,11 +1,11 @@
 //! The endpoint's place: its rank among those of several nodes, and the numbers by which its plans call them.
 
 use crate::transport::TransportError;
-use crate::transport::endpoint::nodes::cluster::{CHANNELS, Cluster};
+use crate::transport::endpoint::nodes::cluster::{CALL_CHANNELS, Cluster};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::{Network, Places};
 use crate::transport::shm::wait::backoff::Patience;
-use allhands_core::schedule::Plan;
+use allhands_core::schedule::{AGREEMENT_CHANNEL, Plan};
 use std::sync::Arc;
 
 impl Endpoint {
@@ -69,8 +69,8 @@ impl Endpoint {
                 let other = cluster.name(peer);
                 return Err(TransportError::OtherNode { rank, other });
             }
-            let (channel, channels) = (kind.channel(), CHANNELS);
-            if u32::from(channel) >= channels {
+            let (channel, channels) = (kind.channel(), u32::from(CALL_CHANNELS));
+            if u32::from(channel) >= channels && channel != AGREEMENT_CHANNEL {
                 return Err(TransportError::TooManyChannels {
                     rank,
                     channel,

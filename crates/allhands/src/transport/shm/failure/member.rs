@@ -68,6 +68,8 @@ pub(crate) struct Member {
 pub(crate) struct More {
     recent: [Entry; RECENT as usize],
     names: Later,
+    /// Where its mailbox lies; 0: it has none.
+    pub(crate) mailbox: AtomicU64,
 }
 
 /// All that is known of a rank's calls.

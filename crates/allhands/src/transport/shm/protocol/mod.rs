@@ -7,5 +7,6 @@ pub(crate) mod choose;
 pub(crate) mod copy_and_send;
 pub(crate) mod copy_protocol;
 pub(crate) mod deferred_copy;
+pub(crate) mod message_descriptors;
 pub(crate) mod pieces;
 pub(crate) mod send_descriptors;

@@ -95,6 +95,11 @@ impl Descriptor {
         self.state.load(Ordering::Acquire) == REFUSED
     }
 
+    /// Whether the sender has taken the message back.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.state.load(Ordering::Acquire) == REVOKED
+    }
+
     /// Takes a posted message back, or waits until the receiver has read it, or `is_gone` says that it never will.
     pub(crate) fn revoke(&self, is_gone: impl Fn() -> bool) -> Revoked {
         let (won, lost) = (Ordering::AcqRel, Ordering::Acquire);
@@ -244,6 +249,48 @@ mod models {
                 assert!(receiver.join().unwrap());
             });
         }
+    }
+
+    /// A message that comes in two parts, one after the other in the same buffer: the receiver refuses it when it has read the first.
+    #[test]
+    fn the_next_part_is_written_only_when_the_last_was_read() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = shared();
+            let theirs = Arc::clone(&shared);
+            let receiver = loom::thread::spawn(move || {
+                while !theirs.sent.load(Ordering::Acquire) {
+                    loom::thread::yield_now();
+                }
+                for part in [7, 8] {
+                    let claim = loop {
+                        match theirs.descriptor.claim() {
+                            Asked::Granted(claim) => break claim,
+                            Asked::NotYet | Asked::Revoked => loom::thread::yield_now(),
+                        }
+                    };
+                    // SAFETY: the claim is what is being tested.
+                    theirs.buffer.with(|b| assert_eq!(unsafe { *b }, part));
+                    if part == 7 {
+                        claim.refuse();
+                    }
+                }
+            });
+            send(&shared);
+            while !shared.descriptor.is_refused() {
+                loom::thread::yield_now();
+            }
+            // SAFETY: refused, so the buffer is the sender's again.
+            shared.buffer.with_mut(|b| unsafe { *b = 8 });
+            shared.descriptor.post(1);
+            while !shared.descriptor.is_done() {
+                loom::thread::yield_now();
+            }
+            // SAFETY: done, so the buffer is the sender's again.
+            shared.buffer.with_mut(|b| unsafe { *b = 9 });
+            receiver.join().unwrap();
+        });
     }
 
     #[test]

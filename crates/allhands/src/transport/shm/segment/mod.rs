@@ -5,6 +5,7 @@
 
 mod faults;
 pub(crate) mod flag;
+pub(crate) mod mailbox;
 pub(crate) mod mismatch;
 pub(crate) mod origin;
 pub(crate) mod shared_segment;

@@ -59,7 +59,7 @@ pub struct SharedSegment {
     temporary: bool,
     pub(crate) ranks: u32,
     links: Links,
-    fencing: Fencing,
+    pub(super) fencing: Fencing,
     oversubscribed: bool,
     pub(crate) liveness: Liveness,
     /// The communicator that this one was made of.
@@ -354,7 +354,7 @@ impl SharedSegment {
     }
 
     #[cold]
-    fn ring_each(&self) {
+    pub(super) fn ring_each(&self) {
         (0..self.ranks).for_each(|rank| self.member(rank).wait_queue.wake());
     }
 
@@ -476,6 +476,7 @@ impl Drop for SharedSegment {
         }
         // Release and acquire: what every rank did with the memory comes before its end.
         if self.temporary && self.head().gone.fetch_add(1, Ordering::AcqRel) + 1 == self.ranks {
+            self.give_mailboxes_back();
             let parts = [
                 (self.near, near_bytes(self.ranks)),
                 (self.far, far_bytes(self.ranks)),
