@@ -116,6 +116,8 @@ pub const STEPS: &[Step] = &[
             "--test",
             "tcp",
             "--test",
+            "ofi",
+            "--test",
             "waits",
         ],
         environment: &[FEW],
