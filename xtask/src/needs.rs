@@ -15,11 +15,19 @@ pub struct Need {
 }
 
 /// Everything that `cargo xtask test` makes sure of before its first step.
-pub const NEEDS: &[Need] = &[Need {
-    program: "valgrind",
-    debian_packages: &["valgrind"],
-    without_it: "instruction counts (callgrind) are not taken",
-}];
+pub const NEEDS: &[Need] = &[
+    Need {
+        program: "valgrind",
+        debian_packages: &["valgrind"],
+        without_it: "instruction counts (callgrind) are not taken",
+    },
+    // The program beside the library, which is what is needed.
+    Need {
+        program: "fi_info",
+        debian_packages: &["libfabric1", "libfabric-bin"],
+        without_it: "messages over libfabric are not tried; the same tests run over TCP",
+    },
+];
 
 /// Installs what is missing where that is possible, says what it does, and returns what is missing still.
 pub fn ensure(needs: &'static [Need]) -> Vec<&'static Need> {

@@ -147,6 +147,8 @@ pub const STEPS: &[Step] = &[
             "--test",
             "tcp",
             "--test",
+            "ofi",
+            "--test",
             "waits",
         ],
         environment: &[FEW],

@@ -8,8 +8,9 @@ use crate::operation;
 use crate::policy::{self, Policy};
 use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::Places;
+use crate::transport::net::ofi::OfiNetwork;
 use crate::transport::net::tcp::{Settings, TcpNetwork};
+use crate::transport::net::{Network, Places};
 use crate::transport::shm::failure::liveness::Membership;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use allhands_core::machine::Nodes;
@@ -19,7 +20,8 @@ impl Communicator {
     /// The communicator of all processes that `allhands run`, or an MPI's or Slurm's launcher, started with this one, or that meet
     /// where [`ALLHANDS_RENDEZVOUS`](launch::RENDEZVOUS) says; of this process alone, if nothing says that there are others.
     ///
-    /// Those that meet may be on several hosts: ranks of a host share memory, and hosts are joined by the kernel's TCP.
+    /// Those that meet may be on several hosts: ranks of a host share memory, and hosts are joined by the kernel's TCP,
+    /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so.
     ///
     /// A process asks once; [`dup`](Communicator::dup) and [`split`](Communicator::split) make further communicators of
     /// it. A rank has left when it has dropped all of them; ranks that still wait for it get an error.
@@ -92,7 +94,14 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
     let secret = cluster.secret.clone();
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
     let tcp = tcp.map_err(|why| network(why.0))?;
-    let endpoint = endpoint.join(Box::new(tcp), places, rank, oversubscribed)?;
+    let carrier: Box<dyn Network> = match cluster.take_endpoint() {
+        Some(endpoint) => {
+            let ofi = OfiNetwork::new(endpoint, rank, &cluster.endpoints, tcp);
+            Box::new(ofi.map_err(|why| network(why.0))?)
+        }
+        None => Box::new(tcp),
+    };
+    let endpoint = endpoint.join(carrier, places, rank, oversubscribed)?;
     let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
     policy::agree_among_nodes(&comm, oversubscribed)?;
     Ok(comm)

@@ -22,6 +22,7 @@ const HARDWARE: &[&str] = &[
     "crates/allhands/src/policy/forecast.rs",
     "crates/allhands/src/transport/endpoint/engine/operations.rs",
     "crates/allhands/src/transport/error.rs",
+    "crates/allhands/src/transport/net/ofi/",
     "docs/schedules.md",
     "docs/machines.md",
     "testdata/schedules/",

@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 20] = [
+const OTHERS: [&str; 22] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -25,6 +25,8 @@ const OTHERS: [&str; 20] = [
     "ALLHANDS_RAILS",
     "ALLHANDS_PORTS",
     "ALLHANDS_HOST",
+    "ALLHANDS_NETWORK",
+    "ALLHANDS_OFI_PROVIDER",
     "ALLHANDS_BENCH_SECONDS",
     "ALLHANDS_TUNE_MEMBER",
     "ALLHANDS_CI_MPI",

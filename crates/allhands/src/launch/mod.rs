@@ -54,6 +54,10 @@ pub const PATIENCE: &str = "ALLHANDS_PATIENCE_S";
 pub const RAILS: &str = "ALLHANDS_RAILS";
 /// The variable with the ports at which ranks of several hosts listen: `FIRST-LAST`.
 pub const PORTS: &str = "ALLHANDS_PORTS";
+/// The variable that says what carries messages between hosts: `tcp`, the kernel's own, or `ofi`, libfabric's; `tcp` without.
+pub const NETWORK: &str = "ALLHANDS_NETWORK";
+/// The variable with the name of libfabric's provider, where [`NETWORK`] is `ofi`; without: the first that reaches other hosts.
+pub const OFI_PROVIDER: &str = "ALLHANDS_OFI_PROVIDER";
 /// The variable with a name that this host is to have: ranks share memory only with those that have the same.
 pub const HOST: &str = "ALLHANDS_HOST";
 

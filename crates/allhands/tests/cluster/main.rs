@@ -1,7 +1,8 @@
-//! Worlds whose ranks are processes on several hosts, joined by the kernel's TCP, without an MPI.
+//! Worlds whose ranks are processes on several hosts, joined by the kernel's TCP or by libfabric, without an MPI.
 #![cfg(all(target_os = "linux", not(loom)))]
 
 mod faults;
+mod ofi;
 mod parts;
 mod world;
 

@@ -77,6 +77,10 @@ pub struct Arguments {
     #[arg(long, value_name = "PROGRAM", requires = "hosts")]
     agent: Option<String>,
 
+    /// What carries messages between hosts: tcp, the kernel's own, or ofi, libfabric's
+    #[arg(long, value_name = "NETWORK", requires = "hosts", value_parser = ["tcp", "ofi"])]
+    network: Option<String>,
+
     /// A variable that ranks on hosts have, as here or with this value
     #[arg(long, value_name = "NAME[=VALUE]", requires = "hosts")]
     env: Vec<String>,

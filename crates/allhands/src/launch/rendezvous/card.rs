@@ -1,5 +1,6 @@
 //! Cards: what each rank tells all others of itself, and the table of all cards.
 
+use crate::transport::net::ofi::MOST_CARD;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The longest card in bytes.
@@ -33,6 +34,8 @@ pub(in crate::launch) struct Card {
     pub(in crate::launch) wiring: SocketAddr,
     /// Where it listens afterwards, by rail.
     pub(in crate::launch) rails: Vec<SocketAddr>,
+    /// What it tells of its endpoint of libfabric's; nothing if it has none.
+    pub(in crate::launch) endpoint: Vec<u8>,
 }
 
 /// Where a segment is, for who can look into its process.
@@ -73,6 +76,8 @@ impl Card {
         for address in [&self.wiring].into_iter().chain(&self.rails) {
             put_address(&mut bytes, address);
         }
+        bytes.extend((self.endpoint.len() as u16).to_le_bytes());
+        bytes.extend(&self.endpoint);
         bytes
     }
 
@@ -142,11 +147,15 @@ impl Reader<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn name(&mut self) -> Option<String> {
-        let length = self.two().filter(|length| *length <= MOST_NAME)?;
-        let (name, rest) = self.0.split_at_checked(length)?;
+    fn bytes(&mut self, most: usize) -> Option<Vec<u8>> {
+        let length = self.two().filter(|length| *length <= most)?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        String::from_utf8(name.to_vec()).ok()
+        Some(bytes.to_vec())
+    }
+
+    fn name(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes(MOST_NAME)?).ok()
     }
 
     fn address(&mut self) -> Option<SocketAddr> {
@@ -168,6 +177,7 @@ impl Reader<'_> {
         let rails = self.two().filter(|rails| *rails <= MOST_RAILS)?;
         let wiring = self.address()?;
         let rails = (0..rails).map(|_| self.address()).collect::<Option<_>>()?;
+        let endpoint = self.bytes(MOST_CARD)?;
         Some(Card {
             rank,
             ranks,
@@ -180,6 +190,7 @@ impl Reader<'_> {
             segment,
             wiring,
             rails,
+            endpoint,
         })
     }
 }
@@ -202,6 +213,7 @@ pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
         },
         wiring: address(1),
         rails: vec![address(2), SocketAddr::from((Ipv6Addr::LOCALHOST, 7))],
+        endpoint: vec![9; rank as usize % 5],
     }
 }
 

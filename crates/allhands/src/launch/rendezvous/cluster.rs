@@ -2,6 +2,7 @@
 
 use super::card::{Card, Table};
 use crate::launch::{LaunchError, Launcher, Place, Segment};
+use crate::transport::net::ofi::Endpoint;
 use crate::transport::net::tcp::{Addresses, Listener, Secret};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +22,9 @@ pub(crate) struct Cluster {
     /// Whether anywhere more ranks than cores are on a machine.
     pub(crate) oversubscribed: bool,
     listener: Mutex<Option<Listener>>,
+    /// What all ranks tell of their endpoints of libfabric's, and the own one, where there are such.
+    pub(crate) endpoints: Box<[Box<[u8]>]>,
+    endpoint: Mutex<Option<Endpoint>>,
 }
 
 /// What this process has besides the table.
@@ -30,6 +34,7 @@ pub(super) struct Own {
     pub(super) segment: Option<Segment>,
     pub(super) launcher: Launcher,
     pub(super) listener: Listener,
+    pub(super) endpoint: Option<Endpoint>,
     pub(super) secret: Secret,
     /// By which address rank 0 was reached.
     pub(super) reached: Option<IpAddr>,
@@ -68,6 +73,8 @@ impl Cluster {
             oversubscribed,
             // Where all share memory, nobody needs to listen.
             listener: Mutex::new(is_apart.then_some(own.listener)),
+            endpoints: endpoints(table),
+            endpoint: Mutex::new(own.endpoint.filter(|_| is_apart)),
         })
     }
 
@@ -81,6 +88,33 @@ impl Cluster {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         listener.take()
     }
+
+    /// The own endpoint of libfabric's; who asks first has it.
+    pub(crate) fn take_endpoint(&self) -> Option<Endpoint> {
+        let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoint.take()
+    }
+}
+
+/// What all ranks tell of their endpoints of libfabric's.
+fn endpoints(table: &Table) -> Box<[Box<[u8]>]> {
+    let cards = table.cards.iter();
+    cards.map(|card| card.endpoint.clone().into()).collect()
+}
+
+/// Whether all ranks have what carries messages as the own one has.
+pub(super) fn fit(table: &Table, rank: u32, own: Option<&Endpoint>) -> Result<(), String> {
+    if let Some(own) = own {
+        let fits = own.fits(rank, &endpoints(table));
+        return fits.map_err(|error| error.to_string());
+    }
+    let other = table.cards.iter().find(|card| !card.endpoint.is_empty());
+    other.map_or(Ok(()), |other| {
+        let (other, own) = (other.name(), table.cards[rank as usize].name());
+        Err(format!(
+            "{other} uses libfabric, and {own} does not; right would be the same ALLHANDS_NETWORK everywhere"
+        ))
+    })
 }
 
 /// The place of this rank among those of its node.
@@ -169,6 +203,20 @@ mod tests {
         assert!(is_oversubscribed(&table, 0));
         table.cards[1].machine = 7;
         assert!(!is_oversubscribed(&table, 0) && !is_oversubscribed(&table, 7));
+    }
+
+    #[test]
+    fn ranks_that_use_other_media_are_named() {
+        let mut table = Table {
+            nonce: [0; 16],
+            cards: (0..2).map(|rank| some_card(rank, 2, rank)).collect(),
+        };
+        assert_eq!(
+            fit(&table, 0, None).unwrap_err(),
+            "rank 1 on host h1 uses libfabric, and rank 0 on host h0 does not; right would be the same ALLHANDS_NETWORK everywhere"
+        );
+        table.cards[1].endpoint.clear();
+        assert_eq!(fit(&table, 0, None), Ok(()));
     }
 
     #[test]

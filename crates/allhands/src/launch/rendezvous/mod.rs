@@ -15,9 +15,11 @@ mod simulation;
 mod wireup;
 
 pub(crate) use cluster::Cluster;
+use settings::Medium;
 pub(super) use settings::Settings;
 
 use super::{Environment, LaunchError, Launcher, Roll, Segment};
+use crate::transport::net::ofi::{Endpoint, Wishes};
 use crate::transport::net::tcp::Listener;
 use card::{Card, Table, Whereabouts};
 use driver::Driver;
@@ -45,6 +47,7 @@ pub(super) fn meet(
         [] => vec![own],
         rails => interfaces::rails(rails, &interfaces::all()).map_err(no_rail)?,
     };
+    let endpoint = open_endpoint(settings, &rails)?;
     let rails = Listener::bind_within(&rails, settings.ports.clone());
     let rails =
         rails.map_err(|error| LaunchError::system("cannot listen for other ranks", error))?;
@@ -61,6 +64,7 @@ pub(super) fn meet(
     let card = Card {
         wiring: listener.local_addr().map_err(no_address)?,
         rails: rails.addresses().to_vec(),
+        endpoint: endpoint.as_ref().map_or_else(Vec::new, Endpoint::card),
         ..card
     };
     let secret = settings.secret.clone();
@@ -69,7 +73,11 @@ pub(super) fn meet(
     let _files = Files::allow(u64::from(settings.ranks));
     let mut driver = Driver::new(wireup, listener, point, began);
     let mut kept = given;
-    driver.run(|table| prepare(table, settings.rank, draft, &mut kept))?;
+    driver.run(|table| {
+        let fit = cluster::fit(table, settings.rank, endpoint.as_ref());
+        fit.map_err(|says| LaunchError::WireUp { says })?;
+        prepare(table, settings.rank, draft, &mut kept)
+    })?;
     let (table, reached) = driver.end();
     let own = cluster::Own {
         rank: settings.rank,
@@ -79,10 +87,26 @@ pub(super) fn meet(
             None => Launcher::Rendezvous,
         },
         listener: rails,
+        endpoint,
         secret,
         reached,
     };
     Cluster::new(&table, own)
+}
+
+/// The endpoint of libfabric's, if that is to carry messages, at the first rail where the provider knows interfaces by addresses.
+fn open_endpoint(settings: &Settings, rails: &[IpAddr]) -> Result<Option<Endpoint>, LaunchError> {
+    let Medium::Ofi(provider) = &settings.medium else {
+        return Ok(None);
+    };
+    let wishes = Wishes {
+        provider: provider.clone(),
+        interface: rails.first().copied(),
+    };
+    let opened = Endpoint::open(&wishes);
+    opened.map(Some).map_err(|error| LaunchError::WireUp {
+        says: format!("rank {}: {error}", settings.rank),
+    })
 }
 
 /// When all cards are there: the first rank of a node keeps the segment that it has made, and begins its roll.
@@ -136,6 +160,7 @@ fn card(
         segment,
         wiring: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         rails: Vec::new(),
+        endpoint: Vec::new(),
     })
 }
 

@@ -1,8 +1,8 @@
 //! Settings: what the environment says of a rendezvous.
 
 use crate::launch::{
-    Environment, HOST, LaunchError, PATIENCE, PORTS, RAILS, RANK, RANKS, RENDEZVOUS, SECRET, SIZE,
-    number, wrong,
+    Environment, HOST, LaunchError, NETWORK, OFI_PROVIDER, PATIENCE, PORTS, RAILS, RANK, RANKS,
+    RENDEZVOUS, SECRET, SIZE, number, wrong,
 };
 use crate::transport::net::tcp::Secret;
 use std::ops::RangeInclusive;
@@ -34,6 +34,16 @@ pub(in crate::launch) struct Settings {
     pub(super) ports: Option<RangeInclusive<u16>>,
     /// What is to be taken for the name of this host.
     pub(super) node: Option<String>,
+    pub(super) medium: Medium,
+}
+
+/// What carries messages between hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    /// The kernel's TCP.
+    Tcp,
+    /// Libfabric, by the provider of this name if there is one.
+    Ofi(Option<String>),
 }
 
 impl Settings {
@@ -75,6 +85,7 @@ impl Settings {
             rails: rails.map(str::to_string).collect(),
             ports: ports(environment)?,
             node: environment(HOST).filter(|host| !host.is_empty()),
+            medium: medium(environment)?,
         }))
     }
 
@@ -112,6 +123,16 @@ fn limit(environment: Environment<'_>) -> Result<Duration, LaunchError> {
     seconds
         .map(Duration::from_secs_f64)
         .ok_or_else(|| wrong(environment, PATIENCE, right()))
+}
+
+fn medium(environment: Environment<'_>) -> Result<Medium, LaunchError> {
+    let said = |name| environment(name).map(|text| text.trim().to_string());
+    let said = |name| said(name).filter(|text| !text.is_empty());
+    match said(NETWORK).as_deref() {
+        None | Some("tcp") => Ok(Medium::Tcp),
+        Some("ofi") => Ok(Medium::Ofi(said(OFI_PROVIDER))),
+        Some(_) => Err(wrong(environment, NETWORK, "tcp or ofi".into())),
+    }
 }
 
 fn ports(environment: Environment<'_>) -> Result<Option<RangeInclusive<u16>>, LaunchError> {
@@ -179,6 +200,11 @@ mod tests {
         );
         assert_eq!(settings.limit, Duration::from_millis(1500));
         assert_eq!(settings.rails, ["a", "b"]);
+        assert_eq!(settings.medium, Medium::Tcp);
+        let ofi = [(NETWORK, "ofi"), (OFI_PROVIDER, " efa")];
+        let medium = |set: &[_]| read(set).unwrap().unwrap().medium;
+        assert_eq!(medium(&ofi), Medium::Ofi(Some("efa".into())));
+        assert_eq!(medium(&ofi[..1]), Medium::Ofi(None));
     }
 
     #[test]
@@ -208,6 +234,7 @@ mod tests {
                 "fifteen  bytes!",
                 "ALLHANDS_SECRET has 15 bytes, where at least 16",
             ),
+            (NETWORK, "ib", "ALLHANDS_NETWORK is 'ib', where tcp or ofi"),
             (PORTS, "9-3", "ALLHANDS_PORTS is '9-3', where FIRST-LAST"),
             (PATIENCE, "0", "where a number of seconds greater than 0"),
         ] {

@@ -1,9 +1,11 @@
 //! The network: what carries messages between ranks that share no memory.
 //!
-//! An MPI's point-to-point calls, or libfabric's, fit behind it; `tcp` is the kernel's own, and [`Threads`] one among threads, with
-//! which everything that uses a network is tested.
+//! An MPI's point-to-point calls fit behind it; `tcp` is the kernel's own, `ofi` is libfabric's, and [`Threads`] one among threads,
+//! with which everything that uses a network is tested.
 
 pub(crate) mod notice;
+#[cfg(target_os = "linux")]
+pub mod ofi;
 mod places;
 #[cfg(target_os = "linux")]
 pub mod tcp;

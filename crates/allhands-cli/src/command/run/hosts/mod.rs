@@ -7,6 +7,7 @@ pub(super) mod record;
 mod template;
 
 use super::Arguments;
+use allhands::launch::NETWORK;
 use anyhow::Context;
 use fleet::{Agent, Fleet};
 pub use list::Host;
@@ -43,7 +44,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
     let words = arguments.program.iter().cloned().map(text);
     let words: Vec<String> = words.collect::<anyhow::Result<_>>()?;
     let directory = text(std::env::current_dir()?.into_os_string())?;
-    let (environment, secret) = (environment(&arguments.env)?, secret()?);
+    let (mut environment, secret) = (environment(&arguments.env)?, secret()?);
+    if let Some(network) = &arguments.network {
+        environment.push((NETWORK.into(), network.clone()));
+    }
     let agent = |(host, ranks): &(String, Vec<u32>)| {
         let command = [program.as_str(), "agent"];
         let words_of_launcher = template::fill(&arguments.launcher, host, &command);

@@ -11,7 +11,7 @@ impl Endpoint {
     /// Tells the other nodes that this rank makes no further call.
     #[cold]
     fn report_leave(&self, panicked: bool) {
-        self.spread();
+        self.spread_before_leaving();
         if let Some(cluster) = &self.cluster {
             let entered = self.next_call();
             let mut state = cluster.state();

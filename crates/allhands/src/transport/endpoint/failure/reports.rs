@@ -11,19 +11,33 @@ impl Endpoint {
     /// Tells the other nodes what stopped the communicator, and from which call on, unless they know.
     #[cold]
     pub(crate) fn spread(&self) {
-        let Some(cluster) = &self.cluster else {
-            return;
-        };
-        let Some((finder, fault)) = self.segment.head().fault.first() else {
-            return;
-        };
+        if let (Some(cluster), Some((first, word))) = (&self.cluster, self.word_of_stop())
+            && self.segment.head().fault.is_news(first)
+        {
+            cluster.notify_all(&mut cluster.state(), &word);
+        }
+    }
+
+    /// As [`Endpoint::spread`], before this rank leaves: whoever hears that it has left and nothing yet from who found the fault
+    /// would take that for the fault.
+    #[cold]
+    pub(crate) fn spread_before_leaving(&self) {
+        if let (Some(cluster), Some((_, word))) = (&self.cluster, self.word_of_stop()) {
+            cluster.notify_all(&mut cluster.state(), &word);
+        }
+    }
+
+    /// From which call on the communicator has stopped, and the word for it, unless somebody else tells everybody.
+    fn word_of_stop(&self) -> Option<(u64, Word)> {
+        let cluster = self.cluster.as_ref()?;
+        let (finder, fault) = self.segment.head().fault.first()?;
         // Who has left tells everybody by itself.
         let tells_itself =
             matches!(fault, Fault::Left { rank } | Fault::Panicked { rank } if rank != self.rank);
-        let first = self.segment.head().fault.stops_from();
-        if tells_itself || !self.segment.head().fault.is_news(first) {
-            return;
+        if tells_itself {
+            return None;
         }
+        let first = self.segment.head().fault.stops_from();
         let name = |rank, stamp| self.segment.signature(rank, &stamp).algorithm.to_string();
         let names = match fault {
             Fault::Mismatch {
@@ -38,8 +52,10 @@ impl Endpoint {
             _ => [String::new(), String::new()],
         };
         let fault = fault.renumbered(|rank| cluster.name(rank));
-        let word = Word::Stopped(first, (cluster.name(finder), fault), names);
-        cluster.notify_all(&mut cluster.state(), &word);
+        Some((
+            first,
+            Word::Stopped(first, (cluster.name(finder), fault), names),
+        ))
     }
 
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.

@@ -159,7 +159,7 @@ impl TcpNetwork {
     }
 
     /// For how long this rank may sleep, of so long: not while there is something to read, nor beyond what the machine waits for.
-    pub(super) fn patience(&self, limit: Duration) -> Duration {
+    pub(in crate::transport::net) fn patience(&self, limit: Duration) -> Duration {
         let due = self.machine.deadline().unwrap_or(Duration::MAX);
         match self.readable.is_empty() {
             true => limit.min(due.saturating_sub(self.watched)),

@@ -8,6 +8,7 @@ use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
 use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
 use crate::transport::shm::wait::doorbell::Doorbell;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 // SAFETY: the machine touches, or shows to the driver, memory of messages alone that have neither ended nor were cancelled: a
@@ -109,6 +110,11 @@ unsafe impl Network for TcpNetwork {
 }
 
 impl TcpNetwork {
+    /// What becomes readable when there is something to look at, or the doorbell is rung.
+    pub(in crate::transport::net) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
     fn failed_by(&mut self, lost: LostPeer) -> NetworkError {
         self.lost = Some(lost.rank);
         NetworkError(lost.to_string())

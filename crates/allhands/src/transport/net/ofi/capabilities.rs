@@ -1,0 +1,225 @@
+//! Capabilities: what is asked of a provider, and what its answer allows. Its name decides nothing.
+
+use super::abi::{self, Info};
+use super::error::OfiError;
+use super::library::{Library, OLDEST};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ptr;
+
+/// Which provider is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// The provider's name, as `fi_info -l` has it; without, the first that reaches other hosts.
+    pub provider: Option<String>,
+    /// The address of the interface that is to be used, where the provider knows interfaces by addresses.
+    pub interface: Option<IpAddr>,
+}
+
+/// What a provider said that it can do, and wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Capabilities {
+    pub(super) provider: String,
+    /// Those that have the same can talk to one another.
+    pub(super) protocol: u32,
+    pub(super) address_format: u32,
+    /// What it wants of memory that messages are sent from or received into.
+    pub(super) mr_mode: c_int,
+    /// How long a key of registered memory may be in bytes.
+    pub(super) key_bytes: usize,
+    /// Whether messages are matched in the order in which they were sent.
+    pub(super) is_ordered: bool,
+    /// The longest message that the provider copies before the call returns.
+    pub(super) inject_bytes: usize,
+    pub(super) most_bytes: usize,
+    /// The low bits of a tag that are ours.
+    pub(super) tag_bits: u32,
+}
+
+/// A provider's answer: what its objects are made of.
+pub(super) struct Offer {
+    library: Library,
+    list: *mut Info,
+    /// One of the list.
+    pub(super) info: *mut Info,
+    pub(super) capabilities: Capabilities,
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        // SAFETY: the list is the library's own, and nobody else frees it.
+        unsafe { (self.library.freeinfo)(self.list) };
+    }
+}
+
+/// Asks for what is needed: first for messages that are matched in their order, then for such that are not.
+pub(super) fn find(library: Library, wishes: &Wishes) -> Result<Offer, OfiError> {
+    for order in [abi::ORDER_SAS, 0] {
+        let list = ask(library, wishes.provider.as_deref(), order)?;
+        if list.is_null() {
+            continue;
+        }
+        // From here on the list is freed, whatever happens.
+        let mut offer = Offer {
+            library,
+            list,
+            info: list,
+            capabilities: read(list),
+        };
+        if let Some(info) = at_interface(&offer, wishes.interface) {
+            offer.capabilities = read(info);
+            offer.info = info;
+        }
+        return Ok(offer);
+    }
+    Err(OfiError::NoProvider {
+        asked: wishes.provider.clone().unwrap_or_default(),
+        found: found(library),
+    })
+}
+
+/// The list of what can do what is asked for; null if nothing can.
+fn ask(library: Library, provider: Option<&str>, order: u64) -> Result<*mut Info, OfiError> {
+    // SAFETY: without something to copy it makes an empty one, with all its parts.
+    let hints = unsafe { (library.dupinfo)(ptr::null()) };
+    if hints.is_null() {
+        let why = "there is no memory".into();
+        return Err(OfiError::Call {
+            what: "describe what is needed",
+            why,
+        });
+    }
+    // SAFETY: it was just made, nobody else has it, and it has all these parts. The name is one that can be freed, as the
+    // library frees it.
+    unsafe {
+        (*hints).caps = abi::TAGGED | abi::SEND | abi::RECV;
+        (*hints).mode = abi::CONTEXT | abi::CONTEXT2;
+        (*(*hints).ep_attr).kind = abi::EP_RDM;
+        (*(*hints).tx_attr).msg_order = order;
+        (*(*hints).rx_attr).msg_order = order;
+        let domain = (*hints).domain_attr;
+        (*domain).threading = abi::THREAD_DOMAIN;
+        (*domain).resource_mgmt = abi::RM_ENABLED;
+        (*domain).mr_mode = abi::MR_LOCAL
+            | abi::MR_VIRT_ADDR
+            | abi::MR_ALLOCATED
+            | abi::MR_PROV_KEY
+            | abi::MR_ENDPOINT;
+        match provider.and_then(|name| CString::new(name).ok()) {
+            Some(name) => (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr()),
+            None => (*hints).caps |= abi::REMOTE_COMM,
+        }
+    }
+    let mut list = ptr::null_mut();
+    // SAFETY: the hints live through the call; a list of the library's own is written, or nothing.
+    let result =
+        unsafe { (library.getinfo)(OLDEST, ptr::null(), ptr::null(), 0, hints, &mut list) };
+    // SAFETY: the library made it, and nobody needs it any more.
+    unsafe { (library.freeinfo)(hints) };
+    match result {
+        error if error == -abi::ENODATA => Ok(ptr::null_mut()),
+        result => library.check("look for providers", result).map(|()| list),
+    }
+}
+
+/// What an entry of a list says.
+fn read(info: *const Info) -> Capabilities {
+    // SAFETY: an entry of a list that the library has made has all these parts, and the list is not freed yet.
+    let (info, tx, rx, ep, domain, fabric) = unsafe {
+        let info = &*info;
+        (
+            info,
+            &*info.tx_attr,
+            &*info.rx_attr,
+            &*info.ep_attr,
+            &*info.domain_attr,
+            &*info.fabric_attr,
+        )
+    };
+    Capabilities {
+        provider: text(fabric.prov_name),
+        protocol: ep.protocol,
+        address_format: info.addr_format,
+        mr_mode: domain.mr_mode,
+        key_bytes: domain.mr_key_size,
+        is_ordered: tx.msg_order & rx.msg_order & abi::ORDER_SAS != 0,
+        inject_bytes: tx.inject_size,
+        most_bytes: ep.max_msg_size,
+        tag_bits: u64::BITS - ep.mem_tag_format.leading_zeros(),
+    }
+}
+
+fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: a text of the library's own, with a zero at its end.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The entry at an interface, of those that the first's provider has.
+fn at_interface(offer: &Offer, interface: Option<IpAddr>) -> Option<*mut Info> {
+    let wanted = interface.filter(|ip| !ip.is_unspecified())?;
+    let mut at = offer.list;
+    while !at.is_null() {
+        // SAFETY: an entry of the list, which the offer keeps; its address is as long as it says.
+        let (next, address) = unsafe { ((*at).next, source(&*at)) };
+        if address == Some(wanted) && read(at).provider == offer.capabilities.provider {
+            return Some(at);
+        }
+        at = next;
+    }
+    None
+}
+
+/// The address of an entry, if it is one of the internet's.
+///
+/// # Safety
+/// The entry's address is as long as it says.
+unsafe fn source(info: &Info) -> Option<IpAddr> {
+    // Behind the family and the port, and in the newer form behind a label.
+    let (at, bytes) = match info.addr_format {
+        abi::FORMAT_SOCKADDR_IN => (4, 4),
+        abi::FORMAT_SOCKADDR_IN6 => (8, 16),
+        _ => return None,
+    };
+    if info.src_addr.is_null() || info.src_addrlen < at + bytes {
+        return None;
+    }
+    let address = info.src_addr.cast::<u8>().wrapping_add(at);
+    // SAFETY: within the length, as was looked at; bytes have no alignment.
+    unsafe {
+        Some(match bytes {
+            4 => Ipv4Addr::from(*address.cast::<[u8; 4]>()).into(),
+            _ => Ipv6Addr::from(*address.cast::<[u8; 16]>()).into(),
+        })
+    }
+}
+
+/// What there is instead, as the end of a sentence.
+fn found(library: Library) -> String {
+    let Ok(list) = ask(library, None, 0) else {
+        return "nor any other".into();
+    };
+    let mut names: Vec<String> = Vec::new();
+    let mut at: *const Info = list;
+    while !at.is_null() {
+        let name = read(at).provider;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        // SAFETY: an entry of the list, which is not freed yet.
+        at = unsafe { (*at).next };
+    }
+    // SAFETY: the library made it, and nobody needs it any more; nothing is freed of an empty one.
+    unsafe { (library.freeinfo)(list) };
+    match names.is_empty() {
+        true => "nor any other that reaches other hosts".into(),
+        false => format!(
+            "right would be one of these in ALLHANDS_OFI_PROVIDER: {}",
+            names.join(", ")
+        ),
+    }
+}

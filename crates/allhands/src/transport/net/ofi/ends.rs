@@ -1,0 +1,145 @@
+//! Ends: what the provider says of messages that have ended or failed.
+
+use super::abi::{self, CqEntry, CqError};
+use super::driver::OfiNetwork;
+use super::operation::{Failure, Stage};
+use super::registration::Place;
+use crate::transport::net::Ended;
+use std::ffi::c_int;
+use std::ptr;
+
+/// How many ends are read at once, and how often in one look.
+const ENTRIES: usize = 16;
+const MOST_READS: usize = 16;
+
+impl OfiNetwork {
+    /// Reads what has ended.
+    pub(super) fn read_all(&mut self) {
+        let nothing = CqEntry {
+            op_context: ptr::null_mut(),
+            flags: 0,
+            len: 0,
+            buf: ptr::null_mut(),
+            data: 0,
+            tag: 0,
+        };
+        for _ in 0..MOST_READS {
+            let mut entries = [nothing; ENTRIES];
+            let read = self.endpoint.read(&mut entries);
+            if read > 0 {
+                self.has_found = true;
+                for entry in &entries[..(read as usize).min(ENTRIES)] {
+                    self.ended(entry);
+                }
+                if read as usize == ENTRIES {
+                    continue;
+                }
+                return;
+            }
+            match -read as c_int {
+                0 | abi::EAGAIN => return,
+                abi::EAVAIL => match self.endpoint.read_error() {
+                    Some(error) => {
+                        self.has_found = true;
+                        self.failed(&error);
+                    }
+                    None => return,
+                },
+                error => {
+                    let says = self.endpoint.library.says(error);
+                    let why = format!("libfabric cannot say what has ended: {says}");
+                    self.broken.get_or_insert(why);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A message has ended well.
+    pub(super) fn ended(&mut self, entry: &CqEntry) {
+        // SAFETY: the provider gives back what it was given, which is one of ours.
+        let Some(number) = (unsafe { self.operations.of_context(entry.op_context) }) else {
+            return;
+        };
+        let operation = self.operations.get(number);
+        let end = match operation.is_send {
+            true => Ended::Whole(operation.bytes),
+            false if self.layout.differ(entry.tag, operation.tag) => Ended::Differs,
+            false if entry.len > operation.bytes => Ended::TooLong,
+            false => Ended::Whole(entry.len),
+        };
+        let is_wanted = operation.is_held && operation.cancelled.is_none();
+        if let (Ended::Whole(bytes), false, true, Some(Place::Buffer(buffer))) =
+            (end, operation.is_send, is_wanted, &operation.place)
+        {
+            // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody else, as
+            // `Network::receive` asks, and no shorter than this; the buffer is ours.
+            unsafe { ptr::copy_nonoverlapping(buffer.memory, operation.memory, bytes) };
+        }
+        self.operations.posted -= 1;
+        self.end(number, Ok(end));
+    }
+
+    /// A message has failed.
+    pub(super) fn failed(&mut self, error: &CqError) {
+        // SAFETY: as above.
+        let Some(number) = (unsafe { self.operations.of_context(error.op_context) }) else {
+            let says = self.endpoint.library.says(error.err);
+            let why = format!("libfabric failed in something that no message asked for: {says}");
+            self.broken.get_or_insert(why);
+            return;
+        };
+        self.operations.posted -= 1;
+        let operation = self.operations.get(number);
+        // Some providers give the negative of it.
+        let end = match error.err.saturating_abs() {
+            abi::ETRUNC => {
+                // Some say whose it was, and who calls differently is to hear of that rather.
+                let ignored = self.layout.ignored();
+                let is_it = (error.tag ^ operation.tag) & !ignored == 0;
+                let differs = is_it && self.layout.differ(error.tag, operation.tag);
+                Ok(if differs {
+                    Ended::Differs
+                } else {
+                    Ended::TooLong
+                })
+            }
+            reason => Err(self.failure(number, reason)),
+        };
+        let operation = self.operations.get(number);
+        if let (Err(Failure::Other(why)), Some(Ok(_)), None) =
+            (&end, &operation.end, operation.cancelled)
+        {
+            // Whoever sent it was told that it is away.
+            self.broken.get_or_insert(why.clone());
+        }
+        self.end(number, end);
+    }
+
+    /// Why a message with some rank failed, which may be lost.
+    pub(super) fn failure(&mut self, number: u32, error: c_int) -> Failure {
+        let operation = self.operations.get(number);
+        let (peer, is_cancelled) = (operation.peer, operation.cancelled.is_some());
+        let says = self.endpoint.library.says(error);
+        if error == abi::ECANCELED && is_cancelled {
+            return Failure::Other("it was taken back".into());
+        }
+        match abi::is_loss(error) {
+            true => {
+                self.lose(peer, says.clone());
+                Failure::Lost(says)
+            }
+            false => Failure::Other(format!(
+                "libfabric cannot exchange a message with rank {peer}: {says}"
+            )),
+        }
+    }
+
+    /// The provider has a message no more.
+    pub(super) fn end(&mut self, number: u32, end: Result<Ended, Failure>) {
+        let operation = self.operations.get(number);
+        operation.stage = Stage::Over;
+        operation.end.get_or_insert(end);
+        self.settle(number);
+    }
+}

@@ -1,0 +1,155 @@
+//! The driver as a network: messages, tickets, sleep, and what ranks tell one another.
+
+use super::driver::OfiNetwork;
+use super::operation::Failure;
+use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::time::Duration;
+
+/// The longest sleep while something waits for a place at the provider, which nothing tells of.
+const SHORT: Duration = Duration::from_micros(200);
+
+// SAFETY: the provider has memory of messages from when it takes them until it says that they have ended or were cancelled, or
+// the endpoint is closed, and `test` and `cancel` say so only then, or where the message was copied. It reads that of sends, and
+// writes no more than the length of a receive that it was given.
+unsafe impl Network for OfiNetwork {
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    fn sign(&mut self, signature: u64) {
+        self.signature = self.layout.fold(signature);
+    }
+
+    unsafe fn send(
+        &mut self,
+        to: u32,
+        tag: u32,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        self.check(to, tag)?;
+        if let Some((why, _)) = &self.peers[to as usize].lost {
+            let why = why.clone();
+            return Err(self.failed_by(to, &why));
+        }
+        self.begin(true, (to, tag), (from.cast_mut(), bytes))
+    }
+
+    unsafe fn receive(
+        &mut self,
+        from: u32,
+        tag: u32,
+        into: *mut u8,
+        bytes: usize,
+    ) -> Result<Ticket, NetworkError> {
+        self.check(from, tag)?;
+        self.begin(false, (from, tag), (into, bytes))
+    }
+
+    fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
+        let Some(number) = self.operations.of_ticket(ticket) else {
+            return Err(NetworkError("the message has ended before".into()));
+        };
+        let operation = self.operations.get(number);
+        let (peer, since) = (operation.peer, operation.since);
+        match &operation.end {
+            Some(Ok(end)) => {
+                let end = *end;
+                operation.is_held = false;
+                self.settle(number);
+                Ok(Some(end))
+            }
+            Some(Err(Failure::Lost(why))) => {
+                let why = why.clone();
+                Err(self.failed_by(peer, &why))
+            }
+            Some(Err(Failure::Other(why))) => Err(NetworkError(why.clone())),
+            None => match self.never_ends(peer, since) {
+                Some(why) => Err(self.failed_by(peer, &why)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn progress(&mut self) -> Result<(), NetworkError> {
+        self.look()
+    }
+
+    fn doorbell(&self) -> Option<u32> {
+        self.endpoint
+            .descriptor()
+            .and_then(|_| self.words.doorbell())
+    }
+
+    fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
+        self.look()?;
+        if self.has_found {
+            return Ok(Sleep::Woken);
+        }
+        if self.endpoint.descriptor().is_none() {
+            return Ok(Sleep::Never);
+        }
+        let limit = match self.is_waiting() {
+            true => limit.min(SHORT),
+            false => limit,
+        };
+        // What has ended since the last read is not told of again.
+        let is_over = self.endpoint.may_sleep() && !self.sleep_at_both(limit)?;
+        self.look()?;
+        // The doorbell is silenced, too.
+        self.words.progress()?;
+        Ok(match is_over && !self.has_found {
+            true => Sleep::Over,
+            false => Sleep::Woken,
+        })
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> bool {
+        match self.operations.of_ticket(ticket) {
+            Some(number) => self.take_back(number),
+            None => true,
+        }
+    }
+
+    fn lost(&self) -> Option<u32> {
+        self.lost.or_else(|| self.words.lost())
+    }
+
+    fn notify(&mut self, to: u32, notice: &Notice) {
+        self.words.notify(to, notice);
+    }
+
+    fn hear(&mut self) -> Option<(u32, Notice)> {
+        self.words.hear()
+    }
+}
+
+impl OfiNetwork {
+    fn failed_by(&mut self, peer: u32, why: &str) -> NetworkError {
+        self.lost = Some(peer);
+        NetworkError(format!("rank {peer} is lost: {why}"))
+    }
+
+    /// Sleeps until the provider or the words have something; whether either has.
+    fn sleep_at_both(&self, limit: Duration) -> Result<bool, NetworkError> {
+        let Some(own) = self.endpoint.descriptor() else {
+            return Ok(false);
+        };
+        let limit = self.words.patience(limit);
+        let time = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        let mut both = [
+            PollFd::from_borrowed_fd(own, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.words.descriptor(), PollFlags::IN),
+        ];
+        match poll(&mut both, Some(&time)) {
+            Ok(count) => Ok(count > 0),
+            Err(Errno::INTR) => Ok(true),
+            Err(error) => Err(NetworkError(format!("this rank cannot sleep: {error}"))),
+        }
+    }
+}

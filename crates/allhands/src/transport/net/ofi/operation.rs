@@ -1,0 +1,210 @@
+//! Operations: the messages that are under way, each with the memory that stands for it at the provider.
+
+use super::registration::Place;
+use crate::transport::net::{Ended, Ticket};
+use std::ffi::c_void;
+use std::time::Instant;
+
+/// What stands for an operation at the provider, which may keep notes in the first eight words.
+#[repr(C)]
+struct Context {
+    notes: [usize; 8],
+    number: u32,
+}
+
+/// Where an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nowhere: the number is free.
+    Free,
+    /// It waits until the provider has a place for it.
+    Waiting,
+    /// The provider has it.
+    Posted,
+    /// The provider has it no more.
+    Over,
+}
+
+/// Why a message cannot end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Its other end is lost, for this reason.
+    Lost(String),
+    /// Something else.
+    Other(String),
+}
+
+/// A message.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) stage: Stage,
+    pub(super) is_send: bool,
+    pub(super) peer: u32,
+    /// All of it, with the own signature.
+    pub(super) tag: u64,
+    pub(super) memory: *mut u8,
+    pub(super) bytes: usize,
+    pub(super) place: Option<Place>,
+    /// How it ended for whoever has its ticket, which may be before the provider is done with it.
+    pub(super) end: Option<Result<Ended, Failure>>,
+    /// Whether somebody has its ticket.
+    pub(super) is_held: bool,
+    pub(super) since: Instant,
+    /// When it was first asked to be taken back.
+    pub(super) cancelled: Option<Instant>,
+    /// How often the number was used.
+    generation: u32,
+    context: *mut Context,
+}
+
+/// The messages of one rank.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    all: Vec<Operation>,
+    free: Vec<u32>,
+    /// How many the provider has.
+    pub(super) posted: usize,
+}
+
+// SAFETY: addresses alone; who uses them argues by the promises of `Network::send` and `receive`, which speak of no thread.
+unsafe impl Send for Operations {}
+
+impl Operations {
+    /// A new operation, which waits; its number.
+    pub(super) fn add(
+        &mut self,
+        (is_send, peer, tag): (bool, u32, u64),
+        (memory, bytes): (*mut u8, usize),
+        since: Instant,
+    ) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            let number = self.all.len() as u32;
+            self.all.push(Operation::none(number, since));
+            number
+        });
+        let operation = &mut self.all[number as usize];
+        operation.stage = Stage::Waiting;
+        (operation.is_send, operation.peer, operation.tag) = (is_send, peer, tag);
+        (operation.memory, operation.bytes) = (memory, bytes);
+        operation.since = since;
+        operation.is_held = true;
+        number
+    }
+
+    pub(super) fn get(&mut self, number: u32) -> &mut Operation {
+        &mut self.all[number as usize]
+    }
+
+    /// What stands for it at the provider.
+    pub(super) fn context(&self, number: u32) -> *mut c_void {
+        self.all[number as usize].context.cast()
+    }
+
+    /// The operation for which this stands.
+    ///
+    /// # Safety
+    /// It is null, or from [`context`](Operations::context).
+    pub(super) unsafe fn of_context(&self, context: *mut c_void) -> Option<u32> {
+        if context.is_null() {
+            return None;
+        }
+        let context = context.cast::<Context>();
+        // SAFETY: as the caller promises; contexts live as long as the operations, and the number is behind what the provider
+        // may write.
+        let number = unsafe { (&raw const (*context).number).read() };
+        let operation = self.all.get(number as usize);
+        operation
+            .filter(|operation| operation.stage == Stage::Posted)
+            .map(|_| number)
+    }
+
+    pub(super) fn ticket(&self, number: u32) -> Ticket {
+        let generation = self.all[number as usize].generation;
+        Ticket(u64::from(generation) << 32 | u64::from(number))
+    }
+
+    /// The operation of a ticket, if somebody has it still.
+    pub(super) fn of_ticket(&self, Ticket(ticket): Ticket) -> Option<u32> {
+        let (generation, number) = ((ticket >> 32) as u32, ticket as u32);
+        let operation = self.all.get(number as usize);
+        operation
+            .filter(|operation| operation.generation == generation && operation.is_held)
+            .map(|_| number)
+    }
+
+    /// Frees a number if neither the provider nor anybody else has the operation; its place, which is to be released.
+    pub(super) fn settle(&mut self, number: u32) -> Option<Place> {
+        let operation = &mut self.all[number as usize];
+        if operation.stage != Stage::Over {
+            return None;
+        }
+        let place = operation.place.take();
+        if !operation.is_held {
+            operation.stage = Stage::Free;
+            operation.generation = operation.generation.wrapping_add(1);
+            (operation.end, operation.cancelled) = (None, None);
+            self.free.push(number);
+        }
+        place
+    }
+
+    /// The numbers of all that are waiting or posted.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = (u32, &Operation)> {
+        let all = (0..).zip(&self.all);
+        all.filter(|(_, operation)| matches!(operation.stage, Stage::Waiting | Stage::Posted))
+    }
+
+    /// Forgets the contexts, as the provider may write there for ever.
+    pub(super) fn leak(&mut self) {
+        for operation in &mut self.all {
+            operation.context = std::ptr::null_mut();
+        }
+    }
+}
+
+impl Operation {
+    fn none(number: u32, since: Instant) -> Operation {
+        Operation {
+            stage: Stage::Free,
+            is_send: false,
+            peer: 0,
+            tag: 0,
+            memory: std::ptr::null_mut(),
+            bytes: 0,
+            place: None,
+            end: None,
+            is_held: false,
+            since,
+            cancelled: None,
+            generation: 0,
+            context: Box::into_raw(Box::new(Context {
+                notes: [0; 8],
+                number,
+            })),
+        }
+    }
+
+    /// Where the provider reads or writes it.
+    pub(super) fn address(&self) -> *mut u8 {
+        match &self.place {
+            Some(Place::Buffer(buffer)) => buffer.memory,
+            _ => self.memory,
+        }
+    }
+
+    /// Whether the provider may touch the user's memory.
+    pub(super) fn uses_memory(&self) -> bool {
+        let is_buffer = matches!(self.place, Some(Place::Buffer(_)));
+        // A send that has ended before the provider is done with it was copied.
+        self.stage == Stage::Posted && !is_buffer && !(self.is_send && self.end.is_some())
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if !self.context.is_null() {
+            // SAFETY: from a box, and the provider has no operation any more: whoever cannot be sure of that has leaked it.
+            drop(unsafe { Box::from_raw(self.context) });
+        }
+    }
+}

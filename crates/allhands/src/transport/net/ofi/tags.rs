@@ -1,0 +1,184 @@
+//! Tags: what the bits of a message's tag say, so that each meets its receive.
+//!
+//! ```text
+//! high                                                                          low
+//!   sender's rank │ tag │ number, where the provider keeps no order │ signature
+//! ```
+//!
+//! A receive ignores the signature, and compares it when the message is there. Where messages of a sender and a tag may overtake
+//! one another, the n-th receive waits for the n-th message by its number.
+
+use super::capabilities::Capabilities;
+use super::error::OfiError;
+use std::collections::HashMap;
+
+/// How many bits a tag has at most, and at least: enough for 256 calls, and for two.
+const TAG_BITS: (u32, u32) = (15, 8);
+/// Bits of a signature: at most, and how many are worth a shorter tag.
+const SIGNATURE_BITS: (u32, u32) = (32, 16);
+/// Bits of a number: as many messages of a sender and a tag can be under way.
+const NUMBER_BITS: u32 = 12;
+
+/// Where everything is in a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TagLayout {
+    tag_bits: u32,
+    number_bits: u32,
+    signature_bits: u32,
+}
+
+/// How many messages of each peer and tag there were.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(HashMap<(u32, u32), u64>);
+
+impl TagLayout {
+    /// For so many ranks, with what the provider has.
+    pub(super) fn new(capabilities: &Capabilities, ranks: u32) -> Result<TagLayout, OfiError> {
+        let rank_bits = u32::BITS - ranks.saturating_sub(1).leading_zeros();
+        let number_bits = match capabilities.is_ordered {
+            true => 0,
+            false => NUMBER_BITS,
+        };
+        let (most, least) = TAG_BITS;
+        let bits = capabilities.tag_bits;
+        let rest = bits.saturating_sub(rank_bits + number_bits);
+        if rest < least {
+            return Err(OfiError::FewTagBits {
+                provider: capabilities.provider.clone(),
+                bits,
+                least: rank_bits + number_bits + least,
+                ranks,
+            });
+        }
+        let tag_bits = rest.saturating_sub(SIGNATURE_BITS.1).clamp(least, most);
+        Ok(TagLayout {
+            tag_bits,
+            number_bits,
+            signature_bits: (rest - tag_bits).min(SIGNATURE_BITS.0),
+        })
+    }
+
+    /// How many tags there are.
+    pub(super) fn tags(&self) -> u32 {
+        1 << self.tag_bits
+    }
+
+    /// The bits that a receive ignores.
+    pub(super) fn ignored(&self) -> u64 {
+        (1 << self.signature_bits) - 1
+    }
+
+    /// What is left of a signature: nothing alone of none.
+    pub(super) fn fold(&self, signature: u64) -> u64 {
+        if signature == 0 || self.signature_bits == 0 {
+            return 0;
+        }
+        // All bits count: those of a hash are alike, those of a test's small number are not.
+        let mixed = signature.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (u64::BITS - self.signature_bits)).max(1)
+    }
+
+    /// The tag of a message of rank `from`.
+    pub(super) fn pack(&self, from: u32, tag: u32, number: u64, folded: u64) -> u64 {
+        let number = number & ((1 << self.number_bits) - 1);
+        let above = u64::from(from) << self.tag_bits | u64::from(tag);
+        (above << self.number_bits | number) << self.signature_bits | folded
+    }
+
+    /// Whether the signature in a tag that came differs from that in the receive's.
+    pub(super) fn differ(&self, came: u64, wanted: u64) -> bool {
+        let (came, wanted) = (came & self.ignored(), wanted & self.ignored());
+        came != wanted && came != 0 && wanted != 0
+    }
+
+    /// The number of the next message with a peer, where numbers are needed.
+    pub(super) fn next(&self, numbers: &mut Numbers, peer: u32, tag: u32) -> u64 {
+        if self.number_bits == 0 {
+            return 0;
+        }
+        let next = numbers.0.entry((peer, tag)).or_default();
+        *next += 1;
+        *next
+    }
+}
+
+#[cfg(test)]
+pub(super) fn some_capabilities() -> Capabilities {
+    Capabilities {
+        provider: "some".into(),
+        protocol: 1,
+        address_format: 2,
+        mr_mode: 0,
+        key_bytes: 8,
+        is_ordered: true,
+        inject_bytes: 64,
+        most_bytes: usize::MAX,
+        tag_bits: 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(tag_bits: u32, is_ordered: bool, ranks: u32) -> Result<TagLayout, OfiError> {
+        let capabilities = Capabilities {
+            tag_bits,
+            is_ordered,
+            ..some_capabilities()
+        };
+        TagLayout::new(&capabilities, ranks)
+    }
+
+    #[test]
+    fn tags_have_the_bits_that_there_are() {
+        for (bits, is_ordered, ranks, right) in [
+            (64, true, 65536, (15, 0, 32)),
+            (64, false, 65536, (15, 12, 21)),
+            (48, true, 1000, (15, 0, 23)),
+            (48, false, 65536, (8, 12, 12)),
+            (32, true, 256, (8, 0, 16)),
+            (16, true, 2, (8, 0, 7)),
+            (64, true, 1, (15, 0, 32)),
+        ] {
+            let layout = layout(bits, is_ordered, ranks).unwrap();
+            let TagLayout {
+                tag_bits,
+                number_bits,
+                signature_bits,
+            } = layout;
+            assert_eq!((tag_bits, number_bits, signature_bits), right);
+            let last = layout.pack(ranks - 1, layout.tags() - 1, u64::MAX, layout.ignored());
+            assert!(bits == 64 || last < 1 << bits, "{bits}");
+        }
+        let said = layout(24, false, 300).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "the provider some has tags of 24 bits, where 29 are needed for 300 ranks"
+        );
+    }
+
+    #[test]
+    fn signatures_differ_unless_there_is_none() {
+        for bits in [64, 32, 16] {
+            let layout = layout(bits, true, 4).unwrap();
+            let tag = |signature| layout.pack(3, 7, 0, layout.fold(signature));
+            assert!(layout.differ(tag(1), tag(2)) && layout.differ(tag(u64::MAX), tag(5)));
+            assert!(!layout.differ(tag(9), tag(9)));
+            assert!(!layout.differ(tag(0), tag(9)) && !layout.differ(tag(9), tag(0)));
+            assert_eq!(tag(1) & !layout.ignored(), tag(2) & !layout.ignored());
+        }
+    }
+
+    #[test]
+    fn messages_are_numbered_where_they_may_overtake() {
+        let mut numbers = Numbers::default();
+        let layout = layout(64, false, 4).unwrap();
+        let mut next = |peer, tag| layout.next(&mut numbers, peer, tag);
+        assert_eq!(
+            (next(1, 0), next(1, 0), next(1, 1), next(2, 0)),
+            (1, 2, 1, 1)
+        );
+        assert_ne!(layout.pack(1, 0, 1, 0), layout.pack(1, 0, 2, 0));
+    }
+}
