@@ -159,6 +159,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         irregular: arguments.irregular,
         user_operator: arguments.user_operator || arguments.non_commutative,
         oversubscribed: (arguments.oversubscribed).unwrap_or(arguments.ranks as usize > cores),
+        apart: false,
     };
     let explained =
         choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;

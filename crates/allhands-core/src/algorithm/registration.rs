@@ -204,6 +204,12 @@ impl Algorithm {
         }
         shape.nodes.check(ranks).map_err(Unsuitable::OtherNodes)?;
         self.admits_torus(shape)?;
+        let ports = shape.get(Key::PORTS.name);
+        if let Some((found, _)) = self.among_leaders(shape).filter(|_| ports > 0)
+            && !found.has_key(Key::PORTS.name)
+        {
+            return Err(Unsuitable::OnePort(found.name));
+        }
         if self.requires.contains(&Requirement::PowerOfTwo) && !ranks.is_power_of_two() {
             return Err(Unsuitable::NotPowerOfTwo { ranks });
         }
@@ -249,6 +255,12 @@ impl Algorithm {
         let nodes = shape.nodes.check(shape.ranks());
         let layers = self.layers.filter(|_| nodes.is_ok());
         layers.map(|layers| (layers.among_leaders)(shape))
+    }
+
+    /// Whether it has a parameter with this name.
+    #[must_use]
+    pub fn has_key(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
     }
 
     /// The name that the shape has for `key`; `None` where the key has numbers, or the algorithm does not have it.

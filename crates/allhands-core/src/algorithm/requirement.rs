@@ -72,6 +72,8 @@ pub enum Unsuitable {
     NotOneNode,
     /// It needs memory that the ranks of each node share, and some nodes have ranks that share none.
     NodesApart(Nodes),
+    /// It was given ports, and what is to serve the nodes' leaders, an algorithm of this name, has no such parameter.
+    OnePort(&'static str),
     /// The torus is not that of this number of ranks.
     OtherTorus(TorusError),
     /// The torus is that of nodes which have several ranks each.
@@ -103,6 +105,10 @@ impl fmt::Display for Unsuitable {
             Unsuitable::TorusOfNodes(torus) => write!(
                 f,
                 "needs one rank on each node of the torus {torus}; right for several is hierarchical with such an algorithm among their leaders, where there is one: hierarchical:inter=torus-trees"
+            ),
+            Unsuitable::OnePort(name) => write!(
+                f,
+                "has no ports to set with inter={name}; right is an algorithm among the leaders that has the key ports"
             ),
             Unsuitable::NotOneNode => write!(
                 f,

@@ -47,10 +47,12 @@ pub struct Question {
     pub user_operator: bool,
     /// Whether there are more ranks than cores; every rank must say the same.
     pub oversubscribed: bool,
+    /// Whether ranks reach the memory of their own node alone, so that nobody can put to another; every rank must say the same.
+    pub apart: bool,
 }
 
 impl Question {
-    /// A regular call with `bytes` and an operator of the library's, among no more ranks than cores.
+    /// A regular call with `bytes` and an operator of the library's, among no more ranks than cores, who reach one another's memory.
     #[must_use]
     pub const fn new(call: Call, bytes: u64) -> Question {
         Question {
@@ -59,6 +61,7 @@ impl Question {
             irregular: false,
             user_operator: false,
             oversubscribed: false,
+            apart: false,
         }
     }
 }
@@ -139,6 +142,17 @@ impl Policy {
             false => MPICH_2005,
         };
         of.iter().filter(is_for)
+    }
+
+    /// Whether its rules for a collective are those of a cluster, and say themselves what the ranks of a node do.
+    #[must_use]
+    pub fn knows_nodes(&self, collective: Collective) -> bool {
+        let own = match self {
+            Policy::Qsnet => QSNET,
+            Policy::Elan => ELAN,
+            Policy::Mpich2005 | Policy::T3e | Policy::Tuned(_) | Policy::Fixed { .. } => &[],
+        };
+        own.iter().any(|rule| rule.collective == collective)
     }
 
     /// What is tried for such calls, in order: what tables have about them, then rules.
@@ -283,6 +297,11 @@ fn suitable(
         .map_err(Verdict::Parameters)?;
     algorithm
         .admits(&shape)
+        .map_err(|why| Verdict::Unsuitable(name, why))?;
+    let reached = |_: &_| true;
+    let apart = facts.apart.then(|| algorithm.admits_apart(&shape, reached));
+    apart
+        .unwrap_or(Ok(()))
         .map_err(|why| Verdict::Unsuitable(name, why))?;
     if facts.size.is_none() && algorithm.requires.contains(&Requirement::AllCounts) {
         return Err(Verdict::NeedsAllCounts(name));

@@ -262,6 +262,13 @@ pub const QSNET: &[Rule] = &[
         "ports=2",
         "Q 7.4",
     ),
+    rule(
+        Collective::Allgather,
+        &[BlockUpTo(8 * KB)],
+        "smp-bruck",
+        "ports=2,between=messages",
+        "Q 7.4; not in Q: by messages where nobody can put to another node",
+    ),
     rule(Collective::Allgather, &[], "direct", "ports=2", "Q 7.4"),
     rule(
         Collective::Alltoall,

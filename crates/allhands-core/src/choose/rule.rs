@@ -18,6 +18,8 @@ pub struct Facts {
     pub user_operator: bool,
     /// Whether there are more ranks than cores.
     pub oversubscribed: bool,
+    /// Whether ranks reach the memory of their own node alone.
+    pub apart: bool,
 }
 
 impl Facts {
@@ -31,6 +33,7 @@ impl Facts {
             irregular,
             user_operator,
             oversubscribed,
+            apart,
         } = *question;
         let size = match call.collective {
             Collective::Gather | Collective::Scatter | Collective::Allgather => {
@@ -52,6 +55,7 @@ impl Facts {
             bytes: (!hidden).then_some(bytes),
             user_operator,
             oversubscribed,
+            apart,
         }
     }
 

@@ -265,11 +265,9 @@ fn questions(collective: Collective, ranks: u32) -> Vec<Question> {
                 ..Call::new(collective, ranks)
             };
             all.push(Question {
-                call,
-                bytes,
                 irregular,
                 user_operator,
-                oversubscribed: false,
+                ..Question::new(call, bytes)
             });
         }
     }

@@ -70,6 +70,7 @@ pub(crate) fn question(
         irregular: operation.irregular(),
         user_operator: operation.reduction.is_some_and(|r| r.signature.is_user()),
         oversubscribed,
+        apart: false,
     }
 }
 

@@ -14,7 +14,8 @@ use allhands_core::schedule::Shape;
 /// What the user fixed it stays. Otherwise, where some nodes have several ranks, it is `hierarchical`, with shared memory inside
 /// nodes and what the policy would take for the leaders alone among them; where none has, or `hierarchical` does not serve the
 /// call, what the policy takes for ranks that share nothing. A measured table is one of ranks that share memory: the rules
-/// behind it decide. Where it is said what the network's messages take, what is then the fastest.
+/// behind it decide. Policies that are of clusters say themselves what nodes do. Where it is said what the network's messages take, what
+/// is then the fastest.
 pub(crate) fn choose_on_nodes(
     policy: &Policy,
     question: &Question,
@@ -31,6 +32,16 @@ pub(crate) fn choose_on_nodes(
         Policy::Tuned(_) => &Policy::Mpich2005,
         rules => rules,
     };
+    let question = &Question {
+        apart: true,
+        ..*question
+    };
+    if rules.knows_nodes(question.call.collective) {
+        let (algorithm, shape) = choose(rules, question)?;
+        if serves(algorithm, &shape.clone().on(nodes.clone()), places) {
+            return Ok((algorithm, shape));
+        }
+    }
     let sizes = nodes.innermost(question.call.ranks);
     let layered = match sizes.iter().any(|size| *size > 1) && sizes.len() > 1 {
         true => hierarchical(rules, question, (nodes, places), &sizes),
@@ -103,13 +114,16 @@ mod tests {
     use super::*;
 
     fn chosen(collective: Collective, bytes: u64, nodes: &str) -> String {
+        chosen_by(&Policy::shared_memory(), collective, bytes, nodes)
+    }
+
+    fn chosen_by(policy: &Policy, collective: Collective, bytes: u64, nodes: &str) -> String {
         let nodes: Nodes = nodes.parse().unwrap();
         let ranks = nodes.sizes(0).iter().sum();
         let question = Question::new(Call::new(collective, ranks), bytes);
         let places = Places::of(&nodes, ranks);
         let nodes = (&nodes, &places);
-        let (algorithm, shape) =
-            choose_on_nodes(&Policy::shared_memory(), &question, nodes, None).unwrap();
+        let (algorithm, shape) = choose_on_nodes(policy, &question, nodes, None).unwrap();
         let inter = algorithm.named(&shape, "inter").unwrap_or("");
         format!("{} {inter}", algorithm.name)
     }
@@ -126,6 +140,25 @@ mod tests {
         let allgather = |bytes| chosen(Collective::Allgather, bytes, "4,2,4");
         assert_eq!(allgather(6 << 10), "hierarchical bruck");
         assert_eq!(allgather(8 << 10), "hierarchical ring");
+    }
+
+    #[test]
+    fn policies_of_clusters_say_what_nodes_do() {
+        let by = |policy: &Policy, nodes| {
+            let allgather = |bytes| chosen_by(policy, Collective::Allgather, bytes, nodes);
+            [64, 4 << 10, 64 << 10].map(allgather)
+        };
+        let of_qsnet = ["smp-gather-broadcast direct", "smp-bruck ", "direct "];
+        assert_eq!(by(&Policy::Qsnet, "4x4"), of_qsnet);
+        assert_eq!(by(&Policy::Qsnet, "13x1"), of_qsnet);
+        let of_elan = [
+            "smp-gather-broadcast binomial",
+            "smp-gather-broadcast binomial",
+            "ring ",
+        ];
+        assert_eq!(by(&Policy::Elan, "4,2,4"), of_elan);
+        let broadcast = chosen_by(&Policy::Qsnet, Collective::Broadcast, 8, "4x4");
+        assert_eq!(broadcast, "hierarchical binomial");
     }
 
     #[test]

@@ -121,6 +121,8 @@ pub enum Says {
     Above,
     /// It is above, by more than a hundredth: closer is a tie.
     Ahead,
+    /// It is above, or a tie.
+    NotBehind,
     /// It is that one, within this factor; 1: just that one.
     About(f64),
 }
@@ -131,6 +133,7 @@ impl fmt::Display for Says {
             Says::Below => write!(f, "below"),
             Says::Above => write!(f, "above"),
             Says::Ahead => write!(f, "ahead"),
+            Says::NotBehind => write!(f, "not behind"),
             Says::About(factor) => write!(f, "within {factor}x"),
         }
     }
@@ -186,6 +189,7 @@ impl Entry {
             Says::Below => ratio < 1.0,
             Says::Above => ratio > 1.0,
             Says::Ahead => ratio > 1.01,
+            Says::NotBehind => ratio > 0.99,
             Says::About(factor) => (1.0 / factor..=factor).contains(&ratio),
         })
     }

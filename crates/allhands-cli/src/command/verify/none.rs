@@ -6,7 +6,7 @@ use allhands_core::algorithm::Unsuitable;
 use allhands_core::call::Call;
 use anyhow::Context;
 
-/// Names what is wrong with the torus or the nodes, if that is why there is nothing to prove.
+/// Names what is wrong with the torus, the nodes or the parameters, if that is why there is nothing to prove.
 pub fn why(arguments: &Arguments) -> anyhow::Result<()> {
     if let (Some(collective), Some(text)) = (arguments.collective(), &arguments.algorithm) {
         let (algorithm, parameters) = names::algorithm(collective, text)?;
@@ -15,7 +15,9 @@ pub fn why(arguments: &Arguments) -> anyhow::Result<()> {
             let shape = names::shape(algorithm, Call::new(collective, ranks), parameters)?;
             let shape = shape.on(nodes).on_torus(arguments.place());
             let why = algorithm.admits(&shape);
-            if let Err(Unsuitable::NoTorus | Unsuitable::TorusOfNodes(_)) = why {
+            if let Err(Unsuitable::NoTorus | Unsuitable::TorusOfNodes(_) | Unsuitable::OnePort(_)) =
+                why
+            {
                 why.with_context(|| format!("{collective} {text}"))?;
             }
         }

@@ -9,7 +9,10 @@
 //!
 //! Source: Q 5.2.1.
 
-use super::{BASE, bruck, direct, gather_broadcast, recursive_doubling, ring, shared_memory};
+use super::{
+    BASE, bruck, circulant, direct, gather_broadcast, hybrid, neighbor_exchange, pat,
+    recursive_doubling, ring, shared_memory, sparbit, standard_exchange,
+};
 use crate::algorithm::compose::{self, Phase};
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, broadcast, gather};
 use crate::pattern::division::Division;
@@ -25,8 +28,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
-    settings: &["", "intra=tree,inter=ring", "leaders=2"],
+    settings: &[
+        "",
+        "intra=tree,inter=ring",
+        "leaders=2",
+        "intra=direct,inter=direct,ports=2",
+    ],
     layers: Some(Layers {
         leaders: LEADERS,
         among_leaders: |shape| compose::among_leaders(shape, PHASES),
@@ -38,13 +47,19 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 /// What may serve the leaders.
-const LEADERS: &[&Algorithm; 6] = &[
+const LEADERS: &[&Algorithm; 12] = &[
     &bruck::ALGORITHM,
     &ring::ALGORITHM,
     &recursive_doubling::ALGORITHM,
     &direct::ALGORITHM,
     &gather_broadcast::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &standard_exchange::ALGORITHM,
+    &hybrid::ALGORITHM,
+    &circulant::ALGORITHM,
+    &pat::ALGORITHM,
+    &sparbit::ALGORITHM,
+    &neighbor_exchange::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[

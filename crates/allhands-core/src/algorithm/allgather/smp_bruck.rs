@@ -3,6 +3,8 @@
 //!
 //! ⌈log_r n⌉ steps among n nodes, with radix r = k + 1 on k ports. While the first is under way each rank copies out what
 //! its own node has gathered. Every rank copies a block from the window to its right place, so nothing is shifted.
+//! With `between=messages` leaders send from window to window, with `overlap=all` ranks also copy out what one step has brought
+//! while the next is under way: both are ours.
 //!
 //! ```text
 //! 3 nodes of 2, 1 port      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      2 ─▶ 0, 4 ─▶ 2, 0 ─▶ 4      4 ─▶ 0, 0 ─▶ 2, 2 ─▶ 4      all: copy out
@@ -11,7 +13,7 @@
 //! Source: Q 5.2.2; Q 5.1.2, figure 5.
 
 use super::BASE;
-use crate::algorithm::phase::allgather::smp::{self, Passage, Steps};
+use crate::algorithm::phase::allgather::smp::{self, BETWEEN, OVERLAP, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::digits::{self, Gathered, gathered};
 use crate::schedule::{Builder, Shape};
@@ -22,8 +24,16 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 5.2.2",
     summary: "gather in node windows, Bruck's steps among the leaders' windows, copy out",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[Key::PORTS, Key::RADIX],
-    settings: &["", "ports=2", "ports=2,radix=5"],
+    keys: &[Key::PORTS, Key::RADIX, BETWEEN, OVERLAP],
+    settings: &[
+        "",
+        "ports=2",
+        "ports=2,radix=5",
+        "overlap=all",
+        "between=messages",
+        "ports=2,between=messages,overlap=all",
+    ],
+    sharing: smp::sharing,
     build,
     claims,
     ..BASE

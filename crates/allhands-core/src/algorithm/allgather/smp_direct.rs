@@ -3,6 +3,8 @@
 //!
 //! ⌈(n − 1)/k⌉ steps among n nodes, on k ports. While the first is under way each rank copies out what its own node has
 //! gathered.
+//! With `between=messages` leaders send from window to window, with `overlap=all` ranks also copy out what one step has brought
+//! while the next is under way: both are ours.
 //!
 //! ```text
 //! 3 nodes of 2      1 ─▶ 0, 3 ─▶ 2, 5 ─▶ 4      0 ─▶ 4, 2   2 ─▶ 0, 4   4 ─▶ 2, 0: 2 blocks each (2 ports)      all: copy out
@@ -11,7 +13,7 @@
 //! Source: Q 5.2.2, figure 8.
 
 use super::BASE;
-use crate::algorithm::phase::allgather::smp::{self, Passage, Steps};
+use crate::algorithm::phase::allgather::smp::{self, BETWEEN, OVERLAP, Passage, Steps};
 use crate::algorithm::{Algorithm, Claims, Key, Requirement};
 use crate::pattern::exchange::{direct_distances, direct_rounds};
 use crate::schedule::{Builder, Shape};
@@ -22,8 +24,15 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "Q 5.2.2",
     summary: "gather in node windows, each leader to every other's window, copy out",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[Key::PORTS],
-    settings: &["", "ports=2"],
+    keys: &[Key::PORTS, BETWEEN, OVERLAP],
+    settings: &[
+        "",
+        "ports=2",
+        "overlap=all",
+        "between=messages",
+        "ports=2,between=messages,overlap=all",
+    ],
+    sharing: smp::sharing,
     build,
     claims,
     ..BASE

@@ -10,8 +10,10 @@
 //! Source: C 6.1; Q 4.2.
 
 use super::{
-    BASE, binary_blocks, circulant, direct, hamiltonian, line_broadcast, multi_dimensional_ring,
-    rabenseifner, recursive_doubling, reduce_broadcast, ring, shared_memory, swing, torus_trees,
+    BASE, all_pairs, binary_blocks, bruck, circulant, direct, double_tree, hamiltonian, hybrid_a,
+    hybrid_b, line_broadcast, multi_dimensional_ring, rabenseifner, recursive_doubling,
+    recursive_multiplying, reduce_broadcast, reduce_scatter_gather_broadcast, ring, shared_memory,
+    swing, torus_trees,
 };
 use crate::algorithm::compose::{self, Phase};
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, broadcast, reduce};
@@ -27,12 +29,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
     settings: &[
         "",
         "intra=tree,inter=rabenseifner",
         "inter=ring",
         "leaders=2",
+        "intra=direct,inter=recursive-multiplying,ports=2",
     ],
     ordered: |shape| compose::keep_order(shape, PHASES),
     parts: |shape| compose::parts(shape, PHASES),
@@ -47,7 +51,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 /// What may serve the leaders.
-const LEADERS: &[&Algorithm; 13] = &[
+const LEADERS: &[&Algorithm; 20] = &[
     &recursive_doubling::ALGORITHM,
     &rabenseifner::ALGORITHM,
     &ring::ALGORITHM,
@@ -61,6 +65,13 @@ const LEADERS: &[&Algorithm; 13] = &[
     &line_broadcast::ALGORITHM,
     &multi_dimensional_ring::ALGORITHM,
     &swing::ALGORITHM,
+    &recursive_multiplying::ALGORITHM,
+    &reduce_scatter_gather_broadcast::ALGORITHM,
+    &hybrid_a::ALGORITHM,
+    &hybrid_b::ALGORITHM,
+    &double_tree::ALGORITHM,
+    &all_pairs::ALGORITHM,
+    &bruck::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[

@@ -8,7 +8,9 @@
 //!
 //! Source: Q 4.2.
 
-use super::{BASE, bruck, direct, pairwise, scattered, shared_memory};
+use super::{
+    BASE, bruck, direct, pairwise, permission_to_send, scattered, shared_memory, standard_exchange,
+};
 use crate::algorithm::compose::{self, Data, Phase};
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, gather, scatter};
 use crate::pattern::division::Division;
@@ -31,8 +33,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
-    settings: &["", "intra=tree,inter=bruck", "leaders=2"],
+    settings: &[
+        "",
+        "intra=tree,inter=bruck",
+        "leaders=2",
+        "intra=direct,inter=bruck,ports=2",
+    ],
     layers: Some(Layers {
         leaders: LEADERS,
         among_leaders: |shape| compose::among_leaders(shape, PHASES),
@@ -44,12 +52,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 /// What may serve the leaders.
-const LEADERS: &[&Algorithm; 5] = &[
+const LEADERS: &[&Algorithm; 7] = &[
     &pairwise::ALGORITHM,
     &bruck::ALGORITHM,
     &scattered::ALGORITHM,
     &direct::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &standard_exchange::ALGORITHM,
+    &permission_to_send::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[

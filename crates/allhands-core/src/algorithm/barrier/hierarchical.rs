@@ -28,8 +28,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
     citation: "C 6.1",
     summary: "every node, the leaders, and these let their nodes go",
     requires: &[Requirement::Nodes, Requirement::Window],
-    keys: &[INTRA, Key::inter(&compose::names(LEADERS))],
-    settings: &["", "intra=tree,inter=recursive-doubling"],
+    keys: &[INTRA, Key::inter(&compose::names(LEADERS)), compose::PORTS],
+    settings: &[
+        "",
+        "intra=tree,inter=recursive-doubling",
+        "intra=direct,inter=dissemination,ports=2",
+    ],
     layers: Some(Layers {
         leaders: LEADERS,
         among_leaders: |shape| compose::among_leaders(shape, PHASES),
@@ -44,6 +48,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 pub const INSIDE: Inside = Inside {
     shared_memory: &shared_memory::ALGORITHM,
     tree: &gather_broadcast::ALGORITHM,
+    direct: (&one_to_all::ALGORITHM, ""),
     groups: || &ALGORITHM,
 };
 

@@ -9,8 +9,8 @@
 //! Source: C 6.1; Q 4.2.
 
 use super::{
-    BASE, binomial, circulant, k_nomial, one_to_all, pipelined_chain, scatter_allgather,
-    segmented_binomial, shared_memory, torus_trees,
+    BASE, binomial, circulant, double_tree, hybrid_segmented_binomial, k_nomial, mutualcast,
+    one_to_all, pipelined_chain, scatter_allgather, segmented_binomial, shared_memory, torus_trees,
 };
 use crate::algorithm::compose::{self, Inside, Phase};
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement};
@@ -26,12 +26,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
     settings: &[
         "",
         "intra=tree,inter=scatter-allgather",
         "inter=pipelined-chain",
         "leaders=2",
+        "intra=direct,inter=k-nomial,ports=2",
     ],
     parts: |shape| compose::parts(shape, PHASES),
     layers: Some(Layers {
@@ -48,11 +50,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
 pub const INSIDE: Inside = Inside {
     shared_memory: &shared_memory::ALGORITHM,
     tree: &binomial::ALGORITHM,
+    direct: (&one_to_all::ALGORITHM, ""),
     groups: || &ALGORITHM,
 };
 
 /// What may serve the leaders; not windows, as who gives them back would depend on the root.
-const LEADERS: &[&Algorithm; 8] = &[
+const LEADERS: &[&Algorithm; 11] = &[
     &binomial::ALGORITHM,
     &one_to_all::ALGORITHM,
     &scatter_allgather::ALGORITHM,
@@ -61,6 +64,9 @@ const LEADERS: &[&Algorithm; 8] = &[
     &pipelined_chain::ALGORITHM,
     &circulant::ALGORITHM,
     &torus_trees::ALGORITHM,
+    &double_tree::ALGORITHM,
+    &mutualcast::ALGORITHM,
+    &hybrid_segmented_binomial::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[Phase::leaders(LEADERS), Phase::node(&INSIDE)];

@@ -35,8 +35,8 @@ pub fn phase(b: &mut Builder, nodes: &Division, phase: &Phase, data: &Data<'_>) 
         Reserved::default()
     };
     let Some(member) = among.member(nodes) else {
-        // Only streams along a torus have several.
-        if found.requires.contains(&Requirement::Torus) {
+        // Streams along a torus have several; what else has, counts only where each share has its own.
+        if found.requires.contains(&Requirement::Torus) || nodes.shares() > 1 {
             b.pass_strands(&found.schedule(&shape, 0));
         }
         return;

@@ -22,14 +22,14 @@ mod whole;
 
 pub use blocks::block_phase;
 pub use group::{Data, phase};
-pub use phases::{INTRA, Inside, Phase, among_leaders, names, sharing};
+pub use phases::{INTRA, Inside, PORTS, Phase, among_leaders, names, sharing};
 pub use shares::each_share;
 pub use vectors::{vector_phase, vector_phases};
 pub use whole::{claims, keep_order, parts};
 
 #[cfg(test)]
 mod tests {
-    use crate::algorithm::{self, Algorithm, Unsuitable, Values};
+    use crate::algorithm::{self, Algorithm, Key, Unsuitable, Values};
     use crate::call::Call;
     use crate::machine::Nodes;
     use crate::verify;
@@ -43,7 +43,8 @@ mod tests {
                 Values::Names(names) => names,
                 Values::Range { .. } => &[],
             };
-            let leaders = whole.keys.get(2).map_or(&[1][..], |_| &[1, 2, 3]);
+            let several = whole.has_key(Key::LEADERS.name);
+            let leaders = if several { &[1, 2, 3][..] } else { &[1] };
             for (intra, inter) in names(0)
                 .iter()
                 .flat_map(|a| names(1).iter().map(move |b| (a, b)))

@@ -9,9 +9,17 @@ use crate::schedule::Shape;
 /// `intra`: what serves a node.
 pub const INTRA: Key = Key {
     name: "intra",
-    values: Values::Names(&["shared-memory", "tree"]),
+    values: Values::Names(&["shared-memory", "tree", "direct"]),
     default: 0,
-    about: "the algorithm inside a node: windows and flags, or a binomial tree of messages",
+    about: "the algorithm inside a node: windows and flags, or messages along a binomial tree, or from and to the leader",
+};
+
+/// `ports`: how many messages at once among the leaders, each by another rail; only for those of their algorithms that have the key.
+pub const PORTS: Key = Key {
+    values: Values::Range { min: 0, max: 16 },
+    default: 0,
+    about: "messages at once of the algorithm among the leaders; 0: as many as it has by itself",
+    ..Key::PORTS
 };
 
 /// What algorithms are called.
@@ -33,16 +41,19 @@ pub struct Inside {
     pub shared_memory: &'static Algorithm,
     /// For `intra=tree`.
     pub tree: &'static Algorithm,
+    /// For `intra=direct`, with its parameters.
+    pub direct: (&'static Algorithm, &'static str),
     /// Where nodes are inside groups of nodes: what serves a group.
     pub groups: fn() -> &'static Algorithm,
 }
 
 impl Inside {
-    /// What the key `intra` says.
-    fn innermost(&self, shape: &Shape) -> &'static Algorithm {
+    /// What the key `intra` says, with its parameters.
+    fn innermost(&self, shape: &Shape) -> (&'static Algorithm, &'static str) {
         match shape.get(INTRA.name) {
-            0 => self.shared_memory,
-            _ => self.tree,
+            0 => (self.shared_memory, ""),
+            1 => (self.tree, ""),
+            _ => self.direct,
         }
     }
 }
@@ -105,10 +116,10 @@ pub(super) fn part(
         .nodes
         .inside()
         .filter(|_| phase.among != Among::Leaders);
-    let found = match (phase.by, &inside) {
-        (By::Leaders(leaders), _) => leaders[shape.get(Layers::INTER) as usize],
+    let (found, parameters) = match (phase.by, &inside) {
+        (By::Leaders(leaders), _) => (leaders[shape.get(Layers::INTER) as usize], ""),
         (By::Inside(inside), None) => inside.innermost(shape),
-        (By::Inside(inside), Some(_)) => (inside.groups)(),
+        (By::Inside(inside), Some(_)) => ((inside.groups)(), ""),
     };
     let call = Call {
         collective: found.collective,
@@ -117,7 +128,13 @@ pub(super) fn part(
         commutative: shape.call.commutative || !found.collective.reduces(),
         in_place: false,
     };
-    let mut part = found.shape(call, "").unwrap_or_else(|e| panic!("{e}"));
+    let mut part = found
+        .shape(call, parameters)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let ports = shape.get(PORTS.name);
+    if phase.among == Among::Leaders && ports > 0 && found.has_key(PORTS.name) {
+        part.parameters.set(PORTS.name, ports);
+    }
     if phase.among == Among::Leaders && found.requires.contains(&Requirement::Torus) {
         part.torus = shape.torus;
     }
@@ -144,7 +161,7 @@ pub fn sharing(shape: &Shape, phases: &[Phase]) -> Sharing {
     let asks = |algorithm: &Algorithm| algorithm.requires.contains(&Requirement::Window);
     let of = |phase: &Phase| match phase.by {
         By::Leaders(_) if asks(part(shape, phase, 1, 0).0) => Sharing::Everybody,
-        By::Inside(inside) if asks(inside.innermost(shape)) => Sharing::Nodes,
+        By::Inside(inside) if asks(inside.innermost(shape).0) => Sharing::Nodes,
         By::Leaders(_) | By::Inside(_) => Sharing::Nobody,
     };
     let all = phases.iter().map(of);

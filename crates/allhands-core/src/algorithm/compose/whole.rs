@@ -90,27 +90,37 @@ pub fn claims(shape: &Shape, phases: &[Phase]) -> Claims {
         },
     }
     .with_steps_at_most();
+    let mut side_by_side = 0;
     let all = parts_of(shape, phases).fold(none, |all, roots| {
         let claims: Vec<Claims> = roots.iter().map(|(a, shape)| (a.claims)(shape)).collect();
         let most = |of: fn(&Claims) -> u32| claims.iter().map(of).max().unwrap_or(0);
-        // Streams that do not start together may come together where they did not.
-        let streams = roots.iter().filter_map(|(_, part)| part.torus);
-        let streams = streams.map(|torus| torus.ways().count() as u32);
+        let ports = most(|c| c.ports);
+        // Streams that do not start together may come together where they did not, and with what is done before or after them.
+        match streams(&roots[0]) {
+            0 | 1 => {}
+            several => side_by_side += ports * several,
+        }
         Claims {
-            ports: all
-                .ports
-                .max(most(|c| c.ports) * streams.max().unwrap_or(1).max(1)),
+            ports: all.ports.max(ports),
             steps: all.steps + most(|c| c.steps),
             ..all
         }
     });
-    match division::shares(shape) {
-        1 => all,
-        shares => Claims {
-            ports: all.ports * (shares + 1),
-            ..all
-        },
+    let times = match division::shares(shape) {
+        1 => 1,
+        shares => shares + 1,
+    };
+    Claims {
+        ports: (all.ports + side_by_side) * times,
+        ..all
     }
+}
+
+/// How many streams an algorithm has side by side.
+fn streams((part, shape): &(&Algorithm, Shape)) -> u32 {
+    let strands = part.schedule(shape, 0).strands.len();
+    let ways = shape.torus.map_or(1, |torus| torus.ways().count());
+    strands.max(ways) as u32
 }
 
 fn least_common_multiple(a: u32, b: u32) -> u32 {

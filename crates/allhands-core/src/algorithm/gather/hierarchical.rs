@@ -28,8 +28,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
-    settings: &["", "intra=tree,inter=direct", "leaders=2"],
+    settings: &[
+        "",
+        "intra=tree,inter=direct",
+        "leaders=2",
+        "intra=direct,inter=direct,ports=2",
+    ],
     layers: Some(Layers {
         leaders: LEADERS,
         among_leaders: |shape| compose::among_leaders(shape, PHASES),
@@ -44,6 +50,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 pub const INSIDE: Inside = Inside {
     shared_memory: &shared_memory::ALGORITHM,
     tree: &binomial::ALGORITHM,
+    direct: (&direct::ALGORITHM, ""),
     groups: || &ALGORITHM,
 };
 

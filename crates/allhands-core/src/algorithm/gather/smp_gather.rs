@@ -9,7 +9,7 @@
 //! Source: Q 3.1, 5.2.1 (phases 1 and 2), figure 7.
 
 use super::BASE;
-use crate::algorithm::phase::gather::leaders::{INTER, Leaders};
+use crate::algorithm::phase::gather::leaders::{self, INTER, Leaders};
 use crate::algorithm::phase::gather::smp_gather;
 use crate::algorithm::{Algorithm, Key, Requirement};
 use crate::schedule::{Blocks, Builder, Units};
@@ -27,6 +27,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ],
     keys: &[INTER, Key::PORTS],
     settings: &["", "inter=binomial", "inter=binomial,ports=2"],
+    sharing: leaders::sharing,
     build,
     claims: smp_gather::claims,
     ..BASE

@@ -27,8 +27,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
         compose::INTRA,
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
+        compose::PORTS,
     ],
-    settings: &["", "intra=tree,inter=rabenseifner", "leaders=2"],
+    settings: &[
+        "",
+        "intra=tree,inter=rabenseifner",
+        "leaders=2",
+        "intra=direct,inter=k-nomial,ports=2",
+    ],
     ordered: |shape| compose::keep_order(shape, PHASES),
     parts: |shape| compose::parts(shape, PHASES),
     layers: Some(Layers {
@@ -45,6 +51,8 @@ pub const ALGORITHM: Algorithm = Algorithm {
 pub const INSIDE: Inside = Inside {
     shared_memory: &shared_memory::ALGORITHM,
     tree: &binomial::ALGORITHM,
+    // A tree of one level.
+    direct: (&k_nomial::ALGORITHM, "radix=1048576"),
     groups: || &ALGORITHM,
 };
 

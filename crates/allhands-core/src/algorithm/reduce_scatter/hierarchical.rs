@@ -9,7 +9,8 @@
 //! Source: C 6.1; Q 4.2.
 
 use super::{
-    BASE, pairwise, recursive_doubling, recursive_halving, reduce_scatterv, shared_memory,
+    BASE, circulant, direct, pairwise, pat, recursive_doubling, recursive_halving, reduce_scatterv,
+    ring, shared_memory,
 };
 use crate::algorithm::compose::{self, Phase};
 use crate::algorithm::{Algorithm, Claims, Key, Layers, Requirement, reduce, scatter};
@@ -27,7 +28,12 @@ pub const ALGORITHM: Algorithm = Algorithm {
         Key::inter(&compose::names(LEADERS)),
         Key::LEADERS,
     ],
-    settings: &["", "intra=tree,inter=recursive-doubling", "leaders=2"],
+    settings: &[
+        "",
+        "intra=tree,inter=recursive-doubling",
+        "leaders=2",
+        "intra=direct,inter=pat",
+    ],
     ordered: |shape| compose::keep_order(shape, PHASES),
     layers: Some(Layers {
         leaders: LEADERS,
@@ -40,12 +46,16 @@ pub const ALGORITHM: Algorithm = Algorithm {
 };
 
 /// What may serve the leaders.
-const LEADERS: &[&Algorithm; 5] = &[
+const LEADERS: &[&Algorithm; 9] = &[
     &pairwise::ALGORITHM,
     &recursive_halving::ALGORITHM,
     &recursive_doubling::ALGORITHM,
     &reduce_scatterv::ALGORITHM,
     &shared_memory::ALGORITHM,
+    &ring::ALGORITHM,
+    &direct::ALGORITHM,
+    &circulant::ALGORITHM,
+    &pat::ALGORITHM,
 ];
 
 const PHASES: &[Phase] = &[

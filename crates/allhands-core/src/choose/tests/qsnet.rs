@@ -74,6 +74,36 @@ fn thresholds_are_blocks() {
 }
 
 #[test]
+fn where_nobody_can_put_to_other_nodes_leaders_send() {
+    for policy in [Policy::Qsnet, Policy::Elan] {
+        for collective in [
+            Collective::Gather,
+            Collective::Allgather,
+            Collective::Alltoall,
+        ] {
+            assert!(policy.knows_nodes(collective));
+            for bytes in [8, 256, KB, 8 * KB, 64 * KB] {
+                let question = Question {
+                    apart: true,
+                    ..question(collective, 16, bytes)
+                };
+                let choice = choose(&policy, &question, &|_, _, _| 0.0).expect("rules serve all");
+                let reaches = choice.algorithm.admits_apart(&choice.shape, |_| true);
+                assert_eq!(reaches, Ok(()), "{policy} {collective} {bytes}");
+                let puts = choice.algorithm.name.starts_with("smp-bruck");
+                assert_eq!(
+                    puts,
+                    policy == Policy::Qsnet
+                        && collective == Collective::Allgather
+                        && (KB..=8 * KB).contains(&bytes)
+                );
+            }
+        }
+        assert!(!policy.knows_nodes(Collective::Broadcast));
+    }
+}
+
+#[test]
 fn what_the_rules_name_is_there() {
     for rule in QSNET.iter().chain(ELAN) {
         let Take::Algorithm { name, parameters } = rule.take else {

@@ -3,7 +3,7 @@
 use super::super::{Entry, Standing};
 use super::row;
 use super::sentences::{BRUCK, DIRECT, GATHER_BROADCAST, SMP_BRUCK, SMP_DIRECT, STANDARD, TREE};
-use super::testbed::{Testbed, Who};
+use super::testbed::{Testbed, WHOLE, Who};
 use allhands_core::call::Collective;
 use std::io::Write;
 
@@ -76,7 +76,7 @@ pub fn all(testbed: &Testbed) -> anyhow::Result<Vec<Contest>> {
 
 fn contest(testbed: &Testbed, figure: &'static Figure) -> anyhow::Result<Contest> {
     let row = |bytes| {
-        let us = |(_, who): &(&str, Who)| testbed.call_us(*who, figure.collective, bytes);
+        let us = |(_, who): &(&str, Who)| testbed.call_us(*who, (figure.collective, WHOLE), bytes);
         let all = figure.paper.iter().chain(figure.ours);
         anyhow::Ok((bytes, all.map(us).collect::<anyhow::Result<_>>()?))
     };

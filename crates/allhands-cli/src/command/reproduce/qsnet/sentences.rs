@@ -1,7 +1,7 @@
 //! The sentences of Q 7: who wins, against whom, from which size to which.
 
 use super::super::{Entry, Says, Standing};
-use super::testbed::{Testbed, Who};
+use super::testbed::{On, Testbed, WHOLE, Who};
 use super::{KB, row};
 use allhands_core::call::Collective;
 use allhands_core::cost::formula::Miss;
@@ -23,6 +23,11 @@ pub struct Sentence {
     winner: Who,
     others: &'static [Who],
     bytes: (u64, u64),
+    /// Where.
+    on: On,
+    /// Where its lead is the smaller one, if that is what is said.
+    than_on: Option<On>,
+    says: Says,
     /// Sizes at which a constant of the machine, or its form, was chosen by looking at it.
     fitted_bytes: &'static [u64],
     /// Why it misses, if it does.
@@ -35,6 +40,21 @@ impl Sentence {
             fitted_bytes,
             ..self
         }
+    }
+
+    const fn on(self, on: On) -> Sentence {
+        Sentence { on, ..self }
+    }
+
+    /// That the lead is more than it is elsewhere.
+    const fn more_than_on(self, on: On) -> Sentence {
+        let than_on = Some(on);
+        Sentence { than_on, ..self }
+    }
+
+    const fn or_level(self) -> Sentence {
+        let says = Says::NotBehind;
+        Sentence { says, ..self }
     }
 
     const fn missing(self, why: Miss) -> Sentence {
@@ -50,22 +70,30 @@ impl Sentence {
         let (mut bytes, last) = self.bytes;
         let mut entries = Vec::new();
         while bytes <= last {
-            let us = |who| testbed.call_us(who, self.collective, bytes);
-            let mut best_us = f64::INFINITY;
-            for other in self.others {
-                best_us = us(*other)?.min(best_us);
+            let mut ours = self.lead(testbed, self.on, bytes)?;
+            if let Some(on) = self.than_on {
+                ours /= self.lead(testbed, on, bytes)?;
             }
-            let ours = best_us / us(self.winner)?;
             let fitted = self.fitted_bytes.contains(&bytes);
             let place = (row(self.collective, bytes), self.column());
-            entries.push(Entry::new(self.section, place, (1.0, ours), fitted).saying(Says::Ahead));
+            entries.push(Entry::new(self.section, place, (1.0, ours), fitted).saying(self.says));
             bytes *= 2;
         }
         Ok(entries)
     }
 
+    /// How much longer than the winner the fastest of the others takes.
+    fn lead(&self, testbed: &Testbed, on: On, bytes: u64) -> anyhow::Result<f64> {
+        let us = |who| testbed.call_us(who, (self.collective, on), bytes);
+        let mut best_us = f64::INFINITY;
+        for other in self.others {
+            best_us = us(*other)?.min(best_us);
+        }
+        Ok(best_us / us(self.winner)?)
+    }
+
     fn column(&self) -> String {
-        format!("{}, {}", self.title, Says::Ahead)
+        format!("{}, {}", self.title, self.says)
     }
 
     /// Whether an entry is its, and not of the kind that nothing is said of.
@@ -90,6 +118,9 @@ const fn sentence(
         winner,
         others,
         bytes,
+        on: WHOLE,
+        than_on: None,
+        says: Says::Ahead,
         fitted_bytes: &[],
         why: None,
     }
@@ -98,6 +129,17 @@ const fn sentence(
 const GATHER: (&str, Collective) = ("7.2", Collective::Gather);
 const ALLTOALL: (&str, Collective) = ("7.3", Collective::Alltoall);
 const ALLGATHER: (&str, Collective) = ("7.4", Collective::Allgather);
+const NODE_GATHER: (&str, Collective) = ("4.2", Collective::Gather);
+const NODE_BROADCAST: (&str, Collective) = ("4.2", Collective::Broadcast);
+
+/// One node of the testbed; its four nodes with a rank each.
+const ONE_NODE: On = (1, 4);
+const APART: On = (4, 1);
+
+/// In a node's window.
+const IN_WINDOW: Who = Who::Algorithm("shared-memory", "");
+/// `elan_bcast`, in software; Q does not say how it goes, and a tree is assumed.
+const SOFTWARE: Who = Who::Algorithm("binomial", "");
 const MB: u64 = KB * KB;
 
 /// Why the direct gather is late.
@@ -115,6 +157,27 @@ const SAME: Miss = Miss::Tie(
 /// What the text says; the least size in its figures is taken to be 8 B, and "very short" to be at most 64 B, as in Q 7.3. Where a
 /// constant was set by the size up to which somebody wins, the next size, from which on somebody else does, was looked at as well.
 pub const SENTENCES: &[Sentence] = &[
+    // Figure 3, inside a node; up to 2 KB Quadrics' gather is the same one (Q 3.1), and a tie.
+    sentence(NODE_GATHER, "on a node, memory over elan", IN_WINDOW, &[Who::Elan], (4 * KB, 8 * KB))
+        .on(ONE_NODE),
+    sentence(
+        NODE_BROADCAST,
+        "on a node, memory over software",
+        IN_WINDOW,
+        &[SOFTWARE],
+        (256, 32 * KB),
+    )
+    .on(ONE_NODE),
+    sentence(
+        NODE_BROADCAST,
+        "on a node, memory over hardware",
+        IN_WINDOW,
+        &[Who::Hardware],
+        (256, 32 * KB),
+    )
+    .on(ONE_NODE),
+    sentence(GATHER, "elan gains on both, 4 to 16", Who::Elan, &[TREE, DIRECT], (8, 64))
+        .more_than_on(APART),
     sentence(GATHER, "tree over direct", TREE, &[DIRECT], (8, 256)).fitted(&[256]),
     sentence(GATHER, "direct over tree", DIRECT, &[TREE], (512, MB))
         .fitted(&[512])
@@ -165,7 +228,30 @@ pub const SENTENCES: &[Sentence] = &[
     sentence(ALLTOALL, "direct over elan", DIRECT, &[Who::Elan], (512, MB))
         .fitted(&[512])
         .missing(SAME),
-    // It is "in par or slightly better" than elan: no more is said of the two.
+    sentence(
+        ALLTOALL,
+        "elan gains on all, 4 to 16",
+        Who::Elan,
+        &[BRUCK, DIRECT, STANDARD],
+        (8, 64),
+    )
+    .more_than_on(APART),
+    // "In par or slightly better".
+    sentence(
+        ALLGATHER,
+        "gather-broadcast over elan",
+        GATHER_BROADCAST,
+        &[Who::Elan],
+        (8, 256),
+    )
+    .or_level(),
+    sentence(
+        ALLGATHER,
+        "SMP-aware Bruck over flat ones",
+        SMP_BRUCK,
+        &[DIRECT, BRUCK, STANDARD],
+        (512, 8 * KB),
+    ),
     sentence(
         ALLGATHER,
         "gather-broadcast over the other five",

@@ -1,11 +1,11 @@
-//! The simulated testbed: four nodes of four ranks with two rails (Q 6), and what is timed there.
+//! The simulated testbed: four nodes of four ranks with two rails (Q 6), or a part of it, and what is timed there.
 
 use crate::command::simulate::machine::{Job, Machine};
 use allhands_core::algorithm::{self, Algorithm, Layer};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Policy, Question, choose};
 use allhands_core::machine::Nodes;
-use allhands_core::schedule::{Builder, Layout, Plan, Schedule, Shape, Units};
+use allhands_core::schedule::{BROADCAST_PORT, Builder, Layout, Plan, Schedule, Shape, Units};
 use anyhow::{Context, anyhow};
 
 /// Who is timed.
@@ -15,7 +15,15 @@ pub enum Who {
     Elan,
     /// An algorithm with parameters.
     Algorithm(&'static str, &'static str),
+    /// The broadcast of the hardware alone.
+    Hardware,
 }
+
+/// Nodes, and ranks of each.
+pub type On = (u32, u32);
+
+/// All of the testbed.
+pub const WHOLE: On = (4, 4);
 
 /// The testbed, for every way of using it.
 pub struct Testbed {
@@ -57,18 +65,29 @@ impl Testbed {
         }
     }
 
-    /// The time of a call of 16 ranks with blocks of `bytes` bytes, in microseconds.
+    /// The time of a call of all ranks of some nodes with blocks, or a vector, of `bytes` bytes, in microseconds.
     ///
     /// # Errors
     /// If the policy or the algorithm does not serve the call.
-    pub fn call_us(&self, who: Who, collective: Collective, bytes: u64) -> anyhow::Result<f64> {
-        let (nodes, call) = (Nodes::even(4, 4), Call::new(collective, 16));
+    pub fn call_us(
+        &self,
+        who: Who,
+        (collective, on): (Collective, On),
+        bytes: u64,
+    ) -> anyhow::Result<f64> {
+        // A broadcast has one buffer, at the root too.
+        let call = Call {
+            in_place: collective == Collective::Broadcast,
+            ..Call::new(collective, on.0 * on.1)
+        };
+        let nodes = Nodes::even(on.0, on.1);
         let policy = match who {
             Who::Elan => Policy::Elan,
             Who::Algorithm(name, parameters) => Policy::Fixed {
                 name: name.to_string(),
                 parameters: parameters.to_string(),
             },
+            Who::Hardware => return self.hardware_us(call, nodes, bytes),
         };
         let choice = choose(&policy, &Question::new(call, bytes), &|_, _, _| 0.0);
         let choice = choice.map_err(|error| anyhow!("{error}"))?;
@@ -76,7 +95,7 @@ impl Testbed {
             Who::Elan if collective == Collective::Alltoall => Way::BothRails,
             Who::Elan if bytes <= CHAINED_UP_TO_BYTES => Way::Chained,
             Who::Elan => Way::Tports,
-            Who::Algorithm(..) => Way::BothRails,
+            Who::Algorithm(..) | Who::Hardware => Way::BothRails,
         };
         self.time_us(choice.algorithm, &choice.shape.on(nodes), way, bytes)
     }
@@ -130,6 +149,27 @@ impl Testbed {
             nodes: &shape.nodes,
         };
         Ok(machine.outcome(job)?.completion_ps() as f64 / 1e6)
+    }
+
+    /// The time of a broadcast that rank 0 hands to the hardware.
+    fn hardware_us(&self, call: Call, nodes: Nodes, bytes: u64) -> anyhow::Result<f64> {
+        let found = algorithm::find(call.collective, "one-to-all");
+        let found = found.context("there is no such broadcast")?;
+        let shape = found.shape(call, "")?.on(nodes);
+        let schedule = |rank| {
+            let mut b = Builder::new(shape.clone(), rank, 1, false);
+            let (input, output) = (b.input(), b.output());
+            for to in (1..call.ranks).filter(|_| rank == 0) {
+                b.port(u32::from(BROADCAST_PORT)).send(to, input);
+            }
+            match rank {
+                0 => b.copy(input, output),
+                _ => b.port(u32::from(BROADCAST_PORT)).recv(0, output),
+            }
+            b.finish()
+        };
+        let schedules: Vec<Schedule> = (0..call.ranks).map(schedule).collect();
+        self.schedules_us(&schedules, &shape, Way::BothRails, bytes)
     }
 
     /// The time in which `ranks` ranks of one node each copy `bytes` bytes to a section of shared memory (Q 4.2's k-memcpy), in

@@ -5,18 +5,45 @@
 //!                   node's own      when the rest is there, all copy that out
 //! ```
 //!
-//! A leader writes from its own window into the same places of another's, and each rank copies out to the right places: nothing
-//! is shifted.
+//! A leader writes from its own window into the same places of another's, or sends from there to there, and each rank copies out to
+//! the right places: nothing is shifted. Where leaders send, windows are memory of one node alone.
 //!
 //! Source: Q 5.2.2, figure 8.
 
+mod claims;
 mod member;
 
-use crate::algorithm::Claims;
+use crate::algorithm::{Key, Sharing, Values};
 use crate::schedule::{Builder, Shape};
 use member::Member;
 
+pub use claims::claims;
 pub use member::{Passage, Steps};
+
+/// `between`: how what a node has gathered comes to another.
+pub const BETWEEN: Key = Key {
+    name: "between",
+    values: Values::Names(&["puts", "messages"]),
+    default: 0,
+    about: "how blocks go from a leader's window to another's: put there, or sent, where nodes share no memory",
+};
+
+/// `overlap`: what a rank copies out while blocks of other nodes are under way.
+pub const OVERLAP: Key = Key {
+    name: "overlap",
+    values: Values::Names(&["own", "all"]),
+    default: 0,
+    about: "what is copied out while blocks are under way: the own node's, or also what the step before has brought",
+};
+
+/// Which ranks must share memory: all, where leaders put.
+#[must_use]
+pub fn sharing(shape: &Shape) -> Sharing {
+    match shape.get(BETWEEN.name) {
+        0 => Sharing::Everybody,
+        _ => Sharing::Nodes,
+    }
+}
 
 /// The whole all-gather: gathers the node's blocks, takes the steps, copies out.
 pub fn allgather(b: &mut Builder, steps: impl Fn(u32) -> Steps, ports: u32) {
@@ -45,14 +72,21 @@ impl Member {
         self.copy_out(b, leader, size);
         b.step();
         for (arrived, passages) in flags.arrived.iter().zip(&self.steps) {
-            b.watch(leader, *arrived, passages.len() as u32);
+            b.watch(leader, *arrived, self.arrivals(passages));
+            if self.overlaps {
+                b.step();
+                self.copy_brought_out(b, passages);
+                b.step();
+            }
         }
         b.step();
-        self.copy_rest_out(b);
+        if !self.overlaps {
+            self.copy_rest_out(b);
+        }
         b.notify(leader, flags.read);
     }
 
-    /// A leader: while its first messages are under way it copies out what is its node's own.
+    /// A leader: while its messages are under way it copies out what is its node's own, and what has come before.
     fn lead(&self, b: &mut Builder, ports: u32) {
         let (rank, size, flags, input) = (b.rank(), self.size(), &self.flags, b.input());
         b.copy(input, self.window.at(rank));
@@ -61,48 +95,28 @@ impl Member {
             b.notify(rank, flags.full);
             b.wait(flags.full, size);
         }
-        b.wait(flags.open, self.steps.iter().flatten().count() as u32);
+        if let Some(open) = flags.open {
+            b.wait(open, self.steps.iter().flatten().count() as u32);
+        }
         b.step();
         for (number, passages) in self.steps.iter().enumerate() {
-            self.put(b, number, passages, ports);
-            if number == 0 {
-                self.copy_out(b, rank, size);
+            self.pass(b, number, passages, ports);
+            match number {
+                0 => self.copy_out(b, rank, size),
+                _ if self.overlaps => self.copy_brought_out(b, &self.steps[number - 1]),
+                _ => {}
             }
             b.step();
-            b.wait(flags.arrived[number], passages.len() as u32);
-            b.step();
+            self.tell(b, number, passages);
         }
-        if self.steps.is_empty() {
-            self.copy_out(b, rank, size);
+        match self.steps.last() {
+            None => self.copy_out(b, rank, size),
+            Some(last) if self.overlaps => self.copy_brought_out(b, last),
+            Some(_) => self.copy_rest_out(b),
         }
-        self.copy_rest_out(b);
+        b.step();
         self.give_back(b);
     }
-}
-
-/// What it costs: a leader puts its node's blocks, and those that have come to it, where the steps say, and each other rank of its
-/// node gets all but its own from its window. Ports at most, what is copied out at once, at the end all blocks of other nodes; steps
-/// at most, three rounds on a node, to fill, copy out and say so, and one a step.
-#[must_use]
-pub fn claims(shape: &Shape, steps: impl Fn(u32) -> Steps) -> Claims {
-    let sizes = shape.nodes.innermost(shape.ranks());
-    let alone = sizes.iter().all(|size| *size == 1);
-    let steps = steps(sizes.len() as u32);
-    let others = u64::from(shape.ranks() - 1);
-    let volume = |(node, size): (usize, &u32)| {
-        let from_node = sizes.iter().cycle().skip(node);
-        let carried = |p: &Passage| from_node.clone().take(p.nodes as usize).sum::<u32>();
-        let put: u32 = steps.iter().flatten().map(carried).sum();
-        u64::from(size - 1) * others + u64::from(put)
-    };
-    let among_nodes = steps.len() as u32;
-    Claims {
-        ports: shape.ranks() - 1,
-        steps: if alone { among_nodes } else { 3 + among_nodes },
-        volume: sizes.iter().enumerate().map(volume).max().unwrap_or(0),
-        work: 0,
-    }
-    .with_steps_at_most()
 }
 
 #[cfg(test)]
@@ -113,12 +127,12 @@ mod tests {
     use crate::symbolic::Law;
     use crate::verify::verify_world;
 
-    /// Flags `full`, `free`, `read`, `open` are those with numbers 0 to 3.
-    fn proof_with_credit(name: &str, flag: usize) -> Result<(), Law> {
-        let call = Call::new(Collective::Allgather, 6);
+    /// Flags `full`, `free`, `read`, and, where leaders put, `open` are those with numbers 0 to 3.
+    fn proof_with_credit((name, parameters): (&str, &str), flag: usize) -> Result<(), Law> {
+        let call = Call::new(Collective::Allgather, 9);
         let algorithm = find(Collective::Allgather, name).expect("it is there");
-        let shape = algorithm.shape(call, "").expect("the default is right");
-        let mut schedules = algorithm.world(&shape.on(Nodes::even(3, 2)));
+        let shape = algorithm.shape(call, parameters).expect("it has the keys");
+        let mut schedules = algorithm.world(&shape.on(Nodes::even(3, 3)));
         for schedule in &mut schedules {
             schedule.credits[flag] += 2;
         }
@@ -130,10 +144,16 @@ mod tests {
     fn a_window_that_is_written_too_early_is_caught() {
         for name in ["smp-direct", "smp-bruck"] {
             for flag in 0..4 {
-                let proof = proof_with_credit(name, flag);
+                let proof = proof_with_credit((name, ""), flag);
                 assert!(proof.is_err(), "{name}, flag {flag}");
             }
-            assert_eq!(proof_with_credit(name, 3), Err(Law::Window), "{name}");
+            assert_eq!(proof_with_credit((name, ""), 3), Err(Law::Window), "{name}");
+            for flag in 0..3 {
+                for parameters in ["between=messages", "between=messages,overlap=all"] {
+                    let proof = proof_with_credit((name, parameters), flag);
+                    assert!(proof.is_err(), "{name}:{parameters}, flag {flag}");
+                }
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
-//! A member: a rank with its node's window, what it writes there and to other windows, and what it copies out.
+//! A member: a rank with its node's window, what goes from there to other windows, and what it copies out.
 
+use super::{BETWEEN, OVERLAP};
 use crate::algorithm::phase::shared_memory::window;
 use crate::pattern::division::Division;
 use crate::schedule::{Blocks, Builder};
@@ -25,9 +26,9 @@ pub(super) struct Flags {
     pub(super) free: u16,
     /// Raised by each rank of the node but the leader that has copied everything out.
     pub(super) read: u16,
-    /// Raised by each leader into whose window this one writes, when that may be.
-    pub(super) open: u16,
-    /// Of each step, raised by each leader who has written into the window.
+    /// Raised by each leader into whose window this one puts, when that may be.
+    pub(super) open: Option<u16>,
+    /// Of each step, raised by each leader who has put into the window, or by its own, when all messages are there.
     pub(super) arrived: Vec<u16>,
 }
 
@@ -38,6 +39,8 @@ pub(super) struct Member {
     pub(super) window: Blocks,
     pub(super) flags: Flags,
     pub(super) steps: Steps,
+    /// Whether what has come is copied out while more is under way.
+    pub(super) overlaps: bool,
 }
 
 impl Member {
@@ -47,6 +50,7 @@ impl Member {
         let node = Division::of_sizes(b.rank(), &sizes);
         let steps = steps(node.nodes());
         let passages = steps.iter().flatten().count() as u32;
+        let puts = b.get(BETWEEN.name) == 0;
         Member {
             leader: node.leader(node.own()),
             node,
@@ -55,10 +59,11 @@ impl Member {
                 full: b.flag(0),
                 free: b.flag(1),
                 read: b.flag(0),
-                open: b.flag(passages),
+                open: puts.then(|| b.flag(passages)),
                 arrived: steps.iter().map(|_| b.flag(0)).collect(),
             },
             steps,
+            overlaps: b.get(OVERLAP.name) > 0,
         }
     }
 
@@ -103,19 +108,55 @@ impl Member {
         b.step();
     }
 
-    /// The messages of a step, each followed by its flag.
-    pub(super) fn put(&self, b: &mut Builder, number: usize, passages: &[Passage], ports: u32) {
+    /// Copies out what a step has brought.
+    pub(super) fn copy_brought_out(&self, b: &mut Builder, passages: &[Passage]) {
+        let (own, all, p) = (self.node.own(), self.node.nodes(), b.ranks());
+        for passage in passages {
+            let first = (own + passage.distance) % all;
+            let end = self.node.start((first + passage.nodes) % all);
+            let first = self.node.start(first);
+            self.copy_out(b, first, (end + p - first) % p);
+        }
+    }
+
+    /// How often a flag is raised to say that what a step brings is there.
+    pub(super) fn arrivals(&self, passages: &[Passage]) -> u32 {
+        match self.flags.open {
+            Some(_) => passages.len() as u32,
+            None => 1,
+        }
+    }
+
+    /// What a step passes on: puts, each followed by its flag, or messages both ways, from window to window.
+    pub(super) fn pass(&self, b: &mut Builder, number: usize, passages: &[Passage], ports: u32) {
         let (own, all) = (self.node.own(), self.node.nodes());
         for (port, passage) in passages.iter().enumerate() {
             let to = self.node.leader((own + all - passage.distance) % all);
             let places = self.places(own, passage.nodes);
             b.port(port as u32 % ports);
-            b.put(to, places, places);
-            b.notify(to, self.flags.arrived[number]);
+            if self.flags.open.is_some() {
+                b.put(to, places, places);
+                b.notify(to, self.flags.arrived[number]);
+            } else {
+                let from = (own + passage.distance) % all;
+                b.send(to, places);
+                b.recv(self.node.leader(from), self.places(from, passage.nodes));
+            }
         }
     }
 
-    /// When all have copied out, the window may be written again: by the node's ranks, and by the leaders that write into it.
+    /// A leader sees that what a step brings is there, or has received it and says so.
+    pub(super) fn tell(&self, b: &mut Builder, number: usize, passages: &[Passage]) {
+        let arrived = self.flags.arrived[number];
+        if self.flags.open.is_some() {
+            b.wait(arrived, passages.len() as u32);
+        } else if self.size() > 1 {
+            b.notify(b.rank(), arrived);
+        }
+        b.step();
+    }
+
+    /// When all have copied out, the window may be written again: by the node's ranks, and by the leaders that put into it.
     pub(super) fn give_back(&self, b: &mut Builder) {
         let (rank, flags) = (b.rank(), &self.flags);
         if self.size() > 1 {
@@ -123,9 +164,12 @@ impl Member {
             b.step();
             b.notify(rank, flags.free);
         }
+        let Some(open) = flags.open else {
+            return;
+        };
         for passage in self.steps.iter().flatten() {
             let writer = (self.node.own() + passage.distance) % self.node.nodes();
-            b.notify(self.node.leader(writer), flags.open);
+            b.notify(self.node.leader(writer), open);
         }
     }
 }
