@@ -189,6 +189,24 @@ pub const STEPS: &[Step] = &[
         beside: Beside::Others,
     },
     Step {
+        name: "examples that compare with a serial run",
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "halo",
+            "--",
+            "6",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::Always,
+        beside: Beside::Others,
+    },
+    Step {
         name: "instructions of the interpreter",
         cargo: &[
             "run",

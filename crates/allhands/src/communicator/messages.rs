@@ -285,6 +285,8 @@ impl Communicator {
     /// Takes a receive back that no message has met; whether that was so. It is to be waited for all the same.
     pub(crate) fn cancel_message(&self, number: usize) -> bool {
         let inner = &mut *self.inner.take();
+        // One that has come has met it.
+        inner.progress();
         let cancelled = inner.with_messages(|messages, _| messages.cancel_receive(number));
         cancelled.unwrap_or(false)
     }

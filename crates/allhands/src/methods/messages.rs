@@ -109,7 +109,7 @@ impl Communicator {
     /// let from_the_left = threads::run(4, |comm| {
     ///     let (rank, ranks) = (comm.rank(), comm.size());
     ///     let (right, left) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-    ///     let mut received = [0; 2];
+    ///     let mut received = [0usize; 2];
     ///     comm.sendrecv(&[rank, 10 * rank], right, 0, &mut received, left, 0)?;
     ///     Ok::<_, allhands::Error>(received)
     /// })?;

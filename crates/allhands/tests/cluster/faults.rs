@@ -188,13 +188,24 @@ fn a_rank_that_dies_before_all_are_there_is_named() {
 
 #[test]
 fn a_rank_that_is_killed_is_named_on_all_hosts_soon() {
+    kill("die");
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_by_those_who_wait_for_its_messages() {
+    kill("die-waited-for");
+}
+
+/// One rank is killed, and all others end as they do who hear of it.
+fn kill(part: &str) {
     for (hosts, victim) in [
         (&["a", "b"][..], 1),
+        (&["a", "b"], 0),
         (&["a", "a", "b", "b"], 0),
         (&["a", "b", "b", "c"], 2),
     ] {
         let mut world = World::new();
-        world.start_all(&format!("die {victim}"), hosts);
+        world.start_all(&format!("{part} {victim}"), hosts);
         for (rank, end) in world.end().iter().enumerate() {
             let expected = if rank == victim {
                 128 + libc::SIGKILL

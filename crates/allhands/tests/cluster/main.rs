@@ -2,6 +2,12 @@
 #![cfg(all(target_os = "linux", not(loom)))]
 
 mod faults;
+#[allow(
+    dead_code,
+    reason = "what ranks of one node try is not tried here again"
+)]
+#[path = "../suite/messages/mod.rs"]
+mod messages;
 mod ofi;
 mod parts;
 mod world;
@@ -27,6 +33,17 @@ fn two_and_three_hosts_have_right_answers() {
         &["a", "b", "a", "c", "b", "a"],
     ] {
         run("collectives", hosts);
+    }
+}
+
+#[test]
+fn messages_go_from_host_to_host() {
+    for hosts in [
+        &["a", "b"][..],
+        &["a", "b", "b"],
+        &["a", "b", "a", "c", "b"],
+    ] {
+        run("messages", hosts);
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a rank does in a test.
 
+use crate::messages::{self, traffic};
 use allhands::launch::{PORTS, RENDEZVOUS};
-use allhands::{Communicator, Sum, operation};
+use allhands::{Communicator, Error, Source, Sum, Tag, operation};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,9 @@ pub fn play(part: &str) {
             );
             barrier(&comm);
         }),
+        "messages" => Communicator::world().and_then(|comm| messages(&comm)),
         "die" => Communicator::world().and_then(|comm| die(&comm, rest)),
+        "die-waited-for" => Communicator::world().and_then(|comm| die_waited_for(&comm, rest)),
         "wait" => Communicator::world().map(|_| std::thread::sleep(Duration::from_secs(60))),
         other => panic!("no such part: {other}"),
     };
@@ -91,8 +94,47 @@ fn collectives(comm: &Communicator) {
     assert!(sums.iter().all(|sum| *sum == size as u32));
 }
 
+/// Messages between two ranks of all kinds.
+fn messages(comm: &Communicator) -> Result<(), Error> {
+    messages::messages_of_every_length_go_round(comm)?;
+    messages::messages_and_calls_take_one_another_further(comm)?;
+    messages::a_message_that_does_not_fit_is_gone_and_the_rest_stays(comm)?;
+    (0..3).try_for_each(|seed| {
+        traffic::random_messages_are_all_received(comm, seed)?;
+        traffic::random_receives_are_all_met(comm, seed)
+    })
+}
+
+/// One rank is killed for which others wait, each in its own way, and the last one for a rank that lives.
+fn die_waited_for(comm: &Communicator, victim: &str) -> Result<(), Error> {
+    let (rank, last) = (comm.rank(), comm.size() - 1);
+    let killed: usize = victim.parse().expect("a rank");
+    barrier(comm);
+    if killed == rank {
+        std::thread::sleep(Duration::from_millis(50));
+        // SAFETY: a signal to this very process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    let before = Instant::now();
+    let mut room = [0_u8; 4];
+    let ended = match (rank + last - killed) % 4 {
+        _ if rank == last && killed > 0 => comm.recv(&mut room, 0, 0).map(drop),
+        0 => comm.recv(&mut room, killed, 0).map(drop),
+        1 => comm.recv(&mut room, Source::Any, Tag::Any).map(drop),
+        2 => comm.send(&vec![1_u64; 500_000], killed, 0),
+        _ => comm.probe(killed, Tag::Any).map(drop),
+    };
+    let (error, took) = (ended.expect_err("it is dead"), before.elapsed());
+    assert!(took < Duration::from_secs(2), "it takes {took:?}: {error}");
+    assert!(
+        error.to_string().contains(&format!("rank {victim} ")),
+        "{error}"
+    );
+    Err(error)
+}
+
 /// One rank is killed, and the others find out soon which.
-fn die(comm: &Communicator, victim: &str) -> Result<(), allhands::Error> {
+fn die(comm: &Communicator, victim: &str) -> Result<(), Error> {
     barrier(comm);
     if victim.parse() == Ok(comm.rank()) {
         // SAFETY: a signal to this very process.

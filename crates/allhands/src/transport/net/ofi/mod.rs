@@ -1,10 +1,10 @@
 //! Libfabric as a network between nodes, for hardware that the kernel's TCP does not use well.
 //!
-//! Its rooms, from first to last: [`abi`] is what of its binary interface is used, [`library`] how it is loaded, [`capabilities`]
-//! what is asked of a provider, [`tags`] what a message's tag says, [`wire_up`] what ranks tell one another before they talk,
-//! [`endpoint`] a rank's objects, [`registration`] memory that a provider wants to know, [`operation`] the messages under way,
-//! [`driver`] what takes them further ([`ends`], [`watch`] and [`withdrawal`] are parts of it), [`network`] that as a network, and
-//! [`loopback`] the networks of threads.
+//! Its rooms, from first to last: `abi` is what of its binary interface is used, `library` how it is loaded, `capabilities`
+//! what is asked of a provider, `tags` what a message's tag says, `wire_up` what ranks tell one another before they talk,
+//! `endpoint` a rank's objects, `registration` memory that a provider wants to know, `operation` the messages under way,
+//! `driver` what takes them further (`ends`, `watch` and `withdrawal` are parts of it), `network` that as a network, and
+//! `loopback` the networks of threads.
 
 mod abi;
 mod capabilities;
