@@ -65,8 +65,8 @@ macro_rules! sanitized {
         &[
             "test", "--locked", "--package", "allhands", "--lib",
             "--test", "cluster", "--test", "communicator", "--test", "descriptors", "--test", "kernels",
-            "--test", "nan", "--test", "nodes", "--test", "processes", "--test", "properties", "--test", "refusals",
-            "--test", "tcp", "--test", "threads", "--test", "values", "--test", "waits",
+            "--test", "messages", "--test", "nan", "--test", "nodes", "--test", "ofi", "--test", "processes", "--test", "properties",
+            "--test", "refusals", "--test", "tcp", "--test", "threads", "--test", "values", "--test", "waits",
             "--profile", "instrumented", "--target", "host-tuple", $($more),*
         ]
     };
@@ -255,6 +255,27 @@ pub const STEPS: &[Step] = &[
 mod tests {
     use super::*;
     use crate::needs::NEEDS;
+
+    /// What docs/testing.md says of these.
+    const NOT_SANITIZED: [&str; 3] = ["idle", "launch", "tuned"];
+
+    #[test]
+    fn every_integration_test_is_sanitized_or_left_out_on_purpose() {
+        let arguments: &[&str] = sanitized!();
+        let folder = crate::repository_root().join("crates/allhands/tests");
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("it can be listed").path();
+            let name = path.file_stem().and_then(|name| name.to_str());
+            let name = name.expect("it has a name");
+            let is_test = path.is_file() || path.join("main.rs").is_file();
+            let listed = arguments.windows(2).any(|pair| pair == ["--test", name]);
+            assert_eq!(
+                is_test && !NOT_SANITIZED.contains(&name),
+                listed,
+                "{name}: in `sanitized!`, or in `NOT_SANITIZED` and docs/testing.md"
+            );
+        }
+    }
 
     #[test]
     fn every_step_needs_only_what_the_table_of_needs_has() {
