@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_path_down_is_found() {
-        let all = "`transport/shm/queue` imports `transport/endpoint`, in which `transport/endpoint/progress` stands further down";
+        let all = "`transport/shm/queue` imports `transport/endpoint`, in which `transport/endpoint/point_to_point` stands further down";
         let one =
             "`transport/shm/queue` imports `transport/endpoint/state`, which stands further down";
         for (text, down) in [
