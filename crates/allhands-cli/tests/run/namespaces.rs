@@ -3,6 +3,7 @@
 //! Where the kernel, or the user, does not allow that, the tests say so and do nothing.
 
 use crate::hosts::ranks_of_rust;
+use allhands::net::ofi::{Endpoint, OfiError, Wishes};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -128,15 +129,42 @@ fn hosts_with_networks_of_their_own_are_one_world() {
     ];
     let (code, out, said) = hosts.run("live", "a,b:2", &rails);
     assert_eq!(code, Some(0), "{said}{out}");
+    if has_libfabric() {
+        let (code, out, said) = hosts.run("live", "a:2,b:2,c", &OVER_LIBFABRIC);
+        assert_eq!(code, Some(0), "{said}{out}");
+    }
+}
+
+/// Libfabric's TCP, whatever else there is.
+const OVER_LIBFABRIC: [&str; 4] = ["--network", "ofi", "--env", "ALLHANDS_OFI_PROVIDER=tcp"];
+
+/// Whether libfabric is there; where nothing may be skipped it is an error if it is not.
+fn has_libfabric() -> bool {
+    match Endpoint::open(&Wishes::default()) {
+        Err(error @ OfiError::Missing { .. }) => {
+            assert!(std::env::var("CI").is_err(), "{error}");
+            eprintln!("SKIPPED: {error}");
+            false
+        }
+        _ => true,
+    }
 }
 
 #[test]
 fn a_host_that_is_cut_off_is_named_on_the_others_soon() {
+    is_cut_off(&[]);
+    if has_libfabric() {
+        is_cut_off(&OVER_LIBFABRIC);
+    }
+}
+
+fn is_cut_off(arguments: &[&str]) {
     let Some(hosts) = Hosts::new(2) else { return };
     let cut = format!("ip -n {} link set pb down", hosts.space('s'));
     let variable = format!("ALLHANDS_TEST_CUT={cut}");
     let before = Instant::now();
-    let (code, out, said) = hosts.run("cut", "a,b", &["--env", &variable]);
+    let arguments = [arguments, &["--env", &variable]].concat();
+    let (code, out, said) = hosts.run("cut", "a,b", &arguments);
     assert_eq!(code, Some(0), "{said}{out}");
     for (rank, other) in [(0, 1), (1, 0)] {
         let found = out
