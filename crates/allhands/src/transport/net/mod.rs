@@ -64,6 +64,9 @@ impl Notice {
     /// How one begins that says which call a rank has come to.
     pub(in crate::transport) const COMES: u8 = 5;
 
+    /// How one begins that says again what stopped the communicator, where that has been said in one that must come.
+    pub(in crate::transport) const REPEATS: u8 = 6;
+
     /// Whether it says something without which others may wait for ever: what stopped the communicator, or that it may have to
     /// be stopped. The rest makes errors come sooner, or better explained.
     #[must_use]

@@ -10,6 +10,7 @@ const NAME_BYTES: usize = 56;
 const STOPS: u32 = Notice::STOPS as u32;
 const REFUSES: u32 = Notice::REFUSES as u32;
 const COMES: u32 = Notice::COMES as u32;
+const REPEATS: u32 = Notice::REPEATS as u32;
 
 /// Words of bits for the ranks of a node that have not come to a call.
 pub(crate) const MISSING: usize = WORDS - 6;
@@ -77,6 +78,15 @@ impl Word {
         notice
     }
 
+    /// The notice of a fault that has been told before, in a notice that must come.
+    pub(crate) fn repeated(&self) -> Notice {
+        let mut notice = self.notice();
+        if notice.0[0] == Notice::STOPS {
+            notice.0[0] = Notice::REPEATS;
+        }
+        notice
+    }
+
     /// What a notice says; nothing, if it is none that this version gives.
     pub(crate) fn from_notice(notice: &Notice) -> Option<Word> {
         let (numbers, texts) = notice.0.split_at(Notice::BYTES - 2 * (NAME_BYTES + 1));
@@ -95,7 +105,7 @@ impl Word {
             words: [rest[2], rest[3], rest[4], rest[5]],
         };
         match kind as u32 {
-            STOPS => {
+            STOPS | REPEATS => {
                 let fault = Fault::from_words(rest.last_chunk()?)?;
                 let found = ((kind >> 32) as u32, fault);
                 Some(Word::Stopped(rest[0], found, [name(0), name(1)]))
@@ -147,6 +157,9 @@ mod tests {
         for word in words {
             let must = !matches!(word, Word::Left { .. } | Word::Waits(..));
             assert_eq!(word.notice().must_come(), must);
+            let is_stop = matches!(word, Word::Stopped(..));
+            assert_eq!(word.repeated().must_come(), must && !is_stop);
+            assert_eq!(Word::from_notice(&word.repeated()).as_ref(), Some(&word));
             assert_eq!(Word::from_notice(&word.notice()), Some(word));
         }
         let long = Word::Waits(7, stamp(8), "y".repeat(100), [0; MISSING]);

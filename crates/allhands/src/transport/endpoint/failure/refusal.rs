@@ -56,7 +56,7 @@ impl Endpoint {
         self.segment.member(self.rank).refuse(refusals.0);
         if let Some(cluster) = &self.cluster {
             let word = Word::Refuses(call, refusals.0);
-            cluster.notify_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word.notice());
         }
     }
 
@@ -94,7 +94,7 @@ impl Endpoint {
         let cluster = self.cluster.clone();
         if let Some(cluster) = &cluster {
             let word = Word::Comes(call, *stamp);
-            cluster.notify_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word.notice());
         }
         let since = Instant::now();
         let mut ended = Ok(false);

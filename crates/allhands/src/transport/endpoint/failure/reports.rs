@@ -14,16 +14,21 @@ impl Endpoint {
         if let (Some(cluster), Some((first, word))) = (&self.cluster, self.word_of_stop())
             && self.segment.head().fault.is_news(first)
         {
-            cluster.notify_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word.notice());
         }
     }
 
     /// As [`Endpoint::spread`], before this rank leaves: whoever hears that it has left and nothing yet from who found the fault
-    /// would take that for the fault.
+    /// would take that for the fault. What has been told before need not come where leaving is not told either, as over an MPI:
+    /// there the next communicator may have the same tags.
     #[cold]
     pub(crate) fn spread_before_leaving(&self) {
-        if let (Some(cluster), Some((_, word))) = (&self.cluster, self.word_of_stop()) {
-            cluster.notify_all(&mut cluster.state(), &word);
+        if let (Some(cluster), Some((first, word))) = (&self.cluster, self.word_of_stop()) {
+            let notice = match self.segment.head().fault.is_news(first) {
+                true => word.notice(),
+                false => word.repeated(),
+            };
+            cluster.notify_all(&mut cluster.state(), &notice);
         }
     }
 
@@ -61,7 +66,7 @@ impl Endpoint {
     /// Tells the other nodes in which call this rank waits: who calls differently finds out.
     pub(crate) fn report_call(&self, cluster: &Cluster, call: u64) {
         if let Some(word) = self.word_of(call) {
-            cluster.notify_all(&mut cluster.state(), &word);
+            cluster.notify_all(&mut cluster.state(), &word.notice());
         }
     }
 

@@ -6,8 +6,8 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
-use crate::transport::net::notice::{MISSING, Word};
-use crate::transport::net::{Network, NetworkError, Places, Sleep};
+use crate::transport::net::notice::MISSING;
+use crate::transport::net::{Network, NetworkError, Notice, Places, Sleep};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -166,10 +166,9 @@ impl Cluster {
         &self.names[own.len()..]
     }
 
-    pub(crate) fn notify_all(&self, state: &mut State, word: &Word) {
-        let notice = word.notice();
+    pub(crate) fn notify_all(&self, state: &mut State, notice: &Notice) {
         for other in self.others() {
-            state.network.notify(*other, &notice);
+            state.network.notify(*other, notice);
         }
     }
 }
