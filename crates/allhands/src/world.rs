@@ -88,12 +88,14 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
         None => Endpoint::new(SharedSegment::new(1)?, 0)?,
     };
     let places = Places::new(&cluster.node_of).map_err(|error| network(error.to_string()))?;
+    let places = places.on_hosts(&cluster.hosts);
     let asked_before = || network("the process has asked for the world before".into());
     let listener = cluster.take_listener().ok_or_else(asked_before)?;
     let addresses = Arc::clone(&cluster.addresses);
     let secret = cluster.secret.clone();
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
     let tcp = tcp.map_err(|why| network(why.0))?;
+    let tcp = tcp.with_names(&places, &cluster.rails);
     let carrier: Box<dyn Network> = match cluster.take_endpoint() {
         Some(endpoint) => {
             let ofi = OfiNetwork::new(endpoint, rank, &cluster.endpoints, tcp);

@@ -105,14 +105,7 @@ fn as_a_rank_on_a_host() {
     if part == "die" && comm.rank() == 2 {
         kill_process(rustix::process::getpid(), Signal::KILL).expect("it is this process");
     }
-    if part == "cut" && comm.rank() == 0 {
-        let cut = std::env::var("ALLHANDS_TEST_CUT").expect("it is set");
-        let mut words = cut.split(' ');
-        let program = words.next().expect("a program");
-        let status = std::process::Command::new(program).args(words).status();
-        assert!(status.is_ok_and(|status| status.success()), "{cut}");
-    }
-    if part == "die" || part == "cut" {
+    if part == "die" {
         let before = Instant::now();
         let error = loop {
             if let Err(error) = comm.barrier() {
@@ -122,9 +115,6 @@ fn as_a_rank_on_a_host() {
         println!("rank {} heard: {error}", comm.rank());
         let took = before.elapsed();
         assert!(took < Duration::from_secs(15), "it takes {took:?}");
-        if part == "cut" {
-            return;
-        }
         // Longer than it takes to end all that are told to.
         std::thread::sleep(Duration::from_secs(60));
     }
@@ -132,6 +122,11 @@ fn as_a_rank_on_a_host() {
 
 /// What this program, run as ranks, prints and says.
 pub fn ranks_of_rust(part: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    ranks_of_test("hosts::as_a_rank_on_a_host", part, arguments)
+}
+
+/// The same, each rank of which is another one of this program's tests.
+pub fn ranks_of_test(test: &str, part: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = std::env::current_exe().expect("this program has a path");
     let program = program.to_str().expect("a name in UTF-8");
     let variable = format!("ALLHANDS_TEST_PART={part}");
@@ -140,7 +135,7 @@ pub fn ranks_of_rust(part: &str, arguments: &[&str]) -> (Option<i32>, String, St
         &variable,
         "--",
         program,
-        "hosts::as_a_rank_on_a_host",
+        test,
         "--exact",
         "--nocapture",
     ];

@@ -2,8 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
+mod cuts;
 mod hosts;
 mod namespaces;
+mod netns;
 mod waits;
 mod world;
 

@@ -31,6 +31,11 @@ impl Waits {
         }
     }
 
+    /// Ranks as they are listed: `ranks 1 and 2`.
+    pub(crate) fn list(ranks: &[u32]) -> String {
+        listed(ranks, ranks.len())
+    }
+
     /// Who waits, in which call and for whom, in words.
     #[must_use]
     pub fn describe(&self, ranks: &[u32]) -> String {

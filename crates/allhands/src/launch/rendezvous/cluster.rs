@@ -14,6 +14,10 @@ pub(crate) struct Cluster {
     pub(crate) rank: u32,
     /// By rank: its node.
     pub(crate) node_of: Vec<u32>,
+    /// By rank: what people call its host.
+    pub(crate) hosts: Vec<String>,
+    /// The own interfaces, by rail.
+    pub(crate) rails: Vec<String>,
     /// The place among the ranks that share memory; none: there is no other, and nobody watches.
     pub(crate) place: Option<Place>,
     /// Where all ranks listen.
@@ -34,6 +38,8 @@ pub(super) struct Own {
     pub(super) segment: Option<Segment>,
     pub(super) launcher: Launcher,
     pub(super) listener: Listener,
+    /// Its interfaces, by rail.
+    pub(super) rails: Vec<String>,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) secret: Secret,
     /// By which address rank 0 was reached.
@@ -67,6 +73,8 @@ impl Cluster {
         Ok(Cluster {
             rank: own.rank,
             node_of,
+            hosts: table.cards.iter().map(|card| card.host.clone()).collect(),
+            rails: own.rails,
             place,
             addresses: addresses(table, own.reached),
             secret: own.secret.of_world(&table.nonce),

@@ -101,6 +101,15 @@ pub(super) fn rails(rails: &[String], all: &[Interface]) -> Result<Vec<IpAddr>, 
     rails.iter().map(find).collect()
 }
 
+/// What people call the interfaces of these addresses; the addresses, where that is not known.
+pub(super) fn names(rails: &[IpAddr], all: &[Interface]) -> Vec<String> {
+    let name = |ip: &IpAddr| {
+        let interface = all.iter().find(|interface| interface.ip == *ip);
+        interface.map_or_else(|| ip.to_string(), |interface| interface.name.clone())
+    };
+    rails.iter().map(name).collect()
+}
+
 /// Whether an address is in the network of another.
 fn is_in(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
     let (a, b, all) = match (ip, network) {

@@ -47,6 +47,7 @@ pub(super) fn meet(
         [] => vec![own],
         rails => interfaces::rails(rails, &interfaces::all()).map_err(no_rail)?,
     };
+    let names = interfaces::names(&rails, &interfaces::all());
     let endpoint = open_endpoint(settings, &rails)?;
     let rails = Listener::bind_within(&rails, settings.ports.clone());
     let rails =
@@ -87,6 +88,7 @@ pub(super) fn meet(
             None => Launcher::Rendezvous,
         },
         listener: rails,
+        rails: names,
         endpoint,
         secret,
         reached,

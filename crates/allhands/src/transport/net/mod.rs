@@ -164,6 +164,11 @@ pub unsafe trait Network: Send {
         None
     }
 
+    /// Whether the host of that rank answers no more, so that all ranks there are lost with it.
+    fn has_lost_host(&self) -> bool {
+        false
+    }
+
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words
     /// are dear may give those alone that [must come](Notice::must_come).
     fn notify(&mut self, to: u32, notice: &Notice);

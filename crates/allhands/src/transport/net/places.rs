@@ -1,5 +1,6 @@
 //! Places: which ranks of a communicator share a node.
 
+use crate::transport::Waits;
 use allhands_core::machine::Nodes;
 
 /// On which node each rank is, and where among the ranks of that node: in the order of all ranks.
@@ -18,6 +19,8 @@ pub struct Places {
     /// By rank: its node, numbered in the order of the nodes' first ranks, and its number there.
     ranks: Box<[(u32, u32)]>,
     nodes: Box<[Box<[u32]>]>,
+    /// What people call the nodes, if that is known.
+    hosts: Box<[String]>,
 }
 
 /// Why numbers say no places.
@@ -48,7 +51,35 @@ impl Places {
         Ok(Places {
             ranks: ranks.into(),
             nodes: nodes.into_iter().map(Into::into).collect(),
+            hosts: Box::default(),
         })
+    }
+
+    /// The same where rank `r` is on the host that people call `host_of[r]`.
+    #[must_use]
+    pub fn on_hosts(mut self, host_of: &[String]) -> Places {
+        let firsts = self.nodes.iter().map(|members| members[0] as usize);
+        let hosts: Option<Box<[String]>> = firsts.map(|at| host_of.get(at).cloned()).collect();
+        self.hosts = hosts.unwrap_or_default();
+        self
+    }
+
+    /// What people call the host of a rank, if that is known.
+    #[must_use]
+    pub fn host(&self, rank: u32) -> Option<&str> {
+        let host = self.hosts.get(self.node(rank) as usize);
+        host.map(String::as_str)
+    }
+
+    /// What is said when the host of a rank answers no more.
+    pub(crate) fn describe_loss(&self, rank: u32) -> String {
+        let members = self.members(self.node(rank));
+        let ranks = Waits::list(members);
+        let are = if members.len() == 1 { "is" } else { "are" };
+        match self.host(rank) {
+            Some(host) => format!("host {host} does not answer any more; {ranks} {are} lost"),
+            None => format!("the host of {ranks} does not answer any more"),
+        }
     }
 
     /// The places where the ranks of each innermost node share one.
@@ -126,6 +157,20 @@ mod tests {
         assert_eq!(runs(&[0, 1, 0, 1]), "1,1,1,1");
         assert_eq!(runs(&[5, 5, 2, 5]), "2,1,1");
         assert_eq!(Places::new(&[]), Err(PlacesError));
+    }
+
+    #[test]
+    fn a_lost_host_is_named_with_its_ranks() {
+        let places = Places::new(&[4, 4, 9]).unwrap();
+        let says = "the host of ranks 0 and 1 does not answer any more";
+        assert_eq!(places.describe_loss(1), says);
+        let hosts = ["a", "a", "b"].map(String::from);
+        let places = places.on_hosts(&hosts);
+        let says = "host a does not answer any more; ranks 0 and 1 are lost";
+        assert_eq!(places.describe_loss(0), says);
+        let says = "host b does not answer any more; rank 2 is lost";
+        assert_eq!(places.describe_loss(2), says);
+        assert_eq!(places.on_hosts(&hosts[..2]).host(0), None);
     }
 
     #[test]

@@ -199,8 +199,8 @@ impl NetworkEngine<'_> {
 
     #[cold]
     fn failed(&self, error: NetworkError) -> TransportError {
-        let lost = self.state.network.lost();
-        self.node.endpoint.network_failed(error.0, lost)
+        let network = &*self.state.network;
+        self.node.endpoint.message_failed(network, error.0)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::net::Network;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::failure::member::RECENT;
@@ -47,6 +48,24 @@ impl Endpoint {
         }
         let fault = Fault::Unreachable { rank, other, errno };
         self.segment.poison(rank, fault)
+    }
+
+    /// Stops the communicator as its network failed in a message, on account of a lost rank if it is that.
+    #[cold]
+    pub(crate) fn message_failed(&self, network: &dyn Network, why: String) -> TransportError {
+        let (rank, lost) = (self.rank, network.lost());
+        let number = |name: u32| self.cluster.as_ref()?.numbers.get(name as usize).copied();
+        match lost.filter(|_| network.has_lost_host()) {
+            Some(name) => {
+                let lost = number(name).unwrap_or(rank);
+                self.segment.poison(rank, Fault::HostLost { rank, lost });
+                TransportError::Network {
+                    rank: self.global_rank(),
+                    why: self.segment.describe_lost_host(name),
+                }
+            }
+            None => self.network_failed(why, lost),
+        }
     }
 
     /// Stops the communicator as its network failed, on account of rank `lost` of the communicator if it is that.

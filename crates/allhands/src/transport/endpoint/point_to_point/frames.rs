@@ -462,6 +462,5 @@ impl PointToPoint {
 
 #[cold]
 fn failed(endpoint: &Endpoint, cluster: &Cluster, error: NetworkError) -> TransportError {
-    let lost = cluster.state().network.lost();
-    endpoint.network_failed(error.0, lost)
+    endpoint.message_failed(&*cluster.state().network, error.0)
 }

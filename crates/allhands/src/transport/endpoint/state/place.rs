@@ -26,6 +26,12 @@ impl Endpoint {
         let here = (self.rank, self.segment.ranks());
         let cluster = Cluster::new(network, places, rank, here)?;
         self.segment.call_ranks(&cluster.names);
+        let places = cluster.places.clone();
+        self.segment
+            .describe_hosts(Box::new(move |rank| match rank < places.ranks() {
+                true => places.describe_loss(rank),
+                false => format!("the host of rank {rank} does not answer any more"),
+            }));
         self.patience = Patience::new(oversubscribed);
         self.cluster = Some(Arc::new(cluster));
         Ok(self)

@@ -61,12 +61,9 @@ unsafe impl Network for OfiNetwork {
                 self.settle(number);
                 Ok(Some(end))
             }
-            Some(Err(Failure::Lost(why))) => {
-                let why = why.clone();
-                Err(self.failed_by(peer, &why))
-            }
             Some(Err(Failure::Other(why))) => Err(NetworkError(why.clone())),
-            None => match self.never_ends(peer, since) {
+            // What made its other end leave may come a moment later, by words.
+            Some(Err(Failure::Lost(_))) | None => match self.never_ends(peer, since) {
                 Some(why) => Err(self.failed_by(peer, &why)),
                 None => Ok(None),
             },
@@ -115,6 +112,11 @@ unsafe impl Network for OfiNetwork {
 
     fn lost(&self) -> Option<u32> {
         self.lost.or_else(|| self.words.lost())
+    }
+
+    fn has_lost_host(&self) -> bool {
+        let lost = self.lost();
+        lost.is_some_and(|rank| self.words.is_host_lost(rank))
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {

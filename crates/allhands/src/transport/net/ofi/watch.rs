@@ -6,7 +6,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 /// From when on a message makes sure that its other end is there.
-const WATCHED_AFTER: Duration = Duration::from_secs(1);
+const WATCHED_AFTER: Duration = Duration::from_millis(500);
 /// How long messages of a rank that is lost may still come: they may be on their way.
 const STILL_COMES: Duration = Duration::from_millis(500);
 

@@ -8,7 +8,7 @@ use super::protocol::peer::Loss;
 use super::protocol::rank::{Action, Rank, Report, Target};
 use super::socket::{Answers, Socket, loss, nonce};
 use super::user_memory::UserMemory;
-use crate::transport::net::NetworkError;
+use crate::transport::net::{NetworkError, Places};
 use crate::transport::shm::wait::doorbell::Doorbell;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -51,7 +51,10 @@ pub struct TcpNetwork {
     pub(super) lost: Option<u32>,
     /// What messages are signed with.
     pub(super) signature: u64,
-    addresses: Addresses,
+    pub(super) addresses: Addresses,
+    /// What people call the hosts of all ranks, and the own rails, where that is known.
+    pub(super) places: Option<Places>,
+    pub(super) rails: Box<[String]>,
     pub(super) doors: Vec<Door>,
     /// How often this rank could not accept.
     pub(super) unaccepted: u64,
@@ -120,6 +123,8 @@ impl TcpNetwork {
             lost: None,
             signature: 0,
             addresses,
+            places: None,
+            rails: Box::default(),
             doors: listener.sockets.into_iter().map(Door::new).collect(),
             unaccepted: 0,
             epoll,
@@ -326,10 +331,7 @@ impl TcpNetwork {
                 }
             }
             Action::Warn { peer, rail, loss } => {
-                let rank = self.rank;
-                let line = format!(
-                    "allhands: rank {rank} reaches rank {peer} over rail {rail} no more ({loss}); the others go on\n"
-                );
+                let line = self.warning((peer, rail), loss);
                 // There is nobody to tell that nobody listens.
                 let _ = std::io::stderr().lock().write_all(line.as_bytes());
             }
@@ -454,8 +456,13 @@ impl TcpNetwork {
             }
             match socket.answers(now) {
                 Answers::No => self.lose(at as u32, Loss::Silent),
-                Answers::Full => self.machine.full(at as u32, true),
-                Answers::Yes => self.machine.full(at as u32, false),
+                Answers::Doubted => self.machine.doubted(at as u32, true),
+                Answers::Yes(is_heard) => {
+                    if is_heard {
+                        self.machine.answered(at as u32);
+                    }
+                    self.machine.doubted(at as u32, false);
+                }
             }
         }
     }

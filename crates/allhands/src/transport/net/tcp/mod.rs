@@ -8,6 +8,7 @@ mod door;
 mod driver;
 mod listener;
 mod loopback;
+mod names;
 mod network;
 #[doc(hidden)]
 pub mod protocol;

@@ -94,6 +94,10 @@ unsafe impl Network for TcpNetwork {
         self.lost
     }
 
+    fn has_lost_host(&self) -> bool {
+        self.lost.is_some_and(|rank| self.is_host_lost(rank))
+    }
+
     fn notify(&mut self, to: u32, notice: &Notice) {
         const { assert!(Notice::BYTES == NOTICE_BYTES) };
         if self.check(to, 0).is_ok() {
@@ -113,6 +117,12 @@ impl TcpNetwork {
     /// What becomes readable when there is something to look at, or the doorbell is rung.
     pub(in crate::transport::net) fn descriptor(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
+    }
+
+    /// Whether a rank is lost as its host answers no more.
+    pub(in crate::transport::net) fn is_host_lost(&self, rank: u32) -> bool {
+        let loss = self.machine.loss(rank);
+        loss.is_some_and(|loss| loss.is_silence())
     }
 
     fn failed_by(&mut self, lost: LostPeer) -> NetworkError {

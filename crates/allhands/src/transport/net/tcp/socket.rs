@@ -21,7 +21,7 @@ const MOST_PIECES: usize = 34;
 const COPIED_BYTES: usize = 512;
 
 /// How long the other end's kernel may leave something unacknowledged.
-const SILENT_FOR: Duration = Duration::from_secs(3);
+const SILENT_FOR: Duration = Duration::from_secs(4);
 
 /// One connection's socket.
 #[derive(Debug)]
@@ -43,10 +43,10 @@ pub(super) struct Socket {
 /// What the other end's kernel says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {
-    /// As far as anybody can tell, it is there.
-    Yes,
-    /// It had no room when it was heard last.
-    Full,
+    /// As far as anybody can tell, it is there; whether it was heard since the last look.
+    Yes(bool),
+    /// It had no room when it was heard last, or has not answered something yet.
+    Doubted,
     /// Nothing, for too long.
     No,
 }
@@ -161,25 +161,27 @@ impl Socket {
     /// that of a rank that only does not read does.
     pub(super) fn answers(&mut self, now: Instant) -> Answers {
         let Some(info) = self.info() else {
-            return Answers::Yes;
+            return Answers::Yes(false);
         };
         // Where the other end's memory is full, the kernel asks again, ever more seldom, and is answered.
         let is_waiting = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
         let since_look = now.saturating_duration_since(self.looked);
-        let has_heard = Duration::from_millis(info.tcpi_last_ack_recv.into()) < since_look;
+        let last = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        let has_heard = Duration::from_millis(last.into()) < since_look;
         self.looked = now;
         if is_waiting && !has_heard {
             let since = *self.waits_since.get_or_insert(now);
             if now.saturating_duration_since(since) >= SILENT_FOR {
                 return Answers::No;
             }
+            return Answers::Doubted;
         } else {
             self.waits_since = None;
         }
         // What is neither sent nor acknowledged has no room.
         match info.tcpi_unacked == 0 && !self.is_sent() {
-            true => Answers::Full,
-            false => Answers::Yes,
+            true => Answers::Doubted,
+            false => Answers::Yes(has_heard),
         }
     }
 
@@ -213,6 +215,9 @@ pub(super) fn loss(error: Errno) -> Loss {
         Errno::CONNREFUSED => Loss::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Loss::Closed,
         Errno::TIMEDOUT => Loss::Silent,
+        Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => {
+            Loss::Unreachable(error.raw_os_error())
+        }
         Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
             Loss::Shortage(error.raw_os_error())
         }

@@ -57,6 +57,11 @@ pub(crate) enum Fault {
         rank: u32,
         lost: u32,
     },
+    /// Rank `rank` could not exchange messages with other nodes, as that of rank `lost` answers no more, and all ranks there with it.
+    HostLost {
+        rank: u32,
+        lost: u32,
+    },
     /// Rank `rank` did not make a call of this collective, as something was wrong with it on that rank alone.
     Refused {
         rank: u32,
@@ -112,6 +117,7 @@ impl Fault {
                 wanted[1],
             ]),
             Fault::Network { rank, lost } => put(&[9, pair(rank, lost)]),
+            Fault::HostLost { rank, lost } => put(&[11, pair(rank, lost)]),
             Fault::Refused { rank, collective } => {
                 let number = Collective::ALL.iter().position(|c| *c == collective);
                 put(&[10, pair(rank, number.unwrap_or_default() as u32)]);
@@ -126,7 +132,8 @@ impl Fault {
             Fault::Mismatch { rank, other, .. }
             | Fault::Length { rank, other, .. }
             | Fault::Unreachable { rank, other, .. }
-            | Fault::Network { rank, lost: other } => {
+            | Fault::Network { rank, lost: other }
+            | Fault::HostLost { rank, lost: other } => {
                 (*rank, *other) = (number(*rank), number(*other));
             }
             Fault::Panicked { rank }
@@ -147,6 +154,7 @@ impl Fault {
             | Fault::Died { rank, .. }
             | Fault::Dropped { rank }
             | Fault::Network { rank, .. }
+            | Fault::HostLost { rank, .. }
             | Fault::Refused { rank, .. } => rank,
             Fault::Mismatch { .. }
             | Fault::Length { .. }
@@ -190,6 +198,7 @@ impl Fault {
                 wanted: [words[5], words[6]],
             },
             9 => Fault::Network { rank, lost: other },
+            11 => Fault::HostLost { rank, lost: other },
             10 => Fault::Refused {
                 rank,
                 collective: *Collective::ALL.get(other as usize)?,
@@ -321,6 +330,7 @@ mod tests {
                 wanted: [5, 6],
             },
             Fault::Network { rank: 5, lost: 6 },
+            Fault::HostLost { rank: 5, lost: 6 },
             Fault::Refused {
                 rank: 6,
                 collective: Collective::Scan,

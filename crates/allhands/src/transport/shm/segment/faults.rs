@@ -6,7 +6,23 @@ use crate::transport::shm::failure::member::{Presence, Stamp};
 use crate::transport::shm::failure::refusals::Refusals;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 
+/// What is said when the host of a rank of the communicator answers no more.
+pub(crate) type LossOfHost = Box<dyn Fn(u32) -> String + Send + Sync>;
+
 impl SharedSegment {
+    /// Says what is said when the host of a rank of the communicator answers no more.
+    pub(crate) fn describe_hosts(&self, loss: LossOfHost) {
+        self.loss_of_host.get_or_init(|| loss);
+    }
+
+    /// What is said when the host of rank `rank` of the communicator answers no more.
+    pub(crate) fn describe_lost_host(&self, rank: u32) -> String {
+        let unknown = || format!("the host of rank {rank} does not answer any more");
+        self.loss_of_host
+            .get()
+            .map_or_else(unknown, |loss| loss(rank))
+    }
+
     /// What keeps call `call` of rank `rank` from being made, as the rank is to hear it.
     ///
     /// Calls before the one in which something was wrong can still be completed by those that are behind.
@@ -93,6 +109,10 @@ impl SharedSegment {
                     true => "its network failed".to_string(),
                     false => format!("rank {} is lost", name(lost)),
                 },
+            },
+            Fault::HostLost { rank, lost } => TransportError::Network {
+                rank: name(rank),
+                why: self.describe_lost_host(name(lost)),
             },
             Fault::Refused { rank, collective } => TransportError::CallRefused {
                 rank: name(rank),

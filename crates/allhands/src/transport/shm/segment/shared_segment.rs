@@ -16,6 +16,7 @@ use crate::transport::shm::queue::inbox::Inbox;
 use crate::transport::shm::queue::links::{Link, Links};
 use crate::transport::shm::queue::ring::{Early, Ring};
 use crate::transport::shm::rendezvous::receiver_initiated::ReadyToReceive;
+use crate::transport::shm::segment::faults::LossOfHost;
 use crate::transport::shm::segment::origin::Origin;
 use crate::transport::shm::segment::window::{Opened, Openings, WindowSet, WindowSize};
 use crate::transport::shm::wait::wait_queue::{Fencing, Sleepers};
@@ -66,6 +67,8 @@ pub struct SharedSegment {
     pub(crate) origin: Option<Origin>,
     /// What ranks are called in the communicator, where it has others than those of this node: by number, its own first.
     names: OnceLock<Box<[u32]>>,
+    /// What is said when the host of one of these answers no more.
+    pub(super) loss_of_host: OnceLock<LossOfHost>,
     /// Memory of requests that have ended, with messages that receivers have not read yet.
     retired: Mutex<Vec<SendDescriptors>>,
 }
@@ -176,6 +179,7 @@ impl SharedSegment {
             liveness,
             origin: None,
             names: OnceLock::new(),
+            loss_of_host: OnceLock::new(),
             retired: Mutex::default(),
         }
     }

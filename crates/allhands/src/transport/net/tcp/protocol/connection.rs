@@ -26,7 +26,7 @@ pub struct Connection {
     pub phase: Phase,
     /// Whether this end makes it.
     pub is_own: bool,
-    /// Whether it is made to watch over another that is full.
+    /// Whether it is made to watch over another that is doubted.
     pub is_watch: bool,
     /// When it was asked for, or accepted.
     pub begun: Duration,
@@ -79,8 +79,8 @@ pub struct Outbound {
     rate: Rate,
     /// Whether the socket takes nothing now.
     pub is_blocked: bool,
-    /// Since when the socket has had bytes for which the other end's system has no room, if it has.
-    pub full_since: Option<Duration>,
+    /// Since when the other end's system has left something unanswered, or has had no room for more, if it does.
+    pub doubted_since: Option<Duration>,
     /// Whether it is in the list of those that have something to write.
     pub is_listed: bool,
 }

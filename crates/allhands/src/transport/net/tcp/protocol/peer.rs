@@ -36,6 +36,9 @@ pub enum Loss {
     /// The rank reads, but never says so.
     #[error("it has acknowledged nothing of {0} bytes")]
     Unacknowledged(u64),
+    /// There is no way to the other end's host, as the system says.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    Unreachable(i32),
     /// The system says so.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     System(i32),
@@ -45,6 +48,12 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// Whether nothing of the other end has answered, not even its system.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Loss::Silent | Loss::Unreachable(_))
+    }
+
     /// Whether the rank itself is broken, so that no other connection to it is worth anything.
     #[must_use]
     pub fn is_fault(&self) -> bool {
@@ -91,14 +100,22 @@ pub struct Rail {
     pub loss: Option<Loss>,
     /// When the next may be made.
     pub next: Duration,
-    /// A connection that watches over full ones.
+    /// Since when a connection has been doubted, the one that has been for longest, if any is.
+    pub doubted_since: Option<Duration>,
+    /// A connection that watches over doubted ones.
     pub watch: Option<u32>,
-    /// How many of these were not answered, one after another.
-    pub unanswered: u32,
+    /// Since when one after another was made that was not answered, if one was.
+    pub asks_since: Option<Duration>,
+    /// Whether that was for long enough.
+    pub is_unanswered: bool,
     /// When the next is made.
     pub watch_next: Duration,
-    /// Whether the other end's system has ceased to answer.
+    /// Whether the last open connection was lost as the other end's system has ceased to answer.
     pub is_silent: bool,
+    /// Whether it was said that nothing goes over it any more.
+    pub is_told: bool,
+    /// When that system was last heard.
+    pub heard: Option<Duration>,
 }
 
 /// Credit for messages that nobody has asked for, in both directions; counts of bytes that only grow.
@@ -190,6 +207,13 @@ impl Peer {
             Presence::Lost(loss) => Some(loss),
             Presence::Here | Presence::Leaving | Presence::Gone(_) => None,
         }
+    }
+
+    /// Whether its system was there, and answers no more over any rail, as far as each was tried last.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        let is_lost = |rail: &Rail| rail.loss.is_some_and(|loss| loss.is_silence());
+        self.rails.iter().all(is_lost) && self.rails.iter().any(|rail| rail.is_silent)
     }
 
     /// Whether there is something that must go to it.

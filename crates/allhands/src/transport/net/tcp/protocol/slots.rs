@@ -52,6 +52,12 @@ impl<T> Slots<T> {
         all.filter_map(|(at, thing)| Some((at, thing.as_ref()?)))
     }
 
+    /// All things, to change, with their numbers.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let all = (0..).zip(&mut self.all);
+        all.filter_map(|(at, thing)| Some((at, thing.as_mut()?)))
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.all.len() - self.free.len()

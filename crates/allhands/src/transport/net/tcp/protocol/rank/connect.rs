@@ -1,15 +1,18 @@
 //! Connecting: which connections are made, what becomes of what a lost one carried, and who is lost.
 
+use super::watch::ANSWERED_WITHIN;
 use super::{Action, Rank};
 use crate::transport::net::tcp::protocol::connection::{Connection, Inbound, Outbound, Phase};
 use crate::transport::net::tcp::protocol::handshake::{Handshake, Nonce};
 use crate::transport::net::tcp::protocol::matching::Destination;
 use crate::transport::net::tcp::protocol::memory::Memory;
-use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence, Rail};
+use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
 use std::time::Duration;
 
-/// How long a connection may take until it is there.
-const THERE_WITHIN: Duration = Duration::from_millis(1500);
+/// How long an attempt lasts at least that ends when a rank is given up: the kernel asks again after a second.
+pub(super) const LEAST_ATTEMPT: Duration = Duration::from_millis(1250);
+/// For how many times its patience a rank tries to connect to another one on a host of which it hears something.
+const MORE_PATIENCE: u32 = 10;
 /// How long an accepted one may take until its other end has proved itself.
 const GREETED_WITHIN: Duration = Duration::from_secs(2);
 /// What passes between two attempts over a rail, at first and at most.
@@ -45,11 +48,22 @@ impl<M: Memory> Rank<M> {
     }
 
     pub(super) fn add(&mut self, peer: Option<u32>, rail: u32, phase: Phase) -> u32 {
-        let within = match phase {
-            Phase::Connecting => THERE_WITHIN,
-            Phase::Greeting(_) | Phase::Watching | Phase::Open => GREETED_WITHIN,
+        let deadline = match (&phase, peer) {
+            // The kernel asks again and again, so that one long attempt is worth more than several short ones.
+            (Phase::Connecting, Some(peer)) => {
+                let to = &self.peers[peer as usize];
+                let now = self.now;
+                // Who has been silent over one rail for long has little time to answer over the others.
+                let silent = to.rails.iter().filter(|rail| rail.is_silent);
+                let asks_since = silent.filter_map(|rail| rail.asks_since).min();
+                let until = match asks_since {
+                    Some(since) => since + ANSWERED_WITHIN,
+                    None => to.without_since.unwrap_or(now) + self.settings.patience,
+                };
+                until.max(now + LEAST_ATTEMPT)
+            }
+            _ => self.now + GREETED_WITHIN,
         };
-        let deadline = self.now + within;
         self.wake_by(deadline);
         self.connections.insert(Connection {
             peer,
@@ -74,8 +88,7 @@ impl<M: Memory> Rank<M> {
             return;
         };
         if connection.is_watch {
-            connection.phase = Phase::Watching;
-            connection.deadline = Duration::MAX;
+            self.watch_answered(at);
         } else if let (Phase::Connecting, Some(peer)) = (&connection.phase, connection.peer) {
             let (handshake, hello) = Handshake::ask(&self.job, peer, connection.rail, nonce);
             connection.phase = Phase::Greeting(handshake);
@@ -101,7 +114,9 @@ impl<M: Memory> Rank<M> {
         connection.phase = Phase::Open;
         of_rail.open += 1;
         (of_rail.failures, of_rail.loss) = (0, None);
-        of_rail.is_silent = false;
+        (of_rail.is_silent, of_rail.is_unanswered) = (false, false);
+        of_rail.asks_since = None;
+        of_rail.is_told = false;
         let most = 2 * self.settings.connections + MORE_CONNECTIONS;
         let is_too_many = of_rail.open > most;
         to.open.push(at);
@@ -127,6 +142,9 @@ impl<M: Memory> Rank<M> {
             return;
         };
         let rail = connection.rail;
+        if connection.outbound.doubted_since.is_some() {
+            self.count_doubts(connection.peer, rail);
+        }
         match (&connection.phase, connection.peer) {
             (_, Some(peer)) if connection.is_watch => self.watch_lost(peer, rail, loss),
             (Phase::Open, Some(peer)) => {
@@ -135,9 +153,10 @@ impl<M: Memory> Rank<M> {
                 to.open.retain(|other| *other != at);
                 let of_rail = &mut to.rails[rail as usize];
                 of_rail.open -= 1;
-                of_rail.loss = Some(loss);
-                of_rail.is_silent |= loss == Loss::Silent;
+                of_rail.loss = (of_rail.is_unanswered || !loss.is_silence()).then_some(loss);
+                of_rail.is_silent = loss.is_silence();
                 of_rail.next = self.now + FIRST_PAUSE;
+                self.end_answered_watch(peer, rail);
                 let is_whole = self.take_back(peer, &mut connection.outbound);
                 self.lost_open(peer, rail, loss, is_whole);
             }
@@ -151,7 +170,10 @@ impl<M: Memory> Rank<M> {
                 of_rail.begun -= 1;
                 let pause = FIRST_PAUSE * (1 << of_rail.failures.min(7));
                 of_rail.failures += 1;
-                of_rail.loss = Some(loss);
+                of_rail.is_silent |= was_there && loss.is_silence();
+                // One that was answered before must have another one that is not.
+                let is_tried = !was_there || of_rail.is_unanswered || !loss.is_silence();
+                of_rail.loss = is_tried.then_some(loss);
                 of_rail.next = self.now + pause.min(LONGEST_PAUSE);
                 self.judge(peer, loss);
             }
@@ -193,6 +215,22 @@ impl<M: Memory> Rank<M> {
         is_whole
     }
 
+    /// A rank has been silent: attempts to connect to it last no longer than those that are made now would.
+    fn hurry(&mut self, peer: u32) {
+        let asks_since = self.peers[peer as usize].rails.iter();
+        let Some(asks_since) = asks_since.filter_map(|rail| rail.asks_since).min() else {
+            return;
+        };
+        let until = (asks_since + ANSWERED_WITHIN).max(self.now + LEAST_ATTEMPT);
+        let of_peer = |(_, it): &(u32, &mut Connection)| {
+            it.peer == Some(peer) && !it.is_watch && matches!(it.phase, Phase::Connecting)
+        };
+        for (_, connection) in self.connections.iter_mut().filter(of_peer) {
+            connection.deadline = connection.deadline.min(until);
+        }
+        self.wake_by(until);
+    }
+
     /// What follows when an open connection was lost.
     fn lost_open(&mut self, peer: u32, rail: u32, loss: Loss, is_whole: bool) {
         let to = &mut self.peers[peer as usize];
@@ -208,15 +246,29 @@ impl<M: Memory> Rank<M> {
             }
             Presence::Here => {}
         }
-        let is_unanswered = to.open.is_empty() && to.rails.iter().all(|rail| rail.unanswered > 0);
+        let is_unanswered = to.open.is_empty() && to.rails.iter().all(|rail| rail.is_unanswered);
         if !is_whole || loss.is_fault() || is_unanswered {
             return self.lose(peer, loss);
         }
+        if to.open.is_empty() && loss.is_silence() {
+            self.hurry(peer);
+        }
+        let to = &self.peers[peer as usize];
         if to.rails[rail as usize].open == 0 && !to.open.is_empty() {
-            self.actions.push_back(Action::Warn { peer, rail, loss });
+            self.warn(peer, rail, loss);
         }
         self.tend(peer);
         self.schedule(peer);
+    }
+
+    /// Says that a rail leads to a host no more, once for all ranks there.
+    fn warn(&mut self, peer: u32, rail: u32, loss: Loss) {
+        let is_told = |rank: &u32| self.peers[*rank as usize].rails[rail as usize].is_told;
+        let is_known = self.host(peer).iter().any(is_told);
+        self.peers[peer as usize].rails[rail as usize].is_told = true;
+        if !is_known {
+            self.actions.push_back(Action::Warn { peer, rail, loss });
+        }
     }
 
     /// Whether a rank is to be given up to which a connection could not be made.
@@ -227,7 +279,7 @@ impl<M: Memory> Rank<M> {
         let is_tried = to
             .rails
             .iter()
-            .any(|rail| rail.begun > 0 && rail.failures == 0);
+            .any(|rail| rail.begun > 0 && rail.failures == 0 && !rail.is_unanswered);
         let is_greeted = |(_, other): (u32, &Connection)| {
             other.peer == Some(peer) && matches!(other.phase, Phase::Greeting(_))
         };
@@ -236,18 +288,35 @@ impl<M: Memory> Rank<M> {
             return;
         }
         let is_refused = to.rails.iter().all(|rail| rail.loss == Some(Loss::Refused));
-        // A system that was there, and answers no more, not even to this.
-        let is_lost = |rail: &Rail| rail.is_silent && rail.loss == Some(Loss::Silent);
-        let is_silent = to.rails.iter().all(is_lost);
+        let is_silent = to.is_silent();
         let since = *to.without_since.get_or_insert(now);
-        if is_refused || is_silent || now.saturating_sub(since) >= self.settings.patience {
+        let (waited, patience) = (now.saturating_sub(since), self.settings.patience);
+        // What is heard of its host shows that it answers, if late.
+        let is_heard = waited < MORE_PATIENCE * patience
+            && loss.is_silence()
+            && (0..self.job.rails).any(|rail| self.has_heard(peer, rail, patience));
+        if is_refused || !is_heard && (is_silent || waited >= patience) {
             return self.lose(peer, loss);
         }
         self.tend(peer);
     }
 
-    /// Gives a rank up: every message from or to it fails from now on.
-    fn lose(&mut self, peer: u32, loss: Loss) {
+    /// Gives a rank up, and if its host answers no more, all that are there: every message from or to them fails from now on.
+    pub(super) fn lose(&mut self, peer: u32, loss: Loss) {
+        let is_heard =
+            (0..self.job.rails).any(|rail| self.has_heard(peer, rail, self.settings.patience));
+        if loss.is_silence() && !is_heard {
+            for other in self.host(peer).to_vec() {
+                let is_here = self.peers[other as usize].presence == Presence::Here;
+                if other != peer && is_here {
+                    self.lose_one(other, loss);
+                }
+            }
+        }
+        self.lose_one(peer, loss);
+    }
+
+    fn lose_one(&mut self, peer: u32, loss: Loss) {
         let to = &mut self.peers[peer as usize];
         to.presence = Presence::Lost(loss);
         let is_its = |(_, connection): &(u32, &Connection)| connection.peer == Some(peer);

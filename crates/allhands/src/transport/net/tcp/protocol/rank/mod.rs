@@ -52,9 +52,9 @@ pub enum Action {
         /// Its number.
         connection: u32,
     },
-    /// Say that the last connection over a rail is lost, and that the others go on.
+    /// Say that the last connection over a rail to a host is lost, and that the other rails go on.
     Warn {
-        /// To whom it led.
+        /// A rank there.
         peer: u32,
         /// The rail.
         rail: u32,
@@ -103,6 +103,9 @@ pub struct Rank<M> {
     memory: M,
     now: Duration,
     peers: Vec<Peer>,
+    /// The ranks of each host, and by rank the number of its host.
+    hosts: Vec<Vec<u32>>,
+    host_of: Vec<u32>,
     connections: Slots<Connection>,
     sends: Slots<Outgoing>,
     messages: Slots<Incoming>,
@@ -129,6 +132,8 @@ impl<M: Memory> Rank<M> {
     pub fn new(job: Job, settings: Settings, memory: M) -> Rank<M> {
         Rank {
             peers: (0..job.ranks).map(|_| Peer::new(job.rails)).collect(),
+            hosts: (0..job.ranks).map(|rank| vec![rank]).collect(),
+            host_of: (0..job.ranks).collect(),
             job,
             settings,
             memory,
@@ -147,6 +152,21 @@ impl<M: Memory> Rank<M> {
             is_leaving: false,
             report: Report::default(),
         }
+    }
+
+    /// Says on which host each rank is; without, each is on one of its own.
+    pub fn set_hosts(&mut self, host_of: Vec<u32>) {
+        let hosts = host_of.iter().max().map_or(0, |last| *last as usize + 1);
+        self.hosts = vec![Vec::new(); hosts];
+        for (rank, host) in (0..).zip(&host_of) {
+            self.hosts[*host as usize].push(rank);
+        }
+        self.host_of = host_of;
+    }
+
+    /// The ranks of a rank's host.
+    pub fn host(&self, rank: u32) -> &[u32] {
+        &self.hosts[self.host_of[rank as usize] as usize]
     }
 
     /// Says that it is `now`, since any moment that stays the same.
@@ -223,6 +243,12 @@ impl<M: Memory> Rank<M> {
     #[must_use]
     pub fn report(&self) -> Report {
         self.report
+    }
+
+    /// Why a rank is lost, if it is.
+    #[must_use]
+    pub fn loss(&self, rank: u32) -> Option<Loss> {
+        self.peers[rank as usize].loss()
     }
 
     /// The credit between this rank and another.

@@ -1,5 +1,6 @@
 //! A wire: one simulated TCP connection, with a delay, a rate and a capacity of its own.
 
+use super::world::{DOUBTED_AFTER, SILENT_FOR};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -60,6 +61,17 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// Whether this end's system can see by now that the other one leaves something unanswered.
+    pub fn is_silent_by(&self, end: usize, now: Duration) -> bool {
+        let notices = self.ends[end].notices;
+        self.is_silent && notices.is_some_and(|when| when <= now + SILENT_FOR - DOUBTED_AFTER)
+    }
+
+    /// Whether something has arrived here that was not read, so that the other end was heard.
+    pub fn has_moved(&self, end: usize) -> bool {
+        !self.pipes[end].there.is_empty()
+    }
+
     /// How much can be written by this end.
     pub fn room(&self, end: usize) -> usize {
         self.capacity - self.pipes[1 - end].bytes.min(self.capacity)

@@ -17,7 +17,13 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// When a system notices that another one answers no more.
-const SILENT_FOR: Duration = Duration::from_secs(3);
+pub(super) const SILENT_FOR: Duration = Duration::from_secs(3);
+
+/// From when on it can be seen that something is not answered.
+pub(super) const DOUBTED_AFTER: Duration = Duration::from_secs(1);
+
+/// By when everybody who waits for a rank whose system is gone must know.
+const FOUND_WITHIN: Duration = Duration::from_millis(4750);
 
 /// One rank of the world.
 pub struct Node {
@@ -31,6 +37,9 @@ pub struct Node {
     pub is_dead: bool,
     /// Whether its whole system dies with it, and nothing of it answers any more.
     pub vanishes: bool,
+    /// When it has died.
+    died: Duration,
+    pub(super) host: u32,
     /// When it reads nothing.
     sleeps: (Duration, Duration),
     /// Connections that it has asked for, and when they are decided.
@@ -49,6 +58,8 @@ pub struct World {
     pub(super) wires: Vec<Wire>,
     /// When wires are cut.
     cuts: Vec<Duration>,
+    /// How long connecting may take: systems answer, but late.
+    pub(super) connects_within: Duration,
     pub settings: Settings,
     pub had_cuts: bool,
     is_ending: bool,
@@ -65,6 +76,8 @@ impl World {
         let ranks = chance.within(2, 5) as usize;
         let rails = chance.within(1, 3) as u32;
         let (settings, traffic) = draw_settings_and_traffic(&mut chance, ranks);
+        let host_of = draw_hosts(&mut chance, ranks as u32);
+        let slowest = if chance.one_in(8) { 2_400_000 } else { 2000 };
         let dying = chance
             .one_in(4)
             .then(|| chance.below(ranks as u64) as usize);
@@ -87,8 +100,12 @@ impl World {
             let lasts = micros(chance.below(longest));
             let dies = (dying == Some(at)).then(|| micros(chance.below(20_000)));
             let vanishes = dies.is_some() && chance.one_in(2);
+            let mut rank = Rank::new(job, settings, Arena::default());
+            rank.set_hosts(host_of.clone());
             Node {
-                rank: Rank::new(job, settings, Arena::default()),
+                rank,
+                died: Duration::ZERO,
+                host: host_of[at],
                 operations,
                 next: micros(chance.below(100)),
                 pause: micros(50),
@@ -108,11 +125,7 @@ impl World {
             }
         });
         let nodes = nodes.collect();
-        let cuts = match chance.below(3) {
-            0 => chance.within(1, 8),
-            _ => 0,
-        };
-        let cuts: Vec<Duration> = (0..cuts).map(|_| micros(chance.below(20_000))).collect();
+        let cuts = draw_cuts(&mut chance);
         World {
             seed,
             now: Duration::ZERO,
@@ -120,11 +133,17 @@ impl World {
             wires: Vec::new(),
             had_cuts: !cuts.is_empty(),
             cuts,
+            connects_within: micros(slowest),
             settings,
             is_ending: false,
             counts: Counts::default(),
             chance,
         }
+    }
+
+    /// Whether systems answer late.
+    pub(super) fn is_slow(&self) -> bool {
+        self.connects_within > micros(2000)
     }
 
     /// The living rank that looks next, and when.
@@ -147,7 +166,8 @@ impl World {
         // What is still under way arrives, so that what comes twice does, too.
         let awake = self.nodes.iter().map(|node| node.sleeps.1);
         let awake = awake.filter(|when| *when < Duration::MAX).max();
-        let end = self.now.max(awake.unwrap_or_default()) + Duration::from_secs(1);
+        let end = self.now.max(awake.unwrap_or_default());
+        let end = end + Duration::from_secs(1) + 2 * self.connects_within;
         self.is_ending = true;
         while self.now < end {
             let Some((at, when)) = self.next_rank() else {
@@ -181,11 +201,9 @@ impl World {
         let now = self.now;
         let node = &mut self.nodes[at];
         if node.dies.is_some_and(|dies| dies <= now) {
-            node.is_dead = true;
             // Only such a one reads nothing for ever.
-            node.vanishes = node.sleeps.1 == Duration::MAX;
-            return match node.vanishes {
-                true => self.vanish(at),
+            return match node.sleeps.1 == Duration::MAX {
+                true => self.vanish_host(at),
                 false => self.bury(at),
             };
         }
@@ -218,8 +236,19 @@ impl World {
         node.next = (now + node.pause).min(begins);
     }
 
-    /// A rank whose system is gone, without a word.
+    /// All ranks of a rank's system are gone, without a word.
+    fn vanish_host(&mut self, at: usize) {
+        let host = self.nodes[at].host;
+        for other in 0..self.nodes.len() {
+            if self.nodes[other].host == host && !self.nodes[other].is_dead {
+                self.vanish(other);
+            }
+        }
+    }
+
     fn vanish(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        (node.is_dead, node.vanishes, node.died) = (true, true, self.now);
         let notices = self.now + SILENT_FOR;
         self.counts.add(Event::Vanished, 1);
         for wire in &mut self.wires {
@@ -233,6 +262,8 @@ impl World {
     /// A rank that is dead: all its wires end.
     fn bury(&mut self, at: usize) {
         let now = self.now;
+        let node = &mut self.nodes[at];
+        (node.is_dead, node.died) = (true, now);
         for wire in &mut self.wires {
             if let Some(end) = wire.ends.iter().position(|end| end.rank == at) {
                 wire.close(end, now);
@@ -257,7 +288,7 @@ impl World {
                 is_busy = true;
                 if let Err(lost) = begin(&mut node.rank, operation) {
                     operation.is_over = true;
-                    self.check_loss(at, lost);
+                    self.check_loss(at, lost, now);
                     return true;
                 }
             }
@@ -288,7 +319,8 @@ impl World {
                     node.rank.cancel(message);
                     node.rank.memory_mut().take_back(span);
                     operation.is_over = true;
-                    self.check_loss(at, lost);
+                    let since = operation.when;
+                    self.check_loss(at, lost, since);
                     return true;
                 }
             }
@@ -310,13 +342,22 @@ impl World {
     }
 
     /// Only who is dead may be lost, or whose wire was cut where nothing is sent again.
-    fn check_loss(&mut self, at: usize, lost: LostPeer) {
+    fn check_loss(&mut self, at: usize, lost: LostPeer, since: Duration) {
         self.counts.add(Event::Failed, 1);
         let (seed, other) = (self.seed, lost.rank as usize);
         let by_cut = self.had_cuts && !self.settings.resends;
         assert!(
             self.nodes[other].is_dead || by_cut,
             "seed {seed}: rank {at} says: {lost}"
+        );
+        let (node, other) = (&self.nodes[at], &self.nodes[other]);
+        let (begin, end) = node.sleeps;
+        // What it finds out while it sleeps counts from when it wakes.
+        let waited = self.now.saturating_sub(other.died.max(since));
+        let slept = end.saturating_sub(begin);
+        assert!(
+            !other.vanishes || waited <= FOUND_WITHIN + slept,
+            "seed {seed}: rank {at} has waited {waited:?}: {lost}"
         );
     }
 }
@@ -341,6 +382,23 @@ impl Node {
     pub fn told_to(&self, rank: u32) -> BTreeSet<u8> {
         let to = self.told.iter().filter(|(to, _)| *to == rank);
         to.map(|(_, number)| *number).collect()
+    }
+}
+
+/// When wires are cut.
+fn draw_cuts(chance: &mut Chance) -> Vec<Duration> {
+    let cuts = match chance.below(3) {
+        0 => chance.within(1, 8),
+        _ => 0,
+    };
+    (0..cuts).map(|_| micros(chance.below(20_000))).collect()
+}
+
+/// By rank its host; some have several ranks.
+fn draw_hosts(chance: &mut Chance, ranks: u32) -> Vec<u32> {
+    match chance.one_in(2) {
+        true => (0..ranks).map(|rank| rank / 2).collect(),
+        false => (0..ranks).collect(),
     }
 }
 

@@ -1,0 +1,47 @@
+//! Names: what people call the hosts and rails of a network, for warnings and to know whose ranks are lost together.
+
+use super::driver::TcpNetwork;
+use super::protocol::peer::Loss;
+use crate::transport::net::Places;
+use std::net::IpAddr;
+
+impl TcpNetwork {
+    /// Says which ranks are on one host, and what the own rails are called: as many names as there are rails, or none.
+    #[must_use]
+    pub fn with_names(mut self, places: &Places, rails: &[String]) -> TcpNetwork {
+        let ranks = 0..self.addresses.len() as u32;
+        if places.ranks() == ranks.end {
+            let host_of = ranks.map(|rank| places.node(rank)).collect();
+            self.machine.set_hosts(host_of);
+            self.places = Some(places.clone());
+        }
+        self.rails = rails.into();
+        self
+    }
+
+    /// What is said when a rail leads to the host of a rank no more.
+    pub(super) fn warning(&self, (peer, rail): (u32, u32), loss: Loss) -> String {
+        let whom = |rank: u32| {
+            let places = self.places.as_ref();
+            places.and_then(|places| places.host(rank))
+        };
+        let own = whom(self.rank).map_or(String::new(), |host| format!(" on host {host}"));
+        let other = whom(peer).map_or(format!("rank {peer}"), |host| format!("host {host}"));
+        let address = |rank: u32| -> Option<IpAddr> {
+            let of_rank = self.addresses.get(rank as usize)?;
+            of_rank.get(rail as usize).map(|address| address.ip())
+        };
+        let way = match (address(self.rank), address(peer)) {
+            (Some(from), Some(to)) => format!("{from} to {to}"),
+            _ => String::new(),
+        };
+        let way = match self.rails.get(rail as usize) {
+            Some(name) => format!("{name}, {way}"),
+            None => way,
+        };
+        let rank = self.rank;
+        format!(
+            "allhands: rank {rank}{own} reaches {other} over rail {rail} ({way}) no more: {loss}; the other rails go on\n"
+        )
+    }
+}
