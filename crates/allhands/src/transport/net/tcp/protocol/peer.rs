@@ -6,7 +6,7 @@ use super::handshake::HandshakeError;
 use super::matching::{Key, Map, Matching};
 use super::settings::Settings;
 use super::stripe::Extents;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Why a connection, or a rank, is lost.
@@ -168,6 +168,8 @@ pub struct Peer {
     pub credit: Credit,
     /// How many notices there were to it.
     pub notices: u64,
+    /// Notices that came before others with lower numbers.
+    pub early: BTreeMap<u64, Box<[u8; NOTICE_BYTES]>>,
     /// Which notices of it came, and how many of them nobody has heard.
     pub heard: Extents,
     /// See `heard`.
@@ -195,6 +197,7 @@ impl Peer {
             without_since: None,
             credit: Credit::default(),
             notices: 0,
+            early: BTreeMap::new(),
             heard: Extents::default(),
             unheard: 0,
         }

@@ -355,9 +355,22 @@ impl<M: Memory> Rank<M> {
         }
         if from.heard.insert(number, number + 1) {
             from.unheard += 1;
-            self.heard.push_back((peer, Box::new(*notice)));
+            from.early.insert(number, Box::new(*notice));
+            let all_to = from.heard.whole_to();
+            self.let_hear(peer, all_to);
         }
         Ok(())
+    }
+
+    /// Lets those notices of a rank be heard whose numbers are below this: they come in their order, whatever connections they take,
+    /// as who says why it leaves, and then that it does, must not be taken to leave for no reason.
+    pub(super) fn let_hear(&mut self, peer: u32, end: u64) {
+        let from = &mut self.peers[peer as usize];
+        while let Some(entry) = from.early.first_entry()
+            && *entry.key() < end
+        {
+            self.heard.push_back((peer, entry.remove()));
+        }
     }
 
     /// Says how much has come over a connection, if nothing else does and it is much.

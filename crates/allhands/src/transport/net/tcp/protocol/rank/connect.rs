@@ -327,6 +327,8 @@ impl<M: Memory> Rank<M> {
             .map(|(at, _)| at)
             .collect();
         all.into_iter().for_each(|at| self.close(at, loss));
+        // What is missing among its notices does not come any more.
+        self.let_hear(peer, u64::MAX);
         let to = &mut self.peers[peer as usize];
         for mut frame in to.queue.drain(..) {
             frame.recycle(&mut self.buffers);

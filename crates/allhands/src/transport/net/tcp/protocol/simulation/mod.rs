@@ -34,6 +34,7 @@ fn try_seed(seed: u64) -> Counts {
         if node.is_dead {
             continue;
         }
+        check_order(&node.heard, seed);
         let mut heard = node.heard.clone();
         heard.sort_unstable();
         heard.dedup();
@@ -65,6 +66,17 @@ fn try_seed(seed: u64) -> Counts {
         }
     }
     counts
+}
+
+/// Notices of a rank are heard in the order in which they were given.
+fn check_order(heard: &[(u32, u8)], seed: u64) {
+    for (at, (from, number)) in heard.iter().enumerate() {
+        let is_earlier = |later: &(u32, u8)| later.0 == *from && later.1 < *number;
+        assert!(
+            !heard[at..].iter().any(is_earlier),
+            "seed {seed}: notice {number} of rank {from} has overtaken another"
+        );
+    }
 }
 
 /// Credit that a rank has spent is known to whom it was spent on, whether or not messages were taken back.
