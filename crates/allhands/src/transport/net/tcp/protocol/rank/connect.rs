@@ -17,6 +17,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long messages with a rank that has left wait: what it has said of it should come first.
 const LEFT_FOR: Duration = Duration::from_secs(1);
+/// How often each connection over a rail may be refused until nobody is taken to listen there any more: who has left may have
+/// said so over a connection of its own, which is looked at between attempts.
+const REFUSALS: u32 = 2;
 /// A connection that was there for so long led to a rank that does not look, which is waited for anew when it is lost.
 const WAITED_FOR: Duration = Duration::from_secs(1);
 /// How many accepted connections may be unproved, beyond what the job itself could make at once.
@@ -235,7 +238,9 @@ impl<M: Memory> Rank<M> {
         if to.presence != Presence::Here || !to.open.is_empty() || is_tried {
             return;
         }
-        let is_refused = to.rails.iter().all(|rail| rail.loss == Some(Loss::Refused));
+        let refusals = REFUSALS * self.settings.connections;
+        let is_refused = |rail: &Rail| rail.loss == Some(Loss::Refused) && rail.failures > refusals;
+        let is_refused = to.rails.iter().all(is_refused);
         // A system that was there, and answers no more, not even to this.
         let is_lost = |rail: &Rail| rail.is_silent && rail.loss == Some(Loss::Silent);
         let is_silent = to.rails.iter().all(is_lost);
