@@ -147,8 +147,6 @@ pub const STEPS: &[Step] = &[
             "--test",
             "tcp",
             "--test",
-            "ofi",
-            "--test",
             "waits",
         ],
         environment: &[FEW],
