@@ -28,7 +28,7 @@ impl Engine for NodeEngine<'_> {
             }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
                 self.request.queue(post.ticket);
-                if self.request.concurrent.begin(post.ticket) {
+                if self.request.concurrent.begin(post.ticket) || self.follows_copy(post) {
                     // All of the step are to have begun.
                     return Ok(Status::Pending);
                 }

@@ -334,6 +334,11 @@ impl RequestState {
         self.slots[ticket as usize].defers && self.deferred.get().is_none()
     }
 
+    /// Whether `ticket` receives in a step with a copy that may be deferred.
+    pub(crate) fn is_beside_copy(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].beside_copy
+    }
+
     /// Puts a copy off.
     pub(crate) fn defer(&self, copy: Deferred) {
         self.deferred.set(Some(copy));
