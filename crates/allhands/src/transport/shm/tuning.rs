@@ -212,8 +212,11 @@ pub(crate) const TRIAL_LATE: usize = 128;
 /// The part of its time by which a read of the sender's memory has to be sooner than two copies.
 pub(crate) const TRIAL_DIRECT_GAIN: u64 = 16;
 
-/// Messages on which each copy protocol is tried.
+/// Messages on which each copy protocol is tried, if they come by it.
 pub(crate) const TRIAL_TRIED: usize = 8;
+
+/// Messages that come, by whatever protocol, while one is tried: a sender may be some calls ahead of what its receiver wants.
+pub(crate) const TRIAL_ASKED_MOST: usize = 3 * TRIAL_TRIED;
 
 /// The last of them, which count.
 pub(crate) const TRIAL_COUNTED: usize = 4;

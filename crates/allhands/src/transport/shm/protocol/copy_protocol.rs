@@ -8,7 +8,7 @@
 //! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. And
 //! it is a matter of the program: memory that its sender has not written since the last message is in the receiver's cache, and
 //! one read of it takes less than two copies; memory that was just written has to come from the sender's cache line by line. So
-//! the reader of a thousand messages tries each protocol on a few and keeps to the best, and does so more seldom the more often that is
+//! the reader of a thousand messages tries each protocol on a few that come by it, and keeps to the best, and does so more seldom the more often that is
 //! the same. The first of the few count nothing: the caches still hold what the copy protocol before has left there, and a bounce
 //! buffer that is new is not yet mapped.
 //!
@@ -22,7 +22,7 @@
 
 use super::choose::Protocol;
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASSISTED_LEAST,
+    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASKED_MOST, TRIAL_ASSISTED_LEAST,
     TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_LATE, TRIAL_PERIOD,
     TRIAL_PERIOD_MOST, TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
 };
@@ -106,6 +106,14 @@ pub(crate) struct CopyProtocols {
 #[derive(Clone, Debug)]
 struct Trial {
     protocols: &'static [CopyProtocol],
+    /// Which of them is tried; as many as there are after the trial.
+    tried: usize,
+    /// How many messages have come since that is tried, and how many of them by it.
+    asked: usize,
+    /// See `asked`.
+    came: usize,
+    /// Whether there was a trial of which nothing follows yet.
+    is_due: bool,
     /// How many messages have come in this period.
     message: usize,
     /// How many come in it.
@@ -234,9 +242,10 @@ impl CopyProtocols {
             return None;
         }
         let spent_ns = std::mem::take(&mut trial.spent_ns);
-        let (wanted, tries) = trial.next();
-        let as_wanted = wanted.is_some_and(|wanted| wanted.is_by(protocol))
-            && (message.exchanged || last == wanted);
+        let is_as = |wanted: CopyProtocol| {
+            wanted.is_by(protocol) && (message.exchanged || last == Some(wanted))
+        };
+        let ((wanted, tries), as_wanted) = trial.next(is_as);
         Some(Timed {
             place,
             protocol: wanted,
@@ -255,12 +264,17 @@ impl CopyProtocols {
 
 impl Trial {
     fn new(protocols: &'static [CopyProtocol], is_late: bool) -> Trial {
+        let (tried, message) = match is_late {
+            true => (protocols.len(), TRIAL_PERIOD - TRIAL_LATE),
+            false => (0, 0),
+        };
         Trial {
             protocols,
-            message: match is_late {
-                true => TRIAL_PERIOD - TRIAL_LATE,
-                false => 0,
-            },
+            tried,
+            asked: 0,
+            came: 0,
+            is_due: false,
+            message,
             period: TRIAL_PERIOD,
             chosen: None,
             spent_ns: 0,
@@ -270,25 +284,37 @@ impl Trial {
 
     /// The copy protocol of the next message, and whether it is one on which a copy protocol is tried.
     fn now(&self) -> (Option<CopyProtocol>, bool) {
-        match self.protocols.get(self.message / TRIAL_TRIED) {
+        match self.protocols.get(self.tried) {
             Some(protocol) => (Some(*protocol), true),
             None => (self.chosen, false),
         }
     }
 
-    /// The same, and goes on to the one after it.
-    fn next(&mut self) -> (Option<CopyProtocol>, bool) {
-        let now = self.now();
-        self.message += 1;
-        if self.message == self.protocols.len() * TRIAL_TRIED + 1 {
-            // The last message that is tried ends after it has begun.
+    /// The same, and goes on to the one after it; whether the message has come as it was wanted, which `is_as` says of a copy protocol.
+    fn next(
+        &mut self,
+        is_as: impl FnOnce(CopyProtocol) -> bool,
+    ) -> ((Option<CopyProtocol>, bool), bool) {
+        // The last message that is tried ends after it has begun.
+        if std::mem::take(&mut self.is_due) {
             self.choose();
-            return (self.chosen, false);
         }
-        if self.message >= self.period {
-            self.message = 0;
+        let now = self.now();
+        let as_wanted = now.0.is_some_and(is_as);
+        self.message += 1;
+        if now.1 {
+            self.asked += 1;
+            self.came += usize::from(as_wanted);
+            // A sender that is ahead of its receiver hears late what is wanted, and some can never send so.
+            if self.came == TRIAL_TRIED || self.asked == TRIAL_ASKED_MOST {
+                (self.asked, self.came) = (0, 0);
+                self.tried += 1;
+                self.is_due = self.tried == self.protocols.len();
+            }
+        } else if self.message >= self.period {
+            (self.message, self.tried) = (0, 0);
         }
-        now
+        (now, as_wanted)
     }
 
     fn note(&mut self, protocol: CopyProtocol, time_ns: u64) {

@@ -6,7 +6,7 @@ use super::*;
 fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Option<CopyProtocol>> {
     let mut all = Vec::new();
     while all.is_empty() || trial.message > 0 {
-        let (protocol, tries) = trial.next();
+        let ((protocol, tries), _) = trial.next(|_| true);
         if tries && all.last() == Some(&protocol) {
             protocol.iter().for_each(|p| trial.note(*p, time_ns(*p)));
         }
@@ -20,7 +20,8 @@ fn the_best_is_kept_until_another_is() {
     for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
         let mut trial = Trial::new(protocols, is_late);
         while trial.message > 0 {
-            assert_eq!(trial.next(), (None, false), "as measured at the start");
+            let next = trial.next(|_| true);
+            assert_eq!(next.0, (None, false), "as measured at the start");
         }
         for best in [protocols, protocols].concat() {
             let all = period(&mut trial, |protocol| {
@@ -51,12 +52,31 @@ fn what_is_best_again_and_again_is_tried_more_seldom() {
 #[test]
 fn without_times_the_choice_stays() {
     let mut trial = Trial::new(ASSISTED, true);
-    (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next());
+    (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next(|_| false));
     assert_eq!(trial.chosen, None);
     // A sender that has no room for a bounce buffer: of the others there are no times.
     (0..TRIAL_TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
-    (0..TRIAL_PERIOD).for_each(|_| _ = trial.next());
+    (0..TRIAL_PERIOD).for_each(|_| _ = trial.next(|protocol| protocol == CopyProtocol::Direct));
     assert_eq!(trial.chosen, Some(CopyProtocol::Direct));
+}
+
+#[test]
+fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
+    for late in 0..=TRIAL_ASKED_MOST - TRIAL_TRIED {
+        let mut trial = Trial::new(ONE_WAY, false);
+        let mut heard = vec![None; late];
+        while trial.chosen.is_none() {
+            heard.push(trial.now().0);
+            let comes_by = heard[heard.len() - 1 - late];
+            let ((wanted, tries), as_wanted) = trial.next(|p| comes_by == Some(p));
+            assert_eq!(as_wanted, wanted == comes_by && wanted.is_some());
+            if let (Some(protocol), true) = (wanted, tries && as_wanted) {
+                trial.note(protocol, 100 - 20 * protocol as u64);
+            }
+        }
+        assert_eq!(trial.chosen, Some(CopyProtocol::Direct), "{late}");
+        assert!(heard.len() <= late + 1 + ONE_WAY.len() * (TRIAL_TRIED + late));
+    }
 }
 
 #[test]
