@@ -8,7 +8,7 @@ use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::protocol::choose::Protocol;
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, LongMessage, Timed};
-use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
+use crate::transport::shm::protocol::send_descriptors::{self, Besides, Entry, Found};
 use crate::transport::shm::rendezvous::descriptor::Claim;
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
 use crate::transport::shm::tuning::{ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED};
@@ -42,10 +42,12 @@ impl Endpoint {
                 None
             }
             false => {
+                let Besides { exchanged, alone } = entry.besides();
                 let message = LongMessage {
                     bytes: entry.bytes() as usize,
                     combined: !sink.copies(),
-                    exchanged: entry.is_exchanged(),
+                    exchanged,
+                    alone,
                     copied: request.copies_what_goes_to(sender),
                 };
                 self.begin_timed(sender, entry, message)

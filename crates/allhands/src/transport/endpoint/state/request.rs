@@ -15,7 +15,7 @@ use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
-use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
+use crate::transport::shm::protocol::send_descriptors::{Besides, SendDescriptors};
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
@@ -320,6 +320,7 @@ impl RequestState {
             combined: self.combines(send),
             exchanged: true,
             copied: true,
+            alone: false,
         };
         Some((double.to, message))
     }
@@ -327,6 +328,14 @@ impl RequestState {
     /// Whether `ticket` sends a message in a step that sends and copies nothing else.
     pub(crate) fn sends_alone(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].alone
+    }
+
+    /// What else goes on while `ticket` sends a message.
+    pub(crate) fn besides(&self, ticket: u32) -> Besides {
+        Besides {
+            exchanged: self.exchanges(ticket),
+            alone: self.sends_alone(ticket),
+        }
     }
 
     /// Whether `ticket` copies own memory in a step that receives, and sends nothing.

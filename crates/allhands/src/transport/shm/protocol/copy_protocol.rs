@@ -73,16 +73,23 @@ pub(crate) struct LongMessage {
     pub(crate) exchanged: bool,
     /// Whether each of the two copies what it sends within its own memory as well.
     pub(crate) copied: bool,
+    /// Whether its sender has nothing else to send or copy meanwhile, which makes a difference to one that goes one way.
+    pub(crate) alone: bool,
 }
 
 /// The kinds of messages that are tried by themselves.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
+
+/// The one of those that go one way and whose sender has more to send or copy: it assists nobody, and what it copies to a bounce buffer
+/// keeps it from that.
+const BUSY: usize = 5;
 
 impl LongMessage {
     /// Which trial it belongs to: by length, and by kind.
     fn place(self) -> Option<(usize, usize)> {
         let length = ((self.bytes.checked_sub(1)?) / MEDIUM_ALWAYS_MOST).checked_ilog2()? as usize;
         let kind = match (self.exchanged, self.combined, self.copied) {
+            (false, false, _) if !self.alone => BUSY,
             (false, false, _) => 0,
             (false, true, _) => 1,
             (true, false, false) => 2,
@@ -106,6 +113,8 @@ pub(crate) struct CopyProtocols {
 #[derive(Clone, Debug)]
 struct Trial {
     protocols: &'static [CopyProtocol],
+    /// Whether the sender has more to do than to send.
+    busy: bool,
     /// Which of them is tried; as many as there are after the trial.
     tried: usize,
     /// How many messages have come since that is tried, and how many of them by it.
@@ -183,9 +192,10 @@ impl CopyProtocols {
                 0 if least < TRIAL_ASSISTED_LEAST => ONE_WAY,
                 1 if least < TRIAL_COMBINED_ASSISTED_LEAST => ONE_WAY,
                 0 | 1 => ASSISTED,
+                BUSY => ONE_WAY,
                 _ => EXCHANGED,
             };
-            Trial::new(protocols, least >= BOUNCE_MOST)
+            Trial::new(protocols, least >= BOUNCE_MOST, kind == BUSY)
         };
         CopyProtocols {
             leads,
@@ -263,13 +273,14 @@ impl CopyProtocols {
 }
 
 impl Trial {
-    fn new(protocols: &'static [CopyProtocol], is_late: bool) -> Trial {
+    fn new(protocols: &'static [CopyProtocol], is_late: bool, busy: bool) -> Trial {
         let (tried, message) = match is_late {
             true => (protocols.len(), TRIAL_PERIOD - TRIAL_LATE),
             false => (0, 0),
         };
         Trial {
             protocols,
+            busy,
             tried,
             asked: 0,
             came: 0,
@@ -326,12 +337,12 @@ impl Trial {
         let times = std::mem::take(&mut self.times);
         let middle_ns = |protocol: &CopyProtocol| {
             let middle_ns = times[*protocol as usize - 1].middle_ns()?;
-            // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
-            let waits = matches!(protocol, CopyProtocol::Direct | CopyProtocol::Assisted);
-            let more_ns = if waits {
-                middle_ns / TRIAL_DIRECT_GAIN
-            } else {
-                0
+            let more_ns = match protocol {
+                // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
+                CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
+                // A copy to a bounce buffer takes as long as that from it, and what else the sender has to do comes later by that.
+                CopyProtocol::Lines | CopyProtocol::Strings if self.busy => middle_ns,
+                _ => 0,
             };
             Some((middle_ns + more_ns, *protocol))
         };

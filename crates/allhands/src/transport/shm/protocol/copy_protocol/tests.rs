@@ -18,7 +18,7 @@ fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Optio
 #[test]
 fn the_best_is_kept_until_another_is() {
     for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
-        let mut trial = Trial::new(protocols, is_late);
+        let mut trial = Trial::new(protocols, is_late, false);
         while trial.message > 0 {
             let next = trial.next(|_| true);
             assert_eq!(next.0, (None, false), "as measured at the start");
@@ -40,7 +40,7 @@ fn the_best_is_kept_until_another_is() {
 
 #[test]
 fn what_is_best_again_and_again_is_tried_more_seldom() {
-    let mut trial = Trial::new(EXCHANGED, false);
+    let mut trial = Trial::new(EXCHANGED, false, false);
     let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
     let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
     assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
@@ -51,7 +51,7 @@ fn what_is_best_again_and_again_is_tried_more_seldom() {
 
 #[test]
 fn without_times_the_choice_stays() {
-    let mut trial = Trial::new(ASSISTED, true);
+    let mut trial = Trial::new(ASSISTED, true, false);
     (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next(|_| false));
     assert_eq!(trial.chosen, None);
     // A sender that has no room for a bounce buffer: of the others there are no times.
@@ -63,7 +63,7 @@ fn without_times_the_choice_stays() {
 #[test]
 fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
     for late in 0..=TRIAL_ASKED_MOST - TRIAL_TRIED {
-        let mut trial = Trial::new(ONE_WAY, false);
+        let mut trial = Trial::new(ONE_WAY, false, false);
         let mut heard = vec![None; late];
         while trial.chosen.is_none() {
             heard.push(trial.now().0);
@@ -76,6 +76,24 @@ fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
         }
         assert_eq!(trial.chosen, Some(CopyProtocol::Direct), "{late}");
         assert!(heard.len() <= late + 1 + ONE_WAY.len() * (TRIAL_TRIED + late));
+    }
+}
+
+#[test]
+fn a_sender_with_more_to_do_bounces_only_what_takes_twice_as_long_otherwise() {
+    for (busy, direct_ns, best) in [
+        (false, 120, CopyProtocol::Strings),
+        (true, 120, CopyProtocol::Direct),
+        (true, 180, CopyProtocol::Direct),
+        (true, 220, CopyProtocol::Strings),
+    ] {
+        let mut trial = Trial::new(ONE_WAY, false, busy);
+        period(&mut trial, |protocol| match protocol {
+            CopyProtocol::Lines => 110,
+            CopyProtocol::Strings => 100,
+            _ => direct_ns,
+        });
+        assert_eq!(trial.chosen, Some(best), "{busy} {direct_ns}");
     }
 }
 
@@ -101,6 +119,7 @@ fn every_length_and_kind_has_its_trial() {
             combined,
             exchanged,
             copied: false,
+            alone: true,
         };
         let wanted = protocols.wanted(message);
         let timed = protocols.begin(message, Protocol::Bounce, None);
@@ -137,6 +156,7 @@ fn an_exchange_takes_what_both_its_copies_take() {
         combined: false,
         exchanged: true,
         copied: false,
+        alone: true,
     };
     let mut one = |came, (copy_ns, read_ns): (u64, u64)| {
         let place = message.place().unwrap();
@@ -170,6 +190,7 @@ fn who_does_not_lead_sends_as_the_last_message_came() {
         combined: false,
         exchanged: true,
         copied: true,
+        alone: true,
     };
     assert_eq!(protocols.wanted(message), None);
     for (came, wanted) in [
