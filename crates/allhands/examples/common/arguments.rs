@@ -87,11 +87,17 @@ impl Arguments {
             format!("`{ranks}`: a launcher has started the ranks, so none are to be threads")
         })?;
         let ended = threads::run(ranks, |comm| on_rank(&comm))?;
-        let failures: Vec<String> = ended
+        // What all ranks say is said once.
+        let mut failures: Vec<(usize, String)> = ended
             .into_iter()
             .enumerate()
-            .filter_map(|(rank, end)| end.err().map(|failure| format!("rank {rank}: {failure}")))
+            .filter_map(|(rank, end)| end.err().map(|failure| (rank, failure.to_string())))
             .collect();
-        ensure(failures.is_empty(), || failures.join("\n"))
+        failures.dedup_by(|(_, later), (_, earlier)| later == earlier);
+        let lines: Vec<String> = failures
+            .iter()
+            .map(|(rank, failure)| format!("rank {rank}: {failure}"))
+            .collect();
+        ensure(lines.is_empty(), || lines.join("\n"))
     }
 }
