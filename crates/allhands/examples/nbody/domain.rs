@@ -12,7 +12,7 @@ use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
 /// How many of its keys a rank tells, for ranges of equal work.
-const SAMPLES: usize = 16;
+const SAMPLES: usize = 32;
 const TAG: u32 = 1;
 
 /// A key, and the work that is done for bodies around it.
@@ -117,12 +117,13 @@ impl<'a> Domain<'a> {
         let total: f64 = all.iter().map(|sample| sample.work).sum();
         let ranks = self.comm.size();
         let mut ends = Vec::with_capacity(ranks);
-        let mut done = 0.0;
+        let (mut done, mut before) = (0.0, 0);
         for sample in &all {
             done += sample.work;
             while ends.len() + 1 < ranks && done * ranks as f64 > total * (ends.len() + 1) as f64 {
-                ends.push(sample.key);
+                ends.push(octree::edge(before, sample.key));
             }
+            before = sample.key;
         }
         ends.resize(ranks, ALL_KEYS.end);
         let starts = std::iter::once(ALL_KEYS.start).chain(ends.iter().copied());

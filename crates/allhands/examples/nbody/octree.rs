@@ -106,6 +106,17 @@ impl Cube {
     }
 }
 
+/// Where the largest cell begins that begins after one key and not after the other: a range that ends there has few largest cells.
+pub fn edge(after: u64, until: u64) -> u64 {
+    let edges = (0..=LEVELS)
+        .rev()
+        .map(|cut| until >> (3 * cut) << (3 * cut));
+    edges
+        .into_iter()
+        .find(|edge| *edge > after)
+        .unwrap_or(until)
+}
+
 /// Orders bodies along the curve.
 pub fn sort(cube: &Cube, bodies: &mut [Body]) {
     for body in &mut *bodies {
