@@ -205,6 +205,24 @@ pub const STEPS: &[Step] = &[
         beside: Beside::Others,
     },
     Step {
+        name: "applications, on threads, among processes and on hosts",
+        cargo: &[
+            "run",
+            "--quiet",
+            "--profile",
+            "checked",
+            "--locked",
+            "--package",
+            "xtask",
+            "--",
+            "applications",
+        ],
+        environment: &[],
+        needs: &[],
+        when: When::On("linux", "x86_64"),
+        beside: Beside::Others,
+    },
+    Step {
         name: "instructions of the interpreter",
         cargo: &[
             "run",
