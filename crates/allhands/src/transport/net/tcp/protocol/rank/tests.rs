@@ -7,6 +7,7 @@ use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 use crate::transport::net::tcp::protocol::settings::Settings;
 
 mod bounds;
+mod retired;
 mod watched;
 
 struct Bytes(Vec<u8>);
