@@ -8,6 +8,7 @@ use crate::transport::net::tcp::protocol::settings::Settings;
 
 mod bounds;
 mod refused;
+mod retired;
 mod watched;
 
 struct Bytes(Vec<u8>);
