@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod applications;
 pub mod fuzz;
 pub mod instructions;
 #[cfg(target_os = "linux")]

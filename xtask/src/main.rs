@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use xtask::steps::Skips;
-use xtask::{fuzz, instructions, repository_root, steps, tidy};
+use xtask::{applications, fuzz, instructions, repository_root, steps, tidy};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -11,6 +11,7 @@ cargo xtask COMMAND
   test [--no-skip]   install what the tests need (as root on Debian), then run every test;
                      with --no-skip, or with CI=true in the environment, a skip is a failure
   tidy               check the repository's own rules
+  applications       run those examples that are applications, on threads, among processes and on hosts (Linux)
   instructions       count the interpreter's own instructions (needs valgrind)
   fuzz [--seconds N] [TARGET...]
                      fuzz what reads users' files or TCP, each target for N seconds (20)
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ["test"] => steps::run(&repository_root(), Skips::from_environment()),
         ["test", "--no-skip"] => steps::run(&repository_root(), Skips::Fail),
         ["tidy"] => tidy_command(),
+        ["applications"] => applications::run(&repository_root()),
         ["instructions"] => instructions::run(&repository_root()),
         ["fuzz", words @ ..] => fuzz::run(&repository_root(), words),
         ["compare", words @ ..] => compare(words),

@@ -149,6 +149,14 @@ pub enum Error {
         "a communicator on several nodes cannot be split or duplicated: its network joins just its own ranks"
     )]
     SeveralNodes,
+    /// There are as many communicators as the network has tags for.
+    #[error(
+        "no communicator can be made of this one: its network has tags for {most} at a time, and not all ranks have some left"
+    )]
+    NoContext {
+        /// How many there may be.
+        most: u32,
+    },
     /// A communicator of no ranks.
     #[error("a communicator needs at least one rank")]
     NoRanks,
@@ -190,6 +198,7 @@ impl Error {
             | Error::Nodes(_)
             | Error::Torus(_)
             | Error::SeveralNodes
+            | Error::NoContext { .. }
             | Error::Message(_)
             | Error::Arrival { .. } => true,
             Error::CountsDiffer { .. }

@@ -94,7 +94,7 @@ pub fn run_on_nodes<R: Send>(
         let endpoint = Endpoint::new(segment, places.local(rank))?;
         let made = network.network(rank);
         let network = made.map_err(|why| TransportError::Network { rank, why: why.0 })?;
-        let endpoint = endpoint.join(network, places.clone(), rank, oversubscribed)?;
+        let endpoint = endpoint.join_world(network, places.clone(), rank, oversubscribed)?;
         let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);
         Ok::<R, Error>(rank_main(comm))
     })?;

@@ -103,7 +103,7 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
         }
         None => Box::new(tcp),
     };
-    let endpoint = endpoint.join(carrier, places, rank, oversubscribed)?;
+    let endpoint = endpoint.join_world(carrier, places, rank, oversubscribed)?;
     let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
     policy::agree_among_nodes(&comm, oversubscribed)?;
     Ok(comm)

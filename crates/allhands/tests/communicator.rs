@@ -213,6 +213,28 @@ fn communicators_come_and_go() {
 }
 
 #[test]
+fn communicators_are_made_of_communicators() {
+    for ranks in [1, 4, 7] {
+        on_all(ranks, suite::splits::rows_and_columns_of_a_grid);
+        on_all(ranks, suite::splits::who_has_no_colour_gets_no_communicator);
+        on_all(
+            ranks,
+            suite::splits::copies_of_copies_outlive_what_they_were_made_of,
+        );
+        on_all(ranks, suite::splits::ranks_drop_in_orders_of_their_own);
+    }
+    on_all(
+        4,
+        suite::splits::what_is_sent_to_who_has_dropped_harms_nobody,
+    );
+    on_all(4, suite::splits::a_fault_in_one_leaves_the_others_usable);
+    on_all(
+        4,
+        suite::splits::errors_name_ranks_as_their_communicator_does,
+    );
+}
+
+#[test]
 fn a_communicator_moves_to_another_thread() {
     on_all(2, suite::a_communicator_moves_to_another_thread);
 }

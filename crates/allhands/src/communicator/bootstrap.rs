@@ -3,7 +3,6 @@
 //! It is for launchers, for libraries whose ranks find one another on their own, as those of the MPI drop-in do through the MPI,
 //! and for crates that bring a network of their own. Programs need none of it.
 
-use super::interposition::Interposition;
 use super::sealed::Sealed;
 use super::{Communicator, Forecast, Policy};
 use crate::error::Error;
@@ -98,16 +97,7 @@ impl Bootstrap for Communicator {
     unsafe fn open(&self, offset: u64, members: &[u32]) -> Result<Communicator, Error> {
         // SAFETY: promised by the caller.
         let endpoint = unsafe { self.open_endpoint(offset, members)? };
-        let inner = self.inner.take();
-        let policy = inner.policy.clone();
-        // The others take turns with these ranks still.
-        let new = Communicator::new(endpoint, policy, inner.oversubscribed);
-        new.set_while_waiting(inner.endpoint.while_waiting());
-        new.set_left_alone(inner.endpoint.left_alone);
-        new.report_waits_after(inner.endpoint.report_after());
-        new.set_nodes(inner.nodes.among(self.size as u32, members))?;
-        new.set_torus(inner.torus.and_then(|torus| torus.among(members)))?;
-        Ok(new)
+        self.heir(endpoint, members)
     }
 
     unsafe fn open_endpoint(&self, offset: u64, members: &[u32]) -> Result<Endpoint, Error> {

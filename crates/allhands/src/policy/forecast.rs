@@ -99,6 +99,14 @@ impl Forecast {
         }
     }
 
+    /// The same times, for another communicator.
+    pub(crate) fn another(&self) -> Forecast {
+        Forecast {
+            times: self.times,
+            fastest: RefCell::default(),
+        }
+    }
+
     /// The same times, for other nodes.
     pub(crate) fn forget(self) -> Forecast {
         Forecast {

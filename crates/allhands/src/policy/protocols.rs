@@ -3,10 +3,12 @@
 //! Where nothing is in the user's cache, and ranks have cores of their own, the first two ranks of a node send each other
 //! messages of a few lengths by each protocol that could carry them, one way and both ways at once, with bytes that were just written
 //! and with bytes that were sent before. The one that takes least becomes the choice, if it takes at least a twentieth less than
-//! the [documented one](ROWS) by each half of the repeats; all of it within [`BUDGET`]. Rank 0 keeps the result
-//! and tells the others, so that nobody decides by another file. What there was no time for, and of what the halves differ, the next
-//! starts measure again, to [`STARTS_MOST`] of them in all.
+//! the [documented one](ROWS) in each of two rounds; all of it within [`BUDGET`]. Rank 0 keeps the result
+//! and tells the others, so that nobody decides by another file. What there was no time for, and of what the rounds differ, the next
+//! starts measure again, to [`STARTS_MOST`] of them in all. A start at which the two do not run beside one another, as others have
+//! their processors, measures nothing.
 
+use self::measure::ROUNDS;
 pub(crate) use self::measure::first_start;
 pub use self::measure::{BUDGET, measure, measure_lengths};
 use super::installed::folder;
@@ -54,10 +56,10 @@ impl Measures {
     }
 }
 
-/// How much sooner than the documented one another protocol has to be, in each half of the repeats.
+/// How much sooner than the documented one another protocol has to be, in each round.
 const GAIN_LEAST: f64 = 1.05;
 
-/// By how much the times of a protocol in both halves of the repeats may differ if nothing more is to be found out.
+/// By how much the times of a protocol in both rounds may differ if nothing more is to be found out.
 const AGREES_MOST: f64 = 1.1;
 
 /// How many starts measure, at most.
@@ -279,12 +281,12 @@ impl Times {
         })
     }
 
-    /// The times of all repeats, in nanoseconds, by protocol and by whether bytes are fresh, and what follows: the protocol that takes
-    /// least, if both halves of the repeats say that it gains on the documented one.
+    /// The times of all repeats, in nanoseconds, by protocol and by whether bytes are fresh, those of one round after those of the
+    /// other, and what follows: the protocol that takes least, if both rounds say that it gains on the documented one.
     fn of(pattern: Pattern, bytes: usize, repeats: &[[Vec<u64>; 2]]) -> Times {
         let protocols = pattern.protocols(bytes);
-        let times = |every: Every| -> Vec<f64> {
-            let of = |both: &[Vec<u64>; 2]| together(both.each_ref().map(|ns| every.middle(ns)));
+        let times = |of_which: Repeats| -> Vec<f64> {
+            let of = |both: &[Vec<u64>; 2]| together(both.each_ref().map(|ns| of_which.middle(ns)));
             repeats.iter().map(of).collect()
         };
         let documented = pattern.documented(bytes);
@@ -292,22 +294,24 @@ impl Times {
             .iter()
             .position(|p| *p == documented)
             .filter(|at| *at < repeats.len());
-        let all = times(Every::One);
+        let all = times(Repeats::All);
         let best = (0..all.len()).min_by(|a, b| all[*a].total_cmp(&all[*b]));
-        let gains = |best: usize, documented: usize, every| {
-            let times = times(every);
+        let gains = |best: usize, documented: usize, of_which| {
+            let times = times(of_which);
             times[best] * GAIN_LEAST < times[documented]
         };
         let chosen = match (best, at) {
-            (Some(best), Some(at)) if Every::HALVES.iter().all(|h| gains(best, at, *h)) => {
+            (Some(best), Some(at))
+                if Repeats::ROUNDS.iter().all(|round| gains(best, at, *round)) =>
+            {
                 protocols[best]
             }
             _ => documented,
         };
-        let halves = Every::HALVES.map(times);
+        let rounds = Repeats::ROUNDS.map(times);
         let agree = |(one, other): (&f64, &f64)| one.max(*other) <= AGREES_MOST * one.min(*other);
-        let settled = chosen != documented || halves[0].iter().zip(&halves[1]).all(agree);
-        let us = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| Every::One.middle(ns) / 1e3);
+        let settled = chosen != documented || rounds[0].iter().zip(&rounds[1]).all(agree);
+        let us = |both: &[Vec<u64>; 2]| both.each_ref().map(|ns| Repeats::All.middle(ns) / 1e3);
         Times {
             pattern,
             bytes,
@@ -339,21 +343,21 @@ fn measured_at_first() -> impl Iterator<Item = (Pattern, usize)> {
 
 /// Which repeats count.
 #[derive(Clone, Copy, Debug)]
-enum Every {
-    One,
-    Other { from: usize },
+enum Repeats {
+    All,
+    OfRound(usize),
 }
 
-impl Every {
-    const HALVES: [Every; 2] = [Every::Other { from: 0 }, Every::Other { from: 1 }];
+impl Repeats {
+    const ROUNDS: [Repeats; ROUNDS] = [Repeats::OfRound(0), Repeats::OfRound(1)];
 
     /// The middle one of those, or the lesser of two.
     fn middle(self, times_ns: &[u64]) -> f64 {
-        let (from, step) = match self {
-            Every::One => (0, 1),
-            Every::Other { from } => (from, 2),
+        let of_round = times_ns.len() / ROUNDS;
+        let mut times_ns = match self {
+            Repeats::All => times_ns.to_vec(),
+            Repeats::OfRound(round) => times_ns[round * of_round..][..of_round].to_vec(),
         };
-        let mut times_ns: Vec<u64> = times_ns.iter().skip(from).step_by(step).copied().collect();
         times_ns.sort_unstable();
         let middle = times_ns.get(times_ns.len().saturating_sub(1) / 2);
         middle.map_or(f64::MAX, |ns| *ns as f64)

@@ -10,6 +10,12 @@ mod faults;
 mod messages;
 mod ofi;
 mod parts;
+#[allow(
+    dead_code,
+    reason = "what ranks of one node try is not tried here again"
+)]
+#[path = "../suite/communicator.rs"]
+mod suite;
 mod world;
 
 use allhands::launch::{PORTS, RAILS, RANK, RANKS, SIZE};
@@ -44,6 +50,17 @@ fn messages_go_from_host_to_host() {
         &["a", "b", "a", "c", "b"],
     ] {
         run("messages", hosts);
+    }
+}
+
+#[test]
+fn communicators_of_several_hosts_go_through_the_same_connections() {
+    for hosts in [
+        &["a", "b"][..],
+        &["a", "a", "b", "b"],
+        &["a", "b", "a", "c", "b"],
+    ] {
+        run("splits", hosts);
     }
 }
 

@@ -40,6 +40,19 @@ fn several_hosts_have_right_answers() {
     }
 }
 
+/// Not by memory: that provider stands still when long messages of one communicator wait for ranks that wait in another.
+#[test]
+fn communicators_of_several_hosts_go_through_the_same_endpoints() {
+    if !is_there() {
+        return;
+    }
+    for hosts in [&["a", "b"][..], &["a", "a", "b", "b", "c"]] {
+        let mut world = World::new();
+        start(&mut world, "splits", hosts, "tcp");
+        world.end_well(&format!("{hosts:?}"));
+    }
+}
+
 #[test]
 fn a_rank_that_is_killed_is_named_by_all() {
     if !is_there() {

@@ -1,7 +1,8 @@
 //! What a rank does in a test.
 
 use crate::messages::{self, traffic};
-use allhands::launch::{PORTS, RENDEZVOUS};
+use crate::suite::splits;
+use allhands::launch::{NETWORK, PORTS, RENDEZVOUS};
 use allhands::{Communicator, Error, Source, Sum, Tag, operation};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ pub fn play(part: &str) {
             barrier(&comm);
         }),
         "messages" => Communicator::world().and_then(|comm| messages(&comm)),
+        "splits" => Communicator::world().and_then(splits),
         "die" => Communicator::world().and_then(|comm| die(&comm, rest)),
         "die-waited-for" => Communicator::world().and_then(|comm| die_waited_for(&comm, rest)),
         "wait" => Communicator::world().map(|_| std::thread::sleep(Duration::from_secs(60))),
@@ -103,6 +105,31 @@ fn messages(comm: &Communicator) -> Result<(), Error> {
         traffic::random_messages_are_all_received(comm, seed)?;
         traffic::random_receives_are_all_met(comm, seed)
     })
+}
+
+/// Communicators of all kinds go through the connections of the world, which is dropped before the last of them.
+fn splits(comm: Communicator) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    // Now there are all connections.
+    collectives(&comm);
+    barrier(&comm);
+    let before = sockets();
+    splits::rows_and_columns_of_a_grid(&comm)?;
+    splits::who_has_no_colour_gets_no_communicator(&comm)?;
+    splits::copies_of_copies_outlive_what_they_were_made_of(&comm)?;
+    splits::ranks_drop_in_orders_of_their_own(&comm)?;
+    splits::what_is_sent_to_who_has_dropped_harms_nobody(&comm)?;
+    let backwards = comm.split(Some(0), (size - rank) as u64)?;
+    let backwards = backwards.expect("it has a colour");
+    barrier(&comm);
+    // Over libfabric the first word of a rank that leaves makes a connection for words.
+    if std::env::var(NETWORK).is_err() {
+        assert_eq!(sockets(), before, "no connection is made for them");
+    }
+    drop(comm);
+    assert_eq!(backwards.rank(), size - 1 - rank);
+    collectives(&backwards);
+    Ok(())
 }
 
 /// One rank is killed for which others wait, each in its own way, and the last one for a rank that lives.

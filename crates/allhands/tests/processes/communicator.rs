@@ -118,6 +118,48 @@ fn communicators_come_and_go() {
 }
 
 #[test]
+fn rows_and_columns_of_a_grid() {
+    let body = suite::splits::rows_and_columns_of_a_grid;
+    on_all(this_test!(), &[1, 4, 7], body);
+}
+
+#[test]
+fn who_has_no_colour_gets_no_communicator() {
+    let body = suite::splits::who_has_no_colour_gets_no_communicator;
+    on_all(this_test!(), &[1, 4], body);
+}
+
+#[test]
+fn copies_of_copies_outlive_what_they_were_made_of() {
+    let body = suite::splits::copies_of_copies_outlive_what_they_were_made_of;
+    on_all(this_test!(), &[1, 5], body);
+}
+
+#[test]
+fn what_is_sent_to_who_has_dropped_harms_nobody() {
+    let body = suite::splits::what_is_sent_to_who_has_dropped_harms_nobody;
+    on_all(this_test!(), &[4], body);
+}
+
+#[test]
+fn errors_name_ranks_as_their_communicator_does() {
+    let body = suite::splits::errors_name_ranks_as_their_communicator_does;
+    on_all(this_test!(), &[4], body);
+}
+
+#[test]
+fn ranks_drop_in_orders_of_their_own() {
+    let body = suite::splits::ranks_drop_in_orders_of_their_own;
+    on_all(this_test!(), &[4], body);
+}
+
+#[test]
+fn a_fault_in_one_leaves_the_others_usable() {
+    let body = suite::splits::a_fault_in_one_leaves_the_others_usable;
+    on_all(this_test!(), &[4], body);
+}
+
+#[test]
 fn a_communicator_moves_to_another_thread() {
     let body = suite::a_communicator_moves_to_another_thread;
     on_all(this_test!(), &[2], body);

@@ -6,6 +6,7 @@ use allhands::{Communicator, Error, Max, Ordered, Sum};
 use std::sync::Mutex;
 
 pub mod long_messages;
+pub mod splits;
 
 pub fn several_requests_end_in_any_order(comm: &Communicator) -> Result<(), Error> {
     let make = |n: usize| {
@@ -350,9 +351,7 @@ pub fn what_is_gathered_or_scattered_may_be_shorter(comm: &Communicator) -> Resu
     comm.set_left_alone(Some(|address, bytes| {
         LEFT_ALONE.lock().unwrap().push((address.addr(), bytes));
     }));
-    // Between nodes there is none.
-    let heir = comm.dup().ok();
-    let heir = heir.as_ref().unwrap_or(comm);
+    let heir = &comm.dup()?;
     let pairs = [
         (1, 3),
         (6, 90),

@@ -18,9 +18,11 @@ mod properties;
 #[path = "../suite/property/mod.rs"]
 mod property;
 mod sockets;
+#[path = "../nodes/splits.rs"]
+mod splits;
 #[path = "../suite/stopwatch.rs"]
 mod stopwatch;
-#[allow(dead_code, reason = "ranks on several nodes cannot split or duplicate")]
+#[allow(dead_code, reason = "ranks of one node do more with it")]
 #[path = "../suite/communicator.rs"]
 mod suite;
 mod world;

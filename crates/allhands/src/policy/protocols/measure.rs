@@ -2,40 +2,46 @@
 
 use super::{Found, Measured, Pattern, Protocols, Times, measured_at_first};
 use crate::operator::Max;
-use crate::transport::shm::tuning::MEDIUM_ALWAYS_MOST;
+use crate::transport::shm::tuning::{DISTURBED_LEAST_NS, MEDIUM_ALWAYS_MOST};
 use crate::{Communicator, Error, operation};
 use std::time::{Duration, Instant};
 
 /// How long the measurement may take; lengths that are not reached keep the documented protocol.
 pub const BUDGET: Duration = Duration::from_millis(50);
 
-/// Calls of each kind that count, and calls before these which do not: they map the buffers, and bring the caches to where such calls
-/// leave them.
+/// Calls of each kind that count in a round, and calls before these which do not: they map the buffers, and bring the caches to
+/// where such calls leave them.
 pub(super) const CALLS: Calls = Calls {
-    counted: 10,
-    warm: 6,
+    counted: 5,
+    warm: 4,
 };
 
 /// The same of messages of at most [`SHORT_MOST`] bytes, which take little.
 const SHORT_CALLS: Calls = Calls {
-    counted: 40,
-    warm: 10,
+    counted: 20,
+    warm: 8,
 };
 
 const SHORT_MOST: usize = 16 << 10;
 
+/// The length of the messages that show whether both ranks run.
+const SHORTEST: usize = 2 << 10;
+
 /// The same of messages of [`LONG_LEAST`] bytes and more, which take most of the time.
 const LONG_CALLS: Calls = Calls {
-    counted: 5,
+    counted: 3,
     warm: 1,
 };
 
 const LONG_LEAST: usize = 256 << 10;
 
+/// Rounds in which all kinds are measured: what disturbs one hardly lasts until the next.
+pub(super) const ROUNDS: usize = 2;
+
 /// Calls before all others: what is new to processor and system takes longer.
 const FIRST_CALLS: usize = 32;
 
-/// How many calls of a kind are made.
+/// How many calls of a kind are made in a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls {
     pub(super) counted: usize,
@@ -73,12 +79,11 @@ pub(crate) fn first_start(comm: &Communicator, found: Found) -> Result<Measured,
             .enumerate()
             .filter(|(at, _)| lacks >> at & 1 == 1);
         let wanted: Vec<_> = wanted.map(|(_, kind)| kind).collect();
-        known.update(measure_by(
-            &two,
-            &wanted,
-            before,
-            (Calls::of_start, BUDGET),
-        )?);
+        // A start that finds the processors busy counts as none.
+        if !is_disturbed(&two)? {
+            let by = (Calls::of_start, BUDGET);
+            known.update(measure_by(&two, &wanted, before, by)?);
+        }
         if let Some(file) = file {
             // Whoever cannot keep it measures again the next time.
             let _ = known.write(&file);
@@ -89,6 +94,23 @@ pub(crate) fn first_start(comm: &Communicator, found: Found) -> Result<Measured,
     comm.run(operation::broadcast(&mut words, 0))?;
     let [one_way, exchanged] = words;
     Ok(Measured { one_way, exchanged })
+}
+
+/// Whether the two ranks of `comm`, both of which call this, do not run beside one another: then times are those of sleeping and of
+/// being woken, or of other programs, and not of copies.
+fn is_disturbed(comm: &Communicator) -> Result<bool, Error> {
+    let (pattern, bytes) = (Pattern::OneWay, SHORTEST);
+    let mut buffers = [(); 2].map(|()| vec![1; bytes / size_of::<u64>()]);
+    let mut first = Measurement::new(comm, pattern, bytes, &mut buffers);
+    let mut times_ns = Vec::new();
+    for _ in 0..FIRST_CALLS {
+        times_ns.push(first.call(false)?);
+    }
+    let later = &mut times_ns[FIRST_CALLS / 2..];
+    later.sort_unstable();
+    let (mine_ns, mut middle_ns) = ([later[later.len() / 2]], [0]);
+    comm.run(operation::allreduce(&mine_ns, &mut middle_ns, &Max))?;
+    Ok(middle_ns[0] >= DISTURBED_LEAST_NS)
 }
 
 /// Measures with the two ranks of `comm`, both of which call this, until rank 0's clock says that `budget` is used up. What the
@@ -116,7 +138,7 @@ pub fn measure_lengths(
     (rounds, budget): (usize, Duration),
 ) -> Result<Protocols, Error> {
     let calls = Calls {
-        counted: rounds,
+        counted: rounds.div_ceil(ROUNDS),
         ..CALLS
     };
     let kinds = |bytes: &usize| Pattern::ALL.map(|pattern| (pattern, *bytes));
@@ -196,7 +218,7 @@ impl Measurement<'_> {
     /// both ranks has them; none if there was no time for all of them.
     ///
     /// Calls of a kind come one after another, and the first count nothing: what the caches hold then is what such
-    /// calls leave there, as in a program's loop.
+    /// calls leave there, as in a program's loop. The times of a kind are those of one round, and then those of the other.
     fn repeats(
         &mut self,
         measured: Measured,
@@ -205,24 +227,30 @@ impl Measurement<'_> {
     ) -> Result<Option<Vec<[Vec<u64>; 2]>>, Error> {
         let protocols = self.pattern.protocols(self.bytes);
         let mut all = Vec::new();
-        for protocol in protocols {
-            self.comm.set_protocols(measured.all(*protocol), true);
-            for fresh in [false, true] {
-                let mut goes_on = [u8::from(Instant::now() < end)];
-                self.comm.run(operation::broadcast(&mut goes_on, 0))?;
-                if goes_on == [0] {
-                    return Ok(None);
-                }
-                for call in 0..calls.warm + calls.counted {
-                    let time_ns = self.call(fresh)?;
-                    all.extend((call >= calls.warm).then_some(time_ns));
+        for _ in 0..ROUNDS {
+            for protocol in protocols {
+                self.comm.set_protocols(measured.all(*protocol), true);
+                for fresh in [false, true] {
+                    let mut goes_on = [u8::from(Instant::now() < end)];
+                    self.comm.run(operation::broadcast(&mut goes_on, 0))?;
+                    if goes_on == [0] {
+                        return Ok(None);
+                    }
+                    for call in 0..calls.warm + calls.counted {
+                        let time_ns = self.call(fresh)?;
+                        all.extend((call >= calls.warm).then_some(time_ns));
+                    }
                 }
             }
         }
         let mut later = vec![0; all.len()];
         self.comm
             .run(operation::allreduce(&all, &mut later, &Max))?;
-        let kinds: Vec<Vec<u64>> = later.chunks(calls.counted).map(<[u64]>::to_vec).collect();
+        let (first, second) = later.split_at(later.len() / ROUNDS);
+        let rounds = first
+            .chunks(calls.counted)
+            .zip(second.chunks(calls.counted));
+        let kinds: Vec<Vec<u64>> = rounds.map(|(one, other)| [one, other].concat()).collect();
         let (both, _) = kinds.as_chunks::<2>();
         Ok(Some(both.to_vec()))
     }

@@ -1,6 +1,6 @@
 //! Tests of the measurement: what is kept, what is chosen, and when it ends.
 
-use super::measure::CALLS;
+use super::measure::{CALLS, ROUNDS};
 use super::*;
 use crate::threads;
 use std::time::Duration;
@@ -68,12 +68,8 @@ fn lengths_between_the_measured_ones_go_by_the_next() {
 
 #[test]
 fn what_takes_least_is_chosen_if_repeats_agree_and_it_gains() {
-    let steady = |ns: u64| vec![ns; CALLS.counted];
-    let wild = |ns: u64| {
-        (0..CALLS.counted as u64)
-            .map(|at| ns * (1 + at % 2))
-            .collect::<Vec<u64>>()
-    };
+    let steady = |ns: u64| vec![ns; ROUNDS * CALLS.counted];
+    let wild = |ns: u64| [vec![ns; CALLS.counted], vec![2 * ns; CALLS.counted]].concat();
     let chosen = |bounce: Vec<u64>, direct: Vec<u64>| {
         let both = |ns: Vec<u64>| [ns.clone(), ns];
         Times::of(Pattern::OneWay, 64 << 10, &[both(bounce), both(direct)]).chosen
@@ -88,32 +84,32 @@ fn what_takes_least_is_chosen_if_repeats_agree_and_it_gains() {
     assert_eq!(
         chosen(steady(1000), wild(600)),
         Protocol::Bounce,
-        "every other one takes longer"
+        "the second round takes longer"
     );
     assert_eq!(
         chosen(wild(1000), steady(970)),
         Protocol::Bounce,
-        "every other one takes hardly longer"
+        "the second round takes hardly longer"
     );
     assert_eq!(
         chosen(wild(1000), wild(400)),
         Protocol::Direct,
-        "all say the same"
+        "both say the same"
     );
 }
 
 #[test]
 fn what_is_open_is_measured_at_the_next_starts_and_what_is_settled_is_not() {
     let steady = |ns: u64| [vec![ns; 10], vec![ns; 10]];
-    let halves = |one: u64, other: u64| {
-        let ns: Vec<u64> = [one, other].repeat(5);
+    let rounds = |one: u64, other: u64| {
+        let ns = [vec![one; 5], vec![other; 5]].concat();
         [ns.clone(), ns]
     };
     let of = |bounce, direct| Times::of(Pattern::OneWay, 64 << 10, &[bounce, direct]);
     assert!(of(steady(1000), steady(1000)).settled);
     assert!(of(steady(1000), steady(500)).settled);
-    assert!(!of(steady(1000), halves(500, 1000)).settled);
-    assert!(!of(halves(1000, 1200), steady(1100)).settled);
+    assert!(!of(steady(1000), rounds(500, 1000)).settled);
+    assert!(!of(rounds(1000, 1200), steady(1100)).settled);
 
     let mut known = Protocols::default();
     let all = known.lacks();
@@ -121,7 +117,7 @@ fn what_is_open_is_measured_at_the_next_starts_and_what_is_settled_is_not() {
     known.update(Protocols {
         starts: 0,
         times: vec![
-            of(steady(1000), halves(500, 1000)),
+            of(steady(1000), rounds(500, 1000)),
             times(Pattern::Exchanged, Protocol::Direct),
         ],
     });

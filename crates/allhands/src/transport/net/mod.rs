@@ -3,6 +3,8 @@
 //! An MPI's point-to-point calls fit behind it; `tcp` is the kernel's own, `ofi` is libfabric's, and [`Threads`] one among threads,
 //! with which everything that uses a network is tested.
 
+mod context;
+mod medium;
 pub(crate) mod notice;
 #[cfg(target_os = "linux")]
 pub mod ofi;
@@ -11,9 +13,12 @@ mod places;
 pub mod tcp;
 mod threads;
 
+pub(crate) use context::Context;
+pub(crate) use medium::{Claim, Medium};
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
 
+use std::ops::Range;
 use std::time::Duration;
 
 /// A message under way: the number that a network gave it, which it gives to no other before this one has ended.
@@ -47,6 +52,22 @@ pub enum Sleep {
 #[error("{0}")]
 pub struct NetworkError(pub String);
 
+impl NetworkError {
+    /// That a rank is lost, and why.
+    pub(crate) fn lost(rank: u32, why: &str) -> NetworkError {
+        NetworkError(format!("{}{why}", NetworkError::lost_is(rank)))
+    }
+
+    /// Why a rank is lost, if that is what this says of it.
+    pub(crate) fn why_lost(&self, rank: u32) -> Option<&str> {
+        self.0.strip_prefix(&NetworkError::lost_is(rank))
+    }
+
+    fn lost_is(rank: u32) -> String {
+        format!("rank {rank} is lost: ")
+    }
+}
+
 /// A word from one rank to another besides messages: small, seldom, and only about what has gone wrong or might have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice(pub [u8; Notice::BYTES]);
@@ -54,6 +75,9 @@ pub struct Notice(pub [u8; Notice::BYTES]);
 impl Notice {
     /// The length in bytes.
     pub const BYTES: usize = 256;
+
+    /// Where the number of its communicator stands, of those that go through one network.
+    const CONTEXT: Range<usize> = 136..140;
 
     /// How one begins that says what stopped the communicator.
     pub(in crate::transport) const STOPS: u8 = 1;
@@ -72,6 +96,18 @@ impl Notice {
     #[must_use]
     pub fn must_come(&self) -> bool {
         matches!(self.0[0], Notice::STOPS | Notice::REFUSES | Notice::COMES)
+    }
+
+    /// The number of the communicator that it is about.
+    pub(crate) fn context(&self) -> u32 {
+        let number = self.0[Notice::CONTEXT].try_into();
+        number.map_or(0, u32::from_le_bytes)
+    }
+
+    /// The same notice, about this communicator.
+    pub(crate) fn of_context(mut self, context: u32) -> Notice {
+        self.0[Notice::CONTEXT].copy_from_slice(&context.to_le_bytes());
+        self
     }
 }
 
@@ -158,6 +194,18 @@ pub unsafe trait Network: Send {
     /// is asked again after some [`progress`](Network::progress); one that could never say yes ends the process instead,
     /// as a call may not return while its memory is in use.
     fn cancel(&mut self, ticket: Ticket) -> bool;
+
+    /// Says that no message with these tags is wanted any more; none that this rank has begun is under way. Whether whatever still
+    /// comes with them is thrown away, so that it neither costs anything nor is taken for what is sent with the same tags later.
+    fn retire(&mut self, tags: Range<u32>) -> bool {
+        let _ = tags;
+        false
+    }
+
+    /// Says that tags which were retired together, or never used, are used from now on.
+    fn readmit(&mut self, tags: Range<u32>) {
+        let _ = tags;
+    }
 
     /// The rank whose loss made this network fail last, if that was why.
     fn lost(&self) -> Option<u32> {

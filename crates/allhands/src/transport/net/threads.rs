@@ -6,6 +6,7 @@
 
 use super::{Ended, Network, NetworkError, Networks, Notice, Ticket};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a network among threads misbehaves, as far as a network may.
@@ -83,6 +84,8 @@ pub struct ThreadsNetwork {
     ended: BTreeMap<u64, Ended>,
     /// The lengths of own long messages under way, and to whom they go.
     long: BTreeMap<u64, (u32, usize)>,
+    /// Tags with which whatever comes is thrown away.
+    retired: Vec<Range<u32>>,
     next: u64,
     chance: u64,
 }
@@ -91,12 +94,12 @@ impl Threads {
     /// The longest message that is away when it is sent, in bytes.
     const SHORT_BYTES: usize = 4096;
 
-    /// A network among `ranks` ranks, with as many tags as MPI guarantees.
+    /// A network among `ranks` ranks, with as many tags for each of 512 communicators as MPI guarantees.
     #[must_use]
     pub fn new(ranks: u32) -> Threads {
         Threads {
             mailboxes: (0..ranks).map(|_| Mutex::default()).collect(),
-            tags: 1 << 15,
+            tags: 1 << 24,
             short_bytes: Threads::SHORT_BYTES,
             disorder: None,
         }
@@ -137,6 +140,7 @@ impl Threads {
             wanted: Vec::new(),
             ended: BTreeMap::new(),
             long: BTreeMap::new(),
+            retired: Vec::new(),
             next: 0,
             chance: seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         }
@@ -183,6 +187,22 @@ impl ThreadsNetwork {
     fn ticket(&mut self) -> Ticket {
         self.next += 1;
         Ticket(self.next)
+    }
+
+    /// Throws away what came with tags that are retired, and gives the long messages among it, whose senders wait for that.
+    fn throw_away(&self, mailbox: &mut Mailbox) -> Vec<(u32, Ticket)> {
+        let mut thrown = Vec::new();
+        if self.retired.is_empty() {
+            return thrown;
+        }
+        mailbox.letters.retain(|letter| {
+            let is_retired = self.retired.iter().any(|tags| tags.contains(&letter.tag));
+            if let (true, Content::There(_, ticket)) = (is_retired, &letter.content) {
+                thrown.push((letter.from, *ticket));
+            }
+            !is_retired
+        });
+        thrown
     }
 
     /// Copies what is wanted and may be received, and gives the long messages that were.
@@ -314,7 +334,8 @@ unsafe impl Network for ThreadsNetwork {
             }
             false
         });
-        let received = self.receive_wanted(mailbox_now);
+        let mut received = self.throw_away(mailbox_now);
+        received.append(&mut self.receive_wanted(mailbox_now));
         drop(mailbox);
         for (from, ticket) in received {
             let looks = self.looks();
@@ -341,6 +362,15 @@ unsafe impl Network for ThreadsNetwork {
             mailbox.letters.retain(|l| l.from != from || !is_it(l));
         }
         true
+    }
+
+    fn retire(&mut self, tags: Range<u32>) -> bool {
+        self.retired.push(tags);
+        true
+    }
+
+    fn readmit(&mut self, tags: Range<u32>) {
+        self.retired.retain(|retired| *retired != tags);
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {

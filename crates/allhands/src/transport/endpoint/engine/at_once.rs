@@ -111,6 +111,15 @@ impl NodeEngine<'_> {
         }
     }
 
+    /// Whether a message is looked for only when the copy of its step has begun: one that is there by then would be read first, while
+    /// its sender, who could copy it meanwhile, waits.
+    #[inline]
+    pub(super) fn follows_copy(&self, post: &Post<'_>) -> bool {
+        post.bytes >= DEFERRED_LEAST
+            && self.request.is_beside_copy(post.ticket)
+            && self.endpoint.segment().may_assist()
+    }
+
     /// Puts a long copy off, if there is something to receive with the help of whoever sends it.
     #[inline]
     pub(super) fn defers(&self, post: &Post<'_>) -> bool {

@@ -31,6 +31,7 @@ impl<'a> NodeEngine<'a> {
             combined: self.request.combines(post.ticket),
             exchanged: self.request.exchanges(post.ticket),
             copied: self.request.is_copied(post.ticket),
+            alone: self.request.sends_alone(post.ticket),
         }
     }
 }

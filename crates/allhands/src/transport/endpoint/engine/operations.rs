@@ -28,7 +28,7 @@ impl Engine for NodeEngine<'_> {
             }),
             OpKind::Recv { .. } | OpKind::RecvReduce { .. } => {
                 self.request.queue(post.ticket);
-                if self.request.concurrent.begin(post.ticket) {
+                if self.request.concurrent.begin(post.ticket) || self.follows_copy(post) {
                     // All of the step are to have begun.
                     return Ok(Status::Pending);
                 }
@@ -280,16 +280,16 @@ impl NodeEngine<'_> {
             bytes: post.bytes,
         };
         let request = &*self.request;
-        let exchanged = request.exchanges(ticket);
+        let besides = request.besides(ticket);
         let sent = self.endpoint.send(to, header, |payload| {
             if bounced {
-                descriptors.describe_bounced(ticket, post.bytes, exchanged);
+                descriptors.describe_bounced(ticket, post.bytes, besides);
                 entry.descriptor.post(0);
             } else {
                 // The call's memory stays as it is until the operation is done, which it is only when the message is
                 // read, or the request is stopped, which takes it back. The ring's release passes all of this on.
                 let iovecs = request.iovecs(post.source());
-                descriptors.describe(ticket, (way, exchanged), iovecs);
+                descriptors.describe(ticket, (way, besides), iovecs);
                 entry.descriptor.post(post.bytes as u64);
             }
             // SAFETY: a cell's payload has room for an offer and is aligned for it.
@@ -338,8 +338,8 @@ impl NodeEngine<'_> {
             }
         } else if descriptor.is_refused() {
             self.endpoint.segment().forbid_attaching();
-            let exchanged = self.request.exchanges(ticket);
-            descriptors.describe_bounced(ticket, post.bytes, exchanged);
+            let besides = self.request.besides(ticket);
+            descriptors.describe_bounced(ticket, post.bytes, besides);
             descriptor.post(0);
             let oversubscribed = self.endpoint.segment().is_oversubscribed();
             // SAFETY: the call's own memory, of the length that was just described.

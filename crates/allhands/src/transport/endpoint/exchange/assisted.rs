@@ -8,7 +8,7 @@ use crate::transport::shm::memory::cross_memory_attach::{self, Outcome};
 use crate::transport::shm::memory::iovec::{Iovec, Sink};
 use crate::transport::shm::protocol::choose::Protocol;
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocol, LongMessage, Timed};
-use crate::transport::shm::protocol::send_descriptors::{self, Entry, Found};
+use crate::transport::shm::protocol::send_descriptors::{self, Besides, Entry, Found};
 use crate::transport::shm::rendezvous::descriptor::Claim;
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
 use crate::transport::shm::tuning::{ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED};
@@ -42,10 +42,12 @@ impl Endpoint {
                 None
             }
             false => {
+                let Besides { exchanged, alone } = entry.besides();
                 let message = LongMessage {
                     bytes: entry.bytes() as usize,
                     combined: !sink.copies(),
-                    exchanged: entry.is_exchanged(),
+                    exchanged,
+                    alone,
                     copied: request.copies_what_goes_to(sender),
                 };
                 self.begin_timed(sender, entry, message)
@@ -352,16 +354,21 @@ mod tests {
         }
     }
 
-    /// What rank 0 wants of rank 1, by which way the next message comes, and what comes, of blocks of so many bytes.
-    fn two_gathers(bytes: usize) -> (Option<CopyProtocol>, Protocol, Vec<u8>) {
+    /// What rank 0 wants of rank 1, by which way the next message comes, and what comes, of blocks of so many bytes; the first message is
+    /// there before its receiver begins if it is `early`, and otherwise while that has a part of its own copy still before it.
+    fn two_gathers(bytes: usize, early: bool) -> (Option<CopyProtocol>, Protocol, Vec<u8>) {
         let segment = segment();
         let mut receiver = Rank::new(&segment, 0, bytes);
         let mut sender = Rank::new(&segment, 1, bytes);
         let mut wanted = None;
         for call in 0..2 {
-            // The message comes while its receiver has a part of its own copy still before it.
+            if early {
+                sender.begin();
+            }
             let mut status = receiver.begin();
-            sender.begin();
+            if !early {
+                sender.begin();
+            }
             while status == Status::Pending || sender.test() == Status::Pending {
                 status = receiver.test();
             }
@@ -382,11 +389,13 @@ mod tests {
             // Nothing is deferred: the first that is tried.
             (DEFERRED_LEAST - 1, CopyProtocol::Lines, Protocol::Bounce),
         ] {
-            let (wanted, next, came) = two_gathers(bytes);
-            assert_eq!((wanted, next), (Some(protocol), way), "{bytes}");
-            let (own, others) = came.split_at(bytes);
-            assert!(own.iter().all(|byte| *byte == 1), "{bytes}");
-            assert!(others.iter().all(|byte| *byte == 2), "{bytes}");
+            for early in [false, true] {
+                let (wanted, next, came) = two_gathers(bytes, early);
+                assert_eq!((wanted, next), (Some(protocol), way), "{bytes} {early}");
+                let (own, others) = came.split_at(bytes);
+                assert!(own.iter().all(|byte| *byte == 1), "{bytes}");
+                assert!(others.iter().all(|byte| *byte == 2), "{bytes}");
+            }
         }
     }
 }

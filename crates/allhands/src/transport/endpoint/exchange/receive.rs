@@ -167,6 +167,7 @@ impl Endpoint {
             combined: !sink.copies(),
             exchanged: true,
             copied: expected.request.copies_what_goes_to(from),
+            alone: true,
         };
         let start = self.trials(from).and_then(|trials| trials.start(whole));
         // SAFETY: a part is readable until its release and aligned for elements; the sink's memory is the call's own, and its

@@ -7,9 +7,9 @@ use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
 use crate::transport::net::notice::MISSING;
-use crate::transport::net::{Network, NetworkError, Notice, Places, Sleep};
+use crate::transport::net::{Context, Medium, Network, NetworkError, Notice, Places, Sleep};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
@@ -37,6 +37,8 @@ pub(crate) struct Cluster {
     calls: u64,
     /// What wakes this rank while it sleeps at its network, if it can.
     pub(crate) doorbell: Option<u32>,
+    /// What its network is a part of, and what the ranks are called there, if other communicators may go through that.
+    pub(crate) shared: Option<(Arc<Medium>, Box<[u32]>)>,
     state: Mutex<State>,
 }
 
@@ -121,8 +123,26 @@ impl Cluster {
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
             doorbell,
+            shared: None,
             state: Mutex::new(state),
             places,
+        })
+    }
+
+    /// The way of a rank of a communicator that shares its network with others.
+    pub(crate) fn of_context(
+        context: Context,
+        places: Places,
+        rank: u32,
+        here: (u32, u32),
+    ) -> Result<Cluster, TransportError> {
+        let medium = Arc::clone(context.medium());
+        let all: Vec<u32> = (0..places.ranks()).collect();
+        let names = context.names(&all);
+        let cluster = Cluster::new(Box::new(context), places, rank, here)?;
+        Ok(Cluster {
+            shared: Some((medium, names)),
+            ..cluster
         })
     }
 

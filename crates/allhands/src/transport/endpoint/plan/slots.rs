@@ -27,6 +27,8 @@ pub(crate) struct Slot {
     pub(crate) alone: bool,
     /// Whether it copies own memory in a step that receives, and sends nothing.
     pub(crate) defers: bool,
+    /// Whether it receives in a step whose copy may be deferred.
+    pub(crate) beside_copy: bool,
     /// Bytes of its message that are away, while more are to follow.
     pub(crate) gone: usize,
     /// How often it was looked whether the message has been read.
@@ -99,6 +101,7 @@ pub(crate) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
             slot.combines = matches!(op.kind, OpKind::Send { to, .. } if combines(to));
             slot.defers = op.kind == OpKind::Copy && waits;
+            slot.beside_copy = receives(op) && copies && waits;
         }
     }
     (slots, lanes.len())

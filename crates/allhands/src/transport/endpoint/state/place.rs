@@ -3,7 +3,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::cluster::{CALL_CHANNELS, Cluster};
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::{Network, Places};
+use crate::transport::net::{Context, Medium, Network, Places};
 use crate::transport::shm::wait::backoff::Patience;
 use allhands_core::schedule::{AGREEMENT_CHANNEL, Plan};
 use std::sync::Arc;
@@ -24,7 +24,46 @@ impl Endpoint {
         oversubscribed: bool,
     ) -> Result<Endpoint, TransportError> {
         let here = (self.rank, self.segment.ranks());
-        let cluster = Cluster::new(network, places, rank, here)?;
+        self.join_cluster(Cluster::new(network, places, rank, here)?, oversubscribed);
+        Ok(self)
+    }
+
+    /// As [`Endpoint::join`], by a network that communicators made of this one go through, too.
+    ///
+    /// # Errors
+    /// As [`Endpoint::join`].
+    pub(crate) fn join_world(
+        self,
+        network: Box<dyn Network>,
+        places: Places,
+        rank: u32,
+        oversubscribed: bool,
+    ) -> Result<Endpoint, TransportError> {
+        let all: Vec<u32> = (0..places.ranks()).collect();
+        let context = Context::new(Medium::of_world(network), all.into());
+        self.join_context(context, places, rank, oversubscribed)
+    }
+
+    /// As [`Endpoint::join`], by a part of such a network.
+    ///
+    /// # Errors
+    /// As [`Endpoint::join`].
+    pub(crate) fn join_context(
+        mut self,
+        context: Context,
+        places: Places,
+        rank: u32,
+        oversubscribed: bool,
+    ) -> Result<Endpoint, TransportError> {
+        let here = (self.rank, self.segment.ranks());
+        self.join_cluster(
+            Cluster::of_context(context, places, rank, here)?,
+            oversubscribed,
+        );
+        Ok(self)
+    }
+
+    fn join_cluster(&mut self, cluster: Cluster, oversubscribed: bool) {
         self.segment.call_ranks(&cluster.names);
         let places = cluster.places.clone();
         self.segment
@@ -34,7 +73,6 @@ impl Endpoint {
             }));
         self.patience = Patience::new(oversubscribed);
         self.cluster = Some(Arc::new(cluster));
-        Ok(self)
     }
 
     /// The rank in the communicator; [`Endpoint::rank`] is the number on the node.

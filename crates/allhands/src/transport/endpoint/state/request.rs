@@ -15,7 +15,7 @@ use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
-use crate::transport::shm::protocol::send_descriptors::SendDescriptors;
+use crate::transport::shm::protocol::send_descriptors::{Besides, SendDescriptors};
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
@@ -23,6 +23,8 @@ use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, Plan, Space};
 use std::cell::Cell;
 use std::sync::Arc;
+
+mod deferred;
 
 /// The user's memory in a call.
 #[derive(Clone, Copy, Debug)]
@@ -320,6 +322,7 @@ impl RequestState {
             combined: self.combines(send),
             exchanged: true,
             copied: true,
+            alone: false,
         };
         Some((double.to, message))
     }
@@ -329,44 +332,11 @@ impl RequestState {
         self.slots[ticket as usize].alone
     }
 
-    /// Whether `ticket` copies own memory in a step that receives, and sends nothing.
-    pub(crate) fn may_defer(&self, ticket: u32) -> bool {
-        self.slots[ticket as usize].defers && self.deferred.get().is_none()
-    }
-
-    /// Puts a copy off.
-    pub(crate) fn defer(&self, copy: Deferred) {
-        self.deferred.set(Some(copy));
-    }
-
-    /// Does a piece of the copy of `ticket`, if it was put off; whether all of it is done.
-    pub(crate) fn advance_deferred(&self, ticket: u32) -> bool {
-        let Some(copy) = self.deferred.get().filter(|copy| copy.ticket == ticket) else {
-            return true;
-        };
-        // SAFETY: own memory that the call may use until the operation is done; the schedule orders operations that touch
-        // the same bytes.
-        self.deferred.set(unsafe { copy.advance() });
-        self.deferred.get().is_none()
-    }
-
-    /// Does a piece of the copy that was put off, if one was.
-    pub(crate) fn advance_any_deferred(&self) -> bool {
-        let copy = self.deferred.get();
-        copy.inspect(|copy| _ = self.advance_deferred(copy.ticket))
-            .is_some()
-    }
-
-    /// Whether a copy is put off.
-    pub(crate) fn has_deferred(&self) -> bool {
-        self.deferred.get().is_some()
-    }
-
-    /// Does all of a copy that was put off.
-    pub(crate) fn finish_deferred(&self) {
-        if let Some(copy) = self.deferred.take() {
-            // SAFETY: as above.
-            unsafe { copy.finish() };
+    /// What else goes on while `ticket` sends a message.
+    pub(crate) fn besides(&self, ticket: u32) -> Besides {
+        Besides {
+            exchanged: self.exchanges(ticket),
+            alone: self.sends_alone(ticket),
         }
     }
 

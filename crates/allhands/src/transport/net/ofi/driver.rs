@@ -44,7 +44,7 @@ pub struct OfiNetwork {
     pub(super) receives: VecDeque<u32>,
     pub(super) layout: TagLayout,
     pub(super) tags: u32,
-    numbers: [Numbers; 2],
+    pub(super) numbers: [Numbers; 2],
     pub(super) rank: u32,
     pub(super) signature: u64,
     pub(super) peers: Box<[Peer]>,

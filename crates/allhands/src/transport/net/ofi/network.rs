@@ -5,6 +5,7 @@ use super::operation::Failure;
 use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The longest sleep while something waits for a place at the provider, which nothing tells of.
@@ -123,6 +124,14 @@ unsafe impl Network for OfiNetwork {
         self.words.notify(to, notice);
     }
 
+    /// What still comes stays with the provider.
+    fn retire(&mut self, tags: Range<u32>) -> bool {
+        for numbers in &mut self.numbers {
+            numbers.forget(&tags);
+        }
+        false
+    }
+
     fn hear(&mut self) -> Option<(u32, Notice)> {
         self.words.hear()
     }
@@ -131,7 +140,7 @@ unsafe impl Network for OfiNetwork {
 impl OfiNetwork {
     fn failed_by(&mut self, peer: u32, why: &str) -> NetworkError {
         self.lost = Some(peer);
-        NetworkError(format!("rank {peer} is lost: {why}"))
+        NetworkError::lost(peer, why)
     }
 
     /// Sleeps until the provider or the words have something; whether either has.

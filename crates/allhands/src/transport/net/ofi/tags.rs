@@ -11,9 +11,10 @@
 use super::capabilities::Capabilities;
 use super::error::OfiError;
 use std::collections::HashMap;
+use std::ops::Range;
 
-/// How many bits a tag has at most, and at least: enough for 256 calls, and for two.
-const TAG_BITS: (u32, u32) = (15, 8);
+/// How many bits a tag has at most, and at least: enough for 256 calls in each of 4,096 communicators, and for two calls.
+const TAG_BITS: (u32, u32) = (27, 8);
 /// Bits of a signature: at most, and how many are worth a shorter tag.
 const SIGNATURE_BITS: (u32, u32) = (32, 16);
 /// Bits of a number: as many messages of a sender and a tag can be under way.
@@ -30,6 +31,13 @@ pub(super) struct TagLayout {
 /// How many messages of each peer and tag there were.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(HashMap<(u32, u32), u64>);
+
+impl Numbers {
+    /// Begins anew with these tags.
+    pub(super) fn forget(&mut self, tags: &Range<u32>) {
+        self.0.retain(|(_, tag), _| !tags.contains(tag));
+    }
+}
 
 impl TagLayout {
     /// For so many ranks, with what the provider has.
@@ -133,13 +141,13 @@ mod tests {
     #[test]
     fn tags_have_the_bits_that_there_are() {
         for (bits, is_ordered, ranks, right) in [
-            (64, true, 65536, (15, 0, 32)),
-            (64, false, 65536, (15, 12, 21)),
-            (48, true, 1000, (15, 0, 23)),
+            (64, true, 65536, (27, 0, 21)),
+            (64, false, 65536, (20, 12, 16)),
+            (48, true, 1000, (22, 0, 16)),
             (48, false, 65536, (8, 12, 12)),
             (32, true, 256, (8, 0, 16)),
             (16, true, 2, (8, 0, 7)),
-            (64, true, 1, (15, 0, 32)),
+            (64, true, 1, (27, 0, 32)),
         ] {
             let layout = layout(bits, is_ordered, ranks).unwrap();
             let TagLayout {

@@ -57,7 +57,7 @@ impl OfiNetwork {
 }
 
 /// Why a rank is lost, without its name, which is said before it.
-fn reason(peer: u32, NetworkError(says): NetworkError) -> String {
-    let named = format!("rank {peer} is lost: ");
-    says.strip_prefix(&named).map_or(says.clone(), String::from)
+fn reason(peer: u32, error: NetworkError) -> String {
+    let why = error.why_lost(peer).map(String::from);
+    why.unwrap_or(error.0)
 }

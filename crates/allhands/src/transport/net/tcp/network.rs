@@ -8,6 +8,7 @@ use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
 use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
 use crate::transport::shm::wait::doorbell::Doorbell;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -105,6 +106,17 @@ unsafe impl Network for TcpNetwork {
             self.machine.notify(to, &notice.0, notice.must_come());
             self.act_and_write();
         }
+    }
+
+    fn retire(&mut self, tags: Range<u32>) -> bool {
+        self.begin();
+        self.machine.retire(tags);
+        self.act_and_write();
+        true
+    }
+
+    fn readmit(&mut self, tags: Range<u32>) {
+        self.machine.readmit(tags);
     }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {

@@ -8,7 +8,7 @@
 //! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near. And
 //! it is a matter of the program: memory that its sender has not written since the last message is in the receiver's cache, and
 //! one read of it takes less than two copies; memory that was just written has to come from the sender's cache line by line. So
-//! the reader of a thousand messages tries each protocol on a few and keeps to the best, and does so more seldom the more often that is
+//! the reader of a thousand messages tries each protocol on a few that come by it, and keeps to the best, and does so more seldom the more often that is
 //! the same. The first of the few count nothing: the caches still hold what the copy protocol before has left there, and a bounce
 //! buffer that is new is not yet mapped.
 //!
@@ -22,7 +22,7 @@
 
 use super::choose::Protocol;
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASSISTED_LEAST,
+    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASKED_MOST, TRIAL_ASSISTED_LEAST,
     TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_LATE, TRIAL_PERIOD,
     TRIAL_PERIOD_MOST, TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
 };
@@ -73,16 +73,23 @@ pub(crate) struct LongMessage {
     pub(crate) exchanged: bool,
     /// Whether each of the two copies what it sends within its own memory as well.
     pub(crate) copied: bool,
+    /// Whether its sender has nothing else to send or copy meanwhile, which makes a difference to one that goes one way.
+    pub(crate) alone: bool,
 }
 
 /// The kinds of messages that are tried by themselves.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
+
+/// The one of those that go one way and whose sender has more to send or copy: it assists nobody, and what it copies to a bounce buffer
+/// keeps it from that.
+const BUSY: usize = 5;
 
 impl LongMessage {
     /// Which trial it belongs to: by length, and by kind.
     fn place(self) -> Option<(usize, usize)> {
         let length = ((self.bytes.checked_sub(1)?) / MEDIUM_ALWAYS_MOST).checked_ilog2()? as usize;
         let kind = match (self.exchanged, self.combined, self.copied) {
+            (false, false, _) if !self.alone => BUSY,
             (false, false, _) => 0,
             (false, true, _) => 1,
             (true, false, false) => 2,
@@ -106,6 +113,16 @@ pub(crate) struct CopyProtocols {
 #[derive(Clone, Debug)]
 struct Trial {
     protocols: &'static [CopyProtocol],
+    /// Whether the sender has more to do than to send.
+    busy: bool,
+    /// Which of them is tried; as many as there are after the trial.
+    tried: usize,
+    /// How many messages have come since that is tried, and how many of them by it.
+    asked: usize,
+    /// See `asked`.
+    came: usize,
+    /// Whether there was a trial of which nothing follows yet.
+    is_due: bool,
     /// How many messages have come in this period.
     message: usize,
     /// How many come in it.
@@ -175,9 +192,10 @@ impl CopyProtocols {
                 0 if least < TRIAL_ASSISTED_LEAST => ONE_WAY,
                 1 if least < TRIAL_COMBINED_ASSISTED_LEAST => ONE_WAY,
                 0 | 1 => ASSISTED,
+                BUSY => ONE_WAY,
                 _ => EXCHANGED,
             };
-            Trial::new(protocols, least >= BOUNCE_MOST)
+            Trial::new(protocols, least >= BOUNCE_MOST, kind == BUSY)
         };
         CopyProtocols {
             leads,
@@ -234,9 +252,10 @@ impl CopyProtocols {
             return None;
         }
         let spent_ns = std::mem::take(&mut trial.spent_ns);
-        let (wanted, tries) = trial.next();
-        let as_wanted = wanted.is_some_and(|wanted| wanted.is_by(protocol))
-            && (message.exchanged || last == wanted);
+        let is_as = |wanted: CopyProtocol| {
+            wanted.is_by(protocol) && (message.exchanged || last == Some(wanted))
+        };
+        let ((wanted, tries), as_wanted) = trial.next(is_as);
         Some(Timed {
             place,
             protocol: wanted,
@@ -254,13 +273,19 @@ impl CopyProtocols {
 }
 
 impl Trial {
-    fn new(protocols: &'static [CopyProtocol], is_late: bool) -> Trial {
+    fn new(protocols: &'static [CopyProtocol], is_late: bool, busy: bool) -> Trial {
+        let (tried, message) = match is_late {
+            true => (protocols.len(), TRIAL_PERIOD - TRIAL_LATE),
+            false => (0, 0),
+        };
         Trial {
             protocols,
-            message: match is_late {
-                true => TRIAL_PERIOD - TRIAL_LATE,
-                false => 0,
-            },
+            busy,
+            tried,
+            asked: 0,
+            came: 0,
+            is_due: false,
+            message,
             period: TRIAL_PERIOD,
             chosen: None,
             spent_ns: 0,
@@ -270,25 +295,37 @@ impl Trial {
 
     /// The copy protocol of the next message, and whether it is one on which a copy protocol is tried.
     fn now(&self) -> (Option<CopyProtocol>, bool) {
-        match self.protocols.get(self.message / TRIAL_TRIED) {
+        match self.protocols.get(self.tried) {
             Some(protocol) => (Some(*protocol), true),
             None => (self.chosen, false),
         }
     }
 
-    /// The same, and goes on to the one after it.
-    fn next(&mut self) -> (Option<CopyProtocol>, bool) {
-        let now = self.now();
-        self.message += 1;
-        if self.message == self.protocols.len() * TRIAL_TRIED + 1 {
-            // The last message that is tried ends after it has begun.
+    /// The same, and goes on to the one after it; whether the message has come as it was wanted, which `is_as` says of a copy protocol.
+    fn next(
+        &mut self,
+        is_as: impl FnOnce(CopyProtocol) -> bool,
+    ) -> ((Option<CopyProtocol>, bool), bool) {
+        // The last message that is tried ends after it has begun.
+        if std::mem::take(&mut self.is_due) {
             self.choose();
-            return (self.chosen, false);
         }
-        if self.message >= self.period {
-            self.message = 0;
+        let now = self.now();
+        let as_wanted = now.0.is_some_and(is_as);
+        self.message += 1;
+        if now.1 {
+            self.asked += 1;
+            self.came += usize::from(as_wanted);
+            // A sender that is ahead of its receiver hears late what is wanted, and some can never send so.
+            if self.came == TRIAL_TRIED || self.asked == TRIAL_ASKED_MOST {
+                (self.asked, self.came) = (0, 0);
+                self.tried += 1;
+                self.is_due = self.tried == self.protocols.len();
+            }
+        } else if self.message >= self.period {
+            (self.message, self.tried) = (0, 0);
         }
-        now
+        (now, as_wanted)
     }
 
     fn note(&mut self, protocol: CopyProtocol, time_ns: u64) {
@@ -300,12 +337,12 @@ impl Trial {
         let times = std::mem::take(&mut self.times);
         let middle_ns = |protocol: &CopyProtocol| {
             let middle_ns = times[*protocol as usize - 1].middle_ns()?;
-            // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
-            let waits = matches!(protocol, CopyProtocol::Direct | CopyProtocol::Assisted);
-            let more_ns = if waits {
-                middle_ns / TRIAL_DIRECT_GAIN
-            } else {
-                0
+            let more_ns = match protocol {
+                // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
+                CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
+                // A copy to a bounce buffer takes as long as that from it, and what else the sender has to do comes later by that.
+                CopyProtocol::Lines | CopyProtocol::Strings if self.busy => middle_ns,
+                _ => 0,
             };
             Some((middle_ns + more_ns, *protocol))
         };

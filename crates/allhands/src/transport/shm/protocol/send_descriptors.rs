@@ -25,6 +25,18 @@ const OWN: u64 = 1 << 63;
 /// Marks the way of a message whose receiver sends one at the same time.
 const EXCHANGED: u16 = 1 << 8;
 
+/// The same of a message whose sender has more to send or copy meanwhile.
+const BUSY: u16 = 1 << 9;
+
+/// What a message's sender and receiver do besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Besides {
+    /// Whether its receiver sends one to its sender at the same time.
+    pub(crate) exchanged: bool,
+    /// Whether its sender has nothing else to send or copy meanwhile.
+    pub(crate) alone: bool,
+}
+
 /// What stands before the iovecs of a message.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -40,7 +52,7 @@ pub(crate) struct Entry {
     process: AtomicU32,
     /// The core on which the sender was.
     core: AtomicU32,
-    /// The [`Protocol`] by which the message goes, and [`EXCHANGED`] if its receiver sends one at the same time.
+    /// The [`Protocol`] by which the message goes, and [`EXCHANGED`] and [`BUSY`].
     way: AtomicU16,
     /// The [`CopyProtocol`] that the receiver of the last message wanted.
     protocol: AtomicU16,
@@ -158,21 +170,27 @@ impl Entry {
 
     /// The protocol by which the message goes: bounced, which it comes by way of the bounce buffer then, direct, or assisted.
     pub(crate) fn way(&self) -> Protocol {
-        match self.way.load(Ordering::Relaxed) & !EXCHANGED {
+        match self.way.load(Ordering::Relaxed) & !(EXCHANGED | BUSY) {
             way if way == Protocol::Bounce as u16 => Protocol::Bounce,
             way if way == Protocol::Assisted as u16 => Protocol::Assisted,
             _ => Protocol::Direct,
         }
     }
 
-    /// Whether the message's receiver sends one to its sender at the same time.
-    pub(crate) fn is_exchanged(&self) -> bool {
-        self.way.load(Ordering::Relaxed) & EXCHANGED > 0
+    /// What the message's sender and receiver do besides.
+    pub(crate) fn besides(&self) -> Besides {
+        let way = self.way.load(Ordering::Relaxed);
+        Besides {
+            exchanged: way & EXCHANGED > 0,
+            alone: way & BUSY == 0,
+        }
     }
 
-    fn set_way(&self, way: Protocol, exchanged: bool) {
+    fn set_way(&self, way: Protocol, Besides { exchanged, alone }: Besides) {
         let exchanged = if exchanged { EXCHANGED } else { 0 };
-        self.way.store(way as u16 | exchanged, Ordering::Relaxed);
+        let busy = if alone { 0 } else { BUSY };
+        let way = way as u16 | exchanged | busy;
+        self.way.store(way, Ordering::Relaxed);
     }
 
     /// The memory of its bounce buffer, of which `bytes` bytes from `offset` on are used; none if it has no bounce buffer.
@@ -307,12 +325,12 @@ impl SendDescriptors {
         unsafe { Entry::at(&self.arena, self.entry_offset(ticket)) }
     }
 
-    /// Writes into the entry of `ticket` that its message lies in `iovecs`, from where it goes in this way, and whether it is exchanged;
+    /// Writes into the entry of `ticket` that its message lies in `iovecs`, from where it goes in this way, and what its ranks do besides;
     /// the caller posts it.
     pub(crate) fn describe(
         &self,
         ticket: u32,
-        (way, exchanged): (Protocol, bool),
+        (way, besides): (Protocol, Besides),
         iovecs: impl Iterator<Item = Iovec> + Clone,
     ) {
         let most = self.slots[ticket as usize].iovecs.max(1);
@@ -327,14 +345,14 @@ impl SendDescriptors {
         };
         let entry = self.entry(ticket);
         entry.bounce_buffer.store(bounce_buffer, Ordering::Relaxed);
-        entry.set_way(way, exchanged);
+        entry.set_way(way, besides);
         // SAFETY: just checked.
         unsafe { entry.write(&self.arena, iovecs) };
     }
 
     /// Writes into the entry of `ticket` that its message of `bytes` bytes is in the bounce buffer; the caller posts it and then
     /// fills the bounce buffer.
-    pub(crate) fn describe_bounced(&self, ticket: u32, bytes: usize, exchanged: bool) {
+    pub(crate) fn describe_bounced(&self, ticket: u32, bytes: usize, besides: Besides) {
         let slot = &self.slots[ticket as usize];
         assert!(
             bytes <= slot.bounce_bytes,
@@ -345,7 +363,7 @@ impl SendDescriptors {
             bytes,
         };
         let entry = self.entry(ticket);
-        entry.set_way(Protocol::Bounce, exchanged);
+        entry.set_way(Protocol::Bounce, besides);
         // SAFETY: room for one iovec at least.
         unsafe { entry.write(&self.arena, std::iter::once(bounce_buffer)) };
     }

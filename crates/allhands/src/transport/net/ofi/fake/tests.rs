@@ -321,8 +321,8 @@ fn mistakes_are_named() {
         most_bytes: 1000,
         ..Traits::KIND
     });
-    let said = send(&mut all[0], 1 << 15, &[1]).unwrap_err().0;
-    assert_eq!(said, "there is no tag 32768 of 32768");
+    let said = send(&mut all[0], 1 << 27, &[1]).unwrap_err().0;
+    assert_eq!(said, "there is no tag 134217728 of 134217728");
     let said = send(&mut all[0], 0, &[1; 1001]).unwrap_err().0;
     assert!(said.starts_with("a message of 1001 bytes is longer than the 1000 that"));
     // SAFETY: there is no such message.

@@ -10,6 +10,7 @@ use super::slots::Slots;
 use super::stripe::Extents;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 /// What a message that nobody asked for counts besides its bytes.
 pub const KEPT_BYTES: u64 = 64;
@@ -293,6 +294,11 @@ impl Matching {
         } else if is_over {
             self.remove(all, at, buffers);
         }
+    }
+
+    /// Forgets how many messages there were with these tags, of which none is here.
+    pub fn forget(&mut self, tags: &Range<u32>) {
+        self.posted.retain(|tag, _| !tags.contains(tag));
     }
 
     /// All messages, here or not.

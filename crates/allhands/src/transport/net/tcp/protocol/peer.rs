@@ -131,6 +131,8 @@ pub struct Credit {
     pub returned: u64,
     /// See `returned`.
     pub said: u64,
+    /// By how much it may exceed its bound, as credit may have been given back to it twice.
+    pub tolerated: u64,
 }
 
 /// One other rank.
@@ -160,6 +162,8 @@ pub struct Peer {
     pub sent: Map<u32, u64>,
     /// Messages from it.
     pub matching: Matching,
+    /// How many grants of messages that nobody wants it may not have had.
+    pub unanswered: u32,
     /// Receives that wait for it.
     pub receives: u32,
     /// Since when it has been waited for without a connection.
@@ -193,6 +197,7 @@ impl Peer {
             grants: Map::default(),
             sent: Map::default(),
             matching: Matching::default(),
+            unanswered: 0,
             receives: 0,
             without_since: None,
             credit: Credit::default(),
@@ -243,7 +248,15 @@ impl Peer {
     #[must_use]
     pub fn credit_left(&self, settings: &Settings) -> u64 {
         let kept = self.credit.taken - self.credit.returned;
-        u64::from(settings.unexpected_bytes).saturating_sub(kept)
+        (u64::from(settings.unexpected_bytes) + self.credit.tolerated).saturating_sub(kept)
+    }
+
+    /// Notes that a message from it is thrown away, which may have been before.
+    pub fn take_unwanted(&mut self, cost: u64, settings: &Settings) {
+        let credit = &mut self.credit;
+        credit.taken += cost;
+        let most = u64::from(settings.unexpected_bytes);
+        credit.tolerated = (credit.tolerated + cost).min(most);
     }
 
     /// Gives credit back; what is to be said of it, if enough has come together.

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// What can be chosen; all ranks of a job choose alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many tags there are.
+    /// How many tags there are, for all communicators.
     pub tags: u32,
     /// Connections for each rail and pair of ranks.
     pub connections: u32,
@@ -37,7 +37,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            tags: 1 << 15,
+            tags: 1 << 31,
             connections: 1,
             eager_bytes: 64 << 10,
             unexpected_bytes: 512 << 10,

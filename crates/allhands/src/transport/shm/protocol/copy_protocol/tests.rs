@@ -6,7 +6,7 @@ use super::*;
 fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Option<CopyProtocol>> {
     let mut all = Vec::new();
     while all.is_empty() || trial.message > 0 {
-        let (protocol, tries) = trial.next();
+        let ((protocol, tries), _) = trial.next(|_| true);
         if tries && all.last() == Some(&protocol) {
             protocol.iter().for_each(|p| trial.note(*p, time_ns(*p)));
         }
@@ -18,9 +18,10 @@ fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Optio
 #[test]
 fn the_best_is_kept_until_another_is() {
     for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
-        let mut trial = Trial::new(protocols, is_late);
+        let mut trial = Trial::new(protocols, is_late, false);
         while trial.message > 0 {
-            assert_eq!(trial.next(), (None, false), "as measured at the start");
+            let next = trial.next(|_| true);
+            assert_eq!(next.0, (None, false), "as measured at the start");
         }
         for best in [protocols, protocols].concat() {
             let all = period(&mut trial, |protocol| {
@@ -39,7 +40,7 @@ fn the_best_is_kept_until_another_is() {
 
 #[test]
 fn what_is_best_again_and_again_is_tried_more_seldom() {
-    let mut trial = Trial::new(EXCHANGED, false);
+    let mut trial = Trial::new(EXCHANGED, false, false);
     let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
     let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
     assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
@@ -50,13 +51,50 @@ fn what_is_best_again_and_again_is_tried_more_seldom() {
 
 #[test]
 fn without_times_the_choice_stays() {
-    let mut trial = Trial::new(ASSISTED, true);
-    (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next());
+    let mut trial = Trial::new(ASSISTED, true, false);
+    (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next(|_| false));
     assert_eq!(trial.chosen, None);
     // A sender that has no room for a bounce buffer: of the others there are no times.
     (0..TRIAL_TRIED).for_each(|_| trial.note(CopyProtocol::Direct, 1000));
-    (0..TRIAL_PERIOD).for_each(|_| _ = trial.next());
+    (0..TRIAL_PERIOD).for_each(|_| _ = trial.next(|protocol| protocol == CopyProtocol::Direct));
     assert_eq!(trial.chosen, Some(CopyProtocol::Direct));
+}
+
+#[test]
+fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
+    for late in 0..=TRIAL_ASKED_MOST - TRIAL_TRIED {
+        let mut trial = Trial::new(ONE_WAY, false, false);
+        let mut heard = vec![None; late];
+        while trial.chosen.is_none() {
+            heard.push(trial.now().0);
+            let comes_by = heard[heard.len() - 1 - late];
+            let ((wanted, tries), as_wanted) = trial.next(|p| comes_by == Some(p));
+            assert_eq!(as_wanted, wanted == comes_by && wanted.is_some());
+            if let (Some(protocol), true) = (wanted, tries && as_wanted) {
+                trial.note(protocol, 100 - 20 * protocol as u64);
+            }
+        }
+        assert_eq!(trial.chosen, Some(CopyProtocol::Direct), "{late}");
+        assert!(heard.len() <= late + 1 + ONE_WAY.len() * (TRIAL_TRIED + late));
+    }
+}
+
+#[test]
+fn a_sender_with_more_to_do_bounces_only_what_takes_twice_as_long_otherwise() {
+    for (busy, direct_ns, best) in [
+        (false, 120, CopyProtocol::Strings),
+        (true, 120, CopyProtocol::Direct),
+        (true, 180, CopyProtocol::Direct),
+        (true, 220, CopyProtocol::Strings),
+    ] {
+        let mut trial = Trial::new(ONE_WAY, false, busy);
+        period(&mut trial, |protocol| match protocol {
+            CopyProtocol::Lines => 110,
+            CopyProtocol::Strings => 100,
+            _ => direct_ns,
+        });
+        assert_eq!(trial.chosen, Some(best), "{busy} {direct_ns}");
+    }
 }
 
 #[test]
@@ -81,6 +119,7 @@ fn every_length_and_kind_has_its_trial() {
             combined,
             exchanged,
             copied: false,
+            alone: true,
         };
         let wanted = protocols.wanted(message);
         let timed = protocols.begin(message, Protocol::Bounce, None);
@@ -117,6 +156,7 @@ fn an_exchange_takes_what_both_its_copies_take() {
         combined: false,
         exchanged: true,
         copied: false,
+        alone: true,
     };
     let mut one = |came, (copy_ns, read_ns): (u64, u64)| {
         let place = message.place().unwrap();
@@ -150,6 +190,7 @@ fn who_does_not_lead_sends_as_the_last_message_came() {
         combined: false,
         exchanged: true,
         copied: true,
+        alone: true,
     };
     assert_eq!(protocols.wanted(message), None);
     for (came, wanted) in [

@@ -198,6 +198,10 @@ impl<M: Memory> Rank<M> {
                 least,
             });
         }
+        if self.retired.has(header.tag) {
+            self.pay_back(peer, header);
+            return Ok(Landing::Nowhere);
+        }
         let credit = self.peers[peer as usize].credit_left(&self.settings);
         let matching = &mut self.peers[peer as usize].matching;
         let Found::Here(message) = matching.find(&mut self.messages, peer, header)? else {
@@ -301,6 +305,9 @@ impl<M: Memory> Rank<M> {
 
     /// A message waits at its sender.
     fn wanted(&mut self, peer: u32, header: &Header) -> Result<(), FrameError> {
+        if self.retired.has(header.tag) {
+            return self.unwanted(peer, header);
+        }
         let most = self.settings.most_announced();
         let matching = &mut self.peers[peer as usize].matching;
         let Found::Here(message) = matching.find(&mut self.messages, peer, header)? else {
@@ -321,6 +328,7 @@ impl<M: Memory> Rank<M> {
     fn granted(&mut self, peer: u32, header: &Header) -> Result<(), FrameError> {
         let most = self.settings.most_announced();
         let key = (header.tag, header.number);
+        let is_retired = self.retired.has(header.tag);
         let from = &mut self.peers[peer as usize];
         if let Some(send) = from.waiting.remove(&key) {
             let is_announced = self.sends.get(send).is_some_and(|send| send.is_announced);
@@ -332,7 +340,7 @@ impl<M: Memory> Rank<M> {
             from.announced -= 1;
             self.announce_next(peer);
             self.schedule(peer);
-        } else if header.number >= from.sent.get(&header.tag).copied().unwrap_or(0) {
+        } else if !is_retired && header.number >= from.sent.get(&header.tag).copied().unwrap_or(0) {
             from.grants.insert(key, ());
             if from.grants.len() > most as usize {
                 return Err(FrameError::Grants { most });

@@ -6,7 +6,7 @@ use crate::transport::net::tcp::protocol::connection::{Connection, Inbound, Outb
 use crate::transport::net::tcp::protocol::handshake::{Handshake, Nonce};
 use crate::transport::net::tcp::protocol::matching::Destination;
 use crate::transport::net::tcp::protocol::memory::Memory;
-use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence};
+use crate::transport::net::tcp::protocol::peer::{Loss, Peer, Presence, Rail};
 use std::time::Duration;
 
 /// How long an attempt lasts at least that ends when a rank is given up: the kernel asks again after a second.
@@ -20,6 +20,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long messages with a rank that has left wait: what it has said of it should come first.
 const LEFT_FOR: Duration = Duration::from_secs(1);
+/// How often each connection over a rail may be refused until nobody is taken to listen there any more: who has left may have
+/// said so over a connection of its own, which is looked at between attempts.
+const REFUSALS: u32 = 2;
 /// A connection that was there for so long led to a rank that does not look, which is waited for anew when it is lost.
 const WAITED_FOR: Duration = Duration::from_secs(1);
 /// How many accepted connections may be unproved, beyond what the job itself could make at once.
@@ -168,6 +171,10 @@ impl<M: Memory> Rank<M> {
                 }
                 let of_rail = &mut to.rails[rail as usize];
                 of_rail.begun -= 1;
+                if loss == Loss::Refused {
+                    // Its system has answered.
+                    of_rail.heard = Some(self.now);
+                }
                 let pause = FIRST_PAUSE * (1 << of_rail.failures.min(7));
                 of_rail.failures += 1;
                 of_rail.is_silent |= was_there && loss.is_silence();
@@ -287,7 +294,9 @@ impl<M: Memory> Rank<M> {
         if to.presence != Presence::Here || !to.open.is_empty() || is_tried {
             return;
         }
-        let is_refused = to.rails.iter().all(|rail| rail.loss == Some(Loss::Refused));
+        let refusals = REFUSALS * self.settings.connections;
+        let is_refused = |rail: &Rail| rail.loss == Some(Loss::Refused) && rail.failures > refusals;
+        let is_refused = to.rails.iter().all(is_refused);
         let is_silent = to.is_silent();
         let since = *to.without_since.get_or_insert(now);
         let (waited, patience) = (now.saturating_sub(since), self.settings.patience);

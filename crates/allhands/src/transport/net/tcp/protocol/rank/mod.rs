@@ -1,11 +1,12 @@
 //! The rank: the machine that a driver or a simulation drives.
 //!
-//! Its parts: `send` and `receive` (messages), `arrive` (what comes in), `transmit` (what goes out), `connect` (who is reached
+//! Its parts: `send` and `receive` (messages), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `connect` (who is reached
 //! how, and who is lost), `watch` (whose system answers no more).
 
 mod arrive;
 mod connect;
 mod receive;
+mod retire;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use super::memory::{Memory, Span};
 use super::peer::{Credit, Heard, Loss, LostPeer, Peer, Presence};
 use super::settings::Settings;
 use super::slots::Slots;
+use retire::Retired;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -122,6 +124,8 @@ pub struct Rank<M> {
     deadline: Duration,
     /// Accepted connections of whoever has not proved who it is.
     strangers: u32,
+    /// Tags with which nothing is exchanged any more.
+    retired: Retired,
     is_leaving: bool,
     report: Report,
 }
@@ -149,6 +153,7 @@ impl<M: Memory> Rank<M> {
             acknowledged: Vec::new(),
             deadline: Duration::MAX,
             strangers: 0,
+            retired: Retired::default(),
             is_leaving: false,
             report: Report::default(),
         }

@@ -97,14 +97,18 @@ impl<M: Memory> Rank<M> {
             Destination::Nowhere => self.forget(Message::Receive(at), peer),
         }
         if is_paid {
-            let said = self.peers[peer as usize].give_back(cost, &self.settings);
-            if let Some(number) = said {
-                let header = Header {
-                    number,
-                    ..Header::new(Kind::Credit)
-                };
-                self.queue(peer, &header);
-            }
+            self.return_credit(peer, cost);
+        }
+    }
+
+    /// Gives credit back, and says so if it is worth a frame.
+    pub(super) fn return_credit(&mut self, peer: u32, cost: u64) {
+        if let Some(number) = self.peers[peer as usize].give_back(cost, &self.settings) {
+            let header = Header {
+                number,
+                ..Header::new(Kind::Credit)
+            };
+            self.queue(peer, &header);
         }
     }
 

@@ -7,6 +7,8 @@ use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 use crate::transport::net::tcp::protocol::settings::Settings;
 
 mod bounds;
+mod refused;
+mod retired;
 mod watched;
 
 struct Bytes(Vec<u8>);
@@ -43,15 +45,31 @@ fn with(rank: u32, settings: Settings) -> Rank<Bytes> {
     Rank::new(job(rank, &settings), settings, Bytes(vec![0; 100]))
 }
 
+/// Everything that a rank has to write to a connection, which is the only one with something.
+fn all_of(from: &mut Rank<Bytes>, connection: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some(at) = from.transmit() {
+        assert_eq!(at, connection);
+        bytes.extend(written(from, at));
+    }
+    bytes
+}
+
+/// What a rank has to write to a connection now.
+fn written(from: &mut Rank<Bytes>, at: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    from.pieces(at, |piece| match piece {
+        Piece::Own(own) => bytes.extend_from_slice(own),
+        Piece::Users(_) => panic!("nothing long is sent"),
+    });
+    from.written(at, bytes.len());
+    bytes
+}
+
 /// Carries everything that one rank has to write to the other, whose connections have the same numbers.
 fn carry(from: &mut Rank<Bytes>, to: &mut Rank<Bytes>) {
     while let Some(at) = from.transmit() {
-        let mut bytes = Vec::new();
-        from.pieces(at, |piece| match piece {
-            Piece::Own(own) => bytes.extend_from_slice(own),
-            Piece::Users(_) => panic!("nothing long is sent"),
-        });
-        from.written(at, bytes.len());
+        let bytes = written(from, at);
         to.arrived(at, &bytes);
     }
 }
