@@ -209,6 +209,13 @@ pub(crate) const TRIAL_COMBINED_ASSISTED_LEAST: usize = 16 << 10;
 /// them, and few programs that send some megabytes send them more often than this.
 pub(crate) const TRIAL_LATE: usize = 128;
 
+/// Exchanges of shorter messages that come before the first trial: the time of the first few calls of a program is that of pages that are
+/// mapped, its own and the pipeline buffers'.
+pub(crate) const TRIAL_EXCHANGED_LATE: usize = 32;
+
+/// The part of a call's time by which one by way of pipeline buffers has to be sooner than one that reads the other's memory.
+pub(crate) const TRIAL_PIPELINED_GAIN: u64 = 16;
+
 /// The part of its time by which a read of the sender's memory has to be sooner than two copies.
 pub(crate) const TRIAL_DIRECT_GAIN: u64 = 16;
 

@@ -22,7 +22,7 @@ fn of_the_last(iovec: Iovec, last: bool, distance: Distance) -> Distance {
 impl NodeEngine<'_> {
     /// Copies own memory.
     #[inline]
-    fn copy(&self, post: &Post<'_>) {
+    pub(super) fn copy(&self, post: &Post<'_>) {
         let request = &*self.request;
         self.claim_lines(post);
         let distance = match request.distance {
@@ -38,17 +38,6 @@ impl NodeEngine<'_> {
             );
         };
         self.pass_on(post);
-    }
-
-    /// Copies own memory, and notes what that takes where the copy might have been made with a send.
-    #[inline]
-    pub(super) fn copy_by_itself(&mut self, post: &Post<'_>) {
-        let Some((to, message)) = self.request.sent_with(post.ticket) else {
-            return self.copy(post);
-        };
-        let started = self.endpoint.start(to, message);
-        self.copy(post);
-        self.endpoint.spend(to, message, started);
     }
 
     /// Does a reduction, a put or a get.

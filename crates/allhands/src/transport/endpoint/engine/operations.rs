@@ -37,7 +37,7 @@ impl Engine for NodeEngine<'_> {
             OpKind::Copy if self.defers(post) => Ok(Status::Pending),
             OpKind::Copy if let Some(made) = self.is_made(post.ticket) => Ok(status(made)),
             OpKind::Copy => {
-                self.copy_by_itself(post);
+                self.copy(post);
                 Ok(Status::Done)
             }
             OpKind::Reduce

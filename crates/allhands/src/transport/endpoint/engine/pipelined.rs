@@ -23,7 +23,6 @@ impl NodeEngine<'_> {
             return None;
         }
         let copy = self.doubled(post.ticket);
-        let message = self.long_message(post);
         loop {
             let start = *self.request.gone(post.ticket);
             let bytes = most.min(post.bytes - start);
@@ -52,10 +51,8 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            let started = self.endpoint.start(to, message);
             let sent = self.endpoint.send_pipelined(to, header, part, fill);
             if sent == Some(true) {
-                self.endpoint.spend(to, message, started);
                 copy.and(self.request.double.as_ref()).map(Double::take);
             }
             match sent {

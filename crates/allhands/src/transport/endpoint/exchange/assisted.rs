@@ -13,6 +13,7 @@ use crate::transport::shm::rendezvous::descriptor::Claim;
 use crate::transport::shm::rendezvous::sender_assisted::{self, SenderAssist, Target};
 use crate::transport::shm::tuning::{ASSISTED_BOUNCED_PIECE, ASSISTED_LANDED};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Gives a sender that is about to bounce `piece` the time to begin: that takes it a third of what the system takes to bring
 /// the piece here.
@@ -50,23 +51,36 @@ impl Endpoint {
                     alone,
                     copied: request.copies_what_goes_to(sender),
                 };
-                self.begin_timed(sender, entry, message)
+                self.begin_timed(request, sender, entry, message)
             }
         };
         let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
-        if let (Some(timed), Outcome::All) = (timed, &outcome) {
-            self.trials(sender)
-                .into_iter()
-                .for_each(|trials| trials.end(timed));
+        match (timed, &outcome) {
+            (timed, Outcome::All) if entry.besides().exchanged => {
+                request.exchanges.read(self, sender, timed);
+            }
+            (Some(timed), Outcome::All) => {
+                let trials = self.trials(sender);
+                trials.into_iter().for_each(|trials| trials.end(timed));
+            }
+            _ => {}
         }
         outcome
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.
-    fn begin_timed(&mut self, sender: u32, entry: &Entry, message: LongMessage) -> Option<Timed> {
+    fn begin_timed(
+        &mut self,
+        request: &RequestState,
+        sender: u32,
+        entry: &Entry,
+        message: LongMessage,
+    ) -> Option<Timed> {
+        let of_exchange = message.exchanged.then(|| request.exchanges.since());
+        let since = || of_exchange.unwrap_or_else(|| Some(Instant::now()));
         let trials = self.trials(sender)?;
-        let timed = trials.begin(message, entry.way(), entry.protocol())?;
+        let timed = trials.begin(message, (entry.way(), entry.protocol()), since)?;
         if !message.exchanged {
             entry.set_copy_protocol(timed.protocol);
         }

@@ -169,16 +169,14 @@ impl Endpoint {
             copied: expected.request.copies_what_goes_to(from),
             alone: true,
         };
-        let start = self.trials(from).and_then(|trials| trials.start(whole));
         // SAFETY: a part is readable until its release and aligned for elements; the sink's memory is the call's own, and its
         // extents are whole elements.
         unsafe {
             sink.behind(part.start)
                 .feed(message.iovec, expected.request.distance);
         };
-        self.spend(from, whole, start);
         if part.is_last() {
-            self.end_pipelined(from, whole);
+            self.end_pipelined(expected.request, from, whole);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Trials: what an endpoint learns of the copy protocols of long messages, by what they take.
 
 use crate::transport::endpoint::state::endpoint::Endpoint;
+use crate::transport::endpoint::state::request::RequestState;
 use crate::transport::shm::protocol::choose::{self, Protocol};
 use crate::transport::shm::protocol::copy_protocol::{CopyProtocols, LongMessage};
 use std::time::Instant;
@@ -17,26 +18,22 @@ impl Endpoint {
         Some(known.get_or_insert_with(|| Box::new(CopyProtocols::new(leads))))
     }
 
-    /// Now, if the time of a copy counts that is part of the next exchange with `other`.
+    /// Now, if the time of the next message counts that `other` sends.
     pub(crate) fn start(&mut self, other: u32, message: LongMessage) -> Option<Instant> {
         self.trials(other)?.start(message)
     }
 
-    /// Notes that a copy is made, which is part of an exchange with `other` and was begun at `start`.
-    pub(crate) fn spend(&mut self, other: u32, message: LongMessage, start: Option<Instant>) {
-        if start.is_some()
-            && let Some(trials) = self.trials(other)
-        {
-            trials.spend(message, start);
-        }
-    }
-
     /// Notes that all of a message has been read that came in pipeline buffers.
-    pub(crate) fn end_pipelined(&mut self, sender: u32, message: LongMessage) {
-        if let Some(trials) = self.trials(sender)
-            && let Some(timed) = trials.begin(message, Protocol::Pipelined, None)
-        {
-            trials.end(timed);
-        }
+    pub(crate) fn end_pipelined(
+        &mut self,
+        request: &RequestState,
+        sender: u32,
+        message: LongMessage,
+    ) {
+        let since = request.exchanges.since();
+        let trials = self.trials(sender);
+        let way = (Protocol::Pipelined, None);
+        let timed = trials.and_then(|trials| trials.begin(message, way, || since));
+        request.exchanges.read(self, sender, timed);
     }
 }

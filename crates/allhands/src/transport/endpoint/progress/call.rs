@@ -55,6 +55,7 @@ impl Endpoint {
         self.chain = chain;
         self.segment.record(self.rank).enter(call, stamp, chain);
         request.depart(call, chain, buffers, combine);
+        request.exchanges.begin(self);
         Ok(())
     }
 
@@ -78,7 +79,10 @@ impl Endpoint {
             Some(_) => self.advance_remote(request, plan, cursor),
         };
         match status {
-            Ok(Status::Done) => request.arrive(),
+            Ok(Status::Done) => {
+                request.exchanges.end(self);
+                request.arrive();
+            }
             Ok(Status::Pending) => {}
             Err(_) => {
                 self.segment.stop_from(request.call());

@@ -13,7 +13,6 @@ use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
-use crate::transport::shm::protocol::copy_protocol::LongMessage;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::protocol::send_descriptors::{Besides, SendDescriptors};
 use crate::transport::shm::rendezvous::descriptor::Revoked;
@@ -21,10 +20,12 @@ use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
 use allhands_core::schedule::{Extent, Plan, Space};
+use exchanges::Exchanges;
 use std::cell::Cell;
 use std::sync::Arc;
 
 mod deferred;
+mod exchanges;
 
 /// The user's memory in a call.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,7 @@ pub struct RequestState {
     deferred: Cell<Option<Deferred>>,
     /// The copy that is made with a send.
     pub(crate) double: Option<Double>,
+    pub(crate) exchanges: Exchanges,
     pub(crate) concurrent: ConcurrentRendezvous,
     /// Whether messages may be shorter than their rooms, as far as the plan goes.
     pub(crate) may_be_shorter: bool,
@@ -145,6 +147,7 @@ impl RequestState {
         Ok(RequestState {
             rank,
             distance,
+            exchanges: Exchanges::of(plan, &slots, double.as_ref()),
             concurrent: concurrent.unwrap_or_default(),
             may_be_shorter: may_be_shorter(plan, call),
             segment,
@@ -311,20 +314,6 @@ impl RequestState {
     /// Whether what is sent to `peer`, which sends to this rank at the same time, is copied with it.
     pub(crate) fn copies_what_goes_to(&self, peer: u32) -> bool {
         self.double.as_ref().is_some_and(|double| double.to == peer)
-    }
-
-    /// The message that may be sent with the copy of `ticket`, and to whom.
-    pub(crate) fn sent_with(&self, ticket: u32) -> Option<(u32, LongMessage)> {
-        let double = self.double.as_ref()?;
-        let send = double.send_of(ticket)?;
-        let message = LongMessage {
-            bytes: double.into.bytes,
-            combined: self.combines(send),
-            exchanged: true,
-            copied: true,
-            alone: false,
-        };
-        Some((double.to, message))
     }
 
     /// Whether `ticket` sends a message in a step that sends and copies nothing else.

@@ -60,11 +60,6 @@ impl Double {
         ticket == self.send
     }
 
-    /// Which send goes with the copy of `ticket`, if it is this one.
-    pub(crate) fn send_of(&self, ticket: u32) -> Option<u32> {
-        (ticket == self.copy).then_some(self.send)
-    }
-
     /// Begins with a new call.
     pub(crate) fn open(&self) {
         self.state.set(State::Open);

@@ -17,14 +17,16 @@
 //!           by lines    by strings     direct        the one whose middle time was least, untimed
 //! ```
 //!
-//! Of two ranks that send to each other one leads: it tries and chooses, by the time of its copy to pipeline buffers, if it makes one,
-//! of its reading, and of its own copy of what it sends, if it makes one. The other sends as the leader's last message came.
+//! Of two ranks that send to each other one leads: it tries and chooses, by what all of its call takes if that has one exchange, and
+//! otherwise by the time since the last one: pipeline buffers take room in the caches from whatever else the call copies, and have
+//! ranks wait in other places. The other sends as the leader's last message came.
 
 use super::choose::Protocol;
 use crate::transport::shm::tuning::{
     BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASKED_MOST, TRIAL_ASSISTED_LEAST,
-    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_LATE, TRIAL_PERIOD,
-    TRIAL_PERIOD_MOST, TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
+    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_EXCHANGED_LATE,
+    TRIAL_LATE, TRIAL_PERIOD, TRIAL_PERIOD_MOST, TRIAL_PIPELINED_GAIN, TRIAL_SAMPLES_LEAST,
+    TRIAL_TRIED,
 };
 use std::time::Instant;
 
@@ -129,8 +131,6 @@ struct Trial {
     period: usize,
     /// None before the first trial.
     chosen: Option<CopyProtocol>,
-    /// What copies have taken of a message that is exchanged, so far.
-    spent_ns: u64,
     /// Of each copy protocol.
     times: [Times; 5],
 }
@@ -149,8 +149,8 @@ pub(crate) struct Timed {
     place: (usize, usize),
     /// The copy protocol that is wanted, if one was tried.
     pub(crate) protocol: Option<CopyProtocol>,
-    /// When it began, if its time counts, and what it took before.
-    begun: Option<(Instant, u64)>,
+    /// When it began, if its time counts.
+    begun: Option<Instant>,
 }
 
 impl CopyProtocol {
@@ -195,7 +195,12 @@ impl CopyProtocols {
                 BUSY => ONE_WAY,
                 _ => EXCHANGED,
             };
-            Trial::new(protocols, least >= BOUNCE_MOST, kind == BUSY)
+            let late = match least >= BOUNCE_MOST {
+                true => TRIAL_LATE,
+                false if protocols == EXCHANGED => TRIAL_EXCHANGED_LATE,
+                false => 0,
+            };
+            Trial::new(protocols, late, kind == BUSY)
         };
         CopyProtocols {
             leads,
@@ -229,20 +234,14 @@ impl CopyProtocols {
         (tries && !follows).then(Instant::now)
     }
 
-    /// Notes that a copy is made that is part of the next message, and was begun at `start`.
-    pub(crate) fn spend(&mut self, message: LongMessage, start: Option<Instant>) {
-        if let (Some(start), Some(place)) = (start, message.place()) {
-            self.trial(place).spent_ns += start.elapsed().as_nanos() as u64;
-        }
-    }
-
     /// Goes on to the next message, which comes by `protocol`; one that goes one way was wanted by the copy protocol
-    /// `last`: what that one has left is part of what this one takes. None for lengths that are not tried.
+    /// `last`: what that one has left is part of what this one takes. Its time counts, if it does, from `since`. None for lengths that
+    /// are not tried.
     pub(crate) fn begin(
         &mut self,
         message: LongMessage,
-        protocol: Protocol,
-        last: Option<CopyProtocol>,
+        (protocol, last): (Protocol, Option<CopyProtocol>),
+        since: impl FnOnce() -> Option<Instant>,
     ) -> Option<Timed> {
         let (place, follows) = (message.place()?, self.follows(message));
         let trial = self.trial(place);
@@ -251,7 +250,6 @@ impl CopyProtocols {
             trial.chosen = came.copied();
             return None;
         }
-        let spent_ns = std::mem::take(&mut trial.spent_ns);
         let is_as = |wanted: CopyProtocol| {
             wanted.is_by(protocol) && (message.exchanged || last == Some(wanted))
         };
@@ -259,24 +257,25 @@ impl CopyProtocols {
         Some(Timed {
             place,
             protocol: wanted,
-            begun: (tries && as_wanted).then(|| (Instant::now(), spent_ns)),
+            begun: (tries && as_wanted).then(since).flatten(),
         })
     }
 
-    /// Notes that the message has been read.
+    /// Notes that what is timed of a message is over.
     pub(crate) fn end(&mut self, timed: Timed) {
-        if let (Some((begun, spent_ns)), Some(protocol)) = (timed.begun, timed.protocol) {
-            let time_ns = spent_ns + begun.elapsed().as_nanos() as u64;
+        if let (Some(begun), Some(protocol)) = (timed.begun, timed.protocol) {
+            let time_ns = begun.elapsed().as_nanos() as u64;
             self.trial(timed.place).note(protocol, time_ns);
         }
     }
 }
 
 impl Trial {
-    fn new(protocols: &'static [CopyProtocol], is_late: bool, busy: bool) -> Trial {
-        let (tried, message) = match is_late {
-            true => (protocols.len(), TRIAL_PERIOD - TRIAL_LATE),
-            false => (0, 0),
+    /// One that begins after so many messages.
+    fn new(protocols: &'static [CopyProtocol], late: usize, busy: bool) -> Trial {
+        let (tried, message) = match late {
+            0 => (0, 0),
+            late => (protocols.len(), TRIAL_PERIOD - late),
         };
         Trial {
             protocols,
@@ -288,7 +287,6 @@ impl Trial {
             message,
             period: TRIAL_PERIOD,
             chosen: None,
-            spent_ns: 0,
             times: Default::default(),
         }
     }
@@ -338,6 +336,10 @@ impl Trial {
         let middle_ns = |protocol: &CopyProtocol| {
             let middle_ns = times[*protocol as usize - 1].middle_ns()?;
             let more_ns = match protocol {
+                // The time of an exchange has all of its call, but not of the other rank's, nor what comes after, which finds its
+                // memory driven out of the caches.
+                CopyProtocol::Pipelined => middle_ns / TRIAL_PIPELINED_GAIN,
+                CopyProtocol::Direct if self.protocols == EXCHANGED => 0,
                 // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
                 CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
                 // A copy to a bounce buffer takes as long as that from it, and what else the sender has to do comes later by that.
@@ -367,7 +369,7 @@ impl Times {
         let count = self.count.min(TRIAL_COUNTED);
         let all = &mut self.all_ns[..count];
         all.sort_unstable();
-        (count >= TRIAL_SAMPLES_LEAST).then(|| all[count / 2])
+        (count >= TRIAL_SAMPLES_LEAST).then(|| all[(count - 1) / 2])
     }
 }
 

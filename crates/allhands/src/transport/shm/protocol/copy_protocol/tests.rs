@@ -17,8 +17,12 @@ fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Optio
 
 #[test]
 fn the_best_is_kept_until_another_is() {
-    for (protocols, is_late) in [(ONE_WAY, false), (ASSISTED, true), (EXCHANGED, true)] {
-        let mut trial = Trial::new(protocols, is_late, false);
+    for (protocols, late) in [
+        (ONE_WAY, 0),
+        (ASSISTED, TRIAL_LATE),
+        (EXCHANGED, TRIAL_EXCHANGED_LATE),
+    ] {
+        let mut trial = Trial::new(protocols, late, false);
         while trial.message > 0 {
             let next = trial.next(|_| true);
             assert_eq!(next.0, (None, false), "as measured at the start");
@@ -40,7 +44,7 @@ fn the_best_is_kept_until_another_is() {
 
 #[test]
 fn what_is_best_again_and_again_is_tried_more_seldom() {
-    let mut trial = Trial::new(EXCHANGED, false, false);
+    let mut trial = Trial::new(EXCHANGED, 0, false);
     let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
     let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
     assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
@@ -51,7 +55,7 @@ fn what_is_best_again_and_again_is_tried_more_seldom() {
 
 #[test]
 fn without_times_the_choice_stays() {
-    let mut trial = Trial::new(ASSISTED, true, false);
+    let mut trial = Trial::new(ASSISTED, TRIAL_LATE, false);
     (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next(|_| false));
     assert_eq!(trial.chosen, None);
     // A sender that has no room for a bounce buffer: of the others there are no times.
@@ -63,7 +67,7 @@ fn without_times_the_choice_stays() {
 #[test]
 fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
     for late in 0..=TRIAL_ASKED_MOST - TRIAL_TRIED {
-        let mut trial = Trial::new(ONE_WAY, false, false);
+        let mut trial = Trial::new(ONE_WAY, 0, false);
         let mut heard = vec![None; late];
         while trial.chosen.is_none() {
             heard.push(trial.now().0);
@@ -87,7 +91,7 @@ fn a_sender_with_more_to_do_bounces_only_what_takes_twice_as_long_otherwise() {
         (true, 180, CopyProtocol::Direct),
         (true, 220, CopyProtocol::Strings),
     ] {
-        let mut trial = Trial::new(ONE_WAY, false, busy);
+        let mut trial = Trial::new(ONE_WAY, 0, busy);
         period(&mut trial, |protocol| match protocol {
             CopyProtocol::Lines => 110,
             CopyProtocol::Strings => 100,
@@ -103,11 +107,11 @@ fn one_slow_message_decides_nothing() {
     for time_ns in [10, 10_000, 11, 12] {
         times.note(time_ns);
     }
-    assert_eq!(times.middle_ns(), Some(12));
+    assert_eq!(times.middle_ns(), Some(11));
     for time_ns in [7, 8, 7] {
         times.note(time_ns);
     }
-    assert_eq!(times.middle_ns(), Some(8), "the first are left out");
+    assert_eq!(times.middle_ns(), Some(7), "the first are left out");
 }
 
 #[test]
@@ -122,20 +126,16 @@ fn every_length_and_kind_has_its_trial() {
             alone: true,
         };
         let wanted = protocols.wanted(message);
-        let timed = protocols.begin(message, Protocol::Bounce, None);
+        let timed = protocols.begin(message, (Protocol::Bounce, None), || None);
         assert_eq!(timed.and_then(|timed| timed.protocol), wanted);
         timed.map(|timed| timed.protocol)
     };
-    let (lines, pipelined) = (CopyProtocol::Lines, CopyProtocol::Pipelined);
+    let lines = Some(CopyProtocol::Lines);
     for (bytes, one_way, exchanged) in [
         (0, None, None),
         (MEDIUM_ALWAYS_MOST, None, None),
-        (
-            MEDIUM_ALWAYS_MOST + 1,
-            Some(Some(lines)),
-            Some(Some(pipelined)),
-        ),
-        (BOUNCE_MOST, Some(Some(lines)), Some(Some(pipelined))),
+        (MEDIUM_ALWAYS_MOST + 1, Some(lines), Some(None)),
+        (BOUNCE_MOST, Some(lines), Some(None)),
         (BOUNCE_MOST + 1, Some(None), Some(None)),
         (LONG_BOUNCE_MOST, Some(None), Some(None)),
         (LONG_BOUNCE_MOST + 1, None, None),
@@ -149,7 +149,23 @@ fn every_length_and_kind_has_its_trial() {
 }
 
 #[test]
-fn an_exchange_takes_what_both_its_copies_take() {
+fn an_exchange_by_way_of_buffers_has_to_be_sooner_by_a_sixteenth() {
+    for (pipelined_ns, best) in [
+        (1000, CopyProtocol::Direct),
+        (960, CopyProtocol::Direct),
+        (930, CopyProtocol::Pipelined),
+    ] {
+        let mut trial = Trial::new(EXCHANGED, 0, false);
+        period(&mut trial, |protocol| match protocol {
+            CopyProtocol::Pipelined => pipelined_ns,
+            _ => 1000,
+        });
+        assert_eq!(trial.chosen, Some(best), "{pipelined_ns}");
+    }
+}
+
+#[test]
+fn the_time_of_an_exchange_counts_from_where_it_is_said() {
     let mut protocols = CopyProtocols::new(true);
     let message = LongMessage {
         bytes: 1 << 16,
@@ -158,28 +174,19 @@ fn an_exchange_takes_what_both_its_copies_take() {
         copied: false,
         alone: true,
     };
-    let mut one = |came, (copy_ns, read_ns): (u64, u64)| {
-        let place = message.place().unwrap();
-        protocols.trial(place).spent_ns += copy_ns;
-        let timed = protocols.begin(message, came, None).unwrap();
-        let timed = Timed {
-            begun: timed
-                .begun
-                .map(|(_, spent_ns)| (Instant::now(), spent_ns + read_ns)),
-            ..timed
-        };
-        protocols.end(timed);
-        protocols.wanted(message)
+    let place = message.place().unwrap();
+    protocols.trial(place).tried = 0;
+    let since = Instant::now() - std::time::Duration::from_millis(5);
+    let mut one = |came, since| {
+        let timed = protocols.begin(message, (came, None), || since);
+        protocols.end(timed.unwrap());
+        let times = protocols.trial(place).times[CopyProtocol::Pipelined as usize - 1];
+        (times.count, times.all_ns[0])
     };
-    let ms = 1_000_000;
-    let mut wanted = Some(CopyProtocol::Pipelined);
-    for _ in 0..=2 * TRIAL_TRIED {
-        wanted = match wanted {
-            Some(CopyProtocol::Pipelined) => one(Protocol::Pipelined, (600 * ms, 600 * ms)),
-            _ => one(Protocol::Direct, (0, 900 * ms)),
-        };
-    }
-    assert_eq!(wanted, Some(CopyProtocol::Direct));
+    assert_eq!(one(Protocol::Direct, Some(since)).0, 0, "not as wanted");
+    assert_eq!(one(Protocol::Pipelined, None).0, 0, "from nowhere");
+    let (count, time_ns) = one(Protocol::Pipelined, Some(since));
+    assert!(count == 1 && time_ns >= 5_000_000, "{count} {time_ns}");
 }
 
 #[test]
@@ -199,7 +206,7 @@ fn who_does_not_lead_sends_as_the_last_message_came() {
     ] {
         for _ in 0..2 * TRIAL_PERIOD {
             assert!(protocols.start(message).is_none());
-            assert!(protocols.begin(message, came, None).is_none());
+            assert!(protocols.begin(message, (came, None), || None).is_none());
             assert_eq!(protocols.wanted(message), Some(wanted));
         }
     }
