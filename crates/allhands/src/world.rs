@@ -21,7 +21,8 @@ impl Communicator {
     /// where [`ALLHANDS_RENDEZVOUS`](launch::RENDEZVOUS) says; of this process alone, if nothing says that there are others.
     ///
     /// Those that meet may be on several hosts: ranks of a host share memory, and hosts are joined by the kernel's TCP,
-    /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so.
+    /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so. What messages between hosts take is measured before this
+    /// returns, in some 40 round trips and 60 ms, and calls are then served by what is the fastest by that.
     ///
     /// A process asks once; [`dup`](Communicator::dup) and [`split`](Communicator::split) make further communicators of
     /// it. A rank has left when it has dropped all of them; ranks that still wait for it get an error.
@@ -106,6 +107,7 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
     let endpoint = endpoint.join_world(carrier, places, rank, oversubscribed)?;
     let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
     policy::agree_among_nodes(&comm, oversubscribed)?;
+    comm.measure_network_times()?;
     Ok(comm)
 }
 

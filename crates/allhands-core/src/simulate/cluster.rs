@@ -21,6 +21,10 @@ pub struct Reach {
     pub latency_ps: u64,
     /// o: for a processor to send a message, or to receive one, in picoseconds.
     pub overhead_ps: u64,
+    /// The same of one that is longer than so many bytes, which may have to be announced and acknowledged.
+    pub long_overhead_ps: u64,
+    /// The longest message of the others, in bytes.
+    pub short_bytes: u64,
     /// g and G: how long a message has a port, at each end.
     pub gap: Linear,
 }
@@ -105,13 +109,18 @@ impl Network for Cluster {
     type Event = Coming;
 
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
-        let peer = match work {
+        let (peer, bytes) = match work {
             Work::Copy { bytes } => return self.times.copy.of(bytes),
             Work::Reduce { bytes } => return self.times.reduce.of(bytes),
-            Work::Send { to, .. } | Work::Put { to, .. } | Work::Notify { to } => to,
-            Work::Get { from, .. } | Work::Receive { from, .. } => from,
+            Work::Notify { to } => (to, 0),
+            Work::Send { to, bytes } | Work::Put { to, bytes } => (to, bytes),
+            Work::Get { from, bytes } | Work::Receive { from, bytes } => (from, bytes),
         };
-        self.reach(rank, peer).overhead_ps
+        let reach = self.reach(rank, peer);
+        match bytes > reach.short_bytes {
+            true => reach.long_overhead_ps,
+            false => reach.overhead_ps,
+        }
     }
 
     fn send(
@@ -159,6 +168,8 @@ mod tests {
     const BETWEEN: Reach = Reach {
         latency_ps: 5_000_000,
         overhead_ps: 700_000,
+        long_overhead_ps: 700_000,
+        short_bytes: 100,
         gap: Linear {
             fixed_ps: 900_000,
             per_byte_fs: 40_000,
@@ -206,6 +217,26 @@ mod tests {
             let here = simulate(&plans, &mut Cluster::new(&nodes, times));
             assert_eq!(here, simulate(&plans, flat), "{name}");
         }
+    }
+
+    #[test]
+    fn long_messages_keep_processors_busy_for_longer() {
+        let between = Reach {
+            long_overhead_ps: 5_000_000,
+            ..BETWEEN
+        };
+        let times = ClusterTimes {
+            between,
+            ..ClusterTimes::default()
+        };
+        let time = |bytes| {
+            let plans = plans(Collective::Broadcast, "binomial", 2, bytes);
+            let outcome = simulate(&plans, &mut Cluster::new(&[0, 1], times));
+            outcome.unwrap().completion_ps()
+        };
+        let on_its_way_ps = |bytes| between.latency_ps + between.gap.of(bytes);
+        assert_eq!(time(100), 2 * 700_000 + on_its_way_ps(100));
+        assert_eq!(time(101), 2 * 5_000_000 + on_its_way_ps(101));
     }
 
     #[test]

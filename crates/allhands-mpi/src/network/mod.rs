@@ -8,9 +8,7 @@
 //! communicator's [`MpiNetwork`] and hands it to ours, which alone sends by it; recovery has what failed calls left taken off. It never
 //! sends on a program's communicator.
 
-mod burst;
 mod constants;
-mod measure;
 mod medium;
 mod requests;
 mod traffic;

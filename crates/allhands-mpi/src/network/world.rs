@@ -1,14 +1,13 @@
 //! The world as the network has it: a communicator that no program sees, and who uses which tags there.
 
-use super::burst::Peers;
+use super::MpiNetwork;
 use super::constants::Constants;
-use super::measure::Pair;
 use super::medium::Medium;
-use super::requests::Requests;
 use crate::abi::{Abi, Handle};
 use crate::context::library::Library;
 use crate::context::native_collectives::NativeCollectives;
 use allhands::policy::NetworkTimes;
+use allhands::transport::net::times::{self, Measured};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +49,7 @@ impl World {
         native: &NativeCollectives<'_>,
         node: u64,
         oversubscribed: bool,
-    ) -> Option<World> {
+    ) -> Option<Arc<World>> {
         let (library, abi) = (native.library, native.abi);
         let world = abi.comm_world;
         let (size, rank) = (library.size(world)?, library.rank(world)?);
@@ -80,18 +79,25 @@ impl World {
             }
             return None;
         };
-        let (times, copied_most) = times(native, comm, (rank, constants), &all).unzip();
-        let world = World {
+        let mut world = Arc::new(World {
             id: id[0].max(1),
             rank: rank as u32,
             oversubscribed: all.iter().any(|[_, oversubscribed]| *oversubscribed != 0),
-            times,
-            copied_most: copied_most.unwrap_or(0),
+            times: None,
+            copied_most: 0,
             comm,
             constants,
             tags,
             taken: Mutex::new(1 << NOTICES),
-        };
+        });
+        let measured = measured(native, &world, &all);
+        // Whoever has measured has let go of it.
+        if let (Some(Measured { times, copied_most }), Some(world)) =
+            (measured, Arc::get_mut(&mut world))
+        {
+            world.times = Some(times);
+            world.copied_most = copied_most;
+        }
         Some(world)
     }
 
@@ -193,114 +199,36 @@ fn free(library: &Library, mut comm: Handle) {
     unsafe { (library.native.comm_free)(&raw mut comm) };
 }
 
-/// What rank 0 measures with the first rank of another node, and then while the first ranks of all nodes send, as it tells all
-/// ranks; `None` if it could not.
-fn times(
+/// What rank 0 measures with the first ranks of other nodes, as it tells all ranks; `None` if it could not.
+fn measured(
     native: &NativeCollectives<'_>,
-    comm: Handle,
-    (rank, constants): (usize, Constants),
+    world: &Arc<World>,
     all: &[[u64; 2]],
-) -> Option<(NetworkTimes, usize)> {
-    let peer = all.iter().position(|[node, _]| *node != all[0][0])?;
-    let pair = |peer: usize| Pair {
-        native: &native.library.native,
-        abi: native.abi,
-        comm,
-        peer: peer as c_int,
+) -> Option<Measured> {
+    let is_first = |at: &u32| {
+        let [node, _] = all[*at as usize];
+        all[..*at as usize].iter().all(|[other, _]| *other != node)
     };
-    let measured = match rank {
-        0 => pair(peer).ask(),
-        _ => {
-            if rank == peer {
-                // Where it fails the other one hears of it, too.
-                let _ = pair(0).answer();
-            }
-            None
-        }
-    };
-    let busy_ns = busy_ns(native.abi, comm, (rank, constants), all, &measured);
-    let measured = with_all_busy(measured, busy_ns);
-    let mut numbers = measured.map_or([f64::NAN; 6], |(times, copied_most)| {
-        let NetworkTimes {
-            latency_ns,
-            overhead_ns,
-            gap_ns,
-            byte_ns,
-            reduce_byte_ns,
-        } = times;
-        let copied_most = copied_most as f64;
-        [
-            latency_ns,
-            overhead_ns,
-            gap_ns,
-            byte_ns,
-            reduce_byte_ns,
-            copied_most,
-        ]
+    let firsts: Vec<u32> = (0..all.len() as u32).filter(is_first).collect();
+    let ranks = (0..all.len()).map(|rank| rank as c_int).collect();
+    // The same tags on every rank, as none has any yet.
+    let claim = world.claim(world.taken(), 0);
+    let network = claim.and_then(|claim| MpiNetwork::new(world, claim, ranks));
+    let measured = network.and_then(|mut network| {
+        let ended = times::measure(&mut network, world.rank, &firsts, world.oversubscribed);
+        ended.ok().flatten()
     });
+    let mut numbers = [f64::NAN; NetworkTimes::NUMBERS + 1];
+    if let Some(Measured { times, copied_most }) = measured {
+        numbers[0] = copied_most as f64;
+        numbers[1..].copy_from_slice(&times.numbers());
+    }
     native.broadcast(&mut numbers, native.abi.comm_world)?;
-    let [
-        latency_ns,
-        overhead_ns,
-        gap_ns,
-        byte_ns,
-        reduce_byte_ns,
-        copied_most,
-    ] = numbers;
-    let times = NetworkTimes {
-        latency_ns,
-        overhead_ns,
-        gap_ns,
-        byte_ns,
-        reduce_byte_ns,
-    };
-    let is_told = numbers.iter().all(|number| number.is_finite());
-    is_told.then_some((times, copied_most as usize))
-}
-
-/// The times, with what a message keeps a processor busy while all send, if that is more.
-fn with_all_busy(
-    measured: Option<(NetworkTimes, usize)>,
-    busy_ns: Option<f64>,
-) -> Option<(NetworkTimes, usize)> {
-    let (times, copied_most) = measured?;
-    let overhead_ns = times.overhead_ns.max(busy_ns?);
-    Some((
-        NetworkTimes {
-            overhead_ns,
-            ..times
-        },
-        copied_most,
-    ))
-}
-
-/// What a message keeps a processor busy while the first ranks of all nodes send, for rank 0, which has `measured` what one takes
-/// alone; `None` on a rank that takes no part, or if the MPI fails.
-fn busy_ns(
-    abi: &Abi,
-    comm: Handle,
-    (rank, constants): (usize, Constants),
-    all: &[[u64; 2]],
-    measured: &Option<(NetworkTimes, usize)>,
-) -> Option<f64> {
-    let is_first = |at: &usize| all[..*at].iter().all(|[node, _]| *node != all[*at][0]);
-    let ranks: Vec<c_int> = (0..all.len())
-        .filter(is_first)
-        .map(|rank| rank as c_int)
-        .collect();
-    let place = ranks.iter().position(|first| *first == rank as c_int)?;
-    let library = Library::get()?;
-    let native = &library.native;
-    let mut requests = Requests::new(native, library.abi.as_ref()?, constants);
-    let peers = Peers {
-        native,
-        abi,
-        comm,
-        ranks: &ranks,
-        place,
-    };
-    let latency_ns = measured.as_ref().map_or(0.0, |(times, _)| times.latency_ns);
-    peers.overhead_ns(&mut requests, latency_ns)
+    let [copied_most, times @ ..] = numbers;
+    Some(Measured {
+        times: NetworkTimes::of_numbers(times)?,
+        copied_most: copied_most as usize,
+    })
 }
 
 /// The clear bit on which a lot falls.

@@ -7,6 +7,8 @@ mod counts;
 mod inner;
 pub mod interposition;
 pub(crate) mod messages;
+#[cfg(target_os = "linux")]
+mod network_times;
 mod nonblocking_start;
 mod progress_thread;
 mod split;
@@ -14,7 +16,7 @@ mod split;
 use crate::error::Error;
 use crate::interposition::Interposition;
 use crate::operation::Operation;
-use crate::policy::{Forecast, Policy};
+use crate::policy::{Forecast, NetworkTimes, Policy};
 use crate::prepared::{PlanCache, Running};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::Places;
@@ -138,11 +140,22 @@ impl Communicator {
     /// Sets who chooses algorithms; every rank must set the same.
     ///
     /// At first it is what [`policy::installed`](crate::policy::installed) says: the table that `allhands tune` has made
-    /// on this machine, or the built-in one.
+    /// on this machine, or the built-in one. Where ranks are on several hosts, it is at first what is the fastest by the measured times
+    /// of the network between these, which no policy that is set here asks for.
     pub fn set_policy(&self, policy: Policy) {
         let mut inner = self.inner.take();
         inner.policy = policy;
+        // Who names a policy wants that one's choice.
+        inner.forecast = None;
         inner.forget_plans();
+    }
+
+    /// What messages between nodes were measured to take, by which algorithms are chosen; none where ranks are on one node, nobody knows, or
+    /// somebody has set [who chooses](Communicator::set_policy).
+    #[must_use]
+    pub fn network_times(&self) -> Option<NetworkTimes> {
+        let inner = self.inner.take();
+        inner.forecast.as_ref().map(|forecast| forecast.measured)
     }
 
     /// Says which ranks share a node, for algorithms that treat nodes apart from what is between them (`hierarchical`);

@@ -4,6 +4,7 @@
 
 use super::nodes::serves;
 use crate::transport::net::Places;
+use crate::transport::net::times::NetworkTimes;
 use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{Facts, Question};
@@ -28,58 +29,47 @@ const LEAST_GAIN: u64 = 32;
 /// else waits for.
 const BUSY_PART: u64 = 2;
 
-/// LogGP's parameters of a network, and what processors add (C 3.1).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NetworkTimes {
-    /// L: the time of a message on its way, in nanoseconds.
-    pub latency_ns: f64,
-    /// o: what a processor does for a message it sends or receives, in nanoseconds.
-    pub overhead_ns: f64,
-    /// g: how long a message of no bytes keeps an interface busy, in nanoseconds.
-    pub gap_ns: f64,
-    /// G: how much longer for each byte, in nanoseconds.
-    pub byte_ns: f64,
-    /// For a processor to combine a byte, in nanoseconds.
-    pub reduce_byte_ns: f64,
-}
-
 /// Inside a node, where choices between nodes are compared: an assumption about memory that ranks share, a tenth of a
 /// microsecond a message and 10 GB/s, not a measurement.
 const INSIDE: Reach = Reach {
     latency_ps: 100_000,
     overhead_ps: 50_000,
+    long_overhead_ps: 50_000,
+    short_bytes: u64::MAX,
     gap: Linear {
         fixed_ps: 0,
         per_byte_fs: 100_000,
     },
 };
 
-impl NetworkTimes {
-    fn of_cluster(&self) -> ClusterTimes {
-        let picoseconds = |ns: f64| (ns * 1e3).clamp(0.0, 1e15).round() as u64;
-        let by_byte = |ns: f64| Linear {
-            fixed_ps: 0,
-            per_byte_fs: (ns * 1e6).clamp(0.0, 1e12).round() as u64,
-        };
-        ClusterTimes {
-            between: Reach {
-                latency_ps: picoseconds(self.latency_ns),
-                overhead_ps: picoseconds(self.overhead_ns),
-                gap: Linear {
-                    fixed_ps: picoseconds(self.gap_ns),
-                    ..by_byte(self.byte_ns)
-                },
+/// What everything takes on a cluster with these times.
+fn of_cluster(times: &NetworkTimes) -> ClusterTimes {
+    let picoseconds = |ns: f64| (ns * 1e3).clamp(0.0, 1e15).round() as u64;
+    let by_byte = |ns: f64| Linear {
+        fixed_ps: 0,
+        per_byte_fs: (ns * 1e6).clamp(0.0, 1e12).round() as u64,
+    };
+    ClusterTimes {
+        between: Reach {
+            latency_ps: picoseconds(times.latency_ns),
+            overhead_ps: picoseconds(times.overhead_ns),
+            long_overhead_ps: picoseconds(times.long_overhead_ns),
+            short_bytes: NetworkTimes::SHORT_BYTES,
+            gap: Linear {
+                fixed_ps: picoseconds(times.gap_ns),
+                ..by_byte(times.byte_ns)
             },
-            inside: INSIDE,
-            copy: INSIDE.gap,
-            reduce: by_byte(self.reduce_byte_ns),
-        }
+        },
+        inside: INSIDE,
+        copy: INSIDE.gap,
+        reduce: by_byte(times.reduce_byte_ns),
     }
 }
 
 /// What was forecast.
 #[derive(Debug)]
 pub(crate) struct Forecast {
+    pub(crate) measured: NetworkTimes,
     times: ClusterTimes,
     /// The fastest, with its parameters, by what decides.
     fastest: RefCell<BTreeMap<Key, Option<Named>>>,
@@ -94,7 +84,8 @@ type Key = (Collective, u64, bool, bool);
 impl Forecast {
     pub(crate) fn new(times: &NetworkTimes) -> Forecast {
         Forecast {
-            times: times.of_cluster(),
+            measured: *times,
+            times: of_cluster(times),
             fastest: RefCell::default(),
         }
     }
@@ -102,8 +93,8 @@ impl Forecast {
     /// The same times, for another communicator.
     pub(crate) fn another(&self) -> Forecast {
         Forecast {
-            times: self.times,
             fastest: RefCell::default(),
+            ..*self
         }
     }
 
@@ -312,6 +303,7 @@ mod tests {
     const SLOW: NetworkTimes = NetworkTimes {
         latency_ns: 500_000.0,
         overhead_ns: 5_000.0,
+        long_overhead_ns: 5_000.0,
         gap_ns: 1_000.0,
         byte_ns: 40.0,
         reduce_byte_ns: 0.1,
@@ -381,6 +373,7 @@ mod tests {
     fn where_messages_cost_processors_much_there_are_few() {
         let busy = NetworkTimes {
             overhead_ns: 70_000.0,
+            long_overhead_ns: 70_000.0,
             ..SLOW
         };
         let count = |times: &NetworkTimes| {
@@ -395,10 +388,45 @@ mod tests {
             };
             let plans: Vec<Plan> = (0..13).map(plan).collect();
             let node_of: Vec<u32> = (0..13).collect();
-            let outcome = simulate(&plans, &mut Cluster::new(&node_of, times.of_cluster()));
+            let outcome = simulate(&plans, &mut Cluster::new(&node_of, of_cluster(times)));
             outcome.unwrap().messages
         };
         assert!(count(&busy) < count(&SLOW));
+    }
+
+    #[test]
+    fn what_is_chosen_follows_the_times() {
+        /// About processors that share a fast switch.
+        const FAST: NetworkTimes = NetworkTimes {
+            latency_ns: 1_000.0,
+            overhead_ns: 300.0,
+            long_overhead_ns: 900.0,
+            gap_ns: 100.0,
+            byte_ns: 1.0,
+            reduce_byte_ns: 0.1,
+        };
+        let named = |times: &NetworkTimes, collective, bytes| {
+            let question = Question::new(Call::new(collective, 8), bytes);
+            let nodes = Nodes::even(8, 1);
+            let places = Places::of(&nodes, 8);
+            let forecast = Forecast::new(times);
+            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+            let layout = Layout::regular(collective, bytes as usize / 4);
+            let schedule = algorithm.schedule(&shape, 1);
+            let plan = Plan::lower(&schedule, &shape.call, &layout, 4).unwrap();
+            (algorithm.name, plan.kinds().count())
+        };
+        // A message costs as much as 12 KB there, and as 1 KB here.
+        for collective in [
+            Collective::Allreduce,
+            Collective::Broadcast,
+            Collective::ReduceScatter,
+        ] {
+            let mut sizes = (10..=20).map(|power| 1 << power);
+            let differs =
+                |bytes| named(&SLOW, collective, bytes) != named(&FAST, collective, bytes);
+            assert!(sizes.any(differs), "{collective}");
+        }
     }
 
     #[test]

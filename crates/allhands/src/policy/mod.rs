@@ -9,7 +9,7 @@ mod nodes;
 #[cfg(target_os = "linux")]
 pub mod protocols;
 
-pub use forecast::NetworkTimes;
+pub use crate::transport::net::times::NetworkTimes;
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 

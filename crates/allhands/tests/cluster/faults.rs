@@ -270,3 +270,19 @@ fn somebody_else_at_the_port_is_told_from_rank_0() {
     all_say(&said, "finds somebody else at");
     answers.join().expect("it ends");
 }
+
+#[test]
+fn who_is_dead_when_the_others_measure_is_named() {
+    for victim in 0..4 {
+        let mut world = World::new();
+        world.start_all(&format!("die-before {victim}"), &["a", "b", "c", "d"]);
+        for (at, end) in world.end().iter().enumerate() {
+            let code = if at == victim { 128 + 9 } else { 3 };
+            assert_eq!(
+                end.code, code,
+                "without {victim}, process {at}: {}",
+                end.said
+            );
+        }
+    }
+}

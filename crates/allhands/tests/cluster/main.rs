@@ -43,6 +43,13 @@ fn two_and_three_hosts_have_right_answers() {
 }
 
 #[test]
+fn a_world_knows_what_its_messages_take() {
+    for hosts in [&["a", "b"][..], &["a", "b", "a", "c", "b"]] {
+        run("measured", hosts);
+    }
+}
+
+#[test]
 fn messages_go_from_host_to_host() {
     for hosts in [
         &["a", "b"][..],

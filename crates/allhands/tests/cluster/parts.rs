@@ -2,7 +2,7 @@
 
 use crate::messages::{self, traffic};
 use crate::suite::splits;
-use allhands::launch::{NETWORK, PORTS, RENDEZVOUS};
+use allhands::launch::{NETWORK, PORTS, RANK, RENDEZVOUS};
 use allhands::{Communicator, Error, Source, Sum, Tag, operation};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ pub fn play(part: &str) {
         "splits" => Communicator::world().and_then(splits),
         "die" => Communicator::world().and_then(|comm| die(&comm, rest)),
         "die-waited-for" => Communicator::world().and_then(|comm| die_waited_for(&comm, rest)),
+        "measured" => Communicator::world().map(|comm| measured(&comm)),
+        "die-before" => die_before(rest),
         "wait" => Communicator::world().map(|_| std::thread::sleep(Duration::from_secs(60))),
         other => panic!("no such part: {other}"),
     };
@@ -158,6 +160,38 @@ fn die_waited_for(comm: &Communicator, victim: &str) -> Result<(), Error> {
         "{error}"
     );
     Err(error)
+}
+
+/// All have measured what messages between them take, and know the same.
+fn measured(comm: &Communicator) {
+    let times = comm.network_times().expect("it was measured");
+    let mut bits = times.numbers().map(f64::to_bits);
+    comm.broadcast(&mut bits, comm.size() - 1)
+        .expect("all call");
+    assert_eq!(bits, times.numbers().map(f64::to_bits));
+}
+
+/// One rank is killed when all have met, and is not there when the others measure.
+fn die_before(victim: &str) -> Result<(), Error> {
+    let rank = std::env::var(RANK).expect("it is set");
+    if rank == victim {
+        assert!(
+            allhands::launch::place().is_err(),
+            "they are on several hosts"
+        );
+        // SAFETY: a signal to this very process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    let mut begun = Instant::now();
+    let ended = Communicator::world().and_then(|comm| {
+        begun = Instant::now();
+        loop {
+            comm.barrier()?;
+        }
+    });
+    let (took, names) = (begun.elapsed(), format!("rank {victim} "));
+    assert!(took < Duration::from_secs(10), "it takes {took:?}");
+    ended.inspect_err(|error| assert!(error.to_string().contains(&names), "{error}"))
 }
 
 /// One rank is killed, and the others find out soon which.

@@ -22,4 +22,6 @@ mod stopwatch;
 #[allow(dead_code, reason = "ranks of one node do more with it")]
 #[path = "../suite/communicator.rs"]
 mod suite;
+#[cfg(target_os = "linux")]
+mod times;
 mod world;

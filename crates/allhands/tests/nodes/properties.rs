@@ -129,6 +129,7 @@ const TIMES: [Option<NetworkTimes>; 3] = [
     Some(NetworkTimes {
         latency_ns: 1000.0,
         overhead_ns: 200.0,
+        long_overhead_ns: 400.0,
         gap_ns: 100.0,
         byte_ns: 1.0,
         reduce_byte_ns: 0.2,
@@ -136,6 +137,7 @@ const TIMES: [Option<NetworkTimes>; 3] = [
     Some(NetworkTimes {
         latency_ns: 5e5,
         overhead_ns: 5000.0,
+        long_overhead_ns: 9000.0,
         gap_ns: 1000.0,
         byte_ns: 40.0,
         reduce_byte_ns: 0.2,

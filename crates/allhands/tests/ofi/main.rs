@@ -20,4 +20,6 @@ mod stopwatch;
 #[allow(dead_code, reason = "ranks of one node do more with it")]
 #[path = "../suite/communicator.rs"]
 mod suite;
+#[path = "../nodes/times.rs"]
+mod times;
 mod world;

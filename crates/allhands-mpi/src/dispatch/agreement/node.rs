@@ -125,7 +125,7 @@ fn agree(native: &NativeCollectives<'_>, settings: &Settings) -> Option<Node> {
     let (id, oversubscribed) = node
         .as_ref()
         .map_or((0, false), |n| (n.id, n.oversubscribed));
-    let world = World::agree(native, id, oversubscribed).map(Arc::new);
+    let world = World::agree(native, id, oversubscribed);
     if let Some(times) = world.as_ref().and_then(|world| world.times.as_ref()) {
         REPORT.note_network_times(times);
     }

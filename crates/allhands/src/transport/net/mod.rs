@@ -12,6 +12,7 @@ mod places;
 #[cfg(target_os = "linux")]
 pub mod tcp;
 mod threads;
+pub mod times;
 
 pub(crate) use context::Context;
 pub(crate) use medium::{Claim, Medium};

@@ -22,6 +22,24 @@ struct NetworkEngine<'a> {
     state: MutexGuard<'a, State>,
     /// The ranks of this node have numbers below.
     here: u32,
+    /// What is sent when all that may begin has begun.
+    held: Vec<Held>,
+}
+
+/// The longest message that is sent as soon as it may, in bytes.
+///
+/// A longer one keeps the way out busy, and what its sender grants others goes the same way: they would wait until it is away, and
+/// then it for them, so that every step of a ring took twice as long. So all receives that may begin do before it.
+const SENT_AT_ONCE: usize = 8 << 10;
+
+/// A message that waits for receives to begin.
+struct Held {
+    /// The number of its operation.
+    ticket: u32,
+    /// The rank in the communicator.
+    name: u32,
+    tag: u32,
+    iovec: Iovec,
 }
 
 impl Engine for NetworkEngine<'_> {
@@ -79,14 +97,29 @@ impl NetworkEngine<'_> {
                 bytes: post.bytes,
             }
         });
+        if sends && bounce_buffer.is_some() {
+            let from = self.node.request.iovecs(post.source());
+            // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
+            unsafe { iovec::copy(from, std::iter::once(iovec)) };
+        }
+        if sends && iovec.bytes > SENT_AT_ONCE {
+            let ticket = post.ticket;
+            self.held.push(Held {
+                ticket,
+                name,
+                tag,
+                iovec,
+            });
+            *self.message(post) = Message {
+                bounce_buffer,
+                is_held: true,
+                ..Message::default()
+            };
+            return Ok(Status::Pending);
+        }
         let network = &mut self.state.network;
         network.sign(self.node.request.chain);
         let begun = if sends {
-            if bounce_buffer.is_some() {
-                let from = self.node.request.iovecs(post.source());
-                // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
-                unsafe { iovec::copy(from, std::iter::once(iovec)) };
-            }
             // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
             // bounce buffer, which the message keeps as long: both only when the network has said that the message has ended or is over.
             unsafe { network.send(name, tag, iovec.address, iovec.bytes) }
@@ -101,7 +134,7 @@ impl NetworkEngine<'_> {
         *self.message(post) = Message {
             ticket,
             bounce_buffer,
-            differs: false,
+            ..Message::default()
         };
         // Short messages are away at once.
         match sends {
@@ -110,10 +143,31 @@ impl NetworkEngine<'_> {
         }
     }
 
+    /// Sends what was held until receives had begun.
+    fn send_held(&mut self) -> Result<(), TransportError> {
+        let network = &mut self.state.network;
+        network.sign(self.node.request.chain);
+        for held in self.held.drain(..) {
+            let Iovec { address, bytes } = held.iovec;
+            // SAFETY: as in `begin`: the message keeps its bounce buffer, and its operation is under way.
+            let begun = unsafe { network.send(held.name, held.tag, address, bytes) };
+            let ticket = begun.map_err(|error| {
+                let network = &**network;
+                self.node.endpoint.message_failed(network, error.0)
+            })?;
+            if let Some(remote) = &mut self.node.request.remote {
+                let message = &mut remote.messages[held.ticket as usize];
+                (message.ticket, message.is_held) = (Some(ticket), false);
+            }
+        }
+        Ok(())
+    }
+
     /// Ends a message, if it has ended.
     fn look(&mut self, post: &Post<'_>, peer: u32) -> Result<Status, TransportError> {
-        let Some(ticket) = self.message(post).ticket else {
-            return Ok(match self.message(post).differs {
+        let message = self.message(post);
+        let Some(ticket) = message.ticket else {
+            return Ok(match message.differs || message.is_held {
                 true => Status::Pending,
                 false => Status::Done,
             });
@@ -236,8 +290,15 @@ impl Endpoint {
             node: NodeEngine::new(self, request),
             cluster: &cluster,
             state,
+            held: Vec::new(),
         };
         let status = advance(plan, cursor, &mut engine);
+        let status = match status {
+            Ok(Status::Pending) if !engine.held.is_empty() => {
+                engine.send_held().map(|()| Status::Pending)
+            }
+            status => status,
+        };
         drop(engine);
         if let (Ok(Status::Done), Some(remote)) = (&status, &mut request.remote) {
             remote.arrive();

@@ -18,6 +18,8 @@ pub(crate) struct Message {
     pub(crate) bounce_buffer: Option<AlignedBytes>,
     /// Whether what came belongs to another call, so that this one never ends well.
     pub(crate) differs: bool,
+    /// Whether it is sent when all receives that may begin have begun.
+    pub(crate) is_held: bool,
 }
 
 /// What a request keeps for its messages to other nodes.

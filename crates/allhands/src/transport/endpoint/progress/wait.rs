@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// The longest time without a look at a network that cannot sleep, while a rank waits.
 const NAP: Duration = Duration::from_micros(50);
 
+/// How many looks at a network there are between two at the clock.
+const LOOKS_PER_TIME: u32 = 16;
+
 /// How long a rank waits before it tells the other nodes in which call.
 const PATIENT_FOR: Duration = Duration::from_millis(100);
 
@@ -172,7 +175,12 @@ impl Endpoint {
                 let is_due = self.patience.is_hook_due(look);
                 self.look_at_network(cluster, (looks, is_due))?;
                 self.patience.pause_at_network(look);
-                if look % 64 == 63 && self.patience.is_over(start) {
+                let is_over = look % LOOKS_PER_TIME == LOOKS_PER_TIME - 1
+                    && match cluster.doorbell {
+                        Some(_) => self.patience.is_over_at_network(start),
+                        None => self.patience.is_over(start),
+                    };
+                if is_over {
                     break;
                 }
             }

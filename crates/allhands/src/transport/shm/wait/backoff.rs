@@ -21,6 +21,9 @@ impl Patience {
     pub(crate) const HOOKED_NAP: Duration = Duration::from_micros(500);
     /// The longest time without a sleep; all looks take less, unless others than our ranks want the cores, too.
     const LONGEST_LOOKS: Duration = Duration::from_millis(10);
+    /// The longest time without a sleep at a network that wakes its ranks: what is not there by then is still on its way for longer than
+    /// it takes to be woken, and others on the machine, or the kernel's part of the network, have the core meanwhile.
+    const LONGEST_LOOKS_AT_NETWORK: Duration = Duration::from_micros(50);
     /// The time between checks whether the call can complete at all.
     const CHECK_EVERY: Duration = Duration::from_millis(5);
 
@@ -41,6 +44,11 @@ impl Patience {
     /// Whether looks that began at `start` have taken so long that others must want the core: then they are not worth it.
     pub(crate) fn is_over(&self, start: Instant) -> bool {
         start.elapsed() >= Self::LONGEST_LOOKS
+    }
+
+    /// The same of looks at a network that wakes its ranks.
+    pub(crate) fn is_over_at_network(&self, start: Instant) -> bool {
+        start.elapsed() >= Self::LONGEST_LOOKS_AT_NETWORK
     }
 
     /// Lets time pass after look `look`.
