@@ -41,7 +41,7 @@ pub fn command(root: &Path, words: &[String]) -> ExitCode {
     let done = if arguments.simgrid {
         simgrid::compare(root)
     } else if arguments.lab {
-        lab::compare(root, &arguments)
+        lab::dropin::compare(root, &arguments)
     } else {
         processes::note_interrupts();
         processes::adopt_orphans();

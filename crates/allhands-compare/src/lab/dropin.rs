@@ -217,7 +217,7 @@ fn bound_us(collective: &str, bytes: u64, hosts: u32, [l, g]: [f64; 2]) -> f64 {
 ///
 /// # Errors
 /// What is missing, or what did not run.
-pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
+pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target =
         std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
