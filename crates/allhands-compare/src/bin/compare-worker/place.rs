@@ -7,12 +7,44 @@ use allhands::{Communicator, threads};
 use allhands_compare::board::{self, Board, Group};
 use std::error::Error;
 use std::fs::File;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-const WARM_CALLS: u64 = 5;
 const WARM_NS: u64 = 2_000_000;
-const LEAST_SAMPLES: u64 = 5;
+/// How far ahead the start of ranks is that sleep: what a call has left on the network is gone by then.
+const AHEAD_OF_SLEEPERS_NS: u64 = 5_000_000;
+/// What stands for the end of a call that a rank began late.
+const LATE: u64 = u64::MAX;
+
+/// How ranks wait for one another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// With a core for every rank.
+    Spinning,
+    /// With more ranks than cores.
+    Yielding,
+    /// With many more, or where what is measured needs the cores.
+    Asleep,
+}
+
+impl Waiting {
+    fn of(flags: u64) -> Waiting {
+        match flags {
+            _ if flags & board::ASLEEP != 0 => Waiting::Asleep,
+            _ if flags & board::OVERSUBSCRIBED != 0 => Waiting::Yielding,
+            _ => Waiting::Spinning,
+        }
+    }
+
+    /// The calls that warm up at least, and the least that are timed: hosts of a lab take a second for some.
+    fn least_calls(self) -> [u64; 2] {
+        match self {
+            Waiting::Asleep => [2, 3],
+            Waiting::Spinning | Waiting::Yielding => [5, 5],
+        }
+    }
+}
 
 /// What one call counts as; a last one is timed too.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +62,7 @@ struct Place<'a> {
     ranks: usize,
     /// Barriers entered.
     epoch: u64,
-    oversubscribed: bool,
+    waiting: Waiting,
 }
 
 /// Of a clock that all processes share.
@@ -46,13 +78,33 @@ pub fn now_ns() -> u64 {
 
 /// The neutral start and finish: they use nothing of the library under test.
 impl Place<'_> {
-    fn relax(&self) {
-        if self.oversubscribed {
+    /// Waits until a number is no longer what was seen, or for a while.
+    fn relax(&self, word: &AtomicU64, seen: u64) {
+        match self.waiting {
+            Waiting::Spinning => std::hint::spin_loop(),
             // Not `yield_now`, which may one day do more.
             // SAFETY: has no preconditions.
-            unsafe { libc::sched_yield() };
-        } else {
-            std::hint::spin_loop();
+            Waiting::Yielding => unsafe {
+                libc::sched_yield();
+            },
+            Waiting::Asleep => board::number_wait(word, seen, Duration::from_secs(1)),
+        }
+    }
+
+    fn until(&self, word: &AtomicU64, least: u64) {
+        loop {
+            let seen = word.load(Acquire);
+            if seen >= least {
+                return;
+            }
+            self.relax(word, seen);
+        }
+    }
+
+    fn raise(&self, word: &AtomicU64, value: u64) {
+        word.store(value, Release);
+        if self.waiting == Waiting::Asleep {
+            board::number_wake(word);
         }
     }
 
@@ -60,12 +112,10 @@ impl Place<'_> {
     fn assemble(&mut self) {
         self.epoch += 1;
         let ranks = &self.group.ranks[..self.ranks];
-        ranks[self.rank].epoch.store(self.epoch, Release);
+        self.raise(&ranks[self.rank].epoch, self.epoch);
         if self.rank == 0 {
             for other in &ranks[1..] {
-                while other.epoch.load(Acquire) < self.epoch {
-                    self.relax();
-                }
+                self.until(&other.epoch, self.epoch);
             }
         }
     }
@@ -74,24 +124,22 @@ impl Place<'_> {
     fn release(&self) {
         let go = &self.group.go.go;
         if self.rank == 0 {
-            go.store(self.epoch, Release);
+            self.raise(go, self.epoch);
         } else {
-            while go.load(Acquire) < self.epoch {
-                self.relax();
-            }
+            self.until(go, self.epoch);
         }
     }
 
-    /// All ranks leave at the same time, which rank 0 sets; gives that time, and the phase that rank 0 chose.
-    fn start(&mut self, phase: Phase) -> (u64, Phase) {
+    /// All ranks leave at the same time, which rank 0 sets; gives that time, or that this rank is late, and the phase that rank 0 chose.
+    fn start(&mut self, phase: Phase) -> (Option<u64>, Phase) {
         let go = &self.group.go;
         self.assemble();
         if self.rank == 0 {
             go.phase.store(phase as u64, Relaxed);
-            let ahead = if self.oversubscribed {
-                4000 * self.ranks as u64
-            } else {
-                3000
+            let ahead = match self.waiting {
+                Waiting::Spinning => 3000,
+                Waiting::Yielding => 4000 * self.ranks as u64,
+                Waiting::Asleep => AHEAD_OF_SLEEPERS_NS,
             };
             go.start_ns.store(now_ns() + ahead, Relaxed);
         }
@@ -102,21 +150,27 @@ impl Place<'_> {
             _ => Phase::Last,
         };
         let start_ns = go.start_ns.load(Relaxed);
-        while now_ns() < start_ns {
-            self.relax();
+        let is_late = self.waiting == Waiting::Asleep && now_ns() > start_ns;
+        if self.waiting == Waiting::Asleep {
+            sleep_until(start_ns);
         }
-        (start_ns, phase)
+        while now_ns() < start_ns {
+            self.relax(&go.start_ns, start_ns);
+        }
+        ((!is_late).then_some(start_ns), phase)
     }
 
-    /// Notes the end; gives rank 0 the time from the start to the last rank's end.
-    fn finish(&mut self, start_ns: u64) -> u64 {
+    /// Notes the end; gives rank 0 the time from the start to the last rank's end, if no rank was late.
+    fn finish(&mut self, start_ns: Option<u64>) -> Option<u64> {
         let ranks = &self.group.ranks[..self.ranks];
-        ranks[self.rank].end_ns.store(now_ns(), Relaxed);
+        let end_ns = if start_ns.is_some() { now_ns() } else { LATE };
+        ranks[self.rank].end_ns.store(end_ns, Relaxed);
         self.assemble();
-        let mut longest = 0;
+        let mut longest = None;
         if self.rank == 0 {
-            let ends = ranks.iter().map(|rank| rank.end_ns.load(Relaxed));
-            longest = ends.map(|end| end - start_ns).max().unwrap_or(0);
+            let last = ranks.iter().map(|rank| rank.end_ns.load(Relaxed)).max();
+            let last = last.filter(|end_ns| *end_ns != LATE);
+            longest = last.zip(start_ns).map(|(end, start)| end - start);
         }
         self.release();
         longest
@@ -127,9 +181,10 @@ impl Place<'_> {
         let (turn, done) = (&self.group.turn, &self.group.done);
         let own = &self.group.ranks[self.rank];
         let flags = turn.flags.load(Relaxed);
+        let is_empty = flags & board::EMPTY != 0;
         let budget_ns = turn.budget_ns.load(Relaxed);
         let bytes = turn.bytes.load(Relaxed) as usize;
-        self.oversubscribed = flags & board::OVERSUBSCRIBED != 0;
+        self.waiting = Waiting::of(flags);
         own.wrong.store(0, Relaxed);
         let collective = Collective::of(turn.collective.load(Relaxed))
             .ok_or("a collective that this worker does not know")?;
@@ -142,18 +197,23 @@ impl Place<'_> {
                 work.fill(iteration);
             }
             if self.rank == 0 {
-                phase = choose_phase(iteration, samples, now_ns() - begin_ns, budget_ns);
+                let least = self.waiting.least_calls();
+                phase = choose_phase(iteration, samples, now_ns() - begin_ns, (budget_ns, least));
             }
             let start_ns;
             (start_ns, phase) = self.start(phase);
-            library.call(&mut work)?;
+            if !is_empty {
+                library.call(&mut work)?;
+            }
             let longest = self.finish(start_ns);
-            if self.rank == 0 && phase != Phase::Warm {
+            if let Some(longest) = longest.filter(|_| phase != Phase::Warm) {
                 self.group.sample_ns[samples as usize].store(longest, Relaxed);
                 samples += 1;
             }
-            let in_full = iteration == 0 || phase == Phase::Last;
-            work.check(own, iteration, in_full, filled);
+            if !is_empty {
+                let in_full = iteration == 0 || phase == Phase::Last;
+                work.check(own, iteration, in_full, filled);
+            }
             if phase == Phase::Last {
                 break;
             }
@@ -171,15 +231,38 @@ impl Place<'_> {
 }
 
 /// Rank 0's choice of what the next call counts as.
-fn choose_phase(calls: u64, samples: u64, elapsed: u64, budget_ns: u64) -> Phase {
-    if samples == 0 && (calls < WARM_CALLS || elapsed < WARM_NS) && elapsed < 4 * budget_ns {
+fn choose_phase(
+    calls: u64,
+    samples: u64,
+    elapsed: u64,
+    (budget_ns, [warm_calls, least_samples]): (u64, [u64; 2]),
+) -> Phase {
+    if samples == 0 && (calls < warm_calls || elapsed < WARM_NS) && elapsed < 4 * budget_ns {
         return Phase::Warm;
     }
-    let enough = elapsed >= budget_ns && samples + 1 >= LEAST_SAMPLES;
+    let enough = elapsed >= budget_ns && samples + 1 >= least_samples;
     if enough || samples + 1 >= board::SAMPLES as u64 || elapsed >= 8 * budget_ns {
         return Phase::Last;
     }
     Phase::Timed
+}
+
+/// Sleeps until the clock of [`now_ns`] has that time.
+fn sleep_until(time_ns: u64) {
+    let time = libc::timespec {
+        tv_sec: (time_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (time_ns % 1_000_000_000) as libc::c_long,
+    };
+    let flags = libc::TIMER_ABSTIME;
+    // SAFETY: it reads a time of this frame. What a signal has cut short, the caller's look at the clock goes on with.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            flags,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
 }
 
 /// One rank: takes turns until it is told to end.
@@ -190,7 +273,7 @@ fn attend(group: &Group, library: &impl Library) -> Result<(), Box<dyn Error + S
         rank,
         ranks,
         epoch: 0,
-        oversubscribed: false,
+        waiting: Waiting::Spinning,
     };
     group.ranks[rank]
         .pid
