@@ -28,6 +28,11 @@ mod run;
 mod simgrid;
 pub mod statistics;
 
+/// Runs `cargo xtask lab` with these words behind it.
+pub fn lab_command(root: &Path, words: &[String]) -> ExitCode {
+    lab::clusters::command(root, words)
+}
+
 /// Runs `cargo xtask compare` with these words behind it.
 pub fn command(root: &Path, words: &[String]) -> ExitCode {
     let arguments = match Arguments::read(words) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 mod bound;
+pub(crate) mod clusters;
 pub(crate) mod dropin;
 
 /// Sizes between which what a byte takes is measured, of those that `pp` sends to and fro.
@@ -37,6 +38,15 @@ impl<'a> Lab<'a> {
 
     pub(super) fn hosts(&self) -> u32 {
         self.hosts
+    }
+
+    /// Gives the last of two rails another rate, on every host.
+    pub(super) fn slow_rail(&self, mbit_s: f64, delay: &str) -> Result<(), Error> {
+        let rate = format!("{:.0}kbit", 1e3 * mbit_s);
+        for host in 1..=self.hosts {
+            output(&mut self.command(&["link", &host.to_string(), "1", &rate, delay]))?;
+        }
+        Ok(())
     }
 
     /// Where the lab has what it builds.

@@ -14,8 +14,13 @@ use std::time::Duration;
 const WARM_NS: u64 = 2_000_000;
 /// How far ahead the start of ranks is that sleep: what a call has left on the network is gone by then.
 const AHEAD_OF_SLEEPERS_NS: u64 = 5_000_000;
+/// How long ranks sleep before they take what others may need of them further: a message that its sender's call has left behind.
+const NAP: Duration = Duration::from_millis(1);
 /// What stands for the end of a call that a rank began late.
 const LATE: u64 = u64::MAX;
+
+/// What a rank comes to.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// How ranks wait for one another.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,26 +83,28 @@ pub fn now_ns() -> u64 {
 
 /// The neutral start and finish: they use nothing of the library under test.
 impl Place<'_> {
-    /// Waits until a number is no longer what was seen, or for a while.
-    fn relax(&self, word: &AtomicU64, seen: u64) {
-        match self.waiting {
-            Waiting::Spinning => std::hint::spin_loop(),
-            // Not `yield_now`, which may one day do more.
-            // SAFETY: has no preconditions.
-            Waiting::Yielding => unsafe {
-                libc::sched_yield();
-            },
-            Waiting::Asleep => board::number_wait(word, seen, Duration::from_secs(1)),
-        }
-    }
-
-    fn until(&self, word: &AtomicU64, least: u64) {
+    /// Waits until a number is that much. Others may need meanwhile what a call of this rank's has left behind, as they would of a
+    /// program that goes on to its next call: ranks that sleep see to that.
+    fn until(&self, word: &AtomicU64, least: u64, library: &impl Library) -> Outcome<()> {
         loop {
             let seen = word.load(Acquire);
             if seen >= least {
-                return;
+                return Ok(());
             }
-            self.relax(word, seen);
+            match self.waiting {
+                Waiting::Spinning => std::hint::spin_loop(),
+                // Not `yield_now`, which may one day do more.
+                // SAFETY: has no preconditions.
+                Waiting::Yielding => unsafe {
+                    libc::sched_yield();
+                },
+                Waiting::Asleep => {
+                    board::number_wait(word, seen, NAP);
+                    if word.load(Acquire) == seen {
+                        library.poke()?;
+                    }
+                }
+            }
         }
     }
 
@@ -109,31 +116,32 @@ impl Place<'_> {
     }
 
     /// Rank 0 returns when all have come, the others at once.
-    fn assemble(&mut self) {
+    fn assemble(&mut self, library: &impl Library) -> Outcome<()> {
         self.epoch += 1;
         let ranks = &self.group.ranks[..self.ranks];
         self.raise(&ranks[self.rank].epoch, self.epoch);
         if self.rank == 0 {
             for other in &ranks[1..] {
-                self.until(&other.epoch, self.epoch);
+                self.until(&other.epoch, self.epoch, library)?;
             }
         }
+        Ok(())
     }
 
     /// Rank 0 lets the others go; they return when it has.
-    fn release(&self) {
+    fn release(&self, library: &impl Library) -> Outcome<()> {
         let go = &self.group.go.go;
         if self.rank == 0 {
             self.raise(go, self.epoch);
-        } else {
-            self.until(go, self.epoch);
+            return Ok(());
         }
+        self.until(go, self.epoch, library)
     }
 
     /// All ranks leave at the same time, which rank 0 sets; gives that time, or that this rank is late, and the phase that rank 0 chose.
-    fn start(&mut self, phase: Phase) -> (Option<u64>, Phase) {
+    fn start(&mut self, phase: Phase, library: &impl Library) -> Outcome<(Option<u64>, Phase)> {
         let go = &self.group.go;
-        self.assemble();
+        self.assemble(library)?;
         if self.rank == 0 {
             go.phase.store(phase as u64, Relaxed);
             let ahead = match self.waiting {
@@ -143,7 +151,7 @@ impl Place<'_> {
             };
             go.start_ns.store(now_ns() + ahead, Relaxed);
         }
-        self.release();
+        self.release(library)?;
         let phase = match go.phase.load(Relaxed) {
             0 => Phase::Warm,
             1 => Phase::Timed,
@@ -151,33 +159,37 @@ impl Place<'_> {
         };
         let start_ns = go.start_ns.load(Relaxed);
         let is_late = self.waiting == Waiting::Asleep && now_ns() > start_ns;
-        if self.waiting == Waiting::Asleep {
-            sleep_until(start_ns);
-        }
         while now_ns() < start_ns {
-            self.relax(&go.start_ns, start_ns);
+            match self.waiting {
+                Waiting::Spinning => std::hint::spin_loop(),
+                // SAFETY: has no preconditions.
+                Waiting::Yielding => unsafe {
+                    libc::sched_yield();
+                },
+                Waiting::Asleep => sleep_until(start_ns),
+            }
         }
-        ((!is_late).then_some(start_ns), phase)
+        Ok(((!is_late).then_some(start_ns), phase))
     }
 
     /// Notes the end; gives rank 0 the time from the start to the last rank's end, if no rank was late.
-    fn finish(&mut self, start_ns: Option<u64>) -> Option<u64> {
+    fn finish(&mut self, library: &impl Library, start_ns: Option<u64>) -> Outcome<Option<u64>> {
         let ranks = &self.group.ranks[..self.ranks];
         let end_ns = if start_ns.is_some() { now_ns() } else { LATE };
         ranks[self.rank].end_ns.store(end_ns, Relaxed);
-        self.assemble();
+        self.assemble(library)?;
         let mut longest = None;
         if self.rank == 0 {
             let last = ranks.iter().map(|rank| rank.end_ns.load(Relaxed)).max();
             let last = last.filter(|end_ns| *end_ns != LATE);
             longest = last.zip(start_ns).map(|(end, start)| end - start);
         }
-        self.release();
-        longest
+        self.release(library)?;
+        Ok(longest)
     }
 
     /// Calls until the turn's time is up.
-    fn take_turn(&mut self, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn take_turn(&mut self, library: &impl Library) -> Outcome<()> {
         let (turn, done) = (&self.group.turn, &self.group.done);
         let own = &self.group.ranks[self.rank];
         let flags = turn.flags.load(Relaxed);
@@ -201,11 +213,11 @@ impl Place<'_> {
                 phase = choose_phase(iteration, samples, now_ns() - begin_ns, (budget_ns, least));
             }
             let start_ns;
-            (start_ns, phase) = self.start(phase);
+            (start_ns, phase) = self.start(phase, library)?;
             if !is_empty {
                 library.call(&mut work)?;
             }
-            let longest = self.finish(start_ns);
+            let longest = self.finish(library, start_ns)?;
             if let Some(longest) = longest.filter(|_| phase != Phase::Warm) {
                 self.group.sample_ns[samples as usize].store(longest, Relaxed);
                 samples += 1;
@@ -219,8 +231,8 @@ impl Place<'_> {
             }
         }
         drop(work);
-        self.assemble();
-        self.release();
+        self.assemble(library)?;
+        self.release(library)?;
         if self.rank == 0 {
             done.samples.store(samples as u32, Relaxed);
             done.done.store(turn.turn.load(Relaxed), Release);
@@ -266,7 +278,7 @@ fn sleep_until(time_ns: u64) {
 }
 
 /// One rank: takes turns until it is told to end.
-fn attend(group: &Group, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn attend(group: &Group, library: &impl Library) -> Outcome<()> {
     let (rank, ranks) = (library.rank(), library.ranks());
     let mut place = Place {
         group,
@@ -278,6 +290,12 @@ fn attend(group: &Group, library: &impl Library) -> Result<(), Box<dyn Error + S
     group.ranks[rank]
         .pid
         .store(std::process::id().into(), Release);
+    // Others may still be on their way into the library, and need this rank for that.
+    let is_alone = |other: &board::Rank| other.pid.load(Acquire) == 0;
+    while group.ranks[..ranks].iter().any(is_alone) {
+        library.poke()?;
+        std::thread::sleep(NAP);
+    }
     let mut seen = 0;
     loop {
         let turn = &group.turn.turn;
@@ -319,7 +337,7 @@ enum Ranks<'a> {
 }
 
 /// Runs the worker with these arguments.
-pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub fn run(arguments: &[String]) -> Outcome<()> {
     let usage = "type: compare-worker [--threads RANKS [--bind] | --mpi SHIM] BOARD GROUP (cargo xtask compare does)";
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (ranks, path, number) = match words[..] {
@@ -351,11 +369,7 @@ pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 /// All ranks, as threads of this process.
-fn attend_as_threads(
-    group: &Group,
-    ranks: usize,
-    is_bound: bool,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn attend_as_threads(group: &Group, ranks: usize, is_bound: bool) -> Outcome<()> {
     threads::run(ranks, |comm| {
         if is_bound {
             bind(comm.rank());
