@@ -286,6 +286,8 @@ mod tests {
     fn what_a_cell_takes_grows_with_the_bound() {
         let network = Network {
             hosts: 8,
+            rails: 1,
+            has_half_rail: false,
             l_us: 500.0,
             g_us: 0.04,
             empty_us: 0.0,

@@ -25,6 +25,9 @@ mod rails;
 mod record;
 mod report;
 
+/// What cells are called whose last rail has half its rate.
+const HALF: &str = "half";
+
 /// Runs `cargo xtask lab` with these words behind it.
 pub(crate) fn command(root: &Path, words: &[String]) -> ExitCode {
     let arguments = match Arguments::read(words) {
@@ -140,7 +143,7 @@ fn beside_peers(
     let outcome = played(stage, lab, "peers", entries, end)?;
     let (text, holds) = report::summary(lab.hosts(), &outcome.records);
     println!("{text}");
-    Ok(ended(outcome, holds))
+    Ok(ended("", outcome, holds))
 }
 
 /// Ours on all rails, ours on one of them, and on two of which one has half its rate.
@@ -158,25 +161,25 @@ fn on_rails(stage: &Stage<'_>, lab: &Lab<'_>, end: Instant) -> Result<(Vec<Recor
     let (text, mut holds) = rails::speed_ups(rails, &even.records);
     println!("{text}");
     if rails != 2 {
-        return Ok(ended(even, holds));
+        return Ok(ended("", even, holds));
     }
     lab.slow_rail(stage.arguments.rate().mbit_s / 2.0, &stage.arguments.delay)?;
     let entries = vec![stage.ours(lab, network, network, rails)];
-    let uneven = played(stage, lab, "half", entries, end)?;
+    let uneven = played(stage, lab, HALF, entries, end)?;
     let (text, is_right) = rails::half(&even.records, &uneven.records);
     println!("{text}");
     holds &= is_right;
-    let (mut records, is_even_right) = ended(even, holds);
-    let (others, is_uneven_right) = ended(uneven, holds);
+    let (mut records, is_even_right) = ended("", even, holds);
+    let (others, is_uneven_right) = ended(" with half a rail", uneven, holds);
     records.extend(others);
     Ok((records, is_even_right && is_uneven_right))
 }
 
 /// Says what was left out; gives the records, and whether they are right and enough.
-fn ended(outcome: Outcome, holds: bool) -> (Vec<Record>, bool) {
+fn ended(what: &str, outcome: Outcome, holds: bool) -> (Vec<Record>, bool) {
     if !outcome.left_out.is_empty() {
         println!(
-            "left out, as --time is over: {}",
+            "left out{what}, as --time is over: {}",
             outcome.left_out.join(", ")
         );
     }
@@ -195,10 +198,15 @@ fn played(
     let [l_us, of_rail] = lab.network()?;
     let (board, path) = stage.board(&format!("board-{hosts}-{name}"), entries.len())?;
     let mut cast = stage.cast(hosts, (&board, &path), entries)?;
+    let has_half_rail = name == HALF;
+    let rails = stage.arguments.rails;
+    let whole = f64::from(rails) - if has_half_rail { 0.5 } else { 0.0 };
     let network = Network {
         hosts,
+        rails,
+        has_half_rail,
         l_us,
-        g_us: of_rail / f64::from(stage.arguments.rails),
+        g_us: of_rail / whole,
         empty_us: stage.empty_us(&mut cast)?,
     };
     let names = cast.names();

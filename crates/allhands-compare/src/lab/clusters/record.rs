@@ -18,6 +18,9 @@ pub(super) struct Whose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Network {
     pub(super) hosts: u32,
+    pub(super) rails: u32,
+    /// Whether the last of them has half its rate.
+    pub(super) has_half_rail: bool,
     /// A message of next to no bytes one way.
     pub(super) l_us: f64,
     /// What a byte takes over all rails.
@@ -49,6 +52,9 @@ pub(super) struct Ratio {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Record {
     pub(super) hosts: u32,
+    pub(super) rails: u32,
+    /// Whether the last of them has half its rate.
+    pub(super) has_half_rail: bool,
     pub(super) collective: &'static str,
     /// What was asked for.
     pub(super) bytes: u64,
@@ -74,6 +80,8 @@ impl Record {
     ) -> Option<Record> {
         let Network {
             hosts,
+            rails,
+            has_half_rail,
             l_us,
             g_us,
             empty_us,
@@ -117,6 +125,8 @@ impl Record {
         ratios.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
         Some(Record {
             hosts,
+            rails,
+            has_half_rail,
             collective,
             bytes: asked as u64,
             vector_bytes,
@@ -163,6 +173,8 @@ pub(super) mod tests {
         };
         let network = Network {
             hosts,
+            rails: 1,
+            has_half_rail: false,
             l_us: 500.0,
             g_us: 0.04,
             empty_us: 100.0,
@@ -207,6 +219,8 @@ pub(super) mod tests {
         };
         let network = Network {
             hosts: 8,
+            rails: 1,
+            has_half_rail: false,
             l_us: 1.0,
             g_us: 1.0,
             empty_us: 1.0,

@@ -33,6 +33,7 @@ pub(super) fn head(network: Network, names: &[&str]) -> String {
         l_us,
         g_us,
         empty_us,
+        ..
     } = network;
     let mut text = format!(
         "\n{hosts} hosts: L {l_us:.0} us, G {:.2} ns/B; a call in which nothing happens {empty_us:.0} us\n\
@@ -46,7 +47,7 @@ pub(super) fn head(network: Network, names: &[&str]) -> String {
     for name in names {
         let _ = write!(text, " {name:>width$}", width = name.len().max(5));
     }
-    text.push_str("  best peer by ours");
+    text.push_str("  best peer by ours, if there are peers");
     text
 }
 
@@ -255,6 +256,8 @@ mod tests {
         );
         let network = Network {
             hosts: 8,
+            rails: 1,
+            has_half_rail: false,
             l_us: 500.0,
             g_us: 0.04,
             empty_us: 90.0,
