@@ -18,6 +18,7 @@ cargo xtask COMMAND
   compare [...]      Allhands beside MPICH, Open MPI and Intel MPI (Linux); --help says how
   compare --dropin   each of those with the drop-in preloaded, beside itself
   compare --simgrid  the simulator beside SimGrid's SMPI
+  lab [...]          Allhands on hosts without an MPI beside MPICH and Open MPI, on emulated hosts (Linux, root); --help says how
   mpi-test [...]     the drop-in under MPICH, Open MPI, Intel MPI and the standard ABI (Linux); --help says how
   help               print this
 ";
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
         ["applications"] => applications::run(&repository_root()),
         ["instructions"] => instructions::run(&repository_root()),
         ["fuzz", words @ ..] => fuzz::run(&repository_root(), words),
-        ["compare", words @ ..] => compare(words),
+        ["compare", words @ ..] => compare(&[], words),
+        ["lab", words @ ..] => compare(&["lab"], words),
         ["mpi-test", words @ ..] => mpi_test(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the crate that compares, as released: so it is built once, with what it measures.
-fn compare(words: &[&str]) -> ExitCode {
+fn compare(first: &[&str], words: &[&str]) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let run = [
         "run",
@@ -61,13 +63,14 @@ fn compare(words: &[&str]) -> ExitCode {
         "--",
     ];
     let mut command = Command::new(cargo);
-    command.args(run).args(words).current_dir(repository_root());
+    command.args(run).args(first).args(words);
+    command.current_dir(repository_root());
     match command.status() {
         Ok(status) => status
             .code()
             .map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
         Err(error) => {
-            eprintln!("cargo xtask compare: cargo did not start: {error}");
+            eprintln!("cargo xtask: cargo did not start: {error}");
             ExitCode::FAILURE
         }
     }

@@ -351,12 +351,7 @@ impl Installed {
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.program(program));
-        // The user's own settings would be measured otherwise, and printed as ours.
-        for (name, _) in std::env::vars_os() {
-            if is_a_setting(&name) {
-                command.env_remove(name);
-            }
-        }
+        forget_settings(&mut command);
         command.envs(self.peer.environment.iter().copied());
         if let Some(root) = self.peer.root {
             command.env(root, &self.prefix);
@@ -389,6 +384,15 @@ impl Peer {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(failed(text(&output.stderr))),
             Err(error) => Err(failed(error.to_string())),
+        }
+    }
+}
+
+/// Keeps the user's own settings of MPIs from a command: they would be measured otherwise, and printed as ours.
+pub fn forget_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if is_a_setting(&name) {
+            command.env_remove(name);
         }
     }
 }

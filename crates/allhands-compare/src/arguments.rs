@@ -149,7 +149,7 @@ impl Arguments {
 }
 
 /// Of equal values only the first.
-fn keep_first<T: Clone + PartialEq>(values: &mut Vec<T>) {
+pub(crate) fn keep_first<T: Clone + PartialEq>(values: &mut Vec<T>) {
     let mut kept = Vec::new();
     for value in values.drain(..) {
         if !kept.contains(&value) {
@@ -159,7 +159,7 @@ fn keep_first<T: Clone + PartialEq>(values: &mut Vec<T>) {
     *values = kept;
 }
 
-fn collective() -> impl TypedValueParser<Value = usize> {
+pub(crate) fn collective() -> impl TypedValueParser<Value = usize> {
     let index = |name: String| COLLECTIVES.iter().position(|known| *known == name);
     PossibleValuesParser::new(COLLECTIVES).try_map(move |name| index(name).ok_or("no collective"))
 }
@@ -177,13 +177,13 @@ fn ranks(text: &str) -> Result<usize, String> {
     ranks.ok_or_else(|| format!("type numbers from 2 to {most}, as in --ranks 2,8"))
 }
 
-fn hosts(text: &str) -> Result<u32, String> {
+pub(crate) fn hosts(text: &str) -> Result<u32, String> {
     let hosts = text.trim().parse().ok();
     let hosts = hosts.filter(|hosts| (2..=24).contains(hosts));
     hosts.ok_or_else(|| "type numbers from 2 to 24, as in --hosts 8,13".into())
 }
 
-fn bytes(text: &str) -> Result<usize, String> {
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let (digits, unit) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 1 << 10),
@@ -213,7 +213,7 @@ fn seconds(text: &str, least: f64) -> Result<f64, String> {
     seconds.ok_or_else(|| format!("type seconds, {least} or more"))
 }
 
-fn time(text: &str) -> Result<f64, String> {
+pub(crate) fn time(text: &str) -> Result<f64, String> {
     seconds(text, 10.0)
 }
 

@@ -17,6 +17,10 @@ pub const SAMPLES: usize = 4096;
 pub const FRESH: u64 = 1;
 /// A bit of [`Turn::flags`]: more ranks than cores, so yield while waiting.
 pub const OVERSUBSCRIBED: u64 = 2;
+/// A bit of [`Turn::flags`]: many more ranks than cores, so sleep while waiting; a call that a rank begins late does not count.
+pub const ASLEEP: u64 = 4;
+/// A bit of [`Turn::flags`]: start and end as always, and make no call between.
+pub const EMPTY: u64 = 8;
 
 /// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are indices of [`COLLECTIVES`](crate::cell::COLLECTIVES).
 pub const QUIT: u32 = 11;
@@ -51,7 +55,7 @@ pub struct Turn {
     pub bytes: AtomicU64,
     /// How long to go on.
     pub budget_ns: AtomicU64,
-    /// [`FRESH`] and [`OVERSUBSCRIBED`].
+    /// [`FRESH`] and the others.
     pub flags: AtomicU64,
 }
 
@@ -168,15 +172,41 @@ impl Drop for Board {
 
 /// Sleeps until `word` is no longer `seen`, a signal comes, or the time is up; may also return for no reason.
 pub fn futex_wait(word: &AtomicU32, seen: u32, limit: Duration) {
+    wait(word.as_ptr(), seen, limit);
+}
+
+/// Wakes all who sleep on `word`.
+pub fn futex_wake(word: &AtomicU32) {
+    wake(word.as_ptr());
+}
+
+/// As [`futex_wait`], on a number that only grows: the system sees the half of it that changes.
+pub fn number_wait(word: &AtomicU64, seen: u64, limit: Duration) {
+    wait(lower_half(word), seen as u32, limit);
+}
+
+/// Wakes all who sleep on that number.
+pub fn number_wake(word: &AtomicU64) {
+    wake(lower_half(word));
+}
+
+/// Where the half of a number stands that counts units.
+fn lower_half(word: &AtomicU64) -> *mut u32 {
+    let halves = word.as_ptr().cast::<u32>();
+    halves.wrapping_add(usize::from(cfg!(target_endian = "big")))
+}
+
+fn wait(word: *mut u32, seen: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,
         tv_nsec: limit.subsec_nanos().into(),
     };
-    // SAFETY: the word and the time outlive the call. Not private: the waker is another process.
+    // SAFETY: the word is part of an atomic that the caller borrows, and only the system reads it here. Not private: the waker is
+    // another process. The time outlives the call.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
-            word.as_ptr(),
+            word,
             libc::FUTEX_WAIT,
             seen,
             &raw const limit,
@@ -184,8 +214,7 @@ pub fn futex_wait(word: &AtomicU32, seen: u32, limit: Duration) {
     };
 }
 
-/// Wakes all who sleep on `word`.
-pub fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the word outlives the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+fn wake(word: *mut u32) {
+    // SAFETY: the system takes the address as a name, and reads nothing there.
+    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX) };
 }

@@ -40,7 +40,7 @@ pub struct Turn {
     pub cell: Cell,
     /// How long.
     pub budget: Duration,
-    /// [`board::FRESH`] and [`board::OVERSUBSCRIBED`].
+    /// [`board::FRESH`] and the others.
     pub flags: u64,
 }
 
@@ -56,6 +56,9 @@ pub enum Failure {
     /// It could not be started.
     #[error("did not start: {0}")]
     Start(String),
+    /// There is no call that counts.
+    #[error("a rank began every call late")]
+    Unsteady,
     /// It did not finish in time.
     #[error("did not finish within {0:?}")]
     Late(Duration),
@@ -92,6 +95,8 @@ pub struct Group<'a> {
     child: Option<Child>,
     log: PathBuf,
     failures: usize,
+    /// Whether the numbers that ranks give of their processes hold in namespaces of their own alone.
+    is_elsewhere: bool,
 }
 
 impl<'a> Group<'a> {
@@ -118,7 +123,15 @@ impl<'a> Group<'a> {
             child: None,
             log: folder.join(format!("{number}.log")),
             failures: 0,
+            is_elsewhere: false,
         }
+    }
+
+    /// The same, whose ranks are on emulated hosts.
+    #[must_use]
+    pub fn on_hosts(mut self) -> Self {
+        self.is_elsewhere = true;
+        self
     }
 
     fn lines(&self) -> &'a board::Group {
@@ -198,8 +211,8 @@ impl<'a> Group<'a> {
         }
         let times = self.try_turn(turn);
         match &times {
-            // A wrong result is no reason to start anew.
-            Ok(_) | Err(Failure::Wrong { .. }) => {}
+            // A wrong result is no reason to start anew, nor is a busy machine.
+            Ok(_) | Err(Failure::Wrong { .. } | Failure::Unsteady) => {}
             Err(_) => {
                 self.failures += 1;
                 self.end();
@@ -237,6 +250,9 @@ impl<'a> Group<'a> {
         let samples = lines.done.samples.load(Relaxed) as usize;
         let times = lines.sample_ns[..samples].iter();
         let times: Vec<f64> = times.map(|ns| ns.load(Relaxed) as f64 / 1000.0).collect();
+        if times.is_empty() {
+            return Err(Failure::Unsteady);
+        }
         Ok(Times {
             median_us: median(&times),
             p99_us: quantile(&times, 0.99),
@@ -282,7 +298,7 @@ impl<'a> Group<'a> {
             let pids = self.lines().ranks[..self.ranks].iter();
             let pids = pids.map(|rank| rank.pid.load(Acquire) as u32);
             // A number that the system has given anew does not map the board.
-            let ranks = pids.filter(|pid| processes::maps(*pid, &self.path));
+            let ranks = pids.filter(|pid| !self.is_elsewhere && processes::maps(*pid, &self.path));
             processes::end(&mut child, &ranks.collect::<Vec<_>>());
         }
     }

@@ -28,6 +28,11 @@ mod run;
 mod simgrid;
 pub mod statistics;
 
+/// Runs `cargo xtask lab` with these words behind it.
+pub fn lab_command(root: &Path, words: &[String]) -> ExitCode {
+    lab::clusters::command(root, words)
+}
+
 /// Runs `cargo xtask compare` with these words behind it.
 pub fn command(root: &Path, words: &[String]) -> ExitCode {
     let arguments = match Arguments::read(words) {
@@ -41,7 +46,7 @@ pub fn command(root: &Path, words: &[String]) -> ExitCode {
     let done = if arguments.simgrid {
         simgrid::compare(root)
     } else if arguments.lab {
-        lab::compare(root, &arguments)
+        lab::dropin::compare(root, &arguments)
     } else {
         processes::note_interrupts();
         processes::adopt_orphans();

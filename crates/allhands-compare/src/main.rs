@@ -1,9 +1,13 @@
-//! The command line of the comparison: `cargo xtask compare` runs it.
+//! The command line of the comparisons: `cargo xtask compare` runs it, and with `lab` as its first word `cargo xtask lab`.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    allhands_compare::command(&xtask::repository_root(), &arguments)
+    let root = xtask::repository_root();
+    match arguments.split_first() {
+        Some((first, words)) if first == "lab" => allhands_compare::lab_command(&root, words),
+        _ => allhands_compare::command(&root, &arguments),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -52,6 +52,30 @@ pub fn estimate(values: &[f64]) -> Estimate {
     }
 }
 
+/// Student's t for 95 %, by the degrees of freedom from 1 on.
+const STUDENT: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
+
+/// The same of few ratios, each of a pair of turns that are medians themselves: with too few for [`estimate`] the geometric mean with
+/// Student's interval of the logarithms; of one ratio nothing is known but itself.
+#[must_use]
+pub fn estimate_of_pairs(ratios: &[f64]) -> Estimate {
+    let count = ratios.len();
+    if count == 0 || count >= LEAST_ROUNDS {
+        return estimate(ratios);
+    }
+    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / count as f64;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let half = match count.checked_sub(2).and_then(|at| STUDENT.get(at)) {
+        Some(t) => t * (squares / (count - 1) as f64 / count as f64).sqrt(),
+        None => f64::INFINITY,
+    };
+    Estimate {
+        median: mean.exp(),
+        interval: [(mean - half).exp(), (mean + half).exp()],
+    }
+}
+
 /// How many values may be left out at each end.
 fn trimmed(count: usize) -> usize {
     let mut outcomes = 1.0;
@@ -108,6 +132,25 @@ mod tests {
         let all_inside = |count: usize| 1.0 - 2.0 / 2f64.powi(count as i32);
         assert!(all_inside(LEAST_ROUNDS) >= 0.95);
         assert!(all_inside(LEAST_ROUNDS - 1) < 0.95);
+    }
+
+    #[test]
+    fn few_pairs_have_the_interval_of_students_t() {
+        // Logarithms 0, 1 and 2: their mean is 1, its error 1 by the root of 3.
+        let three: Vec<f64> = (0..3).map(|log| f64::from(log).exp()).collect();
+        let Estimate { median, interval } = estimate_of_pairs(&three);
+        assert!((median.ln() - 1.0).abs() < 1e-12);
+        let half = 4.303 / 3f64.sqrt();
+        assert!((interval[0].ln() - (1.0 - half)).abs() < 1e-9);
+        assert!((interval[1].ln() - (1.0 + half)).abs() < 1e-9);
+        assert_eq!(
+            estimate_of_pairs(&[2.0, 2.0]).interval[0],
+            estimate_of_pairs(&[2.0, 2.0]).median
+        );
+        let one = estimate_of_pairs(&[0.5]);
+        assert_eq!((one.median, one.interval), (0.5, [0.0, f64::INFINITY]));
+        let six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        assert_eq!(estimate_of_pairs(&six), estimate(&six));
     }
 
     #[test]

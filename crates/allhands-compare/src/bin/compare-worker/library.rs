@@ -1,7 +1,7 @@
 //! The library under test, as the worker of one rank sees it.
 
 use super::work::{Collective, Work};
-use allhands::{Communicator, Sum};
+use allhands::{Communicator, Source, Sum, Tag};
 use std::error::Error;
 
 /// One rank's end of a library.
@@ -17,6 +17,9 @@ pub trait Library {
 
     /// The call that is timed: nothing that could be done before it.
     fn call(&self, work: &mut Work) -> Result<(), Self::Error>;
+
+    /// Takes what other ranks still need of this one further, as any call of a program would.
+    fn poke(&self) -> Result<(), Self::Error>;
 }
 
 /// Allhands itself.
@@ -49,5 +52,9 @@ impl Library for Communicator {
             Collective::Scan => self.scan(input, output, Sum),
             Collective::Exscan => self.exscan(input, output, Sum),
         }
+    }
+
+    fn poke(&self) -> Result<(), Self::Error> {
+        self.iprobe(Source::Any, Tag::Any).map(drop)
     }
 }

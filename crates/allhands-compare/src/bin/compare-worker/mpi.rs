@@ -20,6 +20,7 @@ type Call = unsafe extern "C" fn(
     output: *mut u64,
 ) -> c_int;
 type Pass = unsafe extern "C" fn() -> c_int;
+type Poke = unsafe extern "C" fn() -> c_int;
 
 /// An MPI that was started.
 pub struct Mpi {
@@ -27,6 +28,7 @@ pub struct Mpi {
     ranks: usize,
     call: Call,
     pass: Pass,
+    poke: Poke,
     end: End,
 }
 
@@ -60,6 +62,7 @@ impl Mpi {
                 ranks: 0,
                 call: std::mem::transmute::<*mut c_void, Call>(symbol(handle, c"compare_call")?),
                 pass: std::mem::transmute::<*mut c_void, Pass>(symbol(handle, c"compare_pass")?),
+                poke: std::mem::transmute::<*mut c_void, Poke>(symbol(handle, c"compare_poke")?),
                 end: std::mem::transmute::<*mut c_void, End>(symbol(handle, c"compare_end")?),
             };
             (start, mpi)
@@ -123,6 +126,11 @@ impl Library for Mpi {
         // SAFETY: the MPI was started; `Work::prepare` gives the buffers the lengths, and the counts a length for each rank, that
         // this collective reads and writes.
         succeeded(unsafe { (self.call)(collective, elements, counts, input, output) })
+    }
+
+    fn poke(&self) -> Result<(), Failure> {
+        // SAFETY: the MPI was started; the shim has all that the call needs.
+        succeeded(unsafe { (self.poke)() })
     }
 }
 

@@ -7,12 +7,49 @@ use allhands::{Communicator, threads};
 use allhands_compare::board::{self, Board, Group};
 use std::error::Error;
 use std::fs::File;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-const WARM_CALLS: u64 = 5;
 const WARM_NS: u64 = 2_000_000;
-const LEAST_SAMPLES: u64 = 5;
+/// How far ahead the start of ranks is that sleep: what a call has left on the network is gone by then.
+const AHEAD_OF_SLEEPERS_NS: u64 = 5_000_000;
+/// How long ranks sleep before they take what others may need of them further: a message that its sender's call has left behind.
+const NAP: Duration = Duration::from_millis(1);
+/// What stands for the end of a call that a rank began late.
+const LATE: u64 = u64::MAX;
+
+/// What a rank comes to.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// How ranks wait for one another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// With a core for every rank.
+    Spinning,
+    /// With more ranks than cores.
+    Yielding,
+    /// With many more, or where what is measured needs the cores.
+    Asleep,
+}
+
+impl Waiting {
+    fn of(flags: u64) -> Waiting {
+        match flags {
+            _ if flags & board::ASLEEP != 0 => Waiting::Asleep,
+            _ if flags & board::OVERSUBSCRIBED != 0 => Waiting::Yielding,
+            _ => Waiting::Spinning,
+        }
+    }
+
+    /// The calls that warm up at least, and the least that are timed: hosts of a lab take a second for some.
+    fn least_calls(self) -> [u64; 2] {
+        match self {
+            Waiting::Asleep => [2, 3],
+            Waiting::Spinning | Waiting::Yielding => [5, 5],
+        }
+    }
+}
 
 /// What one call counts as; a last one is timed too.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +67,7 @@ struct Place<'a> {
     ranks: usize,
     /// Barriers entered.
     epoch: u64,
-    oversubscribed: bool,
+    waiting: Waiting,
 }
 
 /// Of a clock that all processes share.
@@ -46,90 +83,120 @@ pub fn now_ns() -> u64 {
 
 /// The neutral start and finish: they use nothing of the library under test.
 impl Place<'_> {
-    fn relax(&self) {
-        if self.oversubscribed {
-            // Not `yield_now`, which may one day do more.
-            // SAFETY: has no preconditions.
-            unsafe { libc::sched_yield() };
-        } else {
-            std::hint::spin_loop();
-        }
-    }
-
-    /// Rank 0 returns when all have come, the others at once.
-    fn assemble(&mut self) {
-        self.epoch += 1;
-        let ranks = &self.group.ranks[..self.ranks];
-        ranks[self.rank].epoch.store(self.epoch, Release);
-        if self.rank == 0 {
-            for other in &ranks[1..] {
-                while other.epoch.load(Acquire) < self.epoch {
-                    self.relax();
+    /// Waits until a number is that much. Others may need meanwhile what a call of this rank's has left behind, as they would of a
+    /// program that goes on to its next call: ranks that sleep see to that.
+    fn until(&self, word: &AtomicU64, least: u64, library: &impl Library) -> Outcome<()> {
+        loop {
+            let seen = word.load(Acquire);
+            if seen >= least {
+                return Ok(());
+            }
+            match self.waiting {
+                Waiting::Spinning => std::hint::spin_loop(),
+                // Not `yield_now`, which may one day do more.
+                // SAFETY: has no preconditions.
+                Waiting::Yielding => unsafe {
+                    libc::sched_yield();
+                },
+                Waiting::Asleep => {
+                    board::number_wait(word, seen, NAP);
+                    if word.load(Acquire) == seen {
+                        library.poke()?;
+                    }
                 }
             }
         }
     }
 
-    /// Rank 0 lets the others go; they return when it has.
-    fn release(&self) {
-        let go = &self.group.go.go;
-        if self.rank == 0 {
-            go.store(self.epoch, Release);
-        } else {
-            while go.load(Acquire) < self.epoch {
-                self.relax();
-            }
+    fn raise(&self, word: &AtomicU64, value: u64) {
+        word.store(value, Release);
+        if self.waiting == Waiting::Asleep {
+            board::number_wake(word);
         }
     }
 
-    /// All ranks leave at the same time, which rank 0 sets; gives that time, and the phase that rank 0 chose.
-    fn start(&mut self, phase: Phase) -> (u64, Phase) {
+    /// Rank 0 returns when all have come, the others at once.
+    fn assemble(&mut self, library: &impl Library) -> Outcome<()> {
+        self.epoch += 1;
+        let ranks = &self.group.ranks[..self.ranks];
+        self.raise(&ranks[self.rank].epoch, self.epoch);
+        if self.rank == 0 {
+            for other in &ranks[1..] {
+                self.until(&other.epoch, self.epoch, library)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rank 0 lets the others go; they return when it has.
+    fn release(&self, library: &impl Library) -> Outcome<()> {
+        let go = &self.group.go.go;
+        if self.rank == 0 {
+            self.raise(go, self.epoch);
+            return Ok(());
+        }
+        self.until(go, self.epoch, library)
+    }
+
+    /// All ranks leave at the same time, which rank 0 sets; gives that time, or that this rank is late, and the phase that rank 0 chose.
+    fn start(&mut self, phase: Phase, library: &impl Library) -> Outcome<(Option<u64>, Phase)> {
         let go = &self.group.go;
-        self.assemble();
+        self.assemble(library)?;
         if self.rank == 0 {
             go.phase.store(phase as u64, Relaxed);
-            let ahead = if self.oversubscribed {
-                4000 * self.ranks as u64
-            } else {
-                3000
+            let ahead = match self.waiting {
+                Waiting::Spinning => 3000,
+                Waiting::Yielding => 4000 * self.ranks as u64,
+                Waiting::Asleep => AHEAD_OF_SLEEPERS_NS,
             };
             go.start_ns.store(now_ns() + ahead, Relaxed);
         }
-        self.release();
+        self.release(library)?;
         let phase = match go.phase.load(Relaxed) {
             0 => Phase::Warm,
             1 => Phase::Timed,
             _ => Phase::Last,
         };
         let start_ns = go.start_ns.load(Relaxed);
+        let is_late = self.waiting == Waiting::Asleep && now_ns() > start_ns;
         while now_ns() < start_ns {
-            self.relax();
+            match self.waiting {
+                Waiting::Spinning => std::hint::spin_loop(),
+                // SAFETY: has no preconditions.
+                Waiting::Yielding => unsafe {
+                    libc::sched_yield();
+                },
+                Waiting::Asleep => sleep_until(start_ns),
+            }
         }
-        (start_ns, phase)
+        Ok(((!is_late).then_some(start_ns), phase))
     }
 
-    /// Notes the end; gives rank 0 the time from the start to the last rank's end.
-    fn finish(&mut self, start_ns: u64) -> u64 {
+    /// Notes the end; gives rank 0 the time from the start to the last rank's end, if no rank was late.
+    fn finish(&mut self, library: &impl Library, start_ns: Option<u64>) -> Outcome<Option<u64>> {
         let ranks = &self.group.ranks[..self.ranks];
-        ranks[self.rank].end_ns.store(now_ns(), Relaxed);
-        self.assemble();
-        let mut longest = 0;
+        let end_ns = if start_ns.is_some() { now_ns() } else { LATE };
+        ranks[self.rank].end_ns.store(end_ns, Relaxed);
+        self.assemble(library)?;
+        let mut longest = None;
         if self.rank == 0 {
-            let ends = ranks.iter().map(|rank| rank.end_ns.load(Relaxed));
-            longest = ends.map(|end| end - start_ns).max().unwrap_or(0);
+            let last = ranks.iter().map(|rank| rank.end_ns.load(Relaxed)).max();
+            let last = last.filter(|end_ns| *end_ns != LATE);
+            longest = last.zip(start_ns).map(|(end, start)| end - start);
         }
-        self.release();
-        longest
+        self.release(library)?;
+        Ok(longest)
     }
 
     /// Calls until the turn's time is up.
-    fn take_turn(&mut self, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fn take_turn(&mut self, library: &impl Library) -> Outcome<()> {
         let (turn, done) = (&self.group.turn, &self.group.done);
         let own = &self.group.ranks[self.rank];
         let flags = turn.flags.load(Relaxed);
+        let is_empty = flags & board::EMPTY != 0;
         let budget_ns = turn.budget_ns.load(Relaxed);
         let bytes = turn.bytes.load(Relaxed) as usize;
-        self.oversubscribed = flags & board::OVERSUBSCRIBED != 0;
+        self.waiting = Waiting::of(flags);
         own.wrong.store(0, Relaxed);
         let collective = Collective::of(turn.collective.load(Relaxed))
             .ok_or("a collective that this worker does not know")?;
@@ -142,25 +209,30 @@ impl Place<'_> {
                 work.fill(iteration);
             }
             if self.rank == 0 {
-                phase = choose_phase(iteration, samples, now_ns() - begin_ns, budget_ns);
+                let least = self.waiting.least_calls();
+                phase = choose_phase(iteration, samples, now_ns() - begin_ns, (budget_ns, least));
             }
             let start_ns;
-            (start_ns, phase) = self.start(phase);
-            library.call(&mut work)?;
-            let longest = self.finish(start_ns);
-            if self.rank == 0 && phase != Phase::Warm {
+            (start_ns, phase) = self.start(phase, library)?;
+            if !is_empty {
+                library.call(&mut work)?;
+            }
+            let longest = self.finish(library, start_ns)?;
+            if let Some(longest) = longest.filter(|_| phase != Phase::Warm) {
                 self.group.sample_ns[samples as usize].store(longest, Relaxed);
                 samples += 1;
             }
-            let in_full = iteration == 0 || phase == Phase::Last;
-            work.check(own, iteration, in_full, filled);
+            if !is_empty {
+                let in_full = iteration == 0 || phase == Phase::Last;
+                work.check(own, iteration, in_full, filled);
+            }
             if phase == Phase::Last {
                 break;
             }
         }
         drop(work);
-        self.assemble();
-        self.release();
+        self.assemble(library)?;
+        self.release(library)?;
         if self.rank == 0 {
             done.samples.store(samples as u32, Relaxed);
             done.done.store(turn.turn.load(Relaxed), Release);
@@ -171,30 +243,59 @@ impl Place<'_> {
 }
 
 /// Rank 0's choice of what the next call counts as.
-fn choose_phase(calls: u64, samples: u64, elapsed: u64, budget_ns: u64) -> Phase {
-    if samples == 0 && (calls < WARM_CALLS || elapsed < WARM_NS) && elapsed < 4 * budget_ns {
+fn choose_phase(
+    calls: u64,
+    samples: u64,
+    elapsed: u64,
+    (budget_ns, [warm_calls, least_samples]): (u64, [u64; 2]),
+) -> Phase {
+    if samples == 0 && (calls < warm_calls || elapsed < WARM_NS) && elapsed < 4 * budget_ns {
         return Phase::Warm;
     }
-    let enough = elapsed >= budget_ns && samples + 1 >= LEAST_SAMPLES;
+    let enough = elapsed >= budget_ns && samples + 1 >= least_samples;
     if enough || samples + 1 >= board::SAMPLES as u64 || elapsed >= 8 * budget_ns {
         return Phase::Last;
     }
     Phase::Timed
 }
 
+/// Sleeps until the clock of [`now_ns`] has that time.
+fn sleep_until(time_ns: u64) {
+    let time = libc::timespec {
+        tv_sec: (time_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (time_ns % 1_000_000_000) as libc::c_long,
+    };
+    let flags = libc::TIMER_ABSTIME;
+    // SAFETY: it reads a time of this frame. What a signal has cut short, the caller's look at the clock goes on with.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            flags,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
 /// One rank: takes turns until it is told to end.
-fn attend(group: &Group, library: &impl Library) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn attend(group: &Group, library: &impl Library) -> Outcome<()> {
     let (rank, ranks) = (library.rank(), library.ranks());
     let mut place = Place {
         group,
         rank,
         ranks,
         epoch: 0,
-        oversubscribed: false,
+        waiting: Waiting::Spinning,
     };
     group.ranks[rank]
         .pid
         .store(std::process::id().into(), Release);
+    // Others may still be on their way into the library, and need this rank for that.
+    let is_alone = |other: &board::Rank| other.pid.load(Acquire) == 0;
+    while group.ranks[..ranks].iter().any(is_alone) {
+        library.poke()?;
+        std::thread::sleep(NAP);
+    }
     let mut seen = 0;
     loop {
         let turn = &group.turn.turn;
@@ -236,7 +337,7 @@ enum Ranks<'a> {
 }
 
 /// Runs the worker with these arguments.
-pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub fn run(arguments: &[String]) -> Outcome<()> {
     let usage = "type: compare-worker [--threads RANKS [--bind] | --mpi SHIM] BOARD GROUP (cargo xtask compare does)";
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (ranks, path, number) = match words[..] {
@@ -268,11 +369,7 @@ pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 /// All ranks, as threads of this process.
-fn attend_as_threads(
-    group: &Group,
-    ranks: usize,
-    is_bound: bool,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn attend_as_threads(group: &Group, ranks: usize, is_bound: bool) -> Outcome<()> {
     threads::run(ranks, |comm| {
         if is_bound {
             bind(comm.rank());

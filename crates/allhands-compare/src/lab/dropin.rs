@@ -3,9 +3,11 @@
 //! A turn is one run of the lab's benchmark: one collective at every size. In each round both netmods have a turn with the library
 //! preloaded and one without, in another order than in the round before; ratios are of turns of one round. A collective's rows are
 //! printed when its rounds are over. Beside each time stands how
-//! often it has the bound's, which no algorithm can go below: with L, half a round trip of no bytes, and G, what a byte takes, both
-//! measured between two of the hosts.
+//! often it has the bound's, which no algorithm can go below: with L, half a round trip of next to no bytes, and G, what a byte takes,
+//! both measured between plain sockets of two hosts.
 
+use super::bound::bound_us;
+use super::{Lab, command, output};
 use crate::arguments::Arguments;
 use crate::error::{Error, at};
 use crate::statistics::{Estimate, estimate, geometric_mean, median};
@@ -13,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The netmods of MPICH that are tried.
 const NETMODS: [&str; 2] = ["ucx", "ofi"];
@@ -69,20 +71,13 @@ struct Record {
     bound_us: f64,
 }
 
-/// The lab, while its hosts are up.
-struct Lab<'a> {
-    root: &'a Path,
+/// The lab with the library that is preloaded.
+struct Preloaded<'a> {
+    lab: Lab<'a>,
     library: PathBuf,
-    hosts: u32,
 }
 
-impl Lab<'_> {
-    fn command(root: &Path, words: &[&str]) -> Command {
-        let mut command = Command::new(root.join("lab/lab"));
-        command.args(words).stdin(Stdio::null());
-        command
-    }
-
+impl Preloaded<'_> {
     /// One run of the benchmark; the median of each of its lines, by what stands there.
     fn run(
         &self,
@@ -90,11 +85,10 @@ impl Lab<'_> {
         is_ours: bool,
         words: &[&str],
     ) -> Result<Vec<(String, u64, f64)>, Error> {
-        let folder = std::env::var("LAB_DIR")
-            .map_or_else(|_| std::env::temp_dir().join("allhands-lab"), Into::into);
-        let (hosts, program) = (self.hosts.to_string(), folder.join("bin/mbench"));
+        let hosts = self.lab.hosts().to_string();
+        let program = Lab::folder().join("bin/mbench");
         let program = program.to_string_lossy().into_owned();
-        let mut command = Lab::command(self.root, &["mpich", "-n", &hosts, &program]);
+        let mut command = self.lab.command(&["mpich", "-n", &hosts, &program]);
         command.args(words).arg(SLACK_US).env("NETMOD", netmod);
         match is_ours {
             true => command.env("LAB_PRELOAD", &self.library),
@@ -130,7 +124,7 @@ impl Lab<'_> {
             }
             lacking = format!(
                 "{netmod} {whose}, {} hosts: no time of {}: a rank began every repetition late, or it ended early",
-                self.hosts,
+                self.lab.hosts(),
                 missing.join(", ")
             );
             println!("a turn is run again: {lacking}");
@@ -153,28 +147,6 @@ impl Lab<'_> {
             .map(|(_, bytes, us)| ((collective, bytes), us))
             .collect())
     }
-
-    /// L and G, in microseconds.
-    fn network(&self) -> Result<[f64; 2], Error> {
-        const SHORTER: u64 = 128 << 10;
-        const LONGER: u64 = 256 << 10;
-        let sizes = [0, SHORTER, LONGER]
-            .map(|bytes| bytes.to_string())
-            .join(",");
-        let lines = self.run(NETMODS[0], false, &["pp", &sizes, "9"])?;
-        let half = |bytes| lines.iter().find(|line| line.1 == bytes).map(|line| line.2);
-        let all = half(0).zip(half(SHORTER)).zip(half(LONGER));
-        let ((none, shorter), longer) = all.ok_or_else(|| Error::Lab("no round trips".into()))?;
-        Ok([none, (longer - shorter) / (LONGER - SHORTER) as f64])
-    }
-}
-
-impl Drop for Lab<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = output(&mut Lab::command(self.root, &["down"])) {
-            eprintln!("the lab's hosts may still be up: {error}");
-        }
-    }
 }
 
 /// `- bcast n=8 m=64 med 5.0 …`: the collective, the bytes, and the median.
@@ -187,37 +159,11 @@ fn line(text: &str) -> Option<(String, u64, f64)> {
     Some((name.to_string(), bytes, median.parse().ok()?))
 }
 
-fn output(command: &mut Command) -> Result<String, Error> {
-    let output = command.output();
-    let output = output.map_err(|error| Error::Lab(format!("{command:?}: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    match output.status.success() {
-        true => Ok(text),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(Error::Lab(format!(
-                "{command:?} ended with {}: {text}{said}",
-                output.status
-            )))
-        }
-    }
-}
-
-/// What no algorithm can go below, in microseconds.
-fn bound_us(collective: &str, bytes: u64, hosts: u32, [l, g]: [f64; 2]) -> f64 {
-    let (m, p) = (bytes as f64, f64::from(hosts));
-    match collective {
-        "allreduce" => l + 2.0 * (p - 1.0) / p * m * g,
-        "bcast" => (l + (p - 1.0) * m * g).min(2.0 * l + m * g - l / (p - 1.0)),
-        _ => l + (p - 1.0) / p * m * g,
-    }
-}
-
 /// Compares; whether our calls are nowhere clearly slower, and as much faster as is demanded.
 ///
 /// # Errors
 /// What is missing, or what did not run.
-pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
+pub(crate) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     let target =
         std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -231,20 +177,16 @@ pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
         "allhands-mpi",
     ]);
     output(build.current_dir(root))?;
-    output(&mut Lab::command(root, &["peers"]))?;
+    output(&mut command(root, &["peers"]))?;
     let mut holds = true;
     let mut records = Vec::new();
     for &hosts in &arguments.hosts {
-        let count = hosts.to_string();
         let [rate, delay] = NETWORK;
-        output(&mut Lab::command(root, &["up", &count, "1", rate, delay]))?;
-        let library = target.join("release/liballhands_mpi.so");
-        let lab = Lab {
-            root,
-            library,
-            hosts,
+        let lab = Preloaded {
+            lab: Lab::up(root, hosts, 1, [rate, delay])?,
+            library: target.join("release/liballhands_mpi.so"),
         };
-        let network = lab.network()?;
+        let network = lab.lab.network()?;
         print_head(hosts, network);
         let mut of_hosts = Vec::new();
         for collective in COLLECTIVES {
@@ -268,7 +210,7 @@ pub(super) fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error>
 
 /// By round: the turns of both netmods without the library, and with it.
 fn rounds(
-    lab: &Lab<'_>,
+    lab: &Preloaded<'_>,
     collective: &'static str,
     arguments: &Arguments,
 ) -> Result<Vec<[[Turn; 2]; 2]>, Error> {
@@ -389,16 +331,6 @@ mod tests {
         let text = "- bcast n=8 m=65536 med 8430.0 p10 8329.0 p90 8571.1 min 8329.0 reps 8 late 0";
         assert_eq!(line(text), Some(("bcast".into(), 65536, 8430.0)));
         assert_eq!(line("allhands: calls on rank 0"), None);
-    }
-
-    #[test]
-    fn bounds_are_those_of_one_port() {
-        let network = [500.0, 0.04];
-        assert_eq!(bound_us("allgather", 1000, 4, network), 530.0);
-        assert_eq!(bound_us("allreduce", 1000, 4, network), 560.0);
-        // Short: each host gets its own from the root. Long: through the others.
-        assert_eq!(bound_us("bcast", 0, 6, network), 500.0);
-        assert_eq!(bound_us("bcast", 100_000, 6, network), 4900.0);
     }
 
     #[test]
