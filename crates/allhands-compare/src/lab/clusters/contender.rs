@@ -122,7 +122,7 @@ pub(super) fn ours(lab: &Lab<'_>, network: &str, worker: &Path, rails: u32) -> C
     forget_settings(&mut command);
     command
         .arg(worker)
-        .env("ALLHANDS_BIN", worker.with_file_name("allhands"))
+        .env("LAB_ALLHANDS", worker.with_file_name("allhands"))
         .env("DEVS", devices(rails));
     if network == "ofi" {
         command.env("ALLHANDS_OFI_PROVIDER", PROVIDER);
