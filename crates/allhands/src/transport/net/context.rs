@@ -1,8 +1,7 @@
 //! The context: the part of a medium that one communicator's messages go through, as a network of its own.
 
-use super::medium::{Claim, Medium};
+use super::medium::{Claim, State};
 use super::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a rank sleeps whose network another thread has.
@@ -17,6 +16,8 @@ pub(crate) struct Context {
     signature: u64,
     /// The rank whose loss made the network fail last.
     lost: Option<u32>,
+    /// Whether its host is.
+    has_lost_host: bool,
 }
 
 impl Context {
@@ -27,12 +28,23 @@ impl Context {
             ranks,
             signature: 0,
             lost: None,
+            has_lost_host: false,
         }
     }
 
-    /// What it is a part of.
-    pub(crate) fn medium(&self) -> &Arc<Medium> {
-        &self.claim.medium
+    /// How many communicators may go through its network at a time.
+    pub(crate) fn contexts(&self) -> u32 {
+        self.claim.contexts()
+    }
+
+    /// The first number from `least` on that another communicator of this rank can have, if there is any.
+    pub(crate) fn first_free(&mut self, least: u32) -> Option<u32> {
+        self.claim.first_free(least)
+    }
+
+    /// What another communicator of this rank can have, with this number, if it is free.
+    pub(crate) fn another(&mut self, number: u32) -> Option<Claim> {
+        self.claim.another(number)
     }
 
     /// What the network calls these ranks of the communicator.
@@ -58,12 +70,17 @@ impl Context {
 
     /// An error of the network's, which has other names for ranks.
     #[cold]
-    fn failed(&mut self, error: NetworkError, lost: Option<u32>) -> NetworkError {
+    fn failed(&mut self, error: NetworkError) -> NetworkError {
         self.claim.is_unclean = true;
+        let (lost, has_lost_host) = self.claim.with(|state| {
+            let network = &*state.network;
+            (network.lost(), network.has_lost_host())
+        });
         let Some((name, why)) = lost.and_then(|name| Some((name, error.why_lost(name)?))) else {
             return error;
         };
         self.lost = self.rank(name);
+        self.has_lost_host = has_lost_host && self.lost.is_some();
         match self.lost {
             Some(rank) => NetworkError::lost(rank, why),
             None => NetworkError(format!("a rank of another communicator is lost: {why}")),
@@ -77,20 +94,12 @@ impl Context {
     }
 
     /// Does something with the network.
+    #[inline]
     fn with<R>(
         &mut self,
-        what: impl FnOnce(&mut dyn Network) -> Result<R, NetworkError>,
+        what: impl FnOnce(&mut State) -> Result<R, NetworkError>,
     ) -> Result<R, NetworkError> {
-        let mut state = self.claim.medium.state();
-        let done = what(&mut *state.network);
-        match done {
-            Ok(done) => Ok(done),
-            Err(error) => {
-                let lost = state.network.lost();
-                drop(state);
-                Err(self.failed(error, lost))
-            }
-        }
+        self.claim.with(what).map_err(|error| self.failed(error))
     }
 }
 
@@ -113,10 +122,9 @@ unsafe impl Network for Context {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let ((name, tag), signature) = (self.address(to, tag)?, self.signature);
-        self.with(|network| {
-            network.sign(signature);
+        self.with(|state| {
             // SAFETY: promised by the caller.
-            unsafe { network.send(name, tag, from, bytes) }
+            unsafe { state.signed(signature).send(name, tag, from, bytes) }
         })
     }
 
@@ -128,36 +136,28 @@ unsafe impl Network for Context {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let ((name, tag), signature) = (self.address(from, tag)?, self.signature);
-        self.with(|network| {
-            network.sign(signature);
+        self.with(|state| {
             // SAFETY: promised by the caller.
-            unsafe { network.receive(name, tag, into, bytes) }
+            unsafe { state.signed(signature).receive(name, tag, into, bytes) }
         })
     }
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
-        self.with(|network| network.test(ticket))
+        self.with(|state| state.network.test(ticket))
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
-        self.with(|network| network.progress())
+        self.with(|state| state.network.progress())
     }
 
     fn doorbell(&self) -> Option<u32> {
-        self.medium().doorbell()
+        self.claim.doorbell()
     }
 
     fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
-        let medium = Arc::clone(self.medium());
-        let mut state = medium.state();
-        let slept = medium.asleep(&mut state, |network| network.sleep(limit));
-        let lost = state.network.lost();
-        drop(state);
-        match slept {
+        match self.claim.sleep(limit) {
+            Some(slept) => slept.map_err(|error| self.failed(error)),
             // Another thread of this rank needs it, for another communicator.
-            Some(Ok(Sleep::Woken)) if medium.is_wanted() => Ok(Sleep::Over),
-            Some(Ok(how)) => Ok(how),
-            Some(Err(error)) => Err(self.failed(error, lost)),
             None => {
                 std::thread::sleep(NAP.min(limit));
                 Ok(Sleep::Over)
@@ -168,29 +168,34 @@ unsafe impl Network for Context {
     fn cancel(&mut self, ticket: Ticket) -> bool {
         // Its other half may come all the same.
         self.claim.is_unclean = true;
-        self.claim.medium.state().network.cancel(ticket)
+        self.claim.with(|state| state.network.cancel(ticket))
     }
 
     fn lost(&self) -> Option<u32> {
         self.lost
     }
 
+    fn has_lost_host(&self) -> bool {
+        self.has_lost_host
+    }
+
     fn notify(&mut self, to: u32, notice: &Notice) {
         if let Some(name) = self.ranks.get(to as usize) {
             let notice = notice.of_context(self.claim.number);
-            let mut state = self.claim.medium.state();
-            state.network.notify(*name, &notice);
+            self.claim
+                .with(|state| state.network.notify(*name, &notice));
         }
     }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {
-        let (medium, number) = (&self.claim.medium, self.claim.number);
-        let mut state = medium.state();
-        while let Some((name, notice)) = state.hear(number) {
-            if let Some(rank) = self.rank(name) {
-                return Some((rank, notice.of_context(0)));
+        let (ranks, number) = (&self.ranks, self.claim.number);
+        self.claim.with(|state| {
+            while let Some((name, notice)) = state.hear(number) {
+                if let Some(rank) = ranks.iter().position(|other| *other == name) {
+                    return Some((rank as u32, notice.of_context(0)));
+                }
             }
-        }
-        None
+            None
+        })
     }
 }

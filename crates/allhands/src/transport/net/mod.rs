@@ -12,11 +12,13 @@ mod places;
 #[cfg(target_os = "linux")]
 pub mod tcp;
 mod threads;
+mod way;
 
 pub(crate) use context::Context;
 pub(crate) use medium::{Claim, Medium};
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
+pub(crate) use way::Way;
 
 use std::ops::Range;
 use std::time::Duration;
