@@ -4,6 +4,7 @@
 //! nonblocking sockets and epoll; [`Listener`] is where a rank can be reached, and what it tells the others of it; [`Loopback`]
 //! makes the networks of ranks that are threads of one process.
 
+mod clock;
 mod door;
 mod driver;
 mod listener;

@@ -33,7 +33,7 @@ unsafe impl Network for TcpNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
-        self.begin();
+        self.begin_with(to);
         let signature = self.signature;
         let address = from.expose_provenance();
         let sent = self
@@ -51,7 +51,7 @@ unsafe impl Network for TcpNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(from, tag)?;
-        self.begin();
+        self.begin_with(from);
         let address = into.expose_provenance();
         let (into, signature) = (Span { address, bytes }, self.signature);
         let received = self.machine.receive(from, tag, into, signature);
