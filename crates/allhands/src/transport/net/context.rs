@@ -1,7 +1,7 @@
 //! The context: the part of a medium that one communicator's messages go through, as a network of its own.
 
 use super::medium::{Claim, State};
-use super::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use super::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
 use std::time::Duration;
 
 /// How long a rank sleeps whose network another thread has.
@@ -14,10 +14,6 @@ pub(crate) struct Context {
     ranks: Box<[u32]>,
     /// What messages are signed with.
     signature: u64,
-    /// The rank whose loss made the network fail last.
-    lost: Option<u32>,
-    /// Whether its host is.
-    has_lost_host: bool,
 }
 
 impl Context {
@@ -27,8 +23,6 @@ impl Context {
             claim,
             ranks,
             signature: 0,
-            lost: None,
-            has_lost_host: false,
         }
     }
 
@@ -55,13 +49,13 @@ impl Context {
     fn address(&self, peer: u32, tag: u32) -> Result<(u32, u32), NetworkError> {
         let (ranks, tags) = (self.ranks.len(), &self.claim.tags);
         let Some(name) = self.ranks.get(peer as usize) else {
-            return Err(NetworkError(format!(
+            return Err(NetworkError::Other(format!(
                 "there is no rank {peer} among {ranks}"
             )));
         };
         match tag < tags.end - tags.start {
             true => Ok((*name, tags.start + tag)),
-            false => Err(NetworkError(format!(
+            false => Err(NetworkError::Other(format!(
                 "there is no tag {tag} of {}",
                 tags.end - tags.start
             ))),
@@ -72,18 +66,12 @@ impl Context {
     #[cold]
     fn failed(&mut self, error: NetworkError) -> NetworkError {
         self.claim.is_unclean = true;
-        let (lost, has_lost_host) = self.claim.with(|state| {
-            let network = &*state.network;
-            (network.lost(), network.has_lost_host())
-        });
-        let Some((name, why)) = lost.and_then(|name| Some((name, error.why_lost(name)?))) else {
-            return error;
-        };
-        self.lost = self.rank(name);
-        self.has_lost_host = has_lost_host && self.lost.is_some();
-        match self.lost {
-            Some(rank) => NetworkError::lost(rank, why),
-            None => NetworkError(format!("a rank of another communicator is lost: {why}")),
+        match error {
+            NetworkError::Lost(lost) => match self.rank(lost.rank) {
+                Some(rank) => LostRank { rank, ..lost }.into(),
+                None => NetworkError::LostElsewhere(lost.cause),
+            },
+            other => other,
         }
     }
 
@@ -169,14 +157,6 @@ unsafe impl Network for Context {
         // Its other half may come all the same.
         self.claim.is_unclean = true;
         self.claim.with(|state| state.network.cancel(ticket))
-    }
-
-    fn lost(&self) -> Option<u32> {
-        self.lost
-    }
-
-    fn has_lost_host(&self) -> bool {
-        self.has_lost_host
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {

@@ -199,8 +199,7 @@ impl NetworkEngine<'_> {
 
     #[cold]
     fn failed(&self, error: NetworkError) -> TransportError {
-        let network = &*self.state.network;
-        self.node.endpoint.message_failed(network, error.0)
+        self.node.endpoint.message_failed(&error)
     }
 }
 
@@ -229,7 +228,7 @@ impl Endpoint {
         let mut state = cluster.state();
         // First of all others are to get what they wait for.
         if has_begun && let Err(error) = state.look() {
-            return Err(self.network_failed(error.0, None));
+            return Err(self.network_failed(error.to_string(), None));
         }
         let mut engine = NetworkEngine {
             here: self.ranks(),

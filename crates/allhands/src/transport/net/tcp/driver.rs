@@ -48,8 +48,6 @@ pub struct TcpNetwork {
     pub(super) machine: Rank<UserMemory>,
     pub(super) rank: u32,
     pub(super) tags: u32,
-    /// The last rank that was found to be lost.
-    pub(super) lost: Option<u32>,
     /// What messages are signed with.
     pub(super) signature: u64,
     pub(super) addresses: Addresses,
@@ -98,7 +96,7 @@ impl TcpNetwork {
         if rank >= ranks || addresses.iter().any(|of_rank| of_rank.len() != rails) || rails == 0 {
             let why =
                 format!("rank {rank} of {ranks} has {rails} rails, and others have more or fewer");
-            return Err(NetworkError(why));
+            return Err(NetworkError::Other(why));
         }
         let job = Job {
             secret,
@@ -123,7 +121,6 @@ impl TcpNetwork {
             machine: Rank::new(job, settings, UserMemory),
             rank,
             tags: settings.tags,
-            lost: None,
             signature: 0,
             addresses,
             places: None,
@@ -159,11 +156,13 @@ impl TcpNetwork {
         let (rank, ranks, tags) = (self.rank, self.addresses.len(), self.tags);
         if other as usize >= ranks || other == rank {
             let why = format!("rank {rank} of {ranks} has no messages with rank {other}");
-            return Err(NetworkError(why));
+            return Err(NetworkError::Other(why));
         }
         match tag < tags {
             true => Ok(()),
-            false => Err(NetworkError(format!("there is no tag {tag} of {tags}"))),
+            false => Err(NetworkError::Other(format!(
+                "there is no tag {tag} of {tags}"
+            ))),
         }
     }
 
@@ -496,5 +495,5 @@ pub(super) fn data(serial: u32, number: u32) -> epoll::EventData {
 }
 
 pub(super) fn failed(error: Errno) -> NetworkError {
-    NetworkError(format!("the sockets of this rank fail: {error}"))
+    NetworkError::Other(format!("the sockets of this rank fail: {error}"))
 }

@@ -21,5 +21,6 @@ pub use listener::Listener;
 pub use loopback::Loopback;
 pub use protocol::Settings;
 pub use protocol::handshake::{Secret, SecretError};
+pub use protocol::peer::Loss;
 pub use protocol::rank::Report;
 pub(crate) use socket::nonce;
