@@ -93,7 +93,10 @@ pub fn run_on_nodes<R: Send>(
     let results = spawn_on(places.ranks(), place, |rank, segment| {
         let endpoint = Endpoint::new(segment, places.local(rank))?;
         let made = network.network(rank);
-        let network = made.map_err(|why| TransportError::Network { rank, why: why.0 })?;
+        let network = made.map_err(|why| TransportError::Network {
+            rank,
+            why: why.to_string(),
+        })?;
         let endpoint = endpoint.join_world(network, places.clone(), rank, oversubscribed)?;
         let comm = Communicator::new(endpoint, policy.clone(), oversubscribed);
         Ok::<R, Error>(rank_main(comm))

@@ -95,12 +95,12 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
     let addresses = Arc::clone(&cluster.addresses);
     let secret = cluster.secret.clone();
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
-    let tcp = tcp.map_err(|why| network(why.0))?;
+    let tcp = tcp.map_err(|why| network(why.to_string()))?;
     let tcp = tcp.with_names(&places, &cluster.rails);
     let carrier: Box<dyn Network> = match cluster.take_endpoint() {
         Some(endpoint) => {
             let ofi = OfiNetwork::new(endpoint, rank, &cluster.endpoints, tcp);
-            Box::new(ofi.map_err(|why| network(why.0))?)
+            Box::new(ofi.map_err(|why| network(why.to_string()))?)
         }
         None => Box::new(tcp),
     };

@@ -24,10 +24,10 @@ fn variable(name: &str) -> String {
 
 /// Does the commands that stand in a variable, one after another, after so long; says when.
 fn cut_later() {
-    let after = variable("ALLHANDS_TEST_AFTER_MS").parse().unwrap_or(500);
+    let after = variable("TEST_AFTER_MS").parse().unwrap_or(500);
     std::thread::sleep(Duration::from_millis(after));
     println!("\ncut at {}", now_ms());
-    for command in variable("ALLHANDS_TEST_CUT").split(';') {
+    for command in variable("TEST_CUT").split(';') {
         let mut words = command.split(' ');
         let program = words.next().expect("a program");
         let status = std::process::Command::new(program).args(words).status();
@@ -42,8 +42,8 @@ fn as_a_rank_that_is_left() {
     };
     let comm = Communicator::world().expect("all come");
     let rank = comm.rank();
-    let is_victim = variable("ALLHANDS_HOST") == variable("ALLHANDS_TEST_VICTIM");
-    if rank == 0 && !variable("ALLHANDS_TEST_CUT").is_empty() {
+    let is_victim = variable("ALLHANDS_HOST") == variable("TEST_VICTIM");
+    if rank == 0 && !variable("TEST_CUT").is_empty() {
         std::thread::spawn(cut_later);
     }
     if part == "goes on" {
@@ -79,10 +79,10 @@ fn as_a_rank_that_is_left() {
 /// is stopped goes on.
 fn go_on(comm: &Communicator, is_victim: bool) {
     let rank = comm.rank() as u64;
-    let count: usize = variable("ALLHANDS_TEST_COUNT").parse().unwrap_or(1 << 18);
-    let lasts = variable("ALLHANDS_TEST_LASTS_MS").parse().unwrap_or(8000);
+    let count: usize = variable("TEST_COUNT").parse().unwrap_or(1 << 18);
+    let lasts = variable("TEST_LASTS_MS").parse().unwrap_or(8000);
     let (began, mut calls, mut longest) = (now_ms(), 0_u64, 0);
-    if is_victim && variable("ALLHANDS_TEST_STOPS") == "1" {
+    if is_victim && variable("TEST_STOPS") == "1" {
         // Somebody else lets it go on.
         let resume = format!("sleep 3.5; kill -CONT {}", getpid().as_raw_nonzero());
         let mut command = std::process::Command::new("sh");
@@ -137,12 +137,12 @@ fn cut_off_rails(rails: u8, part: &str, list: &str, cut: &str, more: &[&str]) {
     };
     let cut = cut.replace("SWITCH", &hosts.space('s'));
     let cut = cut.replace("HOST", &hosts.space('a'));
-    let variable = format!("ALLHANDS_TEST_CUT={cut}");
+    let variable = format!("TEST_CUT={cut}");
     let variables = [
         "--env",
         &variable,
         "--env",
-        "ALLHANDS_TEST_VICTIM=c",
+        "TEST_VICTIM=c",
         "--keep-going",
         "--timeout",
         "20",
@@ -208,7 +208,7 @@ fn a_rank_that_is_killed_on_another_host_is_named_on_all_soon() {
         let list = "a:2,b:2,c:2";
         let arguments = hosts.arguments(list);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let victim = ["--env", "ALLHANDS_TEST_VICTIM=c", "--keep-going"];
+        let victim = ["--env", "TEST_VICTIM=c", "--keep-going"];
         let all = [&arguments[..], &victim, over].concat();
         let (code, out, said) = ranks_of_test(RANK, "killed", &all);
         assert_eq!(code, Some(137), "{said}{out}");
@@ -230,10 +230,10 @@ fn a_rank_that_is_stopped_for_seconds_is_waited_for() {
     };
     for (count, list) in [("1", "a,b"), ("262144", "a,b"), ("300000", "a:2,b:2")] {
         let variables = [
-            ("ALLHANDS_TEST_VICTIM", "b"),
-            ("ALLHANDS_TEST_STOPS", "1"),
-            ("ALLHANDS_TEST_COUNT", count),
-            ("ALLHANDS_TEST_LASTS_MS", "1000"),
+            ("TEST_VICTIM", "b"),
+            ("TEST_STOPS", "1"),
+            ("TEST_COUNT", count),
+            ("TEST_LASTS_MS", "1000"),
         ];
         go_on_with(&hosts, list, &variables);
     }
@@ -249,10 +249,7 @@ fn a_slow_rail_with_long_messages_under_way_is_waited_for() {
         return;
     }
     for (list, count) in [("a,b", "60000"), ("a:2,b:2", "60000")] {
-        let variables = [
-            ("ALLHANDS_TEST_COUNT", count),
-            ("ALLHANDS_TEST_LASTS_MS", "6000"),
-        ];
+        let variables = [("TEST_COUNT", count), ("TEST_LASTS_MS", "6000")];
         go_on_with(&hosts, list, &variables);
     }
 }
@@ -266,8 +263,8 @@ fn when_a_rail_is_cut_the_other_carries_all_and_both_are_named() {
         let cut = format!("ip -n {} link set pc{rail} nomaster", hosts.space('s'));
         let variables = [
             ("ALLHANDS_RAILS", "eth0,eth1"),
-            ("ALLHANDS_TEST_CUT", &cut),
-            ("ALLHANDS_TEST_COUNT", count),
+            ("TEST_CUT", &cut),
+            ("TEST_COUNT", count),
         ];
         let said = go_on_with(&hosts, "a,b:2,c:2", &variables);
         let from = hosts.address('a', rail);

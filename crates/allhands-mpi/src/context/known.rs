@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 21] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -32,7 +32,6 @@ const OTHERS: [&str; 22] = [
     "ALLHANDS_CI_MPI",
     "ALLHANDS_SUITE",
     "ALLHANDS_SUITE_WORLD",
-    "ALLHANDS_TEST_CUT",
     "ALLHANDS_TEST_MARK",
     "ALLHANDS_TEST_PART",
     "ALLHANDS_WAITS_PART",

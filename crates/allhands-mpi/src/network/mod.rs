@@ -57,7 +57,7 @@ impl Failure {
         text[text.len() - 1] = 0;
         // SAFETY: the last byte is zero, so the text ends inside.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) };
-        NetworkError(format!("the MPI says: {}", text.to_string_lossy()))
+        NetworkError::Other(format!("the MPI says: {}", text.to_string_lossy()))
     }
 }
 
@@ -91,7 +91,7 @@ impl MpiNetwork {
     fn address(&self, peer: u32, tag: u32) -> Result<(c_int, c_int), NetworkError> {
         let ranks = &self.traffic.ranks;
         let rank = ranks.get(peer as usize).copied().ok_or_else(|| {
-            NetworkError(format!("there is no rank {peer} among {}", ranks.len()))
+            NetworkError::Other(format!("there is no rank {peer} among {}", ranks.len()))
         })?;
         Ok((rank, self.traffic.claim.tag(tag)))
     }
@@ -133,7 +133,7 @@ impl MpiNetwork {
     }
 
     fn too_long(bytes: usize) -> NetworkError {
-        NetworkError(format!(
+        NetworkError::Other(format!(
             "a message of {bytes} bytes is longer than an int can say, and this MPI has no MPI_Isend_c"
         ))
     }

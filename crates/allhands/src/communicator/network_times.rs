@@ -12,10 +12,11 @@ impl Communicator {
     pub(super) fn measure_network(&self) -> Option<NetworkTimes> {
         let inner = self.inner.take();
         let cluster = inner.endpoint.cluster.as_ref()?;
-        let (medium, names) = cluster.shared.as_ref()?;
-        let claim = medium.claim(medium.first_free(0)?)?;
-        let mut network = Context::new(claim, names.clone());
         let places = &cluster.places;
+        let all: Vec<u32> = (0..places.ranks()).collect();
+        let names = cluster.names_there(&all)?;
+        let claim = cluster.another(cluster.first_free(0)?)?;
+        let mut network = Context::new(claim, names);
         let firsts: Vec<u32> = (0..places.nodes())
             .map(|node| places.members(node)[0])
             .collect();

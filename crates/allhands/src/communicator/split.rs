@@ -7,8 +7,9 @@ use crate::error::Error;
 use crate::operation;
 use crate::operator::Max;
 use crate::transport::TransportError;
+use crate::transport::endpoint::nodes::cluster::Cluster;
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::{Claim, Context, Medium, Places};
+use crate::transport::net::{Claim, Context, Places};
 use crate::transport::shm::wait::backoff::Patience;
 use std::sync::Arc;
 
@@ -75,8 +76,8 @@ impl Communicator {
     /// [`TransportError::NoMemory`] on every rank if the system gives none for new ranks to share. Otherwise as
     /// [`Communicator::run`].
     pub fn split(&self, colour: Option<u32>, key: u64) -> Result<Option<Communicator>, Error> {
-        let medium = self.medium()?;
-        let free = medium.as_ref().map(|medium| medium.first_free(0));
+        let cluster = self.cluster()?;
+        let free = cluster.as_ref().map(|cluster| cluster.first_free(0));
         let mine = [
             colour.map_or(u64::MAX, u64::from),
             key,
@@ -90,10 +91,10 @@ impl Communicator {
             .collect();
         members.sort_unstable();
         let members: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
-        let claim = match medium {
-            Some(medium) => {
+        let claim = match cluster {
+            Some(cluster) => {
                 let least = all.chunks(3).map(|of_rank| of_rank[2]).max();
-                Some(self.agree_on_context(&medium, least.unwrap_or(NONE))?)
+                Some(self.agree_on_context(&cluster, least.unwrap_or(NONE))?)
             }
             None => None,
         };
@@ -124,29 +125,29 @@ impl Communicator {
         self.heir(endpoint, &members).map(Some)
     }
 
-    /// What other communicators of ranks on several nodes can go through; none if all are on one.
-    fn medium(&self) -> Result<Option<Arc<Medium>>, Error> {
+    /// The way to other nodes, which other communicators can go, too; none if all ranks are on one.
+    fn cluster(&self) -> Result<Option<Arc<Cluster>>, Error> {
         match &self.inner.take().endpoint.cluster {
             None => Ok(None),
-            Some(cluster) => match &cluster.shared {
-                Some((medium, _)) => Ok(Some(Arc::clone(medium))),
+            Some(cluster) => match cluster.contexts() {
+                Some(_) => Ok(Some(Arc::clone(cluster))),
                 None => Err(Error::SeveralNodes),
             },
         }
     }
 
     /// The first number from `least` on that a new communicator can have on every rank; all make this call.
-    fn agree_on_context(&self, medium: &Arc<Medium>, mut least: u64) -> Result<Claim, Error> {
+    fn agree_on_context(&self, cluster: &Cluster, mut least: u64) -> Result<Claim, Error> {
         loop {
             let Ok(wanted) = u32::try_from(least) else {
-                let most = medium.contexts();
+                let most = cluster.contexts().unwrap_or(0);
                 return Err(Error::NoContext { most });
             };
             // It is claimed before the others know that this rank can, and so before the first of them sends anything.
-            let claim = medium.claim(wanted);
+            let claim = cluster.another(wanted);
             let mine = match &claim {
                 Some(_) => Some(wanted),
-                None => medium.first_free(wanted),
+                None => cluster.first_free(wanted),
             };
             let agreed = self.allreduce_value(number(mine), Max)?;
             match claim {
@@ -203,8 +204,7 @@ impl Communicator {
         let inner = self.inner.take();
         let cluster = inner.endpoint.cluster.as_ref();
         let cluster = cluster.ok_or(Error::SeveralNodes)?;
-        let (_, names) = cluster.shared.as_ref().ok_or(Error::SeveralNodes)?;
-        let names = members.iter().map(|r| names[*r as usize]).collect();
+        let names = cluster.names_there(members).ok_or(Error::SeveralNodes)?;
         let node_of: Vec<u32> = members.iter().map(|r| cluster.places.node(*r)).collect();
         let places = Places::new(&node_of).map_err(|_| Error::NoRanks)?;
         let context = Context::new(claim, names);

@@ -20,7 +20,7 @@ struct Failing {
 impl Failing {
     fn fail(&self) -> Result<(), NetworkError> {
         match self.looks {
-            0 => Err(NetworkError("the cable is cut".to_string())),
+            0 => Err(NetworkError::Other("the cable is cut".to_string())),
             _ => Ok(()),
         }
     }

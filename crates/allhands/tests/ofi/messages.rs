@@ -217,10 +217,11 @@ fn a_rank_that_leaves_is_named_and_what_it_has_sent_comes() {
         leaving.join().unwrap();
         let never = receive(&mut all, 0, 3, &mut more);
         let since = Instant::now();
-        let said = end(&mut all, 0, never).unwrap_err().0;
+        let error = end(&mut all, 0, never).unwrap_err();
+        let said = error.to_string();
         assert!(said.starts_with("rank 1 is lost: "), "{said}");
         assert!(since.elapsed() < Duration::from_secs(5));
-        assert_eq!(all[0].lost(), Some(1));
+        assert_eq!(error.lost().map(|lost| lost.rank), Some(1));
         let until = Instant::now() + Duration::from_secs(5);
         while !all[0].cancel(never) {
             assert!(Instant::now() < until);

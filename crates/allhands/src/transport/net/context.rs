@@ -1,8 +1,7 @@
 //! The context: the part of a medium that one communicator's messages go through, as a network of its own.
 
-use super::medium::{Claim, Medium};
-use super::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
-use std::sync::Arc;
+use super::medium::{Claim, State};
+use super::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
 use std::time::Duration;
 
 /// How long a rank sleeps whose network another thread has.
@@ -15,8 +14,6 @@ pub(crate) struct Context {
     ranks: Box<[u32]>,
     /// What messages are signed with.
     signature: u64,
-    /// The rank whose loss made the network fail last.
-    lost: Option<u32>,
 }
 
 impl Context {
@@ -26,13 +23,22 @@ impl Context {
             claim,
             ranks,
             signature: 0,
-            lost: None,
         }
     }
 
-    /// What it is a part of.
-    pub(crate) fn medium(&self) -> &Arc<Medium> {
-        &self.claim.medium
+    /// How many communicators may go through its network at a time.
+    pub(crate) fn contexts(&self) -> u32 {
+        self.claim.contexts()
+    }
+
+    /// The first number from `least` on that another communicator of this rank can have, if there is any.
+    pub(crate) fn first_free(&mut self, least: u32) -> Option<u32> {
+        self.claim.first_free(least)
+    }
+
+    /// What another communicator of this rank can have, with this number, if it is free.
+    pub(crate) fn another(&mut self, number: u32) -> Option<Claim> {
+        self.claim.another(number)
     }
 
     /// What the network calls these ranks of the communicator.
@@ -43,13 +49,13 @@ impl Context {
     fn address(&self, peer: u32, tag: u32) -> Result<(u32, u32), NetworkError> {
         let (ranks, tags) = (self.ranks.len(), &self.claim.tags);
         let Some(name) = self.ranks.get(peer as usize) else {
-            return Err(NetworkError(format!(
+            return Err(NetworkError::Other(format!(
                 "there is no rank {peer} among {ranks}"
             )));
         };
         match tag < tags.end - tags.start {
             true => Ok((*name, tags.start + tag)),
-            false => Err(NetworkError(format!(
+            false => Err(NetworkError::Other(format!(
                 "there is no tag {tag} of {}",
                 tags.end - tags.start
             ))),
@@ -58,15 +64,14 @@ impl Context {
 
     /// An error of the network's, which has other names for ranks.
     #[cold]
-    fn failed(&mut self, error: NetworkError, lost: Option<u32>) -> NetworkError {
+    fn failed(&mut self, error: NetworkError) -> NetworkError {
         self.claim.is_unclean = true;
-        let Some((name, why)) = lost.and_then(|name| Some((name, error.why_lost(name)?))) else {
-            return error;
-        };
-        self.lost = self.rank(name);
-        match self.lost {
-            Some(rank) => NetworkError::lost(rank, why),
-            None => NetworkError(format!("a rank of another communicator is lost: {why}")),
+        match error {
+            NetworkError::Lost(lost) => match self.rank(lost.rank) {
+                Some(rank) => LostRank { rank, ..lost }.into(),
+                None => NetworkError::LostElsewhere(lost.cause),
+            },
+            other => other,
         }
     }
 
@@ -77,20 +82,12 @@ impl Context {
     }
 
     /// Does something with the network.
+    #[inline]
     fn with<R>(
         &mut self,
-        what: impl FnOnce(&mut dyn Network) -> Result<R, NetworkError>,
+        what: impl FnOnce(&mut State) -> Result<R, NetworkError>,
     ) -> Result<R, NetworkError> {
-        let mut state = self.claim.medium.state();
-        let done = what(&mut *state.network);
-        match done {
-            Ok(done) => Ok(done),
-            Err(error) => {
-                let lost = state.network.lost();
-                drop(state);
-                Err(self.failed(error, lost))
-            }
-        }
+        self.claim.with(what).map_err(|error| self.failed(error))
     }
 }
 
@@ -113,10 +110,9 @@ unsafe impl Network for Context {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let ((name, tag), signature) = (self.address(to, tag)?, self.signature);
-        self.with(|network| {
-            network.sign(signature);
+        self.with(|state| {
             // SAFETY: promised by the caller.
-            unsafe { network.send(name, tag, from, bytes) }
+            unsafe { state.signed(signature).send(name, tag, from, bytes) }
         })
     }
 
@@ -128,36 +124,28 @@ unsafe impl Network for Context {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let ((name, tag), signature) = (self.address(from, tag)?, self.signature);
-        self.with(|network| {
-            network.sign(signature);
+        self.with(|state| {
             // SAFETY: promised by the caller.
-            unsafe { network.receive(name, tag, into, bytes) }
+            unsafe { state.signed(signature).receive(name, tag, into, bytes) }
         })
     }
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
-        self.with(|network| network.test(ticket))
+        self.with(|state| state.network.test(ticket))
     }
 
     fn progress(&mut self) -> Result<(), NetworkError> {
-        self.with(|network| network.progress())
+        self.with(|state| state.network.progress())
     }
 
     fn doorbell(&self) -> Option<u32> {
-        self.medium().doorbell()
+        self.claim.doorbell()
     }
 
     fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
-        let medium = Arc::clone(self.medium());
-        let mut state = medium.state();
-        let slept = medium.asleep(&mut state, |network| network.sleep(limit));
-        let lost = state.network.lost();
-        drop(state);
-        match slept {
+        match self.claim.sleep(limit) {
+            Some(slept) => slept.map_err(|error| self.failed(error)),
             // Another thread of this rank needs it, for another communicator.
-            Some(Ok(Sleep::Woken)) if medium.is_wanted() => Ok(Sleep::Over),
-            Some(Ok(how)) => Ok(how),
-            Some(Err(error)) => Err(self.failed(error, lost)),
             None => {
                 std::thread::sleep(NAP.min(limit));
                 Ok(Sleep::Over)
@@ -168,29 +156,26 @@ unsafe impl Network for Context {
     fn cancel(&mut self, ticket: Ticket) -> bool {
         // Its other half may come all the same.
         self.claim.is_unclean = true;
-        self.claim.medium.state().network.cancel(ticket)
-    }
-
-    fn lost(&self) -> Option<u32> {
-        self.lost
+        self.claim.with(|state| state.network.cancel(ticket))
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {
         if let Some(name) = self.ranks.get(to as usize) {
             let notice = notice.of_context(self.claim.number);
-            let mut state = self.claim.medium.state();
-            state.network.notify(*name, &notice);
+            self.claim
+                .with(|state| state.network.notify(*name, &notice));
         }
     }
 
     fn hear(&mut self) -> Option<(u32, Notice)> {
-        let (medium, number) = (&self.claim.medium, self.claim.number);
-        let mut state = medium.state();
-        while let Some((name, notice)) = state.hear(number) {
-            if let Some(rank) = self.rank(name) {
-                return Some((rank, notice.of_context(0)));
+        let (ranks, number) = (&self.ranks, self.claim.number);
+        self.claim.with(|state| {
+            while let Some((name, notice)) = state.hear(number) {
+                if let Some(rank) = ranks.iter().position(|other| *other == name) {
+                    return Some((rank as u32, notice.of_context(0)));
+                }
             }
-        }
-        None
+            None
+        })
     }
 }

@@ -1,19 +1,21 @@
 //! The medium: one rank's network, through which all its communicators go that were made of one another.
 //!
 //! A communicator's number in it, its *context*, says which tags are its own, and stands in every notice. Numbers only grow, and all
-//! ranks of the communicator that it is made of agree on one (`Medium::first_free`, `Medium::claim`): one that each of them
+//! ranks of the communicator that it is made of agree on one (`Claim::first_free`, `Claim::another`): one that each of them
 //! can have. It stands for a range of the network's tags, which is used again when there are no others. Communicators that have no
 //! rank in common may have the same number.
 //!
-//! The network is left when the last communicator of the rank is dropped.
+//! While there is one communicator, the network is its own, and nobody takes a lock for it (`Claim::own`). While there are several, they
+//! share it behind one, as threads may use them at the same time. The network is left when the last communicator of the rank is dropped.
 
-use super::{Network, Notice};
+use super::{Network, NetworkError, Notice, Sleep};
 #[cfg(target_os = "linux")]
 use crate::transport::shm::wait::doorbell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// The bits of a communicator's tags, at most: 256 calls under way at once; and at least, for two.
 const TAG_BITS: (u32, u32) = (15, 8);
@@ -61,12 +63,15 @@ pub(crate) struct Medium {
     /// How many threads want the network, and whether one sleeps in it.
     wanting: AtomicU32,
     is_asleep: AtomicBool,
-    state: Mutex<State>,
+    /// Nothing while the only communicator has it.
+    shared: Mutex<Option<Box<State>>>,
 }
 
 /// What changes.
 pub(super) struct State {
     pub(super) network: Box<dyn Network>,
+    /// What messages are signed with now.
+    signature: u64,
     /// The least number that no communicator of this rank has had.
     next: u32,
     open: BTreeSet<u32>,
@@ -77,6 +82,15 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The network, whose messages are signed so from now on.
+    pub(super) fn signed(&mut self, signature: u64) -> &mut dyn Network {
+        if self.signature != signature {
+            self.signature = signature;
+            self.network.sign(signature);
+        }
+        &mut *self.network
+    }
+
     /// The next notice of a communicator, and whose it is.
     pub(super) fn hear(&mut self, number: u32) -> Option<(u32, Notice)> {
         while let Some((from, notice)) = self.network.hear() {
@@ -92,6 +106,21 @@ impl State {
         }
         self.heard.get_mut(&number)?.pop_front()
     }
+
+    /// Takes a number, if a communicator of this rank can have it.
+    fn claim(&mut self, number: u32, division: Division) -> Option<Range<u32>> {
+        if number < self.next || !self.places.insert(division.place(number)) {
+            return None;
+        }
+        let tags = division.tags(number);
+        self.network.readmit(tags.clone());
+        self.next = number + 1;
+        self.open.insert(number);
+        let open = &self.open;
+        // Of those that this rank has no part in.
+        self.heard.retain(|of, _| open.contains(of) || *of > number);
+        Some(tags)
+    }
 }
 
 impl Medium {
@@ -102,15 +131,17 @@ impl Medium {
             doorbell: network.doorbell(),
             wanting: AtomicU32::new(0),
             is_asleep: AtomicBool::new(false),
-            state: Mutex::new(State {
+            shared: Mutex::new(None),
+        };
+        Claim {
+            own: Some(Box::new(State {
                 network,
+                signature: 0,
                 next: 1,
                 open: BTreeSet::from([0]),
                 places: BTreeSet::from([0]),
                 heard: BTreeMap::new(),
-            }),
-        };
-        Claim {
+            })),
             tags: medium.division.tags(0),
             medium: Arc::new(medium),
             number: 0,
@@ -118,15 +149,10 @@ impl Medium {
         }
     }
 
-    /// How many communicators there may be at a time.
-    pub(crate) fn contexts(&self) -> u32 {
-        self.division.contexts
-    }
-
-    /// The network, for this thread. One that sleeps there is woken.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        match self.state.try_lock() {
-            Ok(state) => return state,
+    /// What several communicators share, for this thread. One that sleeps there is woken.
+    fn shared(&self) -> MutexGuard<'_, Option<Box<State>>> {
+        match self.shared.try_lock() {
+            Ok(shared) => return shared,
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {}
         }
@@ -135,9 +161,9 @@ impl Medium {
             self.wake();
         }
         // Whoever panics while it is held leaves messages that their communicator takes back.
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         self.wanting.fetch_sub(1, Ordering::SeqCst);
-        state
+        shared
     }
 
     fn wake(&self) {
@@ -147,78 +173,111 @@ impl Medium {
         }
     }
 
-    pub(super) fn doorbell(&self) -> Option<u32> {
-        self.doorbell
-    }
-
-    /// Whether another thread wants the network, so that one that has slept there knows why it was woken.
-    pub(super) fn is_wanted(&self) -> bool {
+    fn is_wanted(&self) -> bool {
         self.wanting.load(Ordering::SeqCst) > 0
-    }
-
-    /// Sleeps there, if nobody else wants it: who comes later wakes it.
-    pub(super) fn asleep<R>(
-        &self,
-        state: &mut State,
-        sleep: impl FnOnce(&mut dyn Network) -> R,
-    ) -> Option<R> {
-        self.is_asleep.store(true, Ordering::SeqCst);
-        let slept = (!self.is_wanted()).then(|| sleep(&mut *state.network));
-        self.is_asleep.store(false, Ordering::SeqCst);
-        slept
-    }
-
-    /// The first number from `least` on that a communicator of this rank can have, if there is any.
-    pub(crate) fn first_free(&self, least: u32) -> Option<u32> {
-        let state = self.state();
-        let least = least.max(state.next);
-        let all = least..least.saturating_add(self.contexts());
-        all.into_iter()
-            .find(|number| !state.places.contains(&self.division.place(*number)))
-    }
-
-    /// Takes a number, if a communicator of this rank can have it. Whatever comes with its tags from now on is kept for it.
-    pub(crate) fn claim(self: &Arc<Medium>, number: u32) -> Option<Claim> {
-        let mut state = self.state();
-        let place = self.division.place(number);
-        if number < state.next || !state.places.insert(place) {
-            return None;
-        }
-        let tags = self.division.tags(number);
-        state.network.readmit(tags.clone());
-        state.next = number + 1;
-        state.open.insert(number);
-        let State { open, heard, .. } = &mut *state;
-        // Of those that this rank has no part in.
-        heard.retain(|of, _| open.contains(of) || *of > number);
-        Some(Claim {
-            medium: Arc::clone(self),
-            number,
-            tags,
-            is_unclean: false,
-        })
     }
 }
 
 /// A communicator's number, with its tags, until it is dropped.
 pub(crate) struct Claim {
-    pub(super) medium: Arc<Medium>,
+    medium: Arc<Medium>,
     pub(super) number: u32,
     pub(super) tags: Range<u32>,
     /// Whether messages may be left over.
     pub(super) is_unclean: bool,
+    /// The network, while there is no other communicator: what only one has needs no lock.
+    own: Option<Box<State>>,
+}
+
+impl Claim {
+    /// Does something with the network, in turns with the threads of other communicators.
+    #[inline]
+    pub(super) fn with<R>(&mut self, what: impl FnOnce(&mut State) -> R) -> R {
+        match &mut self.own {
+            Some(own) => what(own),
+            None => self.with_shared(what),
+        }
+    }
+
+    fn with_shared<R>(&mut self, what: impl FnOnce(&mut State) -> R) -> R {
+        let mut shared = self.medium.shared();
+        let all = shared.as_deref_mut();
+        let state = all.expect("it is here while there are several communicators");
+        if state.open.len() > 1 {
+            return what(state);
+        }
+        // The others are gone.
+        let own = shared.take();
+        drop(shared);
+        self.own = own;
+        self.with(what)
+    }
+
+    /// Sleeps in the network, if no other thread wants it: who comes later wakes this one, which is not told then that anything came.
+    pub(super) fn sleep(&mut self, limit: Duration) -> Option<Result<Sleep, NetworkError>> {
+        if let Some(own) = &mut self.own {
+            return Some(own.network.sleep(limit));
+        }
+        let medium = &*self.medium;
+        let mut shared = medium.shared();
+        let state = shared.as_deref_mut()?;
+        medium.is_asleep.store(true, Ordering::SeqCst);
+        let slept = (!medium.is_wanted()).then(|| state.network.sleep(limit));
+        medium.is_asleep.store(false, Ordering::SeqCst);
+        drop(shared);
+        match slept {
+            Some(Ok(Sleep::Woken)) if medium.is_wanted() => Some(Ok(Sleep::Over)),
+            slept => slept,
+        }
+    }
+
+    pub(super) fn doorbell(&self) -> Option<u32> {
+        self.medium.doorbell
+    }
+
+    /// How many communicators there may be at a time.
+    pub(super) fn contexts(&self) -> u32 {
+        self.medium.division.contexts
+    }
+
+    /// The first number from `least` on that a communicator of this rank can have, if there is any.
+    pub(super) fn first_free(&mut self, least: u32) -> Option<u32> {
+        let division = self.medium.division;
+        self.with(|state| {
+            let least = least.max(state.next);
+            let mut all = least..least.saturating_add(division.contexts);
+            all.find(|number| !state.places.contains(&division.place(*number)))
+        })
+    }
+
+    /// Takes a number, if a communicator of this rank can have it. Whatever comes with its tags from now on is kept for it.
+    pub(super) fn another(&mut self, number: u32) -> Option<Claim> {
+        let division = self.medium.division;
+        let tags = self.with(|state| state.claim(number, division))?;
+        if let Some(own) = self.own.take() {
+            *self.medium.shared() = Some(own);
+        }
+        Some(Claim {
+            medium: Arc::clone(&self.medium),
+            number,
+            tags,
+            is_unclean: false,
+            own: None,
+        })
+    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut state = self.medium.state();
-        state.open.remove(&self.number);
-        state.heard.remove(&self.number);
-        let is_clean = state.network.retire(self.tags.clone()) || !self.is_unclean;
-        if is_clean {
-            let place = self.medium.division.place(self.number);
-            state.places.remove(&place);
-        }
+        let (number, tags, is_unclean) = (self.number, self.tags.clone(), self.is_unclean);
+        let place = self.medium.division.place(number);
+        self.with(|state| {
+            state.open.remove(&number);
+            state.heard.remove(&number);
+            if state.network.retire(tags) || !is_unclean {
+                state.places.remove(&place);
+            }
+        });
     }
 }
 
@@ -254,43 +313,67 @@ mod tests {
 
     #[test]
     fn numbers_grow_and_tags_are_used_again_when_they_are_free() {
-        let world = Medium::of_world(Box::new(Threads::new(2).with_tags(1 << 15).network(0)));
-        let medium = Arc::clone(&world.medium);
-        assert_eq!(medium.contexts(), 8);
-        let one = medium.claim(medium.first_free(0).unwrap()).unwrap();
+        let mut world = Medium::of_world(Box::new(Threads::new(2).with_tags(1 << 15).network(0)));
+        assert_eq!(world.contexts(), 8);
+        let free = world.first_free(0).unwrap();
+        let one = world.another(free).unwrap();
         assert_eq!((one.number, one.tags.clone()), (1, 4096..8192));
-        assert!(medium.claim(1).is_none(), "it is taken");
-        let five = medium.claim(5).unwrap();
-        assert!(medium.claim(4).is_none(), "numbers grow");
+        assert!(world.another(1).is_none(), "it is taken");
+        let five = world.another(5).unwrap();
+        assert!(world.another(4).is_none(), "numbers grow");
         // 8 has the tags of the world, 9 those of 1.
         let all = [6, 7, 10, 11, 12];
-        let claimed = all.map(|number| medium.claim(medium.first_free(number).unwrap()).unwrap());
+        let claimed = all.map(|number| {
+            assert_eq!(world.first_free(number), Some(number));
+            world.another(number).unwrap()
+        });
         assert_eq!(claimed.each_ref().map(|claim| claim.number), all);
-        assert_eq!(medium.first_free(0), None);
+        assert_eq!(world.first_free(0), None);
         drop(one);
-        assert_eq!(medium.first_free(0), Some(17));
+        assert_eq!(world.first_free(0), Some(17));
         drop((five, claimed));
-        assert_eq!(medium.first_free(0), Some(13));
+        assert_eq!(world.first_free(0), Some(13));
     }
 
     #[test]
     fn notices_find_their_communicator_also_one_that_is_not_there_yet() {
         let threads = Threads::new(2);
-        let [mine, theirs] = [0, 1].map(|rank| Medium::of_world(Box::new(threads.network(rank))));
-        let say = |number| {
+        let [mut mine, mut theirs] =
+            [0, 1].map(|rank| Medium::of_world(Box::new(threads.network(rank))));
+        let mut say = |number| {
             let notice = Notice([7; Notice::BYTES]).of_context(number);
-            theirs.medium.state().network.notify(0, &notice);
+            theirs.with(|state| state.network.notify(0, &notice));
         };
-        let hear = |number| mine.medium.state().hear(number).map(|(from, _)| from);
-        [2, 0, 1].into_iter().for_each(say);
-        assert_eq!((hear(0), hear(0)), (Some(1), None));
-        let second = mine.medium.claim(2).unwrap();
-        assert_eq!((hear(2), hear(2)), (Some(1), None));
+        let hear = |claim: &mut Claim, number| {
+            let heard = claim.with(|state| state.hear(number));
+            heard.map(|(from, _)| from)
+        };
+        [2, 0, 1].into_iter().for_each(&mut say);
+        assert_eq!([(); 2].map(|()| hear(&mut mine, 0)), [Some(1), None]);
+        let mut second = mine.another(2).unwrap();
+        assert_eq!([(); 2].map(|()| hear(&mut second, 2)), [Some(1), None]);
         drop(second);
         // Nobody here has these any more, or ever.
         (1..4).for_each(say);
-        let third = mine.medium.claim(3).unwrap();
-        assert_eq!((hear(1), hear(2), hear(3)), (None, None, Some(1)));
+        let third = mine.another(3).unwrap();
+        let heard = [1, 2, 3].map(|number| hear(&mut mine, number));
+        assert_eq!(heard, [None, None, Some(1)]);
         drop(third);
+    }
+
+    #[test]
+    fn a_network_is_shared_while_there_are_several_communicators() {
+        let mut world = Medium::of_world(Box::new(Threads::new(2).network(0)));
+        assert!(world.own.is_some());
+        assert!(world.another(0).is_none() && world.own.is_some());
+        let mut one = world.another(1).unwrap();
+        assert!(world.own.is_none() && one.own.is_none());
+        let two = one.another(2).unwrap();
+        drop(world);
+        one.with(|state| assert_eq!(state.open.len(), 2));
+        assert!(one.own.is_none(), "there is another one");
+        drop(two);
+        one.with(|state| assert_eq!(state.open.len(), 1));
+        assert!(one.own.is_some());
     }
 }

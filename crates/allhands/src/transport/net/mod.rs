@@ -4,6 +4,7 @@
 //! with which everything that uses a network is tested.
 
 mod context;
+mod error;
 mod medium;
 pub(crate) mod notice;
 #[cfg(target_os = "linux")]
@@ -13,11 +14,14 @@ mod places;
 pub mod tcp;
 mod threads;
 pub mod times;
+mod way;
 
 pub(crate) use context::Context;
+pub use error::{LossCause, LostRank, NetworkError};
 pub(crate) use medium::{Claim, Medium};
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
+pub(crate) use way::Way;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -46,27 +50,6 @@ pub enum Sleep {
     Woken,
     /// It lasted as long as it might.
     Over,
-}
-
-/// Why a network cannot go on, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NetworkError(pub String);
-
-impl NetworkError {
-    /// That a rank is lost, and why.
-    pub(crate) fn lost(rank: u32, why: &str) -> NetworkError {
-        NetworkError(format!("{}{why}", NetworkError::lost_is(rank)))
-    }
-
-    /// Why a rank is lost, if that is what this says of it.
-    pub(crate) fn why_lost(&self, rank: u32) -> Option<&str> {
-        self.0.strip_prefix(&NetworkError::lost_is(rank))
-    }
-
-    fn lost_is(rank: u32) -> String {
-        format!("rank {rank} is lost: ")
-    }
 }
 
 /// A word from one rank to another besides messages: small, seldom, and only about what has gone wrong or might have.
@@ -206,16 +189,6 @@ pub unsafe trait Network: Send {
     /// Says that tags which were retired together, or never used, are used from now on.
     fn readmit(&mut self, tags: Range<u32>) {
         let _ = tags;
-    }
-
-    /// The rank whose loss made this network fail last, if that was why.
-    fn lost(&self) -> Option<u32> {
-        None
-    }
-
-    /// Whether the host of that rank answers no more, so that all ranks there are lost with it.
-    fn has_lost_host(&self) -> bool {
-        false
     }
 
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words

@@ -149,7 +149,7 @@ impl Threads {
     fn mailbox(&self, rank: u32) -> Result<MutexGuard<'_, Mailbox>, NetworkError> {
         let mailbox = self.mailboxes.get(rank as usize).ok_or_else(|| {
             let ranks = self.mailboxes.len();
-            NetworkError(format!("there is no rank {rank} among {ranks}"))
+            NetworkError::Other(format!("there is no rank {rank} among {ranks}"))
         })?;
         // Nothing panics while it is held.
         Ok(mailbox.lock().unwrap_or_else(PoisonError::into_inner))
@@ -462,6 +462,9 @@ mod tests {
         assert_eq!(end(&mut all, 0, third), Ended::Whole(9));
         // SAFETY: nothing is sent to a rank that there is not.
         let nobody = unsafe { all[0].send(2, 0, long.as_ptr(), 1) };
-        assert_eq!(nobody.unwrap_err().0, "there is no rank 2 among 2");
+        assert_eq!(
+            nobody.unwrap_err().to_string(),
+            "there is no rank 2 among 2"
+        );
     }
 }

@@ -151,10 +151,7 @@ impl NetworkEngine<'_> {
             let Iovec { address, bytes } = held.iovec;
             // SAFETY: as in `begin`: the message keeps its bounce buffer, and its operation is under way.
             let begun = unsafe { network.send(held.name, held.tag, address, bytes) };
-            let ticket = begun.map_err(|error| {
-                let network = &**network;
-                self.node.endpoint.message_failed(network, error.0)
-            })?;
+            let ticket = begun.map_err(|error| self.node.endpoint.message_failed(&error))?;
             if let Some(remote) = &mut self.node.request.remote {
                 let message = &mut remote.messages[held.ticket as usize];
                 (message.ticket, message.is_held) = (Some(ticket), false);
@@ -253,8 +250,7 @@ impl NetworkEngine<'_> {
 
     #[cold]
     fn failed(&self, error: NetworkError) -> TransportError {
-        let network = &*self.state.network;
-        self.node.endpoint.message_failed(network, error.0)
+        self.node.endpoint.message_failed(&error)
     }
 }
 
@@ -283,7 +279,7 @@ impl Endpoint {
         let mut state = cluster.state();
         // First of all others are to get what they wait for.
         if has_begun && let Err(error) = state.look() {
-            return Err(self.network_failed(error.0, None));
+            return Err(self.network_failed(error.to_string(), None));
         }
         let mut engine = NetworkEngine {
             here: self.ranks(),

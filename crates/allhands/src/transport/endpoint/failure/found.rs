@@ -2,7 +2,7 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::Network;
+use crate::transport::net::NetworkError;
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::failure::liveness::Liveness;
 use crate::transport::shm::failure::member::RECENT;
@@ -52,19 +52,19 @@ impl Endpoint {
 
     /// Stops the communicator as its network failed in a message, on account of a lost rank if it is that.
     #[cold]
-    pub(crate) fn message_failed(&self, network: &dyn Network, why: String) -> TransportError {
-        let (rank, lost) = (self.rank, network.lost());
+    pub(crate) fn message_failed(&self, error: &NetworkError) -> TransportError {
+        let (rank, lost) = (self.rank, error.lost());
         let number = |name: u32| self.cluster.as_ref()?.numbers.get(name as usize).copied();
-        match lost.filter(|_| network.has_lost_host()) {
-            Some(name) => {
-                let lost = number(name).unwrap_or(rank);
+        match lost.filter(|lost| lost.is_host_lost()) {
+            Some(found) => {
+                let lost = number(found.rank).unwrap_or(rank);
                 self.segment.poison(rank, Fault::HostLost { rank, lost });
                 TransportError::Network {
                     rank: self.global_rank(),
-                    why: self.segment.describe_lost_host(name),
+                    why: self.segment.describe_lost_host(found.rank),
                 }
             }
-            None => self.network_failed(why, lost),
+            None => self.network_failed(error.to_string(), lost.map(|lost| lost.rank)),
         }
     }
 

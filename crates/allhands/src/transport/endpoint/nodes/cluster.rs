@@ -7,9 +7,9 @@ use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
 use crate::transport::net::notice::MISSING;
-use crate::transport::net::{Context, Medium, Network, NetworkError, Notice, Places, Sleep};
+use crate::transport::net::{Claim, NetworkError, Notice, Places, Sleep, Way};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Channels of a call's messages between two nodes: a strand has one, and an algorithm at most 64 strands and a few.
@@ -37,8 +37,6 @@ pub(crate) struct Cluster {
     calls: u64,
     /// What wakes this rank while it sleeps at its network, if it can.
     pub(crate) doorbell: Option<u32>,
-    /// What its network is a part of, and what the ranks are called there, if other communicators may go through that.
-    pub(crate) shared: Option<(Arc<Medium>, Box<[u32]>)>,
     state: Mutex<State>,
 }
 
@@ -56,7 +54,7 @@ pub(crate) struct Left {
 
 /// What changes.
 pub(crate) struct State {
-    pub(crate) network: Box<dyn Network>,
+    pub(crate) network: Way,
     /// How often the network was taken further.
     pub(crate) looks: u64,
     /// The numbers of the calls under way that exchange messages with other nodes.
@@ -76,7 +74,7 @@ pub(crate) struct State {
 impl Cluster {
     /// The way of rank `rank`, which is number `number` of the `sharing` ranks of its segment.
     pub(crate) fn new(
-        network: Box<dyn Network>,
+        network: Way,
         places: Places,
         rank: u32,
         (number, sharing): (u32, u32),
@@ -123,26 +121,8 @@ impl Cluster {
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
             doorbell,
-            shared: None,
             state: Mutex::new(state),
             places,
-        })
-    }
-
-    /// The way of a rank of a communicator that shares its network with others.
-    pub(crate) fn of_context(
-        context: Context,
-        places: Places,
-        rank: u32,
-        here: (u32, u32),
-    ) -> Result<Cluster, TransportError> {
-        let medium = Arc::clone(context.medium());
-        let all: Vec<u32> = (0..places.ranks()).collect();
-        let names = context.names(&all);
-        let cluster = Cluster::new(Box::new(context), places, rank, here)?;
-        Ok(Cluster {
-            shared: Some((medium, names)),
-            ..cluster
         })
     }
 
@@ -150,6 +130,26 @@ impl Cluster {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // Whoever panics while it is held leaves messages that their request takes back.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the network calls these ranks of the communicator, if other communicators can go through it.
+    pub(crate) fn names_there(&self, ranks: &[u32]) -> Option<Box<[u32]>> {
+        Some(self.state().network.part()?.names(ranks))
+    }
+
+    /// How many communicators can go through the network at a time, if others can.
+    pub(crate) fn contexts(&self) -> Option<u32> {
+        Some(self.state().network.part()?.contexts())
+    }
+
+    /// The first number from `least` on that another communicator of this rank can have, if there is any.
+    pub(crate) fn first_free(&self, least: u32) -> Option<u32> {
+        self.state().network.part()?.first_free(least)
+    }
+
+    /// What another communicator of this rank can have, with this number, if it is free.
+    pub(crate) fn another(&self, number: u32) -> Option<Claim> {
+        self.state().network.part()?.another(number)
     }
 
     /// What a rank of another node is called in the communicator.

@@ -58,7 +58,7 @@ impl PointToPoint {
         // SAFETY: a frame's memory, kept until the network has said that the message has ended or is over.
         let begun = unsafe { state.network.receive(name, FRAME_TAG, into, FRAME_BYTES) };
         drop(state);
-        let ticket = begun.map_err(|error| failed(endpoint, &cluster, error))?;
+        let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
         self.peers[peer as usize].contact = Some((ticket, frame));
         Ok(())
     }
@@ -100,7 +100,7 @@ impl PointToPoint {
         drop(state);
         match begun {
             Ok(ticket) => Ok((ticket, frame)),
-            Err(error) => Err(failed(endpoint, &cluster, error)),
+            Err(error) => Err(endpoint.message_failed(&error)),
         }
     }
 
@@ -196,7 +196,7 @@ impl PointToPoint {
             // ended: not before the network has said that the message has ended or is over.
             let begun = unsafe { state.network.receive(name, DATA_TAG, into, bytes) };
             drop(state);
-            let ticket = begun.map_err(|error| failed(endpoint, &cluster, error))?;
+            let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
             receive.state = Receiving::Data { envelope, ticket };
             self.at_network.push(number);
         }
@@ -213,7 +213,7 @@ impl PointToPoint {
             return Ok(());
         };
         let looked = cluster.state().look();
-        looked.map_err(|error| failed(endpoint, &cluster, error))?;
+        looked.map_err(|error| endpoint.message_failed(&error))?;
         for at in (0..self.contacts.len()).rev() {
             let peer = self.contacts[at];
             while let Some(bytes) = self.next_frame(endpoint, &cluster, peer)? {
@@ -275,7 +275,7 @@ impl PointToPoint {
         let has_left = cluster.state().left.iter().any(|left| left.rank == peer);
         match has_left {
             true => Ok(true),
-            false => Err(failed(endpoint, cluster, error)),
+            false => Err(endpoint.message_failed(&error)),
         }
     }
 
@@ -378,7 +378,7 @@ impl PointToPoint {
         // that it has ended or is over.
         let begun = unsafe { state.network.send(name, DATA_TAG, address, bytes) };
         drop(state);
-        let ticket = begun.map_err(|error| failed(endpoint, &cluster, error))?;
+        let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
         send.state = Sending::Data { ticket };
         self.at_network.push(number);
         Ok(())
@@ -396,7 +396,7 @@ impl PointToPoint {
         // SAFETY: no bytes are read.
         let begun = unsafe { state.network.send(name, DATA_TAG, from, 0) };
         drop(state);
-        let ticket = begun.map_err(|error| failed(endpoint, &cluster, error))?;
+        let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
         let to = peer;
         self.told.push(ToldFrame { to, ticket, frame });
         Ok(())
@@ -458,9 +458,4 @@ impl PointToPoint {
         }
         Ok(true)
     }
-}
-
-#[cold]
-fn failed(endpoint: &Endpoint, cluster: &Cluster, error: NetworkError) -> TransportError {
-    endpoint.message_failed(&*cluster.state().network, error.0)
 }

@@ -222,7 +222,7 @@ impl Endpoint {
             Ok(Status::Done) | Err(_) => Ok(Sleep::Woken),
         };
         self.segment.rise(self.rank);
-        let slept = slept.map_err(|error| self.network_failed(error.0, None))?;
+        let slept = slept.map_err(|error| self.network_failed(error.to_string(), None))?;
         Ok((status?, slept))
     }
 
@@ -239,6 +239,6 @@ impl Endpoint {
         }
         let looked = state.look();
         drop(state);
-        looked.map_err(|error| self.network_failed(error.0, None))
+        looked.map_err(|error| self.network_failed(error.to_string(), None))
     }
 }

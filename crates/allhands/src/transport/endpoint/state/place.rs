@@ -3,7 +3,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::cluster::{CALL_CHANNELS, Cluster};
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::{Context, Medium, Network, Places};
+use crate::transport::net::{Context, Medium, Network, Places, Way};
 use crate::transport::shm::wait::backoff::Patience;
 use allhands_core::schedule::{AGREEMENT_CHANNEL, Plan};
 use std::sync::Arc;
@@ -24,7 +24,10 @@ impl Endpoint {
         oversubscribed: bool,
     ) -> Result<Endpoint, TransportError> {
         let here = (self.rank, self.segment.ranks());
-        self.join_cluster(Cluster::new(network, places, rank, here)?, oversubscribed);
+        self.join_cluster(
+            Cluster::new(Way::Own(network), places, rank, here)?,
+            oversubscribed,
+        );
         Ok(self)
     }
 
@@ -57,7 +60,7 @@ impl Endpoint {
     ) -> Result<Endpoint, TransportError> {
         let here = (self.rank, self.segment.ranks());
         self.join_cluster(
-            Cluster::of_context(context, places, rank, here)?,
+            Cluster::new(Way::Part(context), places, rank, here)?,
             oversubscribed,
         );
         Ok(self)

@@ -7,7 +7,7 @@ use super::registration::{Place, Registrar};
 use super::tags::{Numbers, TagLayout};
 use super::wire_up;
 use crate::transport::net::tcp::TcpNetwork;
-use crate::transport::net::{Ended, Network, NetworkError, Ticket};
+use crate::transport::net::{Ended, LostRank, Network, NetworkError, Ticket};
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::ptr;
@@ -25,7 +25,7 @@ pub(super) struct Peer {
     address: u64,
     /// What fails when it is lost.
     pub(super) watch: Option<Ticket>,
-    pub(super) lost: Option<(String, Instant)>,
+    pub(super) lost: Option<(LostRank, Instant)>,
     /// How many of its sends wait for a place.
     pub(super) waiting: u32,
 }
@@ -49,8 +49,6 @@ pub struct OfiNetwork {
     pub(super) signature: u64,
     pub(super) peers: Box<[Peer]>,
     pub(super) words: TcpNetwork,
-    /// The last rank that was found to be lost.
-    pub(super) lost: Option<u32>,
     /// Why nothing goes any more.
     pub(super) broken: Option<String>,
     pub(super) now: Instant,
@@ -102,7 +100,6 @@ impl OfiNetwork {
             signature: 0,
             peers: peers.into(),
             words,
-            lost: None,
             broken: None,
             now,
             listened: now,
@@ -135,7 +132,7 @@ impl OfiNetwork {
         } else {
             return Ok(());
         };
-        Err(NetworkError(why))
+        Err(NetworkError::Other(why))
     }
 
     /// Begins a message, and has the provider take it if it can.
@@ -151,7 +148,7 @@ impl OfiNetwork {
             let why = format!(
                 "a message of {bytes} bytes is longer than the {most} that the provider {provider} takes"
             );
-            return Err(NetworkError(why));
+            return Err(NetworkError::Other(why));
         }
         let number = self
             .layout
@@ -323,7 +320,7 @@ impl OfiNetwork {
             self.watch();
         }
         match &self.broken {
-            Some(broken) => Err(NetworkError(broken.clone())),
+            Some(broken) => Err(NetworkError::Other(broken.clone())),
             None => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use super::abi::{self, CqEntry, CqError};
 use super::driver::OfiNetwork;
 use super::operation::{Failure, Stage};
 use super::registration::Place;
-use crate::transport::net::Ended;
+use crate::transport::net::{Ended, LossCause, LostRank};
 use std::ffi::c_int;
 use std::ptr;
 
@@ -126,7 +126,11 @@ impl OfiNetwork {
         }
         match abi::is_loss(error) {
             true => {
-                self.lose(peer, says.clone());
+                self.lose(LostRank {
+                    rank: peer,
+                    host: self.words.host(peer).map(String::from),
+                    cause: LossCause::Provider(says.clone()),
+                });
                 Failure::Lost(says)
             }
             false => Failure::Other(format!(

@@ -86,6 +86,6 @@ fn named(asked: &str) -> String {
 
 impl From<OfiError> for NetworkError {
     fn from(error: OfiError) -> NetworkError {
-        NetworkError(error.to_string())
+        NetworkError::Other(error.to_string())
     }
 }

@@ -59,7 +59,7 @@ impl OfiLoopback {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let endpoint = endpoints.get_mut(rank as usize).and_then(Option::take);
-        let none = || NetworkError(format!("rank {rank} has its network"));
+        let none = || NetworkError::Other(format!("rank {rank} has its network"));
         let network = OfiNetwork::new(endpoint.ok_or_else(none)?, rank, &self.cards, words)?;
         Ok(network.with_tags(self.tags))
     }

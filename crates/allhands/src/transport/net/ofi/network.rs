@@ -2,7 +2,7 @@
 
 use super::driver::OfiNetwork;
 use super::operation::Failure;
-use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::net::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -31,9 +31,8 @@ unsafe impl Network for OfiNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
-        if let Some((why, _)) = &self.peers[to as usize].lost {
-            let why = why.clone();
-            return Err(self.failed_by(to, &why));
+        if let Some((lost, _)) = &self.peers[to as usize].lost {
+            return Err(self.failed_by(lost));
         }
         self.begin(true, (to, tag), (from.cast_mut(), bytes))
     }
@@ -51,7 +50,7 @@ unsafe impl Network for OfiNetwork {
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
         let Some(number) = self.operations.of_ticket(ticket) else {
-            return Err(NetworkError("the message has ended before".into()));
+            return Err(NetworkError::Other("the message has ended before".into()));
         };
         let operation = self.operations.get(number);
         let (peer, since) = (operation.peer, operation.since);
@@ -62,10 +61,13 @@ unsafe impl Network for OfiNetwork {
                 self.settle(number);
                 Ok(Some(end))
             }
-            Some(Err(Failure::Other(why))) => Err(NetworkError(why.clone())),
+            Some(Err(Failure::Other(why))) => Err(match &self.peers[peer as usize].lost {
+                Some((lost, _)) => self.failed_by(lost),
+                None => NetworkError::Other(why.clone()),
+            }),
             // What made its other end leave may come a moment later, by words.
             Some(Err(Failure::Lost(_))) | None => match self.never_ends(peer, since) {
-                Some(why) => Err(self.failed_by(peer, &why)),
+                Some(lost) => Err(self.failed_by(lost)),
                 None => Ok(None),
             },
         }
@@ -111,15 +113,6 @@ unsafe impl Network for OfiNetwork {
         }
     }
 
-    fn lost(&self) -> Option<u32> {
-        self.lost.or_else(|| self.words.lost())
-    }
-
-    fn has_lost_host(&self) -> bool {
-        let lost = self.lost();
-        lost.is_some_and(|rank| self.words.is_host_lost(rank))
-    }
-
     fn notify(&mut self, to: u32, notice: &Notice) {
         self.words.notify(to, notice);
     }
@@ -138,9 +131,10 @@ unsafe impl Network for OfiNetwork {
 }
 
 impl OfiNetwork {
-    fn failed_by(&mut self, peer: u32, why: &str) -> NetworkError {
-        self.lost = Some(peer);
-        NetworkError::lost(peer, why)
+    /// That a rank is lost, and why as far as is known by now: its host may have been found to be silent since.
+    fn failed_by(&self, lost: &LostRank) -> NetworkError {
+        let silence = self.words.silence(lost.rank);
+        silence.unwrap_or_else(|| lost.clone().into())
     }
 
     /// Sleeps until the provider or the words have something; whether either has.
@@ -160,7 +154,9 @@ impl OfiNetwork {
         match poll(&mut both, Some(&time)) {
             Ok(count) => Ok(count > 0),
             Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(NetworkError(format!("this rank cannot sleep: {error}"))),
+            Err(error) => Err(NetworkError::Other(format!(
+                "this rank cannot sleep: {error}"
+            ))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Watching: whether those are still there with whom messages are under way, which providers need not find out.
 
 use super::driver::OfiNetwork;
-use crate::transport::net::{Network, NetworkError};
+use crate::transport::net::{LostRank, Network};
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ impl OfiNetwork {
             // SAFETY: there is no byte of it. It never ends, as nobody sends anything by words, but it fails when its peer is lost.
             match unsafe { self.words.receive(peer, 0, nothing, 0) } {
                 Ok(ticket) => self.peers[peer as usize].watch = Some(ticket),
-                Err(error) => self.lose(peer, reason(peer, error)),
+                Err(error) => self.lose(error.found_lost(peer)),
             }
         }
         for peer in 0..self.peers.len() as u32 {
@@ -38,26 +38,21 @@ impl OfiNetwork {
             {
                 self.words.cancel(ticket);
                 self.peers[peer as usize].watch = None;
-                self.lose(peer, reason(peer, error));
+                self.lose(error.found_lost(peer));
             }
         }
     }
 
-    pub(super) fn lose(&mut self, peer: u32, why: String) {
+    pub(super) fn lose(&mut self, lost: LostRank) {
         let now = self.now;
-        self.peers[peer as usize].lost.get_or_insert((why, now));
+        let peer = &mut self.peers[lost.rank as usize];
+        peer.lost.get_or_insert((lost, now));
     }
 
-    /// Why a message that has not ended will never end, if its other end is lost.
-    pub(super) fn never_ends(&self, peer: u32, since: Instant) -> Option<String> {
-        let (why, at) = self.peers[peer as usize].lost.as_ref()?;
+    /// The other end of a message that has not ended and never will, as it is lost.
+    pub(super) fn never_ends(&self, peer: u32, since: Instant) -> Option<&LostRank> {
+        let (lost, at) = self.peers[peer as usize].lost.as_ref()?;
         let waited = self.now.saturating_duration_since(since.max(*at));
-        (waited >= STILL_COMES).then(|| why.clone())
+        (waited >= STILL_COMES).then_some(lost)
     }
-}
-
-/// Why a rank is lost, without its name, which is said before it.
-fn reason(peer: u32, error: NetworkError) -> String {
-    let why = error.why_lost(peer).map(String::from);
-    why.unwrap_or(error.0)
 }

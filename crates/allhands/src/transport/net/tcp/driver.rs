@@ -1,5 +1,6 @@
 //! The driver: one rank's machine with nonblocking sockets and epoll, as a network.
 
+use super::clock::Clock;
 use super::door::{Door, LISTENERS, listen};
 use super::listener::Listener;
 use super::protocol::Settings;
@@ -31,10 +32,10 @@ pub(super) const MOST_EVENTS: usize = 64;
 /// Every so many looks all connections are looked at, if there is one, and if there are several.
 const LOOKS: u32 = 16;
 const LOOKS_OF_SEVERAL: u32 = 3;
+/// And no more often than this, if there is one and it does not wait for room, as nothing but strangers is found then.
+const LOOKS_AFTER: Duration = Duration::from_micros(50);
 /// How often is asked whether other hosts still answer.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
-/// What counts of the time between two looks at the most: while this rank does not look, nobody can answer it in time.
-const MOST_UNWATCHED: Duration = Duration::from_millis(100);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
@@ -47,8 +48,6 @@ pub struct TcpNetwork {
     pub(super) machine: Rank<UserMemory>,
     pub(super) rank: u32,
     pub(super) tags: u32,
-    /// The last rank that was found to be lost.
-    pub(super) lost: Option<u32>,
     /// What messages are signed with.
     pub(super) signature: u64,
     pub(super) addresses: Addresses,
@@ -70,10 +69,12 @@ pub struct TcpNetwork {
     /// The connection that was read last, and how many looks there were.
     hot: u32,
     looks: u32,
+    /// When all connections were looked at last.
+    waited: Instant,
+    /// Whether the last look has found anything.
+    pub(super) has_read: bool,
     staging: Box<[u8]>,
-    /// The machine's time, and when it was told.
-    watched: Duration,
-    looked: Instant,
+    pub(super) clock: Clock,
     asked: Instant,
 }
 
@@ -95,7 +96,7 @@ impl TcpNetwork {
         if rank >= ranks || addresses.iter().any(|of_rank| of_rank.len() != rails) || rails == 0 {
             let why =
                 format!("rank {rank} of {ranks} has {rails} rails, and others have more or fewer");
-            return Err(NetworkError(why));
+            return Err(NetworkError::Other(why));
         }
         let job = Job {
             secret,
@@ -120,7 +121,6 @@ impl TcpNetwork {
             machine: Rank::new(job, settings, UserMemory),
             rank,
             tags: settings.tags,
-            lost: None,
             signature: 0,
             addresses,
             places: None,
@@ -135,9 +135,10 @@ impl TcpNetwork {
             serial: LISTENERS,
             hot: u32::MAX,
             looks: 0,
+            waited: now,
+            has_read: false,
             staging: vec![0; STAGED_BYTES].into(),
-            watched: Duration::ZERO,
-            looked: now,
+            clock: Clock::new(now),
             asked: now,
         })
     }
@@ -155,11 +156,13 @@ impl TcpNetwork {
         let (rank, ranks, tags) = (self.rank, self.addresses.len(), self.tags);
         if other as usize >= ranks || other == rank {
             let why = format!("rank {rank} of {ranks} has no messages with rank {other}");
-            return Err(NetworkError(why));
+            return Err(NetworkError::Other(why));
         }
         match tag < tags {
             true => Ok(()),
-            false => Err(NetworkError(format!("there is no tag {tag} of {tags}"))),
+            false => Err(NetworkError::Other(format!(
+                "there is no tag {tag} of {tags}"
+            ))),
         }
     }
 
@@ -167,18 +170,19 @@ impl TcpNetwork {
     pub(in crate::transport::net) fn patience(&self, limit: Duration) -> Duration {
         let due = self.machine.deadline().unwrap_or(Duration::MAX);
         match self.readable.is_empty() {
-            true => limit.min(due.saturating_sub(self.watched)),
+            true => limit.min(due.saturating_sub(self.clock.watched())),
             false => Duration::ZERO,
         }
     }
 
     /// Takes everything further, after waiting for something for so long; how many things have happened.
     pub(super) fn look(&mut self, patience: Duration) -> Result<usize, NetworkError> {
-        let now = self.begin();
+        let now = self.begin_look(patience);
         self.act_and_write();
         if patience == Duration::ZERO && self.look_at_hot(now) {
             return Ok(0);
         }
+        self.waited = now;
         self.open_doors(now)?;
         let events = self.wait(patience)?;
         self.read_all();
@@ -193,16 +197,19 @@ impl TcpNetwork {
     /// Reads the connection over which something came last, as that costs one call to the system instead of two; whether that is
     /// enough for this look. Now and then all are looked at.
     fn look_at_hot(&mut self, now: Instant) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        let every = match self.sockets.len() {
-            0 | 1 => LOOKS,
-            _ => LOOKS_OF_SEVERAL,
+        self.looks += 1;
+        let is_due = match self.sockets.len() {
+            0 | 1 if self.machine.is_blocked(self.hot) => self.looks >= LOOKS,
+            0 | 1 => self.looks >= LOOKS && now - self.waited >= LOOKS_AFTER,
+            _ => self.looks >= LOOKS_OF_SEVERAL,
         };
-        let is_due = self.looks.is_multiple_of(every) || now - self.asked >= ASKED_EVERY;
+        let is_due = is_due || now - self.asked >= ASKED_EVERY;
         let Some(Some(socket)) = self.sockets.get_mut(self.hot as usize) else {
+            self.looks = 0;
             return false;
         };
         if is_due || socket.is_connecting || !self.readable.is_empty() {
+            self.looks = 0;
             return false;
         }
         socket.is_readable = true;
@@ -429,6 +436,7 @@ impl TcpNetwork {
                 socket.is_readable = bytes == asked || socket.is_ending;
                 let is_more = socket.is_readable;
                 self.hot = at;
+                self.has_read = true;
                 let landed = bytes.min(placed);
                 if landed > 0 {
                     self.machine.landed(at, landed);
@@ -466,15 +474,6 @@ impl TcpNetwork {
             }
         }
     }
-
-    /// Tells the machine what time it is.
-    pub(super) fn begin(&mut self) -> Instant {
-        let now = Instant::now();
-        self.watched += (now - self.looked).min(MOST_UNWATCHED);
-        self.looked = now;
-        self.machine.at(self.watched);
-        now
-    }
 }
 
 impl Drop for TcpNetwork {
@@ -496,5 +495,5 @@ pub(super) fn data(serial: u32, number: u32) -> epoll::EventData {
 }
 
 pub(super) fn failed(error: Errno) -> NetworkError {
-    NetworkError(format!("the sockets of this rank fail: {error}"))
+    NetworkError::Other(format!("the sockets of this rank fail: {error}"))
 }

@@ -64,7 +64,7 @@ impl Loopback {
             .unwrap_or_else(PoisonError::into_inner);
         let listener = listeners.get_mut(rank as usize).and_then(Option::take);
         let none = || {
-            NetworkError(format!(
+            NetworkError::Other(format!(
                 "rank {rank} has its network, or there is no such rank"
             ))
         };

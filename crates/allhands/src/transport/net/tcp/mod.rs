@@ -4,6 +4,7 @@
 //! nonblocking sockets and epoll; [`Listener`] is where a rank can be reached, and what it tells the others of it; [`Loopback`]
 //! makes the networks of ranks that are threads of one process.
 
+mod clock;
 mod door;
 mod driver;
 mod listener;
@@ -20,5 +21,6 @@ pub use listener::Listener;
 pub use loopback::Loopback;
 pub use protocol::Settings;
 pub use protocol::handshake::{Secret, SecretError};
+pub use protocol::peer::Loss;
 pub use protocol::rank::Report;
 pub(crate) use socket::nonce;

@@ -19,14 +19,19 @@ impl TcpNetwork {
         self
     }
 
+    /// What people call the host of a rank, where that is known.
+    pub(in crate::transport::net) fn host(&self, rank: u32) -> Option<&str> {
+        self.places.as_ref()?.host(rank)
+    }
+
     /// What is said when a rail leads to the host of a rank no more.
     pub(super) fn warning(&self, (peer, rail): (u32, u32), loss: Loss) -> String {
-        let whom = |rank: u32| {
-            let places = self.places.as_ref();
-            places.and_then(|places| places.host(rank))
-        };
-        let own = whom(self.rank).map_or(String::new(), |host| format!(" on host {host}"));
-        let other = whom(peer).map_or(format!("rank {peer}"), |host| format!("host {host}"));
+        let own = self
+            .host(self.rank)
+            .map_or(String::new(), |host| format!(" on host {host}"));
+        let other = self
+            .host(peer)
+            .map_or(format!("rank {peer}"), |host| format!("host {host}"));
         let address = |rank: u32| -> Option<IpAddr> {
             let of_rank = self.addresses.get(rank as usize)?;
             of_rank.get(rail as usize).map(|address| address.ip())

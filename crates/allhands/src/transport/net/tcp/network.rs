@@ -6,7 +6,7 @@ use super::protocol::frame::NOTICE_BYTES;
 use super::protocol::matching::End;
 use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
-use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::net::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
 use crate::transport::shm::wait::doorbell::Doorbell;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -33,7 +33,7 @@ unsafe impl Network for TcpNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
-        self.begin();
+        self.begin_with(to);
         let signature = self.signature;
         let address = from.expose_provenance();
         let sent = self
@@ -51,7 +51,7 @@ unsafe impl Network for TcpNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(from, tag)?;
-        self.begin();
+        self.begin_with(from);
         let address = into.expose_provenance();
         let (into, signature) = (Span { address, bytes }, self.signature);
         let received = self.machine.receive(from, tag, into, signature);
@@ -91,14 +91,6 @@ unsafe impl Network for TcpNetwork {
         true
     }
 
-    fn lost(&self) -> Option<u32> {
-        self.lost
-    }
-
-    fn has_lost_host(&self) -> bool {
-        self.lost.is_some_and(|rank| self.is_host_lost(rank))
-    }
-
     fn notify(&mut self, to: u32, notice: &Notice) {
         const { assert!(Notice::BYTES == NOTICE_BYTES) };
         if self.check(to, 0).is_ok() {
@@ -131,15 +123,18 @@ impl TcpNetwork {
         self.epoll.as_fd()
     }
 
-    /// Whether a rank is lost as its host answers no more.
-    pub(in crate::transport::net) fn is_host_lost(&self, rank: u32) -> bool {
-        let loss = self.machine.loss(rank);
-        loss.is_some_and(|loss| loss.is_silence())
+    /// That the host of a rank answers no more, if that is so.
+    pub(in crate::transport::net) fn silence(&self, rank: u32) -> Option<NetworkError> {
+        let loss = self.machine.loss(rank).filter(|loss| loss.is_silence())?;
+        Some(self.failed_by(LostPeer { rank, loss }))
     }
 
-    fn failed_by(&mut self, lost: LostPeer) -> NetworkError {
-        self.lost = Some(lost.rank);
-        NetworkError(lost.to_string())
+    fn failed_by(&self, lost: LostPeer) -> NetworkError {
+        NetworkError::Lost(LostRank {
+            rank: lost.rank,
+            host: self.host(lost.rank).map(String::from),
+            cause: lost.loss.into(),
+        })
     }
 }
 

@@ -89,9 +89,9 @@ impl Link<'_> {
                 self.under_way.retain(|other| *other != ticket);
                 return match ended {
                     Ended::Whole(_) => Ok(()),
-                    Ended::TooLong | Ended::Differs => {
-                        Err(NetworkError("a message of another length came".into()))
-                    }
+                    Ended::TooLong | Ended::Differs => Err(NetworkError::Other(
+                        "a message of another length came".into(),
+                    )),
                 };
             }
             looks = looks.wrapping_add(1);
@@ -124,11 +124,11 @@ impl Link<'_> {
     /// Whether waiting is of any use.
     fn look_around(&mut self, begun: Instant) -> Result<(), NetworkError> {
         if let Some((rank, _)) = self.network.hear() {
-            return Err(NetworkError(format!("rank {rank} measures no more")));
+            return Err(NetworkError::Other(format!("rank {rank} measures no more")));
         }
         match begun.elapsed() < PATIENCE {
             true => Ok(()),
-            false => Err(NetworkError("a rank takes too long".into())),
+            false => Err(NetworkError::Other("a rank takes too long".into())),
         }
     }
 

@@ -77,7 +77,7 @@ pub(super) fn answer(link: &mut Link<'_>, asks: u32) -> Result<(), NetworkError>
         }
         let (messages, bytes) = (messages as usize, bytes as usize);
         if messages.saturating_mul(bytes) > ROOM {
-            return Err(NetworkError("a measurement of another kind".into()));
+            return Err(NetworkError::Other("a measurement of another kind".into()));
         }
         link.sleeps = sleeps != 0;
         for _ in 0..rounds {

@@ -206,7 +206,7 @@ fn messages_are_taken_back() {
         std::thread::sleep(Duration::from_millis(60));
         assert!(all[0].cancel(away));
         drop(long);
-        let said = send(&mut all[0], 0, &[1]).unwrap_err().0;
+        let said = send(&mut all[0], 0, &[1]).unwrap_err().to_string();
         assert!(said.contains("could not be taken back"), "{said}");
         assert!(all[0].progress().is_err());
     }
@@ -246,19 +246,20 @@ fn a_rank_that_is_gone_is_named() {
     let never = receive(&mut zero, 0, &mut into);
     drop(one);
     let begun = Instant::now();
-    let said = end(std::slice::from_mut(&mut zero), 0, never)
-        .unwrap_err()
-        .0;
+    let error = end(std::slice::from_mut(&mut zero), 0, never).unwrap_err();
+    let said = error.to_string();
     assert!(said.starts_with("rank 1 is lost: "), "{said}");
     assert!(begun.elapsed() < Duration::from_secs(5));
-    assert_eq!(zero.lost(), Some(1));
+    assert_eq!(error.lost().map(|lost| lost.rank), Some(1));
     assert!(zero.cancel(never));
     let [mut zero, one] = pair(Traits::KIND);
     drop(one);
     let away = send(&mut zero, 0, &[1; 200]).unwrap();
-    let said = end(std::slice::from_mut(&mut zero), 0, away).unwrap_err().0;
+    let said = end(std::slice::from_mut(&mut zero), 0, away)
+        .unwrap_err()
+        .to_string();
     assert_eq!(said, "rank 1 is lost: nobody is there");
-    let said = send(&mut zero, 0, &[1]).unwrap_err().0;
+    let said = send(&mut zero, 0, &[1]).unwrap_err().to_string();
     assert_eq!(said, "rank 1 is lost: nobody is there");
     assert!(zero.cancel(away));
 }
@@ -321,18 +322,20 @@ fn mistakes_are_named() {
         most_bytes: 1000,
         ..Traits::KIND
     });
-    let said = send(&mut all[0], 1 << 27, &[1]).unwrap_err().0;
+    let said = send(&mut all[0], 1 << 27, &[1]).unwrap_err().to_string();
     assert_eq!(said, "there is no tag 134217728 of 134217728");
-    let said = send(&mut all[0], 0, &[1; 1001]).unwrap_err().0;
+    let said = send(&mut all[0], 0, &[1; 1001]).unwrap_err().to_string();
     assert!(said.starts_with("a message of 1001 bytes is longer than the 1000 that"));
     // SAFETY: there is no such message.
-    let said = unsafe { all[0].send(2, 0, [1].as_ptr(), 1) }.unwrap_err().0;
+    let said = unsafe { all[0].send(2, 0, [1].as_ptr(), 1) }
+        .unwrap_err()
+        .to_string();
     assert_eq!(said, "rank 0 of 2 has no messages with rank 2");
     let other = Traits {
         tag_bits: 48,
         ..Traits::KIND
     };
-    let said = pair_of([Traits::KIND, other]).unwrap_err().0;
+    let said = pair_of([Traits::KIND, other]).unwrap_err().to_string();
     let words = "rank 1 has the provider fake:";
     assert!(
         said.contains(words) && said.contains("ALLHANDS_OFI_PROVIDER"),
@@ -353,7 +356,7 @@ fn mistakes_are_named() {
         tag_bits: 8,
         ..Traits::KIND
     };
-    let said = pair_of([few; 2]).unwrap_err().0;
+    let said = pair_of([few; 2]).unwrap_err().to_string();
     assert!(
         said.ends_with("has tags of 8 bits, where 9 are needed for 2 ranks"),
         "{said}"

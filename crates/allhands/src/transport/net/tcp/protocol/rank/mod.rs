@@ -256,6 +256,12 @@ impl<M: Memory> Rank<M> {
         self.peers[rank as usize].loss()
     }
 
+    /// Whether there is a connection to a rank.
+    #[must_use]
+    pub fn is_connected(&self, to: u32) -> bool {
+        !self.peers[to as usize].open.is_empty()
+    }
+
     /// The credit between this rank and another.
     #[must_use]
     pub fn credit(&self, with: u32) -> Credit {

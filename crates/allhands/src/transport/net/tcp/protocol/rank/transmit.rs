@@ -44,6 +44,13 @@ impl<M: Memory> Rank<M> {
         }
     }
 
+    /// Whether the socket of a connection takes nothing now, as far as is known.
+    #[must_use]
+    pub fn is_blocked(&self, at: u32) -> bool {
+        let connection = self.connections.get(at);
+        connection.is_some_and(|connection| connection.outbound.is_blocked)
+    }
+
     /// Says that the socket of a connection takes nothing more for now.
     pub fn blocked(&mut self, at: u32) {
         if let Some(connection) = self.connections.get_mut(at) {
