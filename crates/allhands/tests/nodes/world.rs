@@ -9,6 +9,9 @@ pub fn worlds() -> impl Iterator<Item = &'static [u32]> {
     worlds_of_several_nodes().chain([&[0, 0, 0][..], &[0]])
 }
 
+/// Whether a message that is longer than its receive breaks the connection between two ranks.
+pub const BREAKS_AT_LONG_MESSAGES: bool = false;
+
 /// A network in disorder, in which few messages are short.
 pub fn disorder(ranks: usize, seed: u64) -> Threads {
     let disorder = Disorder {

@@ -208,12 +208,15 @@ pub fn a_communicator_moves_to_another_thread(comm: &Communicator) -> Result<(),
 /// A call of one rank.
 type Call = fn(&Communicator) -> Result<(), Error>;
 
+/// That lengths differ, as it is said.
+pub const LENGTH: &str = "length in bytes";
+
 /// What differs, and calls that differ in it; for 4 ranks.
 pub const DIFFERING: [(&str, Call); 5] = [
     ("make different calls: root ", |comm| {
         comm.broadcast(&mut [0u8; 4], comm.rank().min(1))
     }),
-    ("length in bytes", |comm| {
+    (LENGTH, |comm| {
         comm.allreduce_in_place(&mut vec![0u8; 4 + comm.rank() / 2], Sum)
     }),
     ("element type", |comm| {
@@ -242,8 +245,8 @@ pub const DIFFERING: [(&str, Call); 5] = [
 /// What each rank is told of one of [`DIFFERING`].
 pub fn told_of_differing(comm: &Communicator, which: usize) -> String {
     let (_, call) = DIFFERING[which];
-    // A rank that leaves a differing call early is told at its next one.
-    let said = call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 9], Sum));
+    // A rank that leaves a differing call early is told at its next one, whose messages fit into whatever is received.
+    let said = call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 1], Sum));
     said.expect_err("every rank fails").to_string()
 }
 

@@ -37,7 +37,9 @@ pub fn on_all<E: Display + Send>(
 ) {
     let ran = threads::run_on_nodes(&places(node_of), networks, |comm| body(&comm));
     let results = ran.expect("no rank panics");
-    for (rank, result) in results.into_iter().enumerate() {
-        result.unwrap_or_else(|error| panic!("rank {rank} of {node_of:?}: {error}"));
-    }
+    let failed = results.into_iter().enumerate();
+    let failed =
+        failed.filter_map(|(rank, result)| Some(format!("rank {rank}: {}", result.err()?)));
+    let failed: Vec<String> = failed.collect();
+    assert!(failed.is_empty(), "of {node_of:?}, {}", failed.join("; "));
 }

@@ -3,6 +3,9 @@
 pub use crate::on_nodes::{on_all, places, worlds_of_several_nodes as worlds};
 use allhands::net::tcp::{Loopback, Settings};
 
+/// Whether a message that is longer than its receive breaks the connection between two ranks.
+pub const BREAKS_AT_LONG_MESSAGES: bool = false;
+
 /// Sockets over up to three rails, in which few messages are short, none are kept for long, and many are cut.
 pub fn disorder(ranks: usize, seed: u64) -> Loopback {
     let settings = Settings {

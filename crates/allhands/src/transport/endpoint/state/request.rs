@@ -139,10 +139,8 @@ impl RequestState {
             .is_oversubscribed()
             .then(|| ConcurrentRendezvous::new(plan, segment.ranks()));
         let distance = distance(&segment, plan, &slots);
-        let double = match segment.is_oversubscribed() {
-            true => None,
-            false => Double::of(plan, exchanges),
-        };
+        let may_double = !segment.is_oversubscribed();
+        let double = may_double.then(|| Double::of(plan, exchanges)).flatten();
         let pipelined_most = pipelined_most(&segment, distance, double.is_some());
         Ok(RequestState {
             rank,
