@@ -76,11 +76,9 @@ fn what_is_sent_to_who_has_dropped_harms_nobody() {
 
 #[test]
 fn a_fault_in_one_leaves_the_others_usable() {
-    let body = match BREAKS_AT_LONG_MESSAGES {
-        true => splits::a_fault_without_long_messages_leaves_the_others_usable,
-        false => splits::a_fault_in_one_leaves_the_others_usable,
-    };
-    on(&OF_FOUR, body);
+    on(&OF_FOUR, |comm| {
+        splits::faults_leave_others_usable(comm, !BREAKS_AT_LONG_MESSAGES)
+    });
 }
 
 #[test]
