@@ -3,7 +3,7 @@
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::endpoint::nodes::cluster::{Cluster, State};
 use crate::transport::endpoint::nodes::differing::Differing;
-use crate::transport::endpoint::nodes::remote::Message;
+use crate::transport::endpoint::nodes::remote::{Held, Message};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::{Iovecs, RequestState};
 use crate::transport::net::{Ended, NetworkError};
@@ -31,16 +31,6 @@ struct NetworkEngine<'a> {
 /// A longer one keeps the way out busy, and what its sender grants others goes the same way: they would wait until it is away, and
 /// then it for them, so that every step of a ring took twice as long. So all receives that may begin do before it.
 const SENT_AT_ONCE: usize = 8 << 10;
-
-/// A message that waits for receives to begin.
-struct Held {
-    /// The number of its operation.
-    ticket: u32,
-    /// The rank in the communicator.
-    name: u32,
-    tag: u32,
-    iovec: Iovec,
-}
 
 impl Engine for NetworkEngine<'_> {
     type Error = TransportError;
@@ -281,12 +271,13 @@ impl Endpoint {
         if has_begun && let Err(error) = state.look() {
             return Err(self.network_failed(error.to_string(), None));
         }
+        let held = std::mem::take(&mut remote.held);
         let mut engine = NetworkEngine {
             here: self.ranks(),
             node: NodeEngine::new(self, request),
             cluster: &cluster,
             state,
-            held: Vec::new(),
+            held,
         };
         let status = advance(plan, cursor, &mut engine);
         let status = match status {
@@ -295,9 +286,15 @@ impl Endpoint {
             }
             status => status,
         };
+        let mut held = std::mem::take(&mut engine.held);
         drop(engine);
-        if let (Ok(Status::Done), Some(remote)) = (&status, &mut request.remote) {
-            remote.arrive();
+        if let Some(remote) = &mut request.remote {
+            held.clear();
+            // The next look needs as much room.
+            remote.held = held;
+            if matches!(status, Ok(Status::Done)) {
+                remote.arrive();
+            }
         }
         status
     }

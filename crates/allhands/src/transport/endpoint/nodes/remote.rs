@@ -5,6 +5,7 @@
 
 use crate::transport::endpoint::nodes::cluster::Cluster;
 use crate::transport::net::Ticket;
+use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::{AlignedBytes, TransportError};
 use allhands_core::schedule::Plan;
 use std::sync::Arc;
@@ -31,6 +32,18 @@ pub(crate) struct Remote {
     pub(crate) messages: Box<[Message]>,
     /// Bounce buffers that are free.
     pub(crate) bounce_buffers: Vec<AlignedBytes>,
+    /// Empty between two looks.
+    pub(crate) held: Vec<Held>,
+}
+
+/// A message that waits for receives to begin.
+pub(crate) struct Held {
+    /// The number of its operation.
+    pub(crate) ticket: u32,
+    /// The rank in the communicator.
+    pub(crate) name: u32,
+    pub(crate) tag: u32,
+    pub(crate) iovec: Iovec,
 }
 
 impl Remote {
@@ -43,6 +56,7 @@ impl Remote {
             call: None,
             messages: plan.kinds().map(|_| Message::default()).collect(),
             bounce_buffers: Vec::new(),
+            held: Vec::new(),
         })
     }
 
