@@ -28,7 +28,7 @@ fn panics(node_of: &[u32], body: fn(&Communicator) -> Result<(), Error>) -> Stri
 fn differing(node_of: &[u32], which: usize, words: &[&str]) {
     in_time(|| {
         on_all(node_of, &network(node_of), |comm| {
-            let said = suite::told_of_differing(comm, which);
+            let said = suite::told_of_differing(comm, which, 9);
             let told = words.iter().any(|words| said.contains(words));
             assert!(told, "'{said}' says nothing of {words:?}");
             Ok::<(), Error>(())

@@ -242,17 +242,17 @@ pub const DIFFERING: [(&str, Call); 5] = [
     }),
 ];
 
-/// What each rank is told of one of [`DIFFERING`].
-pub fn told_of_differing(comm: &Communicator, which: usize) -> String {
+/// What each rank is told of one of [`DIFFERING`], or in a call of so many bytes after it.
+pub fn told_of_differing(comm: &Communicator, which: usize, bytes: usize) -> String {
     let (_, call) = DIFFERING[which];
-    // A rank that leaves a differing call early is told at its next one, whose messages fit into whatever is received.
-    let said = call(comm).and_then(|()| comm.allreduce_in_place(&mut [0u8; 1], Sum));
+    // A rank that leaves a differing call early is told at its next one.
+    let said = call(comm).and_then(|()| comm.allreduce_in_place(&mut vec![0u8; bytes], Sum));
     said.expect_err("every rank fails").to_string()
 }
 
 /// One of [`DIFFERING`]; every rank is told.
 pub fn ranks_that_call_differently_are_told_what_differs(comm: &Communicator, which: usize) {
-    let ((differs, _), said) = (DIFFERING[which], told_of_differing(comm, which));
+    let ((differs, _), said) = (DIFFERING[which], told_of_differing(comm, which, 9));
     assert!(said.contains(differs), "'{said}' does not name: {differs}");
 }
 

@@ -150,7 +150,8 @@ pub fn faults_leave_others_usable(comm: &Communicator, lengths_differ: bool) -> 
     let is_tried = |which: &usize| lengths_differ || DIFFERING[*which].0 != LENGTH;
     for which in (0..DIFFERING.len()).filter(is_tried) {
         let worse = good.dup()?;
-        told_of_differing(&worse, which);
+        // One byte fits into whatever is received.
+        told_of_differing(&worse, which, if lengths_differ { 9 } else { 1 });
         at_the_same_time(&[&good, comm], 3000)?;
     }
     if comm.rank() == 1 {

@@ -9,7 +9,7 @@ use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::shm::protocol::copy_and_send::Double;
 use crate::transport::shm::protocol::copy_protocol::{LongMessage, Timed};
 use crate::transport::shm::queue::ring::MEDIUM_BYTES;
-use allhands_core::schedule::{OpKind, Plan};
+use allhands_core::schedule::{OpKind, Plan, PlanOp};
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -28,8 +28,7 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     pub(crate) fn of(plan: &Plan, slots: &[Slot], double: Option<&Double>) -> Exchanges {
-        let message = |(at, op): (usize, &_)| {
-            let op: &allhands_core::schedule::PlanOp = op;
+        let message = |(at, op): (usize, &PlanOp)| {
             let OpKind::Send { to, .. } = op.kind else {
                 return None;
             };
@@ -59,7 +58,7 @@ impl Exchanges {
         if let Some((peer, message)) = self.first {
             self.whole.set(None);
             self.since.set(match self.has_more {
-                true => Some(Instant::now()),
+                true => endpoint.trials(peer).map(|_| Instant::now()),
                 false => endpoint.start(peer, message),
             });
         }
@@ -75,9 +74,10 @@ impl Exchanges {
         match (timed, self.has_more) {
             (Some(timed), false) => self.whole.set(Some((peer, timed))),
             (timed, _) => {
-                if let (Some(timed), Some(trials)) = (timed, endpoint.trials(peer)) {
-                    trials.end(timed);
-                }
+                let Some(trials) = endpoint.trials(peer) else {
+                    return;
+                };
+                timed.into_iter().for_each(|timed| trials.end(timed));
                 self.since.set(self.has_more.then(Instant::now));
             }
         }
@@ -92,5 +92,39 @@ impl Exchanges {
         {
             trials.end(timed);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::transport::endpoint::plan::slots::{slots, watches};
+    use allhands_core::algorithm;
+    use allhands_core::call::{Call, Collective};
+    use allhands_core::schedule::Layout;
+
+    /// With whom rank 0 has its first long exchange, and whether there are more.
+    fn of(collective: Collective, name: &str, ranks: u32, bytes: usize) -> (Option<u32>, bool) {
+        let algorithm = algorithm::find(collective, name).unwrap();
+        let shape = algorithm.shape(Call::new(collective, ranks), "").unwrap();
+        let schedule = algorithm.schedule(&shape, 0);
+        let plan = Plan::lower(&schedule, &shape.call, &Layout::Regular(bytes), 1).unwrap();
+        let (watches, _) = watches(&plan);
+        let (slots, _) = slots(&plan, &watches);
+        let exchanges = Exchanges::of(&plan, &slots, None);
+        (exchanges.first.map(|(peer, _)| peer), exchanges.has_more)
+    }
+
+    #[test]
+    fn an_exchange_alone_is_told_from_several() {
+        let long = MEDIUM_BYTES + 1;
+        let alltoall = |ranks, bytes| of(Collective::Alltoall, "direct", ranks, bytes);
+        assert_eq!(alltoall(2, long), (Some(1), false));
+        assert_eq!(alltoall(2, MEDIUM_BYTES), (None, false), "they are short");
+        let allreduce = |ranks| of(Collective::Allreduce, "recursive-doubling", ranks, long);
+        assert_eq!(allreduce(2), (Some(1), false));
+        assert_eq!(allreduce(4), (Some(1), true), "one after another");
+        let gather = of(Collective::Gather, "direct", 2, long);
+        assert_eq!(gather, (None, false), "it goes one way");
     }
 }
