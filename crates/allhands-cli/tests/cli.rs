@@ -335,6 +335,39 @@ fn only_times_that_decided_are_shown() {
 }
 
 #[test]
+fn what_a_network_takes_decides_between_nodes() {
+    let of = |bytes, network| {
+        let call = ["explain", "allreduce", "-n", "8", "--nodes", "8x1"];
+        printed(&[&call[..], &["--bytes", bytes, "--network", network]].concat())
+    };
+    let slow = "latency_us=500,overhead_us=5,byte_ns=40";
+    let (short, long) = (of("8", slow), of("4M", slow));
+    let first = |text: &str| text.lines().next().map(str::to_string);
+    assert!(
+        short.contains("latency_us=500,overhead_us=5,long_overhead_us=5,"),
+        "{short}"
+    );
+    assert_eq!(short.matches("chosen").count(), 1, "{short}");
+    assert_ne!(
+        first(&short),
+        first(&long).map(|line| line.replace("4M", "8"))
+    );
+    let wrong = said(&["explain", "scan", "--network", "latency=5"]);
+    assert!(wrong.contains("a network has no 'latency'"), "{wrong}");
+    let many = [
+        "explain",
+        "scan",
+        "-n",
+        "65",
+        "--nodes",
+        "65x1",
+        "--network",
+        slow,
+    ];
+    assert!(said(&many).contains("at most 64 ranks"));
+}
+
+#[test]
 fn simulations_are_sorted_and_the_winner_is_marked() {
     let text = printed(&[
         "simulate",

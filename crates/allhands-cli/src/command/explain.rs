@@ -1,9 +1,10 @@
 //! `allhands explain`: which algorithm serves a call, which rule or entry decided, and by which times.
 
+mod network;
 mod protocol;
 
 use crate::{names, output, sizes};
-use allhands::policy::{self, T3E, predict};
+use allhands::policy::{self, NetworkTimes, T3E, predict};
 use allhands_core::algorithm::print_parameters;
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Candidate, Explanation, Policy, Question};
@@ -22,13 +23,15 @@ use std::sync::Arc;
 /// predicts, for rules that ask one.
 ///
 /// Keys of --json: collective, ranks, bytes, oversubscribed, policy, algorithm, parameters, reason, rules (each with rule,
-/// source, verdict, measured_us and predicted_us); with --protocol: bytes, exchanged, oversubscribed, protocol, row.
+/// source, verdict, measured_us and predicted_us); with --protocol: bytes, exchanged, oversubscribed, protocol, row; with --network:
+/// collective, ranks, nodes, bytes, network, algorithm, parameters, time_us, busy_us, cost_us, chosen.
 ///
 /// Examples:
 ///   allhands explain allreduce --ranks 8 --bytes 4096 --oversubscribed yes
 ///   allhands explain allreduce --ranks 13 --bytes 65536 --policy mpich-2005
 ///   allhands explain alltoall --ranks 8 --bytes 8 --policy bruck:radix=4
 ///   allhands explain allgather --ranks 16 --nodes 4x4 --bytes 4096 --policy qsnet
+///   allhands explain allreduce --ranks 8 --nodes 8x1 --bytes 1M --network latency_us=500,overhead_us=5,byte_ns=40
 ///   allhands explain --protocol
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -61,6 +64,11 @@ pub struct Arguments {
     /// qsnet, elan, or an algorithm, NAME or NAME:key=value,… [default: tuned where there is such a table, otherwise shm]
     #[arg(long)]
     policy: Option<String>,
+
+    /// What messages between nodes take, as Communicator::network_times prints it: says what every algorithm is forecast to
+    /// take there, and which one a communicator takes for that [default: rules decide]
+    #[arg(long, value_name = "TIMES", conflicts_with_all = ["policy", "oversubscribed"])]
+    network: Option<NetworkTimes>,
 
     /// Whether there are more ranks than cores [default: whether this machine has fewer cores]
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
@@ -143,7 +151,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some(collective) = arguments.collective else {
         return protocol::run(&arguments.json, arguments.bytes);
     };
-    let policy = policy(arguments.policy.as_deref())?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let commutative = !arguments.non_commutative;
     let call = Call {
@@ -161,6 +168,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         oversubscribed: (arguments.oversubscribed).unwrap_or(arguments.ranks as usize > cores),
         apart: false,
     };
+    if let Some(network) = &arguments.network {
+        return network::run(&arguments.json, &question, nodes, network);
+    }
+    let policy = policy(arguments.policy.as_deref())?;
     let explained =
         choose::explain(&policy, &question, &predict).map_err(|error| anyhow!("{error}"))?;
     let record = record(arguments, &policy, &explained);

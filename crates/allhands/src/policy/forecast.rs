@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The most ranks for which every algorithm is simulated; beyond, that would take longer than a choice may.
-const MOST_RANKS: u32 = 64;
+pub(super) const MOST_RANKS: u32 = 64;
 
 /// The most segments that a pipeline is tried with.
 const MOST_SEGMENTS: u32 = 512;
@@ -76,7 +76,7 @@ pub(crate) struct Forecast {
 }
 
 /// An algorithm and its parameters.
-type Named = (&'static Algorithm, String);
+pub(super) type Named = (&'static Algorithm, String);
 
 /// Collective, size class, whether the operator commutes, whether blocks differ in length.
 type Key = (Collective, u64, bool, bool);
@@ -121,18 +121,28 @@ impl Forecast {
         }
         let key = (call.collective, bytes, call.commutative, question.irregular);
         let mut known = self.fastest.borrow_mut();
-        let found = known.entry(key).or_insert_with(|| {
-            let candidates = candidates(question, nodes, places).into_iter();
-            let timed = candidates.filter_map(|(named, shape)| {
-                let cost_ps = self.cost_ps(named.0, &shape, bytes, places)?;
-                Some((cost_ps, named))
-            });
-            let timed = timed.chain(self.segmented(question, (nodes, places), bytes));
-            fastest(timed.collect())
-        });
+        let found = known
+            .entry(key)
+            .or_insert_with(|| fastest(&self.timed(question, (nodes, places), bytes)).cloned());
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
         serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((*algorithm, shape))
+    }
+
+    /// What everything costs that may serve a call, in picoseconds.
+    pub(super) fn timed(
+        &self,
+        question: &Question,
+        (nodes, places): (&Nodes, &Places),
+        bytes: u64,
+    ) -> Vec<(u64, Named)> {
+        let candidates = candidates(question, nodes, places).into_iter();
+        let timed = candidates.filter_map(|(named, shape)| {
+            let cost_ps = self.cost_ps(named.0, &shape, bytes, places)?;
+            Some((cost_ps, named))
+        });
+        let segmented = self.segmented(question, (nodes, places), bytes);
+        timed.chain(segmented).collect()
     }
 
     /// Every pipeline with the number of segments that is the best for it, in powers of two.
@@ -190,7 +200,7 @@ impl Forecast {
     }
 
     /// How long a call takes, and how long processors are busy with it, all together.
-    fn times_ps(
+    pub(super) fn times_ps(
         &self,
         algorithm: &Algorithm,
         shape: &Shape,
@@ -225,18 +235,18 @@ impl Observer for Busy {
 
 /// What costs the least, or, of what costs hardly more, an exchange with a window: that its rounds wait for nobody, and hosts
 /// and queues have little at a time, no forecast shows. Between 13 hosts it takes 6 to 12 % less for 1 and 4 MB.
-fn fastest(timed: Vec<(u64, Named)>) -> Option<Named> {
+pub(super) fn fastest(timed: &[(u64, Named)]) -> Option<&Named> {
     let least_ps = timed.iter().map(|(cost_ps, _)| *cost_ps).min()?;
     let is_near = |(cost_ps, _): &&(u64, Named)| *cost_ps - least_ps <= least_ps / LEAST_GAIN;
     let has_window = |parameters: &str| parameters.contains(Parameter::WINDOW.name);
     // The first of equals: the order of the registry is the same everywhere.
     let near = timed.iter().filter(is_near);
     let chosen = near.min_by_key(|(cost_ps, (_, parameters))| (!has_window(parameters), *cost_ps));
-    chosen.map(|(_, named)| named.clone())
+    chosen.map(|(_, named)| named)
 }
 
 /// Sizes that are taken for the same: they agree in their first three binary digits.
-fn size_class(bytes: u64) -> u64 {
+pub(super) fn size_class(bytes: u64) -> u64 {
     let spare = (u64::BITS - bytes.leading_zeros()).saturating_sub(3);
     bytes >> spare << spare
 }

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod agreement;
+mod comparison;
 mod forecast;
 mod installed;
 mod machine;
@@ -9,7 +10,8 @@ mod nodes;
 #[cfg(target_os = "linux")]
 pub mod protocols;
 
-pub use crate::transport::net::times::NetworkTimes;
+pub use crate::transport::net::times::{NetworkTimes, TimesError};
+pub use comparison::{Compared, compare_between_nodes};
 pub use installed::{PolicyError, file, installed, read};
 pub use machine::machine;
 

@@ -1,6 +1,7 @@
 //! Ring reduce-scatter: each block goes once round the ring, combined with everybody's own, and ends where it belongs.
 //!
-//! p − 1 steps of one block to the next rank: minimal volume and work, all of it between neighbours. For operators that commute.
+//! p − 1 steps of one block to the next rank: minimal volume and work, all of it between neighbours. For operators that commute. The
+//! steps are in `phase/reduce_scatter/ring.rs`, which reduce and allreduce begin with, too.
 //!
 //! ```text
 //! 4 ranks      step 1: i ─▶ i+1: block i−1      step 2: block i−2      step 3: block i−3     (mod 4)

@@ -83,7 +83,6 @@ impl Places {
     }
 
     /// The places where the ranks of each innermost node share one.
-    #[cfg(test)]
     pub(crate) fn of(nodes: &Nodes, ranks: u32) -> Places {
         let sizes = nodes.innermost(ranks);
         let node = |(node, size): (u32, &u32)| std::iter::repeat_n(node, *size as usize);

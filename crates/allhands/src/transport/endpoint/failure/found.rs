@@ -41,7 +41,7 @@ impl Endpoint {
             if let Some(error) = self.segment.error(rank) {
                 return error;
             }
-            if let Err(error) = self.segment.mourn(rank, None) {
+            if let Err(error) = self.segment.stop_if_dead(rank, None) {
                 return error;
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -30,14 +30,14 @@ impl Endpoint {
         match self.segment.trouble(self.rank, call) {
             // A rank that leaves when another has died: the reason is what counts.
             Some((_, Fault::Left { .. })) if self.segment.liveness().is_any_dead() => {
-                self.segment.mourn(self.rank, Some(call))
+                self.segment.stop_if_dead(self.rank, Some(call))
             }
             Some((first, fault)) => {
                 Err(self.segment.poison_from(first.min(call), self.rank, fault))
             }
             None => {
                 self.look_for_refusal(call)?;
-                self.segment.mourn(self.rank, Some(call))
+                self.segment.stop_if_dead(self.rank, Some(call))
             }
         }
     }
@@ -62,7 +62,7 @@ impl Endpoint {
         let has_panicked = |rank: &u32| self.segment.presence(*rank) == Presence::Panicked;
         match panicked.or_else(|| (0..self.ranks()).find(has_panicked)) {
             Some(rank) => Err(self.segment.poison(self.rank, Fault::Panicked { rank })),
-            None => self.segment.mourn(self.rank, None),
+            None => self.segment.stop_if_dead(self.rank, None),
         }
     }
 }

@@ -19,88 +19,14 @@ mod burst;
 mod link;
 #[cfg(target_os = "linux")]
 mod pair;
+mod parameters;
+
+pub use parameters::{NetworkTimes, TimesError};
 
 #[cfg(target_os = "linux")]
 use super::{Network, NetworkError};
 #[cfg(target_os = "linux")]
 use link::Link;
-use std::fmt;
-
-/// LogGP's parameters of a network, and what processors add (C 3.1).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NetworkTimes {
-    /// L: the time of a message on its way, in nanoseconds.
-    pub latency_ns: f64,
-    /// o: what a processor does for a message it sends or receives, in nanoseconds.
-    pub overhead_ns: f64,
-    /// o of a message of more than [`SHORT_BYTES`](NetworkTimes::SHORT_BYTES), in nanoseconds: it may be announced, granted and acknowledged.
-    pub long_overhead_ns: f64,
-    /// g: how long a message of no bytes keeps an interface busy, in nanoseconds.
-    pub gap_ns: f64,
-    /// G: how much longer for each byte, in nanoseconds.
-    pub byte_ns: f64,
-    /// For a processor to combine a byte, in nanoseconds.
-    pub reduce_byte_ns: f64,
-}
-
-impl NetworkTimes {
-    /// The longest message that is short, in bytes: what our TCP copies; MPIs and libfabric's providers have their limits from 4 to 64 KB.
-    pub const SHORT_BYTES: u64 = 8 << 10;
-
-    /// How many numbers they are.
-    pub const NUMBERS: usize = 6;
-
-    /// As numbers, to be told to others.
-    #[must_use]
-    pub fn numbers(&self) -> [f64; NetworkTimes::NUMBERS] {
-        [
-            self.latency_ns,
-            self.overhead_ns,
-            self.long_overhead_ns,
-            self.gap_ns,
-            self.byte_ns,
-            self.reduce_byte_ns,
-        ]
-    }
-
-    /// What was told; none if any of it is not a number.
-    #[must_use]
-    pub fn of_numbers(numbers: [f64; NetworkTimes::NUMBERS]) -> Option<NetworkTimes> {
-        let [
-            latency_ns,
-            overhead_ns,
-            long_overhead_ns,
-            gap_ns,
-            byte_ns,
-            reduce_byte_ns,
-        ] = numbers;
-        let is_told = numbers.iter().all(|number| number.is_finite());
-        is_told.then_some(NetworkTimes {
-            latency_ns,
-            overhead_ns,
-            long_overhead_ns,
-            gap_ns,
-            byte_ns,
-            reduce_byte_ns,
-        })
-    }
-}
-
-impl fmt::Display for NetworkTimes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "L {:.2} us, o {:.2} us ({:.2} us for more than {} KB), g {:.2} us, G {:.3} ns/B; a byte is combined in {:.3} ns",
-            self.latency_ns * 1e-3,
-            self.overhead_ns * 1e-3,
-            self.long_overhead_ns * 1e-3,
-            NetworkTimes::SHORT_BYTES >> 10,
-            self.gap_ns * 1e-3,
-            self.byte_ns,
-            self.reduce_byte_ns
-        )
-    }
-}
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,12 +155,5 @@ mod tests {
                 assert!(ended.is_err(), "rank {rank} without {silent}: {ended:?}");
             }
         }
-    }
-
-    #[test]
-    fn what_is_no_number_is_not_told() {
-        let mut numbers = [1.0; NetworkTimes::NUMBERS];
-        numbers[3] = f64::NAN;
-        assert_eq!(NetworkTimes::of_numbers(numbers), None);
     }
 }

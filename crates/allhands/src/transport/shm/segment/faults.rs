@@ -168,7 +168,7 @@ impl SharedSegment {
     /// Stops the communicator if a process of it is known to have ended without leaving it.
     ///
     /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
-    pub(crate) fn mourn(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
+    pub(crate) fn stop_if_dead(&self, rank: u32, call: Option<u64>) -> Result<(), TransportError> {
         let gone = |other: u32| self.presence(other) != Presence::Present;
         let entered = |other: u32| call.is_some_and(|call| self.member(other).entered() > call);
         match self.liveness.dead(gone, entered) {

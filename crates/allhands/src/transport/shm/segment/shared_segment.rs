@@ -411,7 +411,7 @@ impl SharedSegment {
                     self.liveness.check_now_and_then(&mut since, || {
                         match self.stopped(rank, next) {
                             Some(error) => Err(error),
-                            None => self.mourn(rank, None),
+                            None => self.stop_if_dead(rank, None),
                         }
                     })?;
                 }

@@ -1,0 +1,110 @@
+//! `allhands explain --network`: what every algorithm is forecast to take between nodes, and which one is taken for that.
+
+use crate::{output, sizes};
+use allhands::policy::{Compared, NetworkTimes, compare_between_nodes};
+use allhands_core::choose::Question;
+use allhands_core::machine::Nodes;
+use anyhow::ensure;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+#[derive(Serialize)]
+struct Record {
+    collective: &'static str,
+    ranks: u32,
+    nodes: String,
+    bytes: u64,
+    network: String,
+    algorithm: &'static str,
+    parameters: String,
+    /// How long the call takes.
+    time_us: f64,
+    /// How long it keeps the processor of a rank busy, on the average.
+    busy_us: f64,
+    /// What is compared.
+    cost_us: f64,
+    /// Whether it is taken.
+    chosen: bool,
+}
+
+/// Prints what is compared for a call, the cheapest first.
+pub fn run(
+    json: &output::Json,
+    question: &Question,
+    nodes: &Nodes,
+    network: &NetworkTimes,
+) -> anyhow::Result<ExitCode> {
+    let compared = compare_between_nodes(question, nodes, network);
+    ensure!(
+        !compared.is_empty(),
+        "forecasts are made for at most 64 ranks, all of which know the lengths; rules decide beyond that: leave --network out to see them"
+    );
+    let call = &question.call;
+    let records = compared.into_iter().map(|compared| {
+        let Compared {
+            algorithm,
+            parameters,
+            time_ns,
+            busy_ns,
+            cost_ns,
+            chosen,
+        } = compared;
+        Record {
+            collective: call.collective.name(),
+            ranks: call.ranks,
+            nodes: nodes.to_string(),
+            bytes: question.bytes,
+            network: network.to_string(),
+            algorithm,
+            parameters,
+            time_us: time_ns * 1e-3,
+            busy_us: busy_ns * 1e-3,
+            cost_us: cost_ns * 1e-3,
+            chosen,
+        }
+    });
+    let records: Vec<Record> = records.collect();
+    if !json.is_stdout() {
+        print(&mut std::io::stdout().lock(), &records)?;
+    }
+    json.write(&records)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
+    let name = |record: &Record| match record.parameters.as_str() {
+        "" => record.algorithm.to_string(),
+        parameters => format!("{}:{parameters}", record.algorithm),
+    };
+    let chosen = records.iter().find(|record| record.chosen);
+    let Some(chosen) = chosen else {
+        anyhow::bail!("nothing was chosen");
+    };
+    let Record {
+        collective,
+        ranks,
+        nodes,
+        network,
+        ..
+    } = chosen;
+    let bytes = sizes::say(chosen.bytes as usize);
+    writeln!(
+        out,
+        "{collective}, {ranks} ranks on nodes {nodes}, {bytes} bytes: {}\nbecause: it is forecast to cost the least over a network with {network},\nor hardly more and has a window\n",
+        name(chosen)
+    )?;
+    let mut table = output::table(&["algorithm", "time, µs", "busy, µs", "cost, µs", ""]);
+    for record in records {
+        let mark = if record.chosen { "chosen" } else { "" };
+        let [time, busy, cost] =
+            [record.time_us, record.busy_us, record.cost_us].map(|us| format!("{us:.1}"));
+        table.add_row([name(record), time, busy, cost, mark.to_string()]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    writeln!(
+        out,
+        "\nBy simulation with LogGP's times; busy is how long a rank's processor is, on the average, and half of it counts\nas cost besides the time."
+    )?;
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The comparison: what every algorithm is forecast to take between nodes, and which one is chosen by that.
+
+use super::NetworkTimes;
+use super::forecast::{Forecast, MOST_RANKS, fastest, size_class};
+use crate::transport::net::Places;
+use allhands_core::choose::{Facts, Question};
+use allhands_core::machine::Nodes;
+
+/// What an algorithm is forecast to take between nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The name of the algorithm.
+    pub algorithm: &'static str,
+    /// Its parameters, as `segments=4`; empty where it has those that it has by itself.
+    pub parameters: String,
+    /// How long the call takes, in nanoseconds.
+    pub time_ns: f64,
+    /// How long it keeps the processor of a rank busy, on the average, in nanoseconds.
+    pub busy_ns: f64,
+    /// What is compared: the time, and a part of what processors are busy, in nanoseconds.
+    pub cost_ns: f64,
+    /// Whether it is the one that a communicator takes.
+    pub chosen: bool,
+}
+
+/// Compares everything that can serve a call between nodes, the ranks of each of which share memory, as a communicator does it that
+/// has measured these times: the cheapest first. Nothing where a communicator would not compare either: beyond 64 ranks, or where not
+/// every rank knows the lengths.
+///
+/// Times are those of root 0, and of the least length that begins with the same three binary digits.
+///
+/// ```
+/// use allhands::policy::{NetworkTimes, compare_between_nodes};
+/// use allhands_core::call::{Call, Collective};
+/// use allhands_core::choose::Question;
+/// use allhands_core::machine::Nodes;
+///
+/// let question = Question::new(Call::new(Collective::Allreduce, 8), 1 << 20);
+/// let times: NetworkTimes = "latency_us=500,overhead_us=5,byte_ns=40".parse()?;
+/// let all = compare_between_nodes(&question, &Nodes::even(8, 1), &times);
+/// assert_eq!(all.iter().filter(|compared| compared.chosen).count(), 1);
+/// assert!(all.is_sorted_by_key(|compared| compared.cost_ns));
+/// # Ok::<(), allhands::policy::TimesError>(())
+/// ```
+#[must_use]
+pub fn compare_between_nodes(
+    question: &Question,
+    nodes: &Nodes,
+    times: &NetworkTimes,
+) -> Vec<Compared> {
+    let Some(bytes) = Facts::of(question).bytes.map(size_class) else {
+        return Vec::new();
+    };
+    if question.call.ranks > MOST_RANKS {
+        return Vec::new();
+    }
+    let places = Places::of(nodes, question.call.ranks);
+    let forecast = Forecast::new(times);
+    let timed = forecast.timed(question, (nodes, &places), bytes);
+    let chosen = fastest(&timed);
+    let compared = timed.iter().filter_map(|(cost_ps, named)| {
+        let (algorithm, parameters) = named;
+        let shape = algorithm.shape(question.call, parameters).ok()?;
+        let shape = shape.on(nodes.clone());
+        let (time_ps, busy_ps) = forecast.times_ps(algorithm, &shape, bytes, &places)?;
+        Some(Compared {
+            algorithm: algorithm.name,
+            parameters: parameters.clone(),
+            time_ns: time_ps as f64 * 1e-3,
+            busy_ns: busy_ps as f64 * 1e-3 / f64::from(question.call.ranks),
+            cost_ns: *cost_ps as f64 * 1e-3,
+            chosen: chosen.is_some_and(|found| std::ptr::eq(found, named)),
+        })
+    });
+    let mut compared: Vec<Compared> = compared.collect();
+    compared.sort_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns));
+    compared
+}
