@@ -30,6 +30,27 @@ fn hosts_with_networks_of_their_own_are_one_world() {
 }
 
 #[test]
+fn a_named_rail_that_a_host_lacks_is_named_with_what_it_has() {
+    let Some(hosts) = Hosts::new(2, 2) else {
+        return;
+    };
+    let (code, out, said) = hosts.run("live", "a,b", &["--rails", "eth1,eth0"]);
+    assert_eq!(code, Some(0), "{said}{out}");
+    if let Err(why) = ip(&format!("-n {} link set eth1 down", hosts.space('b'))) {
+        eprintln!("SKIPPED: no links here: {why}");
+        return;
+    }
+    // Who is not named is not chosen, either.
+    let (code, out, said) = hosts.run("live", "a,b", &[]);
+    assert_eq!(code, Some(0), "{said}{out}");
+    let (code, out, said) = hosts.run("live", "a,b", &["--rails", "eth0,eth1"]);
+    assert_ne!(code, Some(0), "{out}");
+    let has = hosts.address('b', 0);
+    let says = format!("rank 1 on host b has no rail eth1; it has lo (127.0.0.1), eth0 ({has})");
+    assert!(said.contains(&says), "{said}{out}");
+}
+
+#[test]
 fn a_firewall_between_hosts_is_named() {
     let Some(hosts) = Hosts::new(3, 1) else {
         return;

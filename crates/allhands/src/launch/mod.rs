@@ -50,7 +50,8 @@ pub const SIZE: &str = "ALLHANDS_SIZE";
 pub const SECRET: &str = "ALLHANDS_SECRET";
 /// The variable that says how many seconds ranks wait for one another when they meet; 120 without.
 pub const PATIENCE: &str = "ALLHANDS_PATIENCE_S";
-/// The variable that lists the rails by which ranks of several hosts reach one another: interfaces, addresses or networks.
+/// The variable that lists the rails by which ranks of several hosts reach one another: interfaces, addresses or networks. Without,
+/// they are chosen: the networks that all hosts share.
 pub const RAILS: &str = "ALLHANDS_RAILS";
 /// The variable with the ports at which ranks of several hosts listen: `FIRST-LAST`.
 pub const PORTS: &str = "ALLHANDS_PORTS";

@@ -138,6 +138,11 @@ fn sizes_that_differ_are_named() {
         &fail("rails", world),
         "rank 1 on host b has 2 rails, and rank 0 on host a has 1",
     );
+    let mut world = World::new();
+    start_but(&mut world, &[1], 3, "60");
+    world.start("wait", "b", (1, 3), &[(RAILS, "lo,no-such-rail")]);
+    let says = "rank 1 on host b has no rail no-such-rail; it has lo (127.0.0.1)";
+    all_say(&fail("no such rail", world), says);
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn variables_that_make_no_sense_are_named() {
         (
             RAILS,
             "no-such-rail",
-            "this host has no rail no-such-rail; it has lo",
+            "rank 0 on host a has no rail no-such-rail; it has lo",
         ),
     ] {
         let mut world = World::new();

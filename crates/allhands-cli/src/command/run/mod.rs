@@ -81,6 +81,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NETWORK", requires = "hosts", value_parser = ["tcp", "ofi"])]
     network: Option<String>,
 
+    /// The rails by which hosts reach one another, as many on each: interfaces, addresses or networks [default: the networks
+    /// that all hosts share, if the way to rank 0 is one of them]
+    #[arg(long, value_name = "RAIL,…", requires = "hosts")]
+    rails: Option<String>,
+
     /// A variable that ranks on hosts have, as here or with this value
     #[arg(long, value_name = "NAME[=VALUE]", requires = "hosts")]
     env: Vec<String>,

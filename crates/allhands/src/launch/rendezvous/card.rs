@@ -7,9 +7,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 pub(in crate::launch) const CARD_BYTES: usize = 4096;
 /// The most words of cpus, 64 of them each, and the most rails.
 const MOST_WORDS: usize = 128;
-const MOST_RAILS: usize = 16;
+pub(super) const MOST_RAILS: usize = 16;
 /// The longest name in bytes.
 const MOST_NAME: usize = 300;
+/// The longest word on what a rank lacks.
+pub(super) const MOST_LACKS: usize = 1000;
 
 /// What a rank tells all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +34,25 @@ pub(in crate::launch) struct Card {
     pub(in crate::launch) segment: Whereabouts,
     /// Where it is handed the table.
     pub(in crate::launch) wiring: SocketAddr,
-    /// Where it listens afterwards, by rail.
-    pub(in crate::launch) rails: Vec<SocketAddr>,
+    /// Where it listens afterwards: what it offers, and in the table by rail.
+    pub(in crate::launch) rails: Vec<Rail>,
+    /// Whether these were named, so that nothing is to be chosen.
+    pub(in crate::launch) is_named: bool,
+    /// Which rail was named that it does not have, if one was.
+    pub(in crate::launch) lacks: String,
     /// What it tells of its endpoint of libfabric's; nothing if it has none.
     pub(in crate::launch) endpoint: Vec<u8>,
+}
+
+/// Where a rank listens, and by which interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::launch) struct Rail {
+    pub(in crate::launch) address: SocketAddr,
+    /// How many bits all addresses of its network have in common.
+    pub(in crate::launch) prefix: u8,
+    /// Whether it is at another part of the machine than the rank's cpus.
+    pub(in crate::launch) is_far: bool,
+    pub(in crate::launch) name: String,
 }
 
 /// Where a segment is, for who can look into its process.
@@ -73,9 +90,16 @@ impl Card {
         bytes.extend((self.cpus.len() as u16).to_le_bytes());
         bytes.extend(self.cpus.iter().flat_map(|word| word.to_le_bytes()));
         bytes.extend((self.rails.len() as u16).to_le_bytes());
-        for address in [&self.wiring].into_iter().chain(&self.rails) {
-            put_address(&mut bytes, address);
+        put_address(&mut bytes, &self.wiring);
+        for rail in &self.rails {
+            put_address(&mut bytes, &rail.address);
+            bytes.extend([rail.prefix, u8::from(rail.is_far)]);
+            bytes.extend((rail.name.len() as u16).to_le_bytes());
+            bytes.extend(rail.name.as_bytes());
         }
+        bytes.push(u8::from(self.is_named));
+        bytes.extend((self.lacks.len() as u16).to_le_bytes());
+        bytes.extend(self.lacks.as_bytes());
         bytes.extend((self.endpoint.len() as u16).to_le_bytes());
         bytes.extend(&self.endpoint);
         bytes
@@ -163,6 +187,19 @@ impl Reader<'_> {
         Some(SocketAddr::new(ip, self.two()? as u16))
     }
 
+    fn one(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn rail(&mut self) -> Option<Rail> {
+        Some(Rail {
+            address: self.address()?,
+            prefix: self.one()?,
+            is_far: self.one()? != 0,
+            name: self.name()?,
+        })
+    }
+
     fn card(&mut self) -> Option<Card> {
         let [rank, ranks, pid, cpus_most] =
             [self.four()?, self.four()?, self.four()?, self.four()?];
@@ -176,7 +213,9 @@ impl Reader<'_> {
         let cpus = (0..words).map(|_| self.eight()).collect::<Option<_>>()?;
         let rails = self.two().filter(|rails| *rails <= MOST_RAILS)?;
         let wiring = self.address()?;
-        let rails = (0..rails).map(|_| self.address()).collect::<Option<_>>()?;
+        let rails = (0..rails).map(|_| self.rail()).collect::<Option<_>>()?;
+        let is_named = self.one()? != 0;
+        let lacks = String::from_utf8(self.bytes(MOST_LACKS)?).ok()?;
         let endpoint = self.bytes(MOST_CARD)?;
         Some(Card {
             rank,
@@ -190,6 +229,8 @@ impl Reader<'_> {
             segment,
             wiring,
             rails,
+            is_named,
+            lacks,
             endpoint,
         })
     }
@@ -197,6 +238,12 @@ impl Reader<'_> {
 
 #[cfg(test)]
 pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
+    let rail = |name: &str, address| Rail {
+        address,
+        prefix: 24,
+        is_far: rank % 2 == 1,
+        name: name.into(),
+    };
     let address = |port| SocketAddr::from(([10, 0, node as u8, rank as u8], port));
     Card {
         rank,
@@ -212,7 +259,12 @@ pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
             inode: rank.into(),
         },
         wiring: address(1),
-        rails: vec![address(2), SocketAddr::from((Ipv6Addr::LOCALHOST, 7))],
+        rails: vec![
+            rail("eth0", address(2)),
+            rail("lo", SocketAddr::from((Ipv6Addr::LOCALHOST, 7))),
+        ],
+        is_named: true,
+        lacks: String::new(),
         endpoint: vec![9; rank as usize % 5],
     }
 }
@@ -223,10 +275,11 @@ mod tests {
 
     #[test]
     fn a_table_survives_encoding() {
-        let table = Table {
+        let mut table = Table {
             nonce: [7; 16],
             cards: (0..5).map(|rank| some_card(rank, 5, rank / 2)).collect(),
         };
+        (table.cards[3].is_named, table.cards[3].lacks) = (false, "no rail".into());
         let bytes = table.encode();
         assert_eq!(Table::decode(&bytes), Some(table.clone()));
         let card = &table.cards[3];

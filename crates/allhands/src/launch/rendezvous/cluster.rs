@@ -38,8 +38,6 @@ pub(super) struct Own {
     pub(super) segment: Option<Segment>,
     pub(super) launcher: Launcher,
     pub(super) listener: Listener,
-    /// Its interfaces, by rail.
-    pub(super) rails: Vec<String>,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) secret: Secret,
     /// By which address rank 0 was reached.
@@ -74,13 +72,17 @@ impl Cluster {
             rank: own.rank,
             node_of,
             hosts: table.cards.iter().map(|card| card.host.clone()).collect(),
-            rails: own.rails,
+            rails: table.cards[own.rank as usize]
+                .rails
+                .iter()
+                .map(|rail| rail.name.clone())
+                .collect(),
             place,
             addresses: addresses(table, own.reached),
             secret: own.secret.of_world(&table.nonce),
             oversubscribed,
             // Where all share memory, nobody needs to listen.
-            listener: Mutex::new(is_apart.then_some(own.listener)),
+            listener: Mutex::new(is_apart.then(|| own.listener.keep(&listens(table, own.rank)))),
             endpoints: endpoints(table),
             endpoint: Mutex::new(own.endpoint.filter(|_| is_apart)),
         })
@@ -102,6 +104,12 @@ impl Cluster {
         let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
         endpoint.take()
     }
+}
+
+/// Where a rank listens, by rail.
+fn listens(table: &Table, rank: u32) -> Vec<SocketAddr> {
+    let rails = table.cards[rank as usize].rails.iter();
+    rails.map(|rail| rail.address).collect()
 }
 
 /// What all ranks tell of their endpoints of libfabric's.
@@ -187,7 +195,7 @@ fn addresses(table: &Table, reached: Option<IpAddr>) -> Addresses {
             (true, Some(ip)) => SocketAddr::new(ip, address.port()),
             _ => *address,
         };
-        card.rails.iter().map(known).collect()
+        card.rails.iter().map(|rail| known(&rail.address)).collect()
     };
     table.cards.iter().map(of_rank).collect()
 }
@@ -233,10 +241,10 @@ mod tests {
             nonce: [0; 16],
             cards: (0..2).map(|rank| some_card(rank, 2, rank)).collect(),
         };
-        table.cards[0].rails = vec![SocketAddr::from(([0, 0, 0, 0], 5))];
+        table.cards[0].rails[0].address = SocketAddr::from(([0, 0, 0, 0], 5));
         let reached = Some(IpAddr::from([10, 9, 8, 7]));
         let addresses = addresses(&table, reached);
         assert_eq!(addresses[0][0], SocketAddr::from(([10, 9, 8, 7], 5)));
-        assert_eq!(*addresses[1], *table.cards[1].rails);
+        assert_eq!(*addresses[1], *listens(&table, 1));
     }
 }

@@ -3,11 +3,15 @@
 use std::ffi::CStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// An address of this host, and the name of its interface.
+/// An address of this host, and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
-    name: String,
-    ip: IpAddr,
+    pub(super) name: String,
+    pub(super) ip: IpAddr,
+    /// How many bits all addresses of its network have in common.
+    pub(super) prefix: u8,
+    /// Whether it leads to other hosts, as far as it says so itself: no loopback, no tunnel, and something is at its other end.
+    pub(super) is_outward: bool,
 }
 
 /// The addresses of all interfaces that are up.
@@ -23,11 +27,24 @@ pub(super) fn all() -> Vec<Interface> {
     while let Some(entry) = unsafe { next.as_ref() } {
         let is_up = entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0;
         // SAFETY: the address of an interface, if it has one, is of the family that it says.
-        if let Some(ip) = unsafe { ip(entry.ifa_addr) }.filter(|_| is_up) {
+        let ip = unsafe { address(entry.ifa_addr) };
+        // Those of a link alone mean nothing on another host.
+        let ip =
+            ip.filter(|ip| is_up && !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()));
+        if let Some(ip) = ip {
             // SAFETY: the name of an entry is a string that lives as long as the list.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
             let name = name.to_string_lossy().into_owned();
-            found.push(Interface { name, ip });
+            let is = |flag: libc::c_int| entry.ifa_flags & flag as libc::c_uint != 0;
+            // SAFETY: of the family of the address, or null.
+            let mask = unsafe { address(entry.ifa_netmask) };
+            let is_tunnel = is(libc::IFF_POINTOPOINT);
+            found.push(Interface {
+                name,
+                ip,
+                prefix: mask.map_or(0, ones),
+                is_outward: is(libc::IFF_RUNNING) && !is(libc::IFF_LOOPBACK) && !is_tunnel,
+            });
         }
         next = entry.ifa_next;
     }
@@ -38,7 +55,7 @@ pub(super) fn all() -> Vec<Interface> {
 
 /// # Safety
 /// Null, or an address of the family that it says.
-unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+unsafe fn address(address: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: promised by the caller.
     match i32::from(unsafe { address.as_ref() }?.sa_family) {
         libc::AF_INET => {
@@ -50,12 +67,19 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
         libc::AF_INET6 => {
             // SAFETY: as above.
             let address = unsafe { &*address.cast::<libc::sockaddr_in6>() };
-            let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
-            // Those of a link alone mean nothing on another host.
-            (!ip.is_unicast_link_local()).then_some(ip.into())
+            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
         }
         _ => None,
     }
+}
+
+/// How many bits of a mask are set.
+fn ones(mask: IpAddr) -> u8 {
+    let ones = match mask {
+        IpAddr::V4(mask) => mask.to_bits().count_ones(),
+        IpAddr::V6(mask) => mask.to_bits().count_ones(),
+    };
+    ones as u8
 }
 
 /// The own address on the way to another; nothing is sent.
@@ -76,11 +100,11 @@ pub(super) fn outward(all: &[Interface]) -> Option<IpAddr> {
     outward.min_by_key(IpAddr::is_ipv6)
 }
 
-/// The own address on each rail: an interface by name, an address, or a network as in `10.0.0.0/24`.
+/// The own interface on each rail: one by name, an address, or a network as in `10.0.0.0/24`.
 ///
 /// # Errors
 /// The rail that this host does not have, and what it has.
-pub(super) fn rails(rails: &[String], all: &[Interface]) -> Result<Vec<IpAddr>, String> {
+pub(super) fn named(rails: &[String], all: &[Interface]) -> Result<Vec<Interface>, String> {
     let find = |rail: &String| {
         let is_it = |interface: &&Interface| {
             let network = rail.split_once('/');
@@ -91,23 +115,47 @@ pub(super) fn rails(rails: &[String], all: &[Interface]) -> Result<Vec<IpAddr>, 
                 None => interface.name == *rail || rail.parse() == Ok(interface.ip),
             }
         };
-        let found = all.iter().filter(is_it).map(|interface| interface.ip);
-        found.min_by_key(IpAddr::is_ipv6).ok_or_else(|| {
+        let found = all.iter().filter(is_it);
+        let found = found.min_by_key(|interface| interface.ip.is_ipv6());
+        found.cloned().ok_or_else(|| {
             let has = all.iter().map(|i| format!("{} ({})", i.name, i.ip));
             let has = has.collect::<Vec<String>>().join(", ");
-            format!("this host has no rail {rail}; it has {has}")
+            format!("no rail {rail}; it has {has}")
         })
     };
     rails.iter().map(find).collect()
 }
 
-/// What people call the interfaces of these addresses; the addresses, where that is not known.
-pub(super) fn names(rails: &[IpAddr], all: &[Interface]) -> Vec<String> {
-    let name = |ip: &IpAddr| {
-        let interface = all.iter().find(|interface| interface.ip == *ip);
-        interface.map_or_else(|| ip.to_string(), |interface| interface.name.clone())
-    };
-    rails.iter().map(name).collect()
+/// What a rank offers that leads to rank 0 by its address `own`: that first, and then what else leads to other hosts, unless
+/// the first is a tunnel or stays inside this host.
+pub(super) fn offered(own: IpAddr, all: &[Interface]) -> Vec<Interface> {
+    let first = all.iter().find(|interface| interface.ip == own);
+    let first = first.cloned().unwrap_or_else(|| Interface {
+        name: own.to_string(),
+        ip: own,
+        prefix: 0,
+        is_outward: own.is_unspecified(),
+    });
+    let is_alone = !first.is_outward;
+    let mut offered = vec![first];
+    let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V4(ip) if ip.is_link_local());
+    let others = all.iter().filter(|interface| interface.ip != own);
+    let others = others.filter(|it| !is_alone && it.is_outward && !is_of_link(it.ip));
+    offered.extend(others.cloned());
+    offered
+}
+
+/// Whether an interface is at another part of the machine than all of these cpus, a bit each, as far as the system says.
+pub(super) fn is_far(name: &str, cpus: &[u64]) -> bool {
+    let said = std::fs::read_to_string(format!("/sys/class/net/{name}/device/numa_node"));
+    let node: Option<u32> = said.ok().and_then(|text| text.trim().parse().ok());
+    node.is_some_and(|node| {
+        let has = |cpu: usize| cpus[cpu / 64] >> (cpu % 64) & 1 == 1;
+        let own = (0..64 * cpus.len()).filter(|cpu| has(*cpu));
+        let place = |cpu| format!("/sys/devices/system/node/node{node}/cpu{cpu}");
+        !own.map(place)
+            .any(|place| std::fs::exists(place).unwrap_or(false))
+    })
 }
 
 /// Whether an address is in the network of another.
@@ -124,28 +172,59 @@ fn is_in(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rails_are_names_addresses_or_networks() {
+    fn some() -> [Interface; 6] {
         let of = |name: &str, ip: &str| Interface {
             name: name.into(),
             ip: ip.parse().unwrap(),
+            prefix: 24,
+            is_outward: name.starts_with("eth"),
         };
-        let all = [
+        [
             of("lo", "127.0.0.1"),
             of("eth0", "fd00::7"),
             of("eth0", "10.0.3.7"),
             of("eth1", "10.1.3.7"),
-        ];
+            of("eth2", "169.254.3.7"),
+            of("wg0", "10.9.3.7"),
+        ]
+    }
+
+    #[test]
+    fn what_leads_to_other_hosts_is_offered() {
+        let names = |own: &str| -> Vec<String> {
+            let offered = offered(own.parse().unwrap(), &some());
+            offered
+                .iter()
+                .map(|it| format!("{} {}", it.name, it.ip))
+                .collect()
+        };
+        let (zero, one) = ("eth0 10.0.3.7", "eth1 10.1.3.7");
+        assert_eq!(names("10.1.3.7"), [one, "eth0 fd00::7", zero]);
+        assert_eq!(
+            names("0.0.0.0"),
+            ["0.0.0.0 0.0.0.0", "eth0 fd00::7", zero, one]
+        );
+        // Neither a loopback nor a tunnel has anything beside it, nor has an address that is not known here.
+        for own in ["lo 127.0.0.1", "wg0 10.9.3.7", "192.0.2.1 192.0.2.1"] {
+            let (_, ip) = own.split_once(' ').unwrap();
+            assert_eq!(names(ip), [own]);
+        }
+    }
+
+    #[test]
+    fn rails_are_names_addresses_or_networks() {
+        let all = some();
         let ips = |list: &[&str]| {
             let list: Vec<String> = list.iter().map(|rail| (*rail).into()).collect();
-            rails(&list, &all).map(|ips| ips.iter().map(IpAddr::to_string).collect::<Vec<_>>())
+            let ip = |interface: &Interface| interface.ip.to_string();
+            named(&list, &all).map(|found| found.iter().map(ip).collect::<Vec<_>>())
         };
         assert_eq!(ips(&["eth1", "eth0"]).unwrap(), ["10.1.3.7", "10.0.3.7"]);
         assert_eq!(
             ips(&["10.1.0.0/16", "fd00::7"]).unwrap(),
             ["10.1.3.7", "fd00::7"]
         );
-        let says = "this host has no rail 10.2.0.0/16; it has lo (127.0.0.1), eth0 (fd00::7)";
+        let says = "no rail 10.2.0.0/16; it has lo (127.0.0.1), eth0 (fd00::7)";
         assert!(ips(&["10.2.0.0/16"]).unwrap_err().starts_with(says));
         assert_eq!(outward(&all).unwrap().to_string(), "10.0.3.7");
     }
@@ -153,7 +232,9 @@ mod tests {
     #[test]
     fn this_host_has_a_loopback() {
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-        if all().iter().any(|interface| interface.ip == loopback) {
+        if let Some(own) = all().iter().find(|interface| interface.ip == loopback) {
+            assert_eq!((own.prefix, own.is_outward), (8, false));
+            assert!(!is_far(&own.name, &[1]));
             assert_eq!(towards(SocketAddr::from((loopback, 9))), Some(loopback));
         }
     }

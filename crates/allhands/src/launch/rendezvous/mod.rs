@@ -1,7 +1,8 @@
 //! The rendezvous: ranks on several hosts find one another, when all they know is where rank 0 listens.
 //!
 //! [`settings`] is what the environment says; [`card`] what each rank tells all; [`wireup`] the exchange of cards, a machine
-//! without sockets, whose connections are [`link`]s; [`driver`] drives it; [`cluster`] is what a rank has in the end.
+//! without sockets, whose connections are [`link`]s; [`offer`] is by which interfaces a rank can be reached, and [`rails`] which of them
+//! carry messages; [`driver`] drives the wire-up; [`cluster`] is what a rank has in the end.
 
 mod card;
 mod cluster;
@@ -9,6 +10,8 @@ mod driver;
 mod identity;
 mod interfaces;
 mod link;
+mod offer;
+mod rails;
 mod settings;
 #[cfg(test)]
 mod simulation;
@@ -23,6 +26,7 @@ use crate::transport::net::ofi::{Endpoint, Wishes};
 use crate::transport::net::tcp::Listener;
 use card::{Card, Table, Whereabouts};
 use driver::Driver;
+use offer::Offer;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -43,13 +47,9 @@ pub(super) fn meet(
             (own, bind(own, settings)?)
         }
     };
-    let rails = match &settings.rails[..] {
-        [] => vec![own],
-        rails => interfaces::rails(rails, &interfaces::all()).map_err(no_rail)?,
-    };
-    let names = interfaces::names(&rails, &interfaces::all());
-    let endpoint = open_endpoint(settings, &rails)?;
-    let rails = Listener::bind_within(&rails, settings.ports.clone());
+    let offer = Offer::new(settings, own);
+    let endpoint = open_endpoint(settings, &offer.ips())?;
+    let rails = offer.listen(settings.ports.clone());
     let rails =
         rails.map_err(|error| LaunchError::system("cannot listen for other ranks", error))?;
     let draft = match given {
@@ -62,9 +62,15 @@ pub(super) fn meet(
         (None, None) => whereabouts(-1, 0),
     };
     let card = card(settings, (segment, given.is_some()), environment)?;
+    let lacks = offer.lacks(&card);
+    if settings.rank == 0 && !lacks.is_empty() {
+        return Err(LaunchError::WireUp { says: lacks });
+    }
     let card = Card {
         wiring: listener.local_addr().map_err(no_address)?,
-        rails: rails.addresses().to_vec(),
+        rails: offer.rails(rails.addresses(), &card.cpus),
+        is_named: offer.is_named,
+        lacks,
         endpoint: endpoint.as_ref().map_or_else(Vec::new, Endpoint::card),
         ..card
     };
@@ -88,7 +94,6 @@ pub(super) fn meet(
             None => Launcher::Rendezvous,
         },
         listener: rails,
-        rails: names,
         endpoint,
         secret,
         reached,
@@ -162,6 +167,8 @@ fn card(
         segment,
         wiring: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         rails: Vec::new(),
+        is_named: false,
+        lacks: String::new(),
         endpoint: Vec::new(),
     })
 }
@@ -266,12 +273,6 @@ fn bind(own: IpAddr, settings: &Settings) -> Result<TcpListener, LaunchError> {
     let listener = Listener::bind_one(own, settings.ports.clone());
     let wrong = |error| LaunchError::system("cannot listen for other ranks", error);
     prepared(listener.map_err(wrong)?)
-}
-
-fn no_rail(says: String) -> LaunchError {
-    let says =
-        format!("{says}; right would be its interfaces, addresses or networks in ALLHANDS_RAILS");
-    LaunchError::WireUp { says }
 }
 
 fn no_address(error: std::io::Error) -> LaunchError {

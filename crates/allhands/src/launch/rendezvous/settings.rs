@@ -28,7 +28,7 @@ pub(in crate::launch) struct Settings {
     pub(super) port: u16,
     pub(super) secret: Secret,
     pub(super) limit: Duration,
-    /// By which interfaces, addresses or networks a rank can be reached; without: by the one that leads to rank 0.
+    /// By which interfaces, addresses or networks a rank can be reached; without, [`rails`](super::rails) chooses.
     pub(super) rails: Vec<String>,
     /// The ports at which ranks listen.
     pub(super) ports: Option<RangeInclusive<u16>>,

@@ -7,7 +7,7 @@ pub(super) mod record;
 mod template;
 
 use super::Arguments;
-use allhands::launch::NETWORK;
+use allhands::launch::{NETWORK, RAILS};
 use anyhow::Context;
 use fleet::{Agent, Fleet};
 pub use list::Host;
@@ -47,6 +47,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
     let (mut environment, secret) = (environment(&arguments.env)?, secret()?);
     if let Some(network) = &arguments.network {
         environment.push((NETWORK.into(), network.clone()));
+    }
+    if let Some(rails) = &arguments.rails {
+        environment.push((RAILS.into(), rails.clone()));
     }
     let agent = |(host, ranks): &(String, Vec<u32>)| {
         let command = [program.as_str(), "agent"];

@@ -2,6 +2,7 @@
 
 use super::{Connection, Role, WireUp, words};
 use crate::launch::rendezvous::card::{Card, Table};
+use crate::launch::rendezvous::rails;
 use crate::transport::net::tcp::protocol::handshake::Nonce;
 use std::time::Duration;
 
@@ -90,7 +91,12 @@ impl WireUp {
             let says = words::twice(first, &card);
             return self.fail(says);
         }
-        if card.rails.len() != self.card.rails.len() {
+        if !card.lacks.is_empty() {
+            let says = card.lacks;
+            return self.fail(says);
+        }
+        let is_named = card.is_named || self.card.is_named;
+        if is_named && words::rails(&card) != words::rails(&self.card) {
             let says = words::other_rails(&card, &self.card);
             return self.fail(says);
         }
@@ -105,10 +111,11 @@ impl WireUp {
         }
     }
 
-    /// At rank 0: all have come.
+    /// At rank 0: all have come, and the rails are chosen.
     pub(super) fn begin_tree(&mut self) {
         let Some(point) = &self.point else { return };
-        let cards = point.cards.iter().flatten().cloned().collect();
+        let mut cards: Vec<Card> = point.cards.iter().flatten().cloned().collect();
+        rails::choose(&mut cards);
         let nonce = point.nonce;
         let table = Table { nonce, cards };
         let bytes = table.encode();

@@ -41,9 +41,14 @@ pub(super) fn twice(first: &Card, second: &Card) -> String {
     )
 }
 
+/// How many rails a rank has when some are named: one, if it has named none.
+pub(super) fn rails(card: &Card) -> usize {
+    if card.is_named { card.rails.len() } else { 1 }
+}
+
 pub(super) fn other_rails(card: &Card, first: &Card) -> String {
     let (name, first_name) = (card.name(), first.name());
-    let (rails, first_rails) = (card.rails.len(), first.rails.len());
+    let (rails, first_rails) = (rails(card), rails(first));
     format!(
         "{name} has {rails} rails, and {first_name} has {first_rails}; right would be as many in ALLHANDS_RAILS on every host"
     )

@@ -51,6 +51,19 @@ impl Clock {
 }
 
 impl TcpNetwork {
+    /// For how long this rank may sleep, of so long: not while there is something to read, nor beyond what the machine waits for.
+    pub(in crate::transport::net) fn patience(&self, limit: Duration) -> Duration {
+        let due = self.machine.deadline().unwrap_or(Duration::MAX);
+        let limit = self
+            .machine
+            .measured_within()
+            .map_or(limit, |within| limit.min(within));
+        match self.readable.is_empty() {
+            true => limit.min(due.saturating_sub(self.clock.watched())),
+            false => Duration::ZERO,
+        }
+    }
+
     /// Tells the machine what time it is.
     pub(super) fn begin(&mut self) -> Instant {
         self.clock.look();

@@ -61,9 +61,9 @@ pub struct TcpNetwork {
     /// What wakes this rank though nothing came; without one it cannot sleep.
     pub(super) doorbell: Option<Doorbell>,
     /// By the number of the connection.
-    sockets: Vec<Option<Socket>>,
+    pub(super) sockets: Vec<Option<Socket>>,
     /// Connections that may have something to read.
-    readable: Vec<u32>,
+    pub(super) readable: Vec<u32>,
     reading: Vec<u32>,
     pub(super) serial: u32,
     /// The connection that was read last, and how many looks there were.
@@ -75,6 +75,8 @@ pub struct TcpNetwork {
     pub(super) has_read: bool,
     staging: Box<[u8]>,
     pub(super) clock: Clock,
+    /// When it was asked last what the other ends have, and whether they answer.
+    pub(super) measured: Instant,
     asked: Instant,
 }
 
@@ -139,6 +141,7 @@ impl TcpNetwork {
             has_read: false,
             staging: vec![0; STAGED_BYTES].into(),
             clock: Clock::new(now),
+            measured: now,
             asked: now,
         })
     }
@@ -166,18 +169,10 @@ impl TcpNetwork {
         }
     }
 
-    /// For how long this rank may sleep, of so long: not while there is something to read, nor beyond what the machine waits for.
-    pub(in crate::transport::net) fn patience(&self, limit: Duration) -> Duration {
-        let due = self.machine.deadline().unwrap_or(Duration::MAX);
-        match self.readable.is_empty() {
-            true => limit.min(due.saturating_sub(self.clock.watched())),
-            false => Duration::ZERO,
-        }
-    }
-
     /// Takes everything further, after waiting for something for so long; how many things have happened.
     pub(super) fn look(&mut self, patience: Duration) -> Result<usize, NetworkError> {
         let now = self.begin_look(patience);
+        self.measure();
         self.act_and_write();
         if patience == Duration::ZERO && self.look_at_hot(now) {
             return Ok(0);

@@ -68,6 +68,18 @@ impl Listener {
         Err(last)
     }
 
+    /// Listens on at these of its addresses alone, in this order.
+    #[must_use]
+    pub(crate) fn keep(self, addresses: &[SocketAddr]) -> Listener {
+        let mut all: Vec<_> = self.addresses.into_iter().zip(self.sockets).collect();
+        let kept = addresses.iter().filter_map(|address| {
+            let at = all.iter().position(|(other, _)| other == address)?;
+            Some(all.swap_remove(at))
+        });
+        let (addresses, sockets) = kept.unzip();
+        Listener { sockets, addresses }
+    }
+
     /// Where it listens, by rail: what all other ranks must know.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {

@@ -9,6 +9,7 @@ mod door;
 mod driver;
 mod listener;
 mod loopback;
+mod measure;
 mod names;
 mod network;
 #[doc(hidden)]

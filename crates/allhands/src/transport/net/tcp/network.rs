@@ -34,6 +34,7 @@ unsafe impl Network for TcpNetwork {
     ) -> Result<Ticket, NetworkError> {
         self.check(to, tag)?;
         self.begin_with(to);
+        self.measure();
         let signature = self.signature;
         let address = from.expose_provenance();
         let sent = self

@@ -148,13 +148,18 @@ impl Socket {
         Ok((written, bytes))
     }
 
-    /// Whether everything that was written is with the other end's kernel.
-    pub(super) fn is_sent(&self) -> bool {
+    /// How many bytes that were written the other end's kernel has not acknowledged; none where the own one does not say.
+    pub(super) fn unacknowledged(&self) -> u64 {
         let mut queued: libc::c_int = 0;
         // SAFETY: a request that writes a number, to a number.
         let code =
             unsafe { libc::ioctl(self.descriptor.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
-        code != 0 || queued == 0
+        if code == 0 { queued.max(0) as u64 } else { 0 }
+    }
+
+    /// Whether everything that was written is with the other end's kernel.
+    pub(super) fn is_sent(&self) -> bool {
+        self.unacknowledged() == 0
     }
 
     /// What the other end's kernel says. That of a host that is gone has not acknowledged anything for long, though it should have;

@@ -5,15 +5,11 @@ use super::frame::{FrameError, HEADER_BYTES, Header, NOTICE_BYTES, set_acknowled
 use super::frames::{Frame, Payload};
 use super::handshake::{Handshake, Message};
 use super::memory::{Memory, Span};
-use super::stripe::{Rate, Way};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The most frames that are written at once.
 const MOST_FRAMES: usize = 16;
-
-/// A connection with so many bytes under way is busy until some of them are acknowledged.
-const BUSY_BYTES: u64 = 32 << 10;
 
 /// A connection, from the moment at which it is asked for.
 #[derive(Debug)]
@@ -76,7 +72,12 @@ pub struct Outbound {
     /// The counted frames that are written and not acknowledged, and those that are acknowledged, modulo 2³².
     unacknowledged: u32,
     acknowledged: u32,
-    rate: Rate,
+    /// The bytes that were written, and that the other end's system is not known to have.
+    in_kernel_bytes: u64,
+    /// What its rail's load has of it.
+    pub counted_bytes: u64,
+    /// Whether it is in the list of those whose systems are asked how much the other end's have.
+    pub is_measured: bool,
     /// Whether the socket takes nothing now.
     pub is_blocked: bool,
     /// Since when the other end's system has left something unanswered, or has had no room for more, if it does.
@@ -176,13 +177,18 @@ impl Outbound {
         (bytes, self.unacknowledged)
     }
 
-    /// What a part would wait for here.
+    /// What a part would wait for here: what is not written, or not known to be with the other end's system.
     #[must_use]
-    pub fn way(&self) -> Way {
-        Way {
-            backlog_bytes: self.backlog_bytes,
-            bytes_per_s: self.rate.bytes_per_s(),
-        }
+    pub fn load_bytes(&self) -> u64 {
+        let (unacknowledged, _) = self.unacknowledged();
+        self.unwritten_bytes as u64 + self.in_kernel_bytes.min(unacknowledged)
+    }
+
+    /// Says how many of the bytes that were written the other end's system has not acknowledged; how many it has since that was
+    /// said last.
+    pub fn delivered(&mut self, left_bytes: u64) -> u64 {
+        let before = std::mem::replace(&mut self.in_kernel_bytes, left_bytes);
+        before.saturating_sub(left_bytes)
     }
 
     /// Shows what is to be written next, in order, but no more than is well written at once.
@@ -217,6 +223,7 @@ impl Outbound {
                 self.greeting = None;
             }
         }
+        self.in_kernel_bytes += bytes as u64;
         while bytes > 0 {
             let Some(frame) = self.frames.get_mut(self.next) else {
                 break;
@@ -250,7 +257,6 @@ impl Outbound {
     pub fn acknowledge(
         &mut self,
         total: u32,
-        now: Duration,
         buffers: &mut Buffers,
         sends: &mut Vec<u32>,
     ) -> Result<(), FrameError> {
@@ -277,8 +283,6 @@ impl Outbound {
         self.acknowledged = total;
         self.unacknowledged -= acknowledged;
         self.backlog_bytes -= bytes;
-        self.rate
-            .acknowledge(now, bytes, self.backlog_bytes >= BUSY_BYTES);
         Ok(())
     }
 

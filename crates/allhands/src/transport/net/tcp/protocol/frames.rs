@@ -24,7 +24,7 @@ pub struct Outgoing {
     pub cut_bytes: usize,
     /// See `cut_bytes`: a message without bytes is a frame, too.
     pub is_cut: bool,
-    /// How long the frames are.
+    /// How long the frames are at most.
     pub part_bytes: usize,
     /// How many of its frames are not wholly written.
     pub unwritten: u32,
@@ -35,15 +35,15 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// The length of the next part.
+    /// The bytes that are not cut off.
     #[must_use]
-    pub fn next_bytes(&self) -> usize {
-        self.part_bytes.min(self.span.bytes - self.cut_bytes)
+    pub fn left_bytes(&self) -> usize {
+        self.span.bytes - self.cut_bytes
     }
 
-    /// Cuts the next part off, as a frame.
-    pub fn cut(&mut self, number: u32, kind: Kind) -> Frame {
-        let (offset, bytes) = (self.cut_bytes, self.next_bytes());
+    /// Cuts the next part off, as a frame of so many bytes at most.
+    pub fn cut(&mut self, number: u32, kind: Kind, most: usize) -> Frame {
+        let (offset, bytes) = (self.cut_bytes, self.left_bytes().min(most));
         self.cut_bytes += bytes;
         self.is_cut = self.cut_bytes == self.span.bytes;
         self.unwritten += 1;

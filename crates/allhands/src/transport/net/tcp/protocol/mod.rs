@@ -8,7 +8,7 @@
 //!
 //! [`Rank`](rank::Rank) is the machine. Whoever drives it, a driver with sockets or a simulation in virtual time, calls it with
 //! what has happened and then asks what is to be done, until there is nothing more. Its parts, each of which knows those before
-//! it: `memory`, `frame` (what goes over a connection), `settings`, `handshake` (who is at its other end), `stripe` (how a long message is cut),
+//! it: `memory`, `frame` (what goes over a connection), `settings`, `handshake` (who is at its other end), `rate` (of a rail), `stripe` (how a long message is cut),
 //! `buffers` and `slots` (memory), `matching` (which receive a message is for), `frames` (what waits to be sent), `connection`
 //! (both directions of one), `peer` (all that concerns one other rank), `rank`.
 //!
@@ -32,6 +32,7 @@ pub mod matching;
 pub mod memory;
 pub mod peer;
 pub mod rank;
+pub mod rate;
 pub mod settings;
 #[cfg(test)]
 mod simulation;

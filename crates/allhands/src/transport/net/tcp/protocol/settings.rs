@@ -19,7 +19,7 @@ pub struct Settings {
     pub announced: u32,
     /// The longest message of which a copy is made so that its send ends at once, in bytes.
     pub copied_bytes: u32,
-    /// The shortest and the longest part of a message that goes over several connections, in bytes.
+    /// The shortest and the longest part of a message that goes over several rails, in bytes.
     pub part_bytes: (u32, u32),
     /// After how many bytes that came over a connection this is said, at the latest.
     pub acknowledged_bytes: u32,
@@ -43,7 +43,7 @@ impl Default for Settings {
             unexpected_bytes: 512 << 10,
             announced: 1 << 14,
             copied_bytes: 8 << 10,
-            part_bytes: (16 << 10, 256 << 10),
+            part_bytes: (4 << 10, 256 << 10),
             acknowledged_bytes: 1 << 20,
             resends: true,
             patience: Duration::from_secs(3),

@@ -1,88 +1,116 @@
-//! Stripes: how a long message is cut over connections, and which parts of one have come.
+//! Stripes: how a long message is cut over rails and connections, and which parts of one have come.
 //!
-//! A part goes to the connection that would be done with it first, by what it has not acknowledged yet and by its measured
-//! rate: so a rail that is half as fast gets half as much, and one that stands still gets nothing more.
+//! What is left of a message is thought to be shared out so that all rails are done at once, by what each still carries and by its
+//! measured rate, and only the next part is cut. So a rail that is half as fast gets half as much, one that stands still
+//! gets nothing more, and the last parts wait for no slow rail.
 
-use std::time::Duration;
+/// What a rate is at least, by that of the fastest: so that a slow rail gets a part of a long message now and then, and is measured anew.
+const MOST_RATIO: f64 = 1024.0;
+/// Rates count as equal that differ by less than this: so much they are off at times.
+const EQUAL: f64 = 0.85;
+/// What a further part costs both ends, about, in seconds: a message is not cut that gains less.
+const PART_S: f64 = 5e-6;
+/// How much may be under way over a connection: until its rail's rate is known, afterwards at least, and in seconds.
+const FIRST_ROOM_BYTES: u64 = 128 << 10;
+const LEAST_ROOM_BYTES: u64 = 512 << 10;
+const ROOM_S: f64 = 20e-3;
 
-/// The least time in which a rate is measured: shorter ones show how acknowledgements bunch up.
-const MEASURED_FOR: Duration = Duration::from_micros(500);
-
-/// What a new measurement counts for.
-const NEW: f64 = 0.25;
-
-/// A connection slower than the fastest by more than this gets a part now and then all the same, so that it is measured anew.
-const MOST_RATIO: f64 = 64.0;
-
-/// The measured rate of a connection: from one acknowledgement to the next, as long as so much was under way after the first
-/// that the connection was busy until the second.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rate {
-    bytes_per_s: Option<f64>,
-    /// Since when it has been busy.
-    since: Option<Duration>,
-    acknowledged: u64,
-}
-
-impl Rate {
-    /// Says that so many bytes were acknowledged, and whether the connection stays busy with others.
-    pub fn acknowledge(&mut self, now: Duration, bytes: u64, is_busy: bool) {
-        if let Some(since) = self.since {
-            self.acknowledged += bytes;
-            let taken = now.saturating_sub(since);
-            if is_busy && taken < MEASURED_FOR {
-                return;
-            }
-            if taken >= MEASURED_FOR {
-                let measured = self.acknowledged as f64 / taken.as_secs_f64();
-                let before = self.bytes_per_s.unwrap_or(measured);
-                self.bytes_per_s = Some(before + NEW * (measured - before));
-            }
-        }
-        (self.since, self.acknowledged) = (is_busy.then_some(now), 0);
-    }
-
-    /// Bytes a second, if that was measured.
-    #[must_use]
-    pub fn bytes_per_s(&self) -> Option<f64> {
-        self.bytes_per_s
-    }
-}
-
-/// One way a part could go.
+/// One way a part could go: a rail, by the connection that is done first of those over it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// The bytes that are under way there.
+    /// The connection, and what is under way there.
+    pub connection: u32,
+    /// See `connection`.
+    pub own_bytes: u64,
+    /// What is under way over the rail, to whomever.
     pub backlog_bytes: u64,
-    /// Its measured rate.
+    /// The rail's measured rate.
     pub bytes_per_s: Option<f64>,
 }
 
-/// Which of these ways would be done first with `bytes` more bytes; none if there is no way. One that was not measured counts as
-/// fast as the fastest.
-pub fn quickest(ways: impl Iterator<Item = Way> + Clone, bytes: u64) -> Option<usize> {
-    let rates = ways.clone().filter_map(|way| way.bytes_per_s);
-    let most = rates.fold(0.0, f64::max);
-    let taken = |way: Way| {
-        let rate = match way.bytes_per_s {
-            Some(rate) if most > 0.0 => (rate / most).max(1.0 / MOST_RATIO),
-            _ => 1.0,
+impl Way {
+    /// How much more may be under way here.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        let most = match self.bytes_per_s {
+            None => FIRST_ROOM_BYTES,
+            Some(rate) => LEAST_ROOM_BYTES.max((rate * ROOM_S) as u64),
         };
-        (way.backlog_bytes + bytes) as f64 / rate
-    };
-    let mut best: Option<(usize, f64)> = None;
-    for (at, taken) in ways.map(taken).enumerate() {
-        if best.is_none_or(|(_, least)| taken < least) {
-            best = Some((at, taken));
-        }
+        most.saturating_sub(self.own_bytes)
     }
-    best.map(|(at, _)| at)
 }
 
-/// How long the parts are in which a message of `bytes` bytes goes over so many connections: all of it, if it is short.
+/// What the fastest of these ways does in a second; one if no rate is known.
+fn fastest(ways: &[Way]) -> f64 {
+    let rates = ways.iter().filter_map(|way| way.bytes_per_s);
+    let most = rates.fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
+}
+
+/// The rate that a way counts with. One that was not measured counts as fast as the fastest.
+fn rate(way: &Way, fastest: f64) -> f64 {
+    match way.bytes_per_s.unwrap_or(fastest) / fastest {
+        ratio if ratio >= EQUAL => fastest,
+        ratio => ratio.max(1.0 / MOST_RATIO) * fastest,
+    }
+}
+
+/// Which of these ways would be done first with `bytes` more bytes in one piece, and when; none if there is no way.
+pub fn quickest(ways: &[Way], bytes: u64) -> Option<(usize, f64)> {
+    let fastest = fastest(ways);
+    let done = |way: &Way| (way.backlog_bytes + bytes) as f64 / rate(way, fastest);
+    let all = ways.iter().map(done).enumerate();
+    all.min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// Where the next part of a message goes of which so many bytes are left, and how long it is; none if no way has room. No part is
+/// shorter than `least` but the last. Ways that get nothing are taken out.
+pub fn next_part(ways: &mut Vec<Way>, bytes: u64, (least, most): (u64, u64)) -> Option<(u32, u64)> {
+    // What has no room now may have when the rest is cut.
+    let (whole, done_whole) = quickest(ways, bytes)?;
+    let whole = ways[whole];
+    let (fastest, is_known) = (
+        fastest(ways),
+        ways.iter().all(|way| way.bytes_per_s.is_some()),
+    );
+    let mut done = done_at_once(ways, bytes, fastest);
+    while let Some(at) = least_share(ways, done, fastest, least) {
+        ways.swap_remove(at);
+        done = done_at_once(ways, bytes, fastest);
+    }
+    if ways.len() < 2 || is_known && done_whole - done < PART_S {
+        let part = bytes.min(most).min(whole.room_bytes());
+        return (part >= least.min(bytes)).then_some((whole.connection, part));
+    }
+    let begin = |way: &Way| way.backlog_bytes as f64 / rate(way, fastest);
+    let part = |way: &Way| {
+        let share = (done * rate(way, fastest) - way.backlog_bytes as f64) as u64;
+        share.max(least).min(most).min(way.room_bytes()).min(bytes)
+    };
+    let with_room = ways.iter().filter(|way| part(way) >= least.min(bytes));
+    let next = with_room.min_by(|one, other| begin(one).total_cmp(&begin(other)))?;
+    Some((next.connection, part(next)))
+}
+
+/// When all of these ways are done at once, if none of them has more to do than that.
+fn done_at_once(ways: &[Way], bytes: u64, fastest: f64) -> f64 {
+    let all = bytes + ways.iter().map(|way| way.backlog_bytes).sum::<u64>();
+    all as f64 / ways.iter().map(|way| rate(way, fastest)).sum::<f64>()
+}
+
+/// The way that would get the least, if that is not worth a part.
+fn least_share(ways: &[Way], done: f64, fastest: f64, least: u64) -> Option<usize> {
+    let share = |way: &Way| done * rate(way, fastest) - way.backlog_bytes as f64;
+    let shares = ways.iter().map(share).enumerate();
+    let (at, share) = shares.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    (share < least as f64 && ways.len() > 1).then_some(at)
+}
+
+/// How long the parts are at most in which a message of `bytes` bytes goes over so many connections: all of it, if it is short.
+/// Connections of one rail gain less than rails, so parts are some times as long as they may be at least.
 #[must_use]
 pub fn part_bytes(bytes: u64, connections: usize, (least, most): (u32, u32)) -> u64 {
-    let (least, most) = (u64::from(least), u64::from(most));
+    let (least, most) = (u64::from(least) * 4, u64::from(most));
     let even = bytes.div_ceil(connections.max(1) as u64);
     even.max(least).min(most).min(bytes.max(1))
 }
@@ -192,29 +220,98 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_slow_way_gets_less_and_a_new_one_as_much_as_the_fastest() {
-        let mut ways = [(Some(2e6), 0u64), (Some(1e6), 0), (None, 0), (Some(1.0), 0)];
-        for _ in 0..700 {
-            let all = ways.iter().map(|(bytes_per_s, backlog_bytes)| Way {
-                backlog_bytes: *backlog_bytes,
-                bytes_per_s: *bytes_per_s,
-            });
-            let best = quickest(all, 1000).unwrap();
-            ways[best].1 += 1000;
+    fn way(connection: u32, backlog_bytes: u64, bytes_per_s: Option<f64>) -> Way {
+        Way {
+            connection,
+            own_bytes: 0,
+            backlog_bytes,
+            bytes_per_s,
         }
-        let got = ways.map(|(_, bytes)| bytes / 1000);
-        assert!(
-            got[0].abs_diff(2 * got[1]) <= 3 && got[0].abs_diff(got[2]) <= 1,
-            "{got:?}"
+    }
+
+    /// How much each way gets of a message.
+    fn shared_out(mut ways: Vec<Way>, bytes: u64, (least, most): (u64, u64)) -> Vec<u64> {
+        let mut got = vec![0; ways.len()];
+        let mut left = bytes;
+        while left > 0 {
+            let (at, part) = next_part(&mut ways.clone(), left, (least, most)).unwrap();
+            assert!(
+                part <= most && (part >= least || part == left),
+                "{part} of {left}"
+            );
+            got[at as usize] += part;
+            ways[at as usize].backlog_bytes += part;
+            left -= part;
+        }
+        got
+    }
+
+    #[test]
+    fn all_ways_are_done_at_once() {
+        let bounds = (4 << 10, 256 << 10);
+        let even = |rates: &[f64]| {
+            let all = (0..).zip(rates);
+            all.map(|(at, rate)| way(at, 0, Some(*rate)))
+                .collect::<Vec<Way>>()
+        };
+        for bytes in [32 << 10, 512 << 10, 5 << 20] {
+            let got = shared_out(even(&[6e6, 3e6]), bytes, bounds);
+            let right = bytes * 2 / 3;
+            assert!(got[0].abs_diff(right) <= 16, "{bytes}: {got:?}");
+        }
+        assert_eq!(
+            shared_out(even(&[6e6, 5.9e6]), 64 << 10, bounds),
+            [32 << 10; 2]
         );
-        assert!((3..=6).contains(&got[3]), "{got:?}");
-        assert_eq!(quickest(std::iter::empty(), 1), None);
+        // One that stands still gets nothing of what is short; one that is not known counts as fast as the fastest.
+        assert_eq!(
+            shared_out(even(&[6e6, 1.0]), 128 << 10, bounds),
+            [128 << 10, 0]
+        );
+        let got = shared_out(vec![way(0, 0, Some(2e6)), way(1, 0, None)], 100_000, bounds);
+        assert_eq!(got, [50_000; 2]);
+        // What is there already counts.
+        let ways = vec![way(0, 100_000, Some(2e6)), way(1, 0, Some(2e6))];
+        assert_eq!(shared_out(ways.clone(), 100_000, bounds), [0, 100_000]);
+        let got = shared_out(ways, 200_000, bounds);
+        assert!(got[0].abs_diff(50_000) <= 16, "{got:?}");
+    }
+
+    #[test]
+    fn a_message_is_cut_where_that_gains() {
+        let bounds = (4 << 10, 256 << 10);
+        let both = |rate| vec![way(0, 0, Some(rate)), way(1, 0, Some(rate))];
+        assert_eq!(shared_out(both(1e10), 32 << 10, bounds), [32 << 10, 0]);
+        assert_eq!(shared_out(both(1e10), 512 << 10, bounds), [256 << 10; 2]);
+        assert_eq!(shared_out(both(1e7), 7 << 10, bounds), [7 << 10, 0]);
+        assert_eq!(quickest(&[], 1), None);
+        let ways = [way(0, 10, None), way(1, 0, None)];
+        assert_eq!(quickest(&ways, 10).map(|(at, _)| at), Some(1));
+    }
+
+    #[test]
+    fn no_more_is_under_way_than_there_is_room_for() {
+        let full = |own_bytes, bytes_per_s| Way {
+            own_bytes,
+            ..way(0, own_bytes, bytes_per_s)
+        };
+        let next = |ways: &[Way]| next_part(&mut ways.to_vec(), 1 << 20, (4 << 10, 256 << 10));
+        assert_eq!(next(&[full(FIRST_ROOM_BYTES, None); 2]), None);
+        assert_eq!(
+            next(&[full(LEAST_ROOM_BYTES - 5000, Some(1e6)); 2]),
+            Some((0, 5000))
+        );
+        assert!(next(&[full(FIRST_ROOM_BYTES, Some(1e6)); 2]).is_some());
+        let other = way(1, 0, Some(1e6));
+        let [at, bytes] = next(&[full(LEAST_ROOM_BYTES, Some(1e6)), other])
+            .map(|(at, bytes)| [u64::from(at), bytes])
+            .unwrap();
+        assert_eq!([at, bytes], [1, 256 << 10]);
     }
 
     #[test]
     fn parts_are_even_between_their_bounds() {
-        let bounds = (1000, 4000);
+        let bounds = (250, 4000);
         for (bytes, connections, part) in [
             (0, 2, 1),
             (10, 2, 10),
@@ -225,20 +322,5 @@ mod tests {
         ] {
             assert_eq!(part_bytes(bytes, connections, bounds), part);
         }
-    }
-
-    #[test]
-    fn a_rate_is_measured_while_the_connection_is_busy() {
-        let ms = Duration::from_millis;
-        let mut rate = Rate::default();
-        rate.acknowledge(ms(100), 500, true);
-        assert_eq!(rate.bytes_per_s(), None);
-        rate.acknowledge(ms(100), 500, true);
-        rate.acknowledge(ms(101), 500, false);
-        assert_eq!(rate.bytes_per_s(), Some(1e6));
-        // Nobody knows what it did meanwhile.
-        rate.acknowledge(ms(500), 3000, true);
-        rate.acknowledge(ms(501), 3000, true);
-        assert_eq!(rate.bytes_per_s(), Some(1.5e6));
     }
 }

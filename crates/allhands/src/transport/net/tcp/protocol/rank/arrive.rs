@@ -148,7 +148,6 @@ impl<M: Memory> Rank<M> {
 
     /// A frame begins to come.
     fn begin_frame(&mut self, at: u32, header: Header) -> Result<(), FrameError> {
-        let now = self.now;
         let Some(connection) = self.connections.get_mut(at) else {
             return Ok(());
         };
@@ -161,7 +160,8 @@ impl<M: Memory> Rank<M> {
         }
         let outbound = &mut connection.outbound;
         let (buffers, sends) = (&mut self.buffers, &mut self.acknowledged);
-        outbound.acknowledge(header.acknowledged, now, buffers, sends)?;
+        outbound.acknowledge(header.acknowledged, buffers, sends)?;
+        self.settle(at);
         self.end_acknowledged();
         let landing = match header.kind {
             Kind::Eager | Kind::Granted => self.place(peer, &header)?,

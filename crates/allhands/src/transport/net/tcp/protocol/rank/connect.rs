@@ -145,6 +145,7 @@ impl<M: Memory> Rank<M> {
             return;
         };
         let rail = connection.rail;
+        self.unload(at, rail, connection.outbound.counted_bytes);
         if connection.outbound.doubted_since.is_some() {
             self.count_doubts(connection.peer, rail);
         }

@@ -1,10 +1,11 @@
 //! The rank: the machine that a driver or a simulation drives.
 //!
-//! Its parts: `send` and `receive` (messages), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `connect` (who is reached
-//! how, and who is lost), `watch` (whose system answers no more).
+//! Its parts: `send` and `receive` (messages), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `loads` (which rail carries how much), `connect` (who is
+//! reached how, and who is lost), `watch` (whose system answers no more).
 
 mod arrive;
 mod connect;
+mod loads;
 mod receive;
 mod retire;
 mod send;
@@ -22,6 +23,8 @@ use super::memory::{Memory, Span};
 use super::peer::{Credit, Heard, Loss, LostPeer, Peer, Presence};
 use super::settings::Settings;
 use super::slots::Slots;
+use super::stripe::Way;
+use loads::Load;
 use retire::Retired;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -112,6 +115,10 @@ pub struct Rank<M> {
     sends: Slots<Outgoing>,
     messages: Slots<Incoming>,
     buffers: Buffers,
+    /// What each rail carries, the connections whose systems are asked for that, and ways, for a moment.
+    loads: Box<[Load]>,
+    measured: Vec<u32>,
+    ways: Vec<Way>,
     /// Connections that may have something to write.
     ready: VecDeque<u32>,
     actions: VecDeque<Action>,
@@ -136,6 +143,9 @@ impl<M: Memory> Rank<M> {
     pub fn new(job: Job, settings: Settings, memory: M) -> Rank<M> {
         Rank {
             peers: (0..job.ranks).map(|_| Peer::new(job.rails)).collect(),
+            loads: (0..job.rails).map(|_| Load::default()).collect(),
+            measured: Vec::new(),
+            ways: Vec::new(),
             hosts: (0..job.ranks).map(|rank| vec![rank]).collect(),
             host_of: (0..job.ranks).collect(),
             job,

@@ -2,12 +2,12 @@
 
 use super::{Message, Rank};
 use crate::transport::net::tcp::protocol::buffers::Buffer;
-use crate::transport::net::tcp::protocol::frame::{HEADER_BYTES, Header, Kind, NOTICE_BYTES};
+use crate::transport::net::tcp::protocol::frame::{Header, Kind, NOTICE_BYTES};
 use crate::transport::net::tcp::protocol::frames::{Frame, Outgoing, Payload};
 use crate::transport::net::tcp::protocol::matching::{End, KEPT_BYTES};
 use crate::transport::net::tcp::protocol::memory::{Memory, Span};
 use crate::transport::net::tcp::protocol::peer::{LostPeer, Presence};
-use crate::transport::net::tcp::protocol::stripe::{part_bytes, quickest};
+use crate::transport::net::tcp::protocol::stripe::part_bytes;
 
 impl<M: Memory> Rank<M> {
     /// Begins to send a message to another rank of the job, with one of its tags.
@@ -66,7 +66,7 @@ impl<M: Memory> Rank<M> {
         let Some(send) = self.sends.get_mut(at) else {
             return;
         };
-        let mut frame = send.cut(at, kind);
+        let mut frame = send.cut(at, kind, usize::MAX);
         frame.keep(&self.memory, &mut self.buffers);
         send.end = Some(End::Whole(send.span.bytes));
         self.peers[to as usize].queue.push_back(frame);
@@ -131,30 +131,34 @@ impl<M: Memory> Rank<M> {
         peer.cutting.push_back(at);
     }
 
-    /// Gives frames to connections: each to the one that would be done with it first.
+    /// Gives frames to connections: each to the one that would be done with it first, and of messages that are cut as much as
+    /// has room.
     pub(super) fn schedule(&mut self, to: u32) {
         let most_waiting = 2 * self.settings.most_part_bytes() as usize;
         loop {
-            let peer = &mut self.peers[to as usize];
-            let cutting = peer.cutting.front().and_then(|at| self.sends.get(*at));
-            let bytes = match (peer.queue.front(), cutting) {
-                (Some(frame), _) => frame.bytes(),
-                (None, Some(send)) => HEADER_BYTES + send.next_bytes(),
-                (None, None) => return,
-            };
-            let open = peer.open.iter().filter_map(|c| self.connections.get(*c));
-            let ways = open.map(|connection| connection.outbound.way());
-            let Some(best) = quickest(ways, bytes as u64) else {
+            let peer = &self.peers[to as usize];
+            if let Some(bytes) = peer.queue.front().map(Frame::bytes) {
+                let Some(best) = self.quickest_to(to, bytes as u64) else {
+                    return;
+                };
+                if let Some(frame) = self.peers[to as usize].queue.pop_front() {
+                    self.push(best, frame);
+                }
+                continue;
+            }
+            let Some(at) = peer.cutting.front().copied() else {
                 return;
             };
-            let best = peer.open[best];
-            let frame = match peer.queue.pop_front() {
-                Some(frame) => Some(frame),
-                None if self.waiting_bytes(best) >= most_waiting => return,
-                None => self.cut_next(to),
+            let Some(send) = self.sends.get(at) else {
+                self.peers[to as usize].cutting.pop_front();
+                continue;
             };
-            if let Some(frame) = frame {
-                self.push(best, frame);
+            let (left, most) = (send.left_bytes() as u64, send.part_bytes as u64);
+            match self.next_part_to(to, left, most) {
+                Some((best, bytes)) if self.waiting_bytes(best) < most_waiting => {
+                    self.cut_next((to, at), (best, bytes as usize));
+                }
+                _ => return,
             }
         }
     }
@@ -164,19 +168,16 @@ impl<M: Memory> Rank<M> {
         connection.map_or(0, |connection| connection.outbound.unwritten_bytes())
     }
 
-    /// The next part of what is cut.
-    fn cut_next(&mut self, to: u32) -> Option<Frame> {
-        let cutting = &mut self.peers[to as usize].cutting;
-        let at = *cutting.front()?;
+    /// Cuts the next part of a message off for a connection.
+    fn cut_next(&mut self, (to, at): (u32, u32), (connection, bytes): (u32, usize)) {
         let Some(send) = self.sends.get_mut(at) else {
-            cutting.pop_front();
-            return None;
+            return;
         };
-        let frame = send.cut(at, send.kind.unwrap_or(Kind::Granted));
+        let frame = send.cut(at, send.kind.unwrap_or(Kind::Granted), bytes);
         if send.is_cut {
-            cutting.pop_front();
+            self.peers[to as usize].cutting.pop_front();
         }
-        Some(frame)
+        self.push(connection, frame);
     }
 
     /// Puts a frame on a connection.
@@ -185,6 +186,7 @@ impl<M: Memory> Rank<M> {
             let inbound = &mut connection.inbound;
             (inbound.unsaid_frames, inbound.unsaid_bytes) = (0, 0);
             connection.outbound.push(frame, inbound.frames);
+            self.settle(at);
             self.list(at);
         }
     }
@@ -242,11 +244,13 @@ impl<M: Memory> Rank<M> {
             return self.send_rest(at, send);
         }
         peer.queue.retain(|frame| frame.send() != Some(at));
-        for connection in &peer.open {
-            if let Some(connection) = self.connections.get_mut(*connection) {
+        for place in 0..peer.open.len() {
+            let of_peer = self.peers[send.peer as usize].open[place];
+            if let Some(connection) = self.connections.get_mut(of_peer) {
                 let outbound = &mut connection.outbound;
                 outbound.cancel(at, &self.memory, &mut self.buffers);
             }
+            self.settle(of_peer);
         }
     }
 
@@ -256,7 +260,8 @@ impl<M: Memory> Rank<M> {
         let (memory, buffers) = (&self.memory, &mut self.buffers);
         let peer = &mut self.peers[send.peer as usize];
         while !send.is_cut {
-            peer.queue.push_back(send.cut(at, Kind::Eager));
+            let most = send.part_bytes;
+            peer.queue.push_back(send.cut(at, Kind::Eager, most));
         }
         let queued = peer.queue.iter_mut();
         for frame in queued.filter(|frame| frame.send() == Some(at)) {

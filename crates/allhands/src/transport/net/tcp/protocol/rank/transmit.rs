@@ -93,6 +93,8 @@ impl<M: Memory> Rank<M> {
         while let Some(send) = self.written.pop() {
             self.end_send(send);
         }
+        self.settle(at);
+        self.measure(at);
         if let Some(peer) = peer {
             self.schedule(peer);
         }

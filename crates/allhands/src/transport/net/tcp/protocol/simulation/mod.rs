@@ -6,6 +6,7 @@
 mod arena;
 mod chance;
 mod counts;
+mod rails;
 mod sockets;
 mod traffic;
 mod wire;

@@ -57,6 +57,7 @@ impl World {
             delay: micros(self.chance.within(1, 3000)),
             byte_time: Duration::from_nanos(self.chance.below(2000)),
             capacity: self.chance.within(100, 5000) as usize,
+            unheard: Default::default(),
             is_silent: false,
         });
         self.wires.last_mut().expect("one was added")
@@ -152,15 +153,16 @@ impl World {
             for end in 0..2 {
                 let has_room = wire.room(end) > 0;
                 let is_silent = wire.is_silent_by(end, self.now);
+                let unacknowledged = wire.unacknowledged(end, self.now);
                 let is_heard = wire.ends[1 - end].connection.is_some() && wire.has_moved(end);
                 let end = &mut wire.ends[end];
                 if let (true, Some(connection)) = (end.rank == at, end.connection) {
                     if is_heard {
                         self.nodes[at].rank.answered(connection);
                     }
-                    self.nodes[at]
-                        .rank
-                        .doubted(connection, !has_room || is_silent);
+                    let rank = &mut self.nodes[at].rank;
+                    rank.doubted(connection, !has_room || is_silent);
+                    rank.delivered(connection, unacknowledged);
                 }
                 if let (true, true, Some(connection)) =
                     (end.rank == at && end.is_blocked, has_room, end.connection)

@@ -56,6 +56,8 @@ pub struct Wire {
     pub delay: Duration,
     pub byte_time: Duration,
     pub capacity: usize,
+    /// What each end has written and its system has not heard that it arrived, with the time at which it does.
+    pub unheard: [VecDeque<(Duration, usize)>; 2],
     /// Whether the system at one end is gone, which the other finds out, if at all, because nothing answers it.
     pub is_silent: bool,
 }
@@ -77,12 +79,23 @@ impl Wire {
         self.capacity - self.pipes[1 - end].bytes.min(self.capacity)
     }
 
+    /// How many bytes that were written by this end the other one's system has not acknowledged.
+    pub fn unacknowledged(&mut self, end: usize, now: Duration) -> u64 {
+        let unheard = &mut self.unheard[end];
+        while unheard.front().is_some_and(|(when, _)| *when <= now) {
+            unheard.pop_front();
+        }
+        unheard.iter().map(|(_, bytes)| *bytes as u64).sum()
+    }
+
     /// Writes from one end.
     pub fn write(&mut self, end: usize, bytes: Vec<u8>, now: Duration) {
         let pipe = &mut self.pipes[1 - end];
         let begin = pipe.last.max(now);
         pipe.last = begin + self.byte_time * bytes.len() as u32;
         pipe.bytes += bytes.len();
+        let heard = (pipe.last + 2 * self.delay, bytes.len());
+        self.unheard[end].push_back(heard);
         pipe.flying.push_back((pipe.last + self.delay, bytes));
     }
 

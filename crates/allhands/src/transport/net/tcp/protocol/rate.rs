@@ -1,0 +1,114 @@
+//! The rate: what a rail carries in a second, as what the other ends' systems acknowledge shows it.
+
+use std::time::Duration;
+
+/// The least time in which a rate is measured, and in how many steps: shorter ones show how acknowledgements bunch up.
+const MEASURED_FOR: Duration = Duration::from_micros(500);
+const STEPS: u32 = 4;
+/// At the end of what was to be sent fewer will do.
+const LAST_STEPS: u32 = 2;
+
+/// What was measured over so many bytes counts as much as all that was before.
+const REMEMBERED_BYTES: u64 = 1 << 20;
+
+/// A measured rate: from one acknowledgement to a later one, as long as so much was under way after the first that the rail was
+/// busy until the second.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rate {
+    bytes_per_s: Option<f64>,
+    /// Over how many bytes that was measured, as far as they count.
+    known_bytes: u64,
+    /// Since when it has been busy, and when something was acknowledged last.
+    since: Option<Duration>,
+    last: Duration,
+    acknowledged: u64,
+    steps: u32,
+}
+
+impl Rate {
+    /// Says that so many bytes were acknowledged, and whether the rail stays busy with others.
+    pub fn acknowledge(&mut self, now: Duration, bytes: u64, is_busy: bool) {
+        if bytes == 0 && is_busy {
+            return;
+        }
+        if let Some(since) = self.since {
+            self.acknowledged += bytes;
+            self.steps += u32::from(bytes > 0 && now > self.last);
+            self.last = now;
+            let taken = now.saturating_sub(since);
+            let steps = if is_busy { STEPS } else { LAST_STEPS };
+            let is_enough = taken >= MEASURED_FOR && self.steps >= steps;
+            if is_enough {
+                self.learn(self.acknowledged as f64 / taken.as_secs_f64());
+            } else if is_busy {
+                return;
+            }
+        }
+        let begins = is_busy && bytes > 0;
+        (self.since, self.last) = (begins.then_some(now), now);
+        (self.acknowledged, self.steps) = (0, 0);
+    }
+
+    fn learn(&mut self, measured: f64) {
+        let new = self.acknowledged as f64;
+        let before = self.bytes_per_s.unwrap_or(measured);
+        let weight = new / (new + self.known_bytes as f64);
+        self.bytes_per_s = Some(before + weight * (measured - before));
+        self.known_bytes = (self.known_bytes + self.acknowledged).min(REMEMBERED_BYTES);
+    }
+
+    /// Bytes a second, if that was measured.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.bytes_per_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_rate_is_measured_while_the_rail_is_busy() {
+        let mut rate = Rate::default();
+        // What comes at once, or in too few steps, says nothing.
+        rate.acknowledge(100 * MS, 500, true);
+        rate.acknowledge(100 * MS, 500, true);
+        rate.acknowledge(101 * MS, 500, false);
+        assert_eq!(rate.bytes_per_s(), None);
+        for ms in 200..204 {
+            rate.acknowledge(ms * MS, 1000, true);
+            rate.acknowledge(ms * MS, 0, true);
+        }
+        assert_eq!(rate.bytes_per_s(), None);
+        rate.acknowledge(204 * MS, 1000, true);
+        assert_eq!(rate.bytes_per_s(), Some(1e6));
+        // Nobody knows what it did while nothing was under way.
+        rate.acknowledge(205 * MS, 1000, false);
+        rate.acknowledge(500 * MS, 3000, true);
+        rate.acknowledge(501 * MS, 3000, true);
+        rate.acknowledge(502 * MS, 1000, false);
+        assert_eq!(rate.bytes_per_s(), Some(1.5e6));
+    }
+
+    #[test]
+    fn a_rate_follows_what_becomes_of_the_rail() {
+        let mut rate = Rate::default();
+        let measured = |rate: &mut Rate, bytes: u64, ms: u32| {
+            for at in 0..ms {
+                rate.acknowledge(at * MS, bytes, true);
+            }
+            rate.acknowledge(ms * MS, bytes, false);
+            rate.bytes_per_s().unwrap_or_default()
+        };
+        assert!((measured(&mut rate, 10_000, 1000) - 1e7).abs() < 1.0);
+        let after_a_megabyte = measured(&mut rate, 5000, 210);
+        assert!(
+            (6e6..8.5e6).contains(&after_a_megabyte),
+            "{after_a_megabyte}"
+        );
+        assert!(measured(&mut rate, 5000, 2000) < 5.1e6);
+    }
+}
