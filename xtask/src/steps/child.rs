@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn an_idle_child_has_the_scheduler_s_policy_for_it() {
         // The 41st field of /proc/PID/stat; a shell's name has no spaces.
         let script = "cut -d ' ' -f 41 /proc/$$/stat";
