@@ -2,6 +2,8 @@
 
 mod child;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use self::run::{Skips, run};
 
@@ -20,6 +22,8 @@ pub struct Step {
     pub when: When,
     /// Beside what it runs.
     pub beside: Beside,
+    /// The step that must have ended before.
+    pub after: Option<&'static str>,
 }
 
 /// When a step has something to run.
@@ -36,9 +40,11 @@ pub enum When {
 /// Beside what a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
-    /// Beside the steps of [`Beside::Idle`] alone, in the order of the table.
+    /// Beside the steps of [`Beside::Waiting`] and [`Beside::Idle`] alone, in the order of the table.
     Others,
-    /// Beside all others, one of them after another, with what these leave of the processors.
+    /// Beside all others, one of them after another: what mostly waits, for clocks and for others.
+    Waiting,
+    /// Beside all others, one of them after another, with what these leave of the processors: what computes, and looks at no clock.
     Idle,
     /// Beside nothing, after all others: what counts or measures.
     Nothing,
@@ -58,31 +64,366 @@ const SANITIZER: &[(&str, &str)] = &[
     FEW,
 ];
 
-/// The arguments with which cargo tests under AddressSanitizer what has unsafe code, and some more. What counts a process's time, or
-/// only starts others, has none of its own.
-macro_rules! sanitized {
+/// The step that compiles for those that run what is compiled in it.
+const COMPILED: &str = "all tests, optimized and with every assertion, compiled";
+/// The same as released.
+const RELEASED: &str = "integration tests of real transports, compiled as released";
+/// The same for AddressSanitizer.
+const SANITIZED: &str = "the tests for AddressSanitizer, compiled";
+
+/// The arguments with which cargo tests what is optimized and has every assertion. All packages are named together, whatever is run:
+/// features, and so what must be compiled, would differ otherwise.
+macro_rules! checked {
+    ($($more:literal),*) => {
+        &["test", "--workspace", "--profile", "checked", "--locked", $($more),*]
+    };
+}
+
+/// The arguments with which cargo tests what a release alone can break: what hangs on time, as assertions take some, where ranks run
+/// beside one another.
+macro_rules! released {
     ($($more:literal),*) => {
         &[
-            "test", "--locked", "--package", "allhands", "--lib",
-            "--test", "cluster", "--test", "communicator", "--test", "descriptors", "--test", "kernels",
-            "--test", "messages", "--test", "nan", "--test", "nodes", "--test", "ofi", "--test", "processes", "--test", "properties",
-            "--test", "refusals", "--test", "tcp", "--test", "threads", "--test", "values", "--test", "waits",
-            "--profile", "instrumented", "--target", "host-tuple", $($more),*
+            "test", "--release", "--locked", "--package", "allhands",
+            "--test", "threads", "--test", "processes", "--test", "tcp", "--test", "waits", $($more),*
         ]
     };
 }
 
+/// The arguments with which cargo tests under AddressSanitizer.
+macro_rules! sanitized {
+    ($($more:literal),*) => {
+        &[
+            "test", "--locked", "--package", "allhands", "--profile", "instrumented", "--target", "host-tuple", $($more),*
+        ]
+    };
+}
+
+/// A step, but for what it does.
+const STEP: Step = Step {
+    name: "",
+    cargo: &[],
+    environment: &[],
+    needs: &[],
+    when: When::Always,
+    beside: Beside::Others,
+    after: None,
+};
+
+/// An example that compares what it finds with a serial run.
+const EXAMPLE: Step = Step {
+    name: "examples that compare with a serial run",
+    ..STEP
+};
+
+/// Tests under AddressSanitizer.
+const UNDER_SANITIZER: Step = Step {
+    environment: SANITIZER,
+    when: When::On("linux", "x86_64"),
+    after: Some(SANITIZED),
+    ..STEP
+};
+
 /// Everything that `cargo xtask test` runs.
 pub const STEPS: &[Step] = &[
     Step {
-        name: "unit, integration and documentation tests, optimized and with every assertion",
-        cargo: &["test", "--workspace", "--profile", "checked", "--locked"],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
-        beside: Beside::Others,
+        name: COMPILED,
+        cargo: checked!("--no-run"),
+        ..STEP
     },
     Step {
+        name: "unit tests",
+        cargo: checked!("--exclude", "allhands-core", "--lib", "--bins"),
+        ..STEP
+    },
+    Step {
+        name: "integration tests of transports and communicators",
+        cargo: checked!(
+            "--test",
+            "communicator",
+            "--test",
+            "descriptors",
+            "--test",
+            "idle",
+            "--test",
+            "launch",
+            "--test",
+            "messages",
+            "--test",
+            "nodes",
+            "--test",
+            "ofi",
+            "--test",
+            "processes",
+            "--test",
+            "tcp",
+            "--test",
+            "threads"
+        ),
+        ..STEP
+    },
+    Step {
+        name: "integration tests that wait: late ranks, refusals, clusters, and the program with ranks of its own",
+        cargo: checked!(
+            "--test", "run", "--test", "cluster", "--test", "refusals", "--test", "waits",
+            "--test", "bench", "--test", "tune"
+        ),
+        beside: Beside::Waiting,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: RELEASED,
+        cargo: released!("--no-run"),
+        environment: &[FEW],
+        when: When::RustFilesIn("crates/allhands/tests"),
+        beside: Beside::Idle,
+        ..STEP
+    },
+    Step {
+        // What is compiled while others wait is not waited for afterwards. It is what has unsafe code, and some more: what counts
+        // a process's time, or only starts others, has none of its own.
+        name: SANITIZED,
+        cargo: sanitized!(
+            "--no-run",
+            "--lib",
+            "--test",
+            "cluster",
+            "--test",
+            "communicator",
+            "--test",
+            "descriptors",
+            "--test",
+            "kernels",
+            "--test",
+            "messages",
+            "--test",
+            "nan",
+            "--test",
+            "nodes",
+            "--test",
+            "ofi",
+            "--test",
+            "processes",
+            "--test",
+            "properties",
+            "--test",
+            "refusals",
+            "--test",
+            "tcp",
+            "--test",
+            "threads",
+            "--test",
+            "values",
+            "--test",
+            "waits"
+        ),
+        environment: SANITIZER,
+        when: When::On("linux", "x86_64"),
+        beside: Beside::Idle,
+        ..STEP
+    },
+    Step {
+        // It depends on nothing, so that nothing has other features when it is alone.
+        name: "unit tests of the core",
+        cargo: &[
+            "test",
+            "--package",
+            "allhands-core",
+            "--profile",
+            "checked",
+            "--locked",
+            "--lib",
+        ],
+        beside: Beside::Idle,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: "integration tests that compute: schedules, kernels, random calls, answers of the program, the repository's rules",
+        cargo: checked!(
+            "--test",
+            "figures",
+            "--test",
+            "interleavings",
+            "--test",
+            "mutation",
+            "--test",
+            "schedules",
+            "--test",
+            "text",
+            "--test",
+            "torus",
+            "--test",
+            "kernels",
+            "--test",
+            "nan",
+            "--test",
+            "properties",
+            "--test",
+            "tuned",
+            "--test",
+            "values",
+            "--test",
+            "cli",
+            "--test",
+            "manual",
+            "--test",
+            "mpi",
+            "--test",
+            "papers",
+            "--test",
+            "protocols",
+            "--test",
+            "simulate",
+            "--test",
+            "verify_file",
+            "--test",
+            "tidy"
+        ),
+        beside: Beside::Idle,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: "documentation tests",
+        cargo: checked!("--doc"),
+        beside: Beside::Idle,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: "proofs of every algorithm, all roots",
+        cargo: &[
+            "run",
+            "--profile",
+            "checked",
+            "--locked",
+            "--",
+            "verify",
+            "--ranks",
+            "1..=64",
+            "--all-roots",
+            "--quiet",
+        ],
+        beside: Beside::Idle,
+        after: Some(COMPILED),
+        ..STEP
+    },
+    Step {
+        name: "integration tests of real transports, as released",
+        cargo: released!(),
+        environment: &[FEW],
+        when: When::RustFilesIn("crates/allhands/tests"),
+        after: Some(RELEASED),
+        ..STEP
+    },
+    Step {
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "kmeans",
+        ],
+        ..EXAMPLE
+    },
+    Step {
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "sample_sort",
+        ],
+        ..EXAMPLE
+    },
+    Step {
+        cargo: &[
+            "run",
+            "--release",
+            "--locked",
+            "--package",
+            "allhands",
+            "--example",
+            "halo",
+            "--",
+            "6",
+        ],
+        ..EXAMPLE
+    },
+    Step {
+        name: "applications, on threads, among processes and on hosts",
+        cargo: &[
+            "run",
+            "--quiet",
+            "--profile",
+            "checked",
+            "--locked",
+            "--package",
+            "xtask",
+            "--",
+            "applications",
+        ],
+        when: When::On("linux", "x86_64"),
+        ..STEP
+    },
+    Step {
+        name: "unsafe code under AddressSanitizer",
+        // The machine of TCP has no unsafe code, and ten thousand of its worlds take long here. What drives it has some:
+        // that is tested on sockets.
+        cargo: sanitized!(
+            "--lib",
+            "--test",
+            "communicator",
+            "--test",
+            "descriptors",
+            "--test",
+            "messages",
+            "--test",
+            "nodes",
+            "--test",
+            "ofi",
+            "--test",
+            "processes",
+            "--test",
+            "tcp",
+            "--test",
+            "threads",
+            "--",
+            "--skip",
+            "tcp::protocol::simulation"
+        ),
+        ..UNDER_SANITIZER
+    },
+    Step {
+        name: "unsafe code under AddressSanitizer: what waits",
+        cargo: sanitized!("--test", "cluster", "--test", "refusals", "--test", "waits"),
+        beside: Beside::Waiting,
+        ..UNDER_SANITIZER
+    },
+    Step {
+        name: "unsafe code under AddressSanitizer: what computes",
+        cargo: sanitized!(
+            "--test",
+            "kernels",
+            "--test",
+            "nan",
+            "--test",
+            "properties",
+            "--test",
+            "values"
+        ),
+        beside: Beside::Idle,
+        ..UNDER_SANITIZER
+    },
+    Step {
+        // The last beside others, as the tests under AddressSanitizer would wait while it is compiled: cargo compiles one thing at a
+        // time in this profile.
         name: "models of the lock-free parts",
         cargo: &[
             "test",
@@ -99,128 +440,8 @@ pub const STEPS: &[Step] = &[
             "models",
         ],
         environment: &[BOOTSTRAP, ("RUSTFLAGS", "--cfg loom")],
-        needs: &[],
-        when: When::Always,
         beside: Beside::Idle,
-    },
-    Step {
-        // What is compiled while others wait is not waited for afterwards.
-        name: "the tests for AddressSanitizer, compiled",
-        cargo: sanitized!("--no-run"),
-        environment: SANITIZER,
-        needs: &[],
-        when: When::On("linux", "x86_64"),
-        beside: Beside::Idle,
-    },
-    Step {
-        name: "proofs of every algorithm, all roots",
-        cargo: &[
-            "run",
-            "--profile",
-            "checked",
-            "--locked",
-            "--",
-            "verify",
-            "--ranks",
-            "1..=64",
-            "--all-roots",
-            "--quiet",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
-        beside: Beside::Idle,
-    },
-    Step {
-        // What only a release can break is what hangs on time, as assertions take some: ranks that run beside one another.
-        name: "integration tests of real transports, as released",
-        cargo: &[
-            "test",
-            "--release",
-            "--locked",
-            "--package",
-            "allhands",
-            "--test",
-            "threads",
-            "--test",
-            "processes",
-            "--test",
-            "tcp",
-            "--test",
-            "waits",
-        ],
-        environment: &[FEW],
-        needs: &[],
-        when: When::RustFilesIn("crates/allhands/tests"),
-        beside: Beside::Others,
-    },
-    Step {
-        name: "examples that compare with a serial run",
-        cargo: &[
-            "run",
-            "--release",
-            "--locked",
-            "--package",
-            "allhands",
-            "--example",
-            "kmeans",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
-        beside: Beside::Others,
-    },
-    Step {
-        name: "examples that compare with a serial run",
-        cargo: &[
-            "run",
-            "--release",
-            "--locked",
-            "--package",
-            "allhands",
-            "--example",
-            "sample_sort",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
-        beside: Beside::Others,
-    },
-    Step {
-        name: "examples that compare with a serial run",
-        cargo: &[
-            "run",
-            "--release",
-            "--locked",
-            "--package",
-            "allhands",
-            "--example",
-            "halo",
-            "--",
-            "6",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
-        beside: Beside::Others,
-    },
-    Step {
-        name: "applications, on threads, among processes and on hosts",
-        cargo: &[
-            "run",
-            "--quiet",
-            "--profile",
-            "checked",
-            "--locked",
-            "--package",
-            "xtask",
-            "--",
-            "applications",
-        ],
-        environment: &[],
-        needs: &[],
-        when: When::On("linux", "x86_64"),
-        beside: Beside::Others,
+        ..STEP
     },
     Step {
         name: "instructions of the interpreter",
@@ -235,10 +456,9 @@ pub const STEPS: &[Step] = &[
             "--",
             "instructions",
         ],
-        environment: &[],
         needs: &["valgrind"],
-        when: When::Always,
         beside: Beside::Nothing,
+        ..STEP
     },
     Step {
         name: "time to build a schedule at 131,072 ranks",
@@ -250,59 +470,7 @@ pub const STEPS: &[Step] = &[
             "--bench",
             "build",
         ],
-        environment: &[],
-        needs: &[],
-        when: When::Always,
         beside: Beside::Nothing,
-    },
-    Step {
-        name: "unsafe code under AddressSanitizer",
-        // The machine of TCP has no unsafe code, and ten thousand of its worlds take long here. What drives it has some:
-        // that is tested on sockets.
-        cargo: sanitized!("--", "--skip", "tcp::protocol::simulation"),
-        environment: SANITIZER,
-        needs: &[],
-        when: When::On("linux", "x86_64"),
-        beside: Beside::Others,
+        ..STEP
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::needs::NEEDS;
-
-    /// What docs/testing.md says of these.
-    const NOT_SANITIZED: [&str; 3] = ["idle", "launch", "tuned"];
-
-    #[test]
-    fn every_integration_test_is_sanitized_or_left_out_on_purpose() {
-        let arguments: &[&str] = sanitized!();
-        let folder = crate::repository_root().join("crates/allhands/tests");
-        for entry in std::fs::read_dir(folder).expect("the folder is there") {
-            let path = entry.expect("it can be listed").path();
-            let name = path.file_stem().and_then(|name| name.to_str());
-            let name = name.expect("it has a name");
-            let is_test = path.is_file() || path.join("main.rs").is_file();
-            let listed = arguments.windows(2).any(|pair| pair == ["--test", name]);
-            assert_eq!(
-                is_test && !NOT_SANITIZED.contains(&name),
-                listed,
-                "{name}: in `sanitized!`, or in `NOT_SANITIZED` and docs/testing.md"
-            );
-        }
-    }
-
-    #[test]
-    fn every_step_needs_only_what_the_table_of_needs_has() {
-        for step in STEPS {
-            for program in step.needs {
-                assert!(
-                    NEEDS.iter().any(|need| need.program == *program),
-                    "step `{}` needs `{program}`, which NEEDS does not list",
-                    step.name
-                );
-            }
-        }
-    }
-}

@@ -13,6 +13,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 pub(crate) use meetings::Meetings;
 
@@ -111,16 +112,21 @@ impl Memory {
         (element != Element::MAX).then_some((element >> EXACT_RANKS >> PLACE_BITS) as Unit)
     }
 
+    /// The elements of an extent, in its space.
+    fn places(&self, extent: &Extent) -> Range<usize> {
+        let start = extent.offset / self.element_bytes;
+        start..start + extent.bytes / self.element_bytes
+    }
+
     /// What a rank's extents hold.
     #[must_use]
     pub fn gather(&self, rank: u32, extents: &[Extent]) -> Vec<Element> {
-        let each = |e: &Extent| {
-            let start = e.offset / self.element_bytes;
-            self.spaces[rank as usize][e.space.index()][start..start + e.bytes / self.element_bytes]
-                .iter()
-                .copied()
-        };
-        extents.iter().flat_map(each).collect()
+        let spaces = &self.spaces[rank as usize];
+        let mut all = Vec::with_capacity(extents.iter().map(|e| self.places(e).len()).sum());
+        for extent in extents {
+            all.extend_from_slice(&spaces[extent.space.index()][self.places(extent)]);
+        }
+        all
     }
 
     /// Writes data to `target` of `rank`; with a side, first combines them with what its extents `own` hold: the data stand on
@@ -150,7 +156,7 @@ impl Memory {
     }
 
     fn scatter(&mut self, rank: u32, extents: &[Extent], data: &[Element]) -> Result<(), Failure> {
-        let expected: usize = extents.iter().map(|e| e.bytes / self.element_bytes).sum();
+        let expected: usize = extents.iter().map(|e| self.places(e).len()).sum();
         if expected != data.len() {
             let what = format!(
                 "{} elements arrive where {expected} are expected",
@@ -158,15 +164,12 @@ impl Memory {
             );
             return Err(failure(Law::Matching, rank, what));
         }
-        let mut data = data.iter();
+        let mut rest = data;
         for extent in extents {
-            let start = extent.offset / self.element_bytes;
-            let target = &mut self.spaces[rank as usize][extent.space.index()]
-                [start..start + extent.bytes / self.element_bytes];
-            target
-                .iter_mut()
-                .zip(&mut data)
-                .for_each(|(to, from)| *to = *from);
+            let places = self.places(extent);
+            let (here, behind) = rest.split_at(places.len());
+            self.spaces[rank as usize][extent.space.index()][places].copy_from_slice(here);
+            rest = behind;
         }
         Ok(())
     }
@@ -197,7 +200,11 @@ impl Memory {
             let what = format!("combines {} elements with {}", left.len(), right.len());
             return Err(failure(Law::Matching, rank, what));
         }
-        left.iter().zip(right).map(both).collect()
+        let mut combined = Vec::with_capacity(left.len());
+        for pair in left.iter().zip(right) {
+            combined.push(both(pair)?);
+        }
+        Ok(combined)
     }
 
     /// Whether every rank has the result that the call promises.
@@ -219,17 +226,17 @@ impl Memory {
                 let Some(content) = call.after(rank, block) else {
                     continue;
                 };
-                for index in 0..elements {
-                    let ranks = content.contributions.unwrap_or((0, 0));
+                let ranks = content.contributions.unwrap_or((0, 0));
+                let found = &self.spaces[rank as usize][space.index()][at..at + elements];
+                at += elements;
+                for (index, &got) in found.iter().enumerate() {
                     let expected = self.element(content.unit, index, ranks);
-                    let got = self.spaces[rank as usize][space.index()][at];
                     if got != expected {
                         let what = format!(
                             "element {index} of output block {block} is {got:#x}, not {expected:#x} ({layout:?})"
                         );
                         return Err(failure(Law::Result, rank, what));
                     }
-                    at += 1;
                 }
             }
         }

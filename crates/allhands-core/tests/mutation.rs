@@ -442,8 +442,7 @@ fn another_peer(subject: &Subject, rank: usize, op: usize, random: &mut Random) 
 }
 
 fn interleave(call: &Call, schedules: &[Schedule]) -> Result<(), Failure> {
-    let layout = small_layout(call);
-    (0..INTERLEAVINGS).try_for_each(|seed| lowered::run(call, schedules, &layout, Some(seed)))
+    lowered::run_interleaved(call, schedules, &small_layout(call), 0..INTERLEAVINGS)
 }
 
 #[test]

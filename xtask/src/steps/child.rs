@@ -1,4 +1,4 @@
-//! A child process: run at some priority, and with the time that it and its own children took.
+//! A child process: run at some priority, what it says seen or kept, and with the time that it and its own children took.
 
 use std::fmt;
 use std::io;
@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 /// How a child is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Priority {
+pub(super) enum Treatment {
     /// As its parent, and it says what it says where its parent does.
-    Usual,
+    Seen,
+    /// As its parent, but what it says is kept.
+    Kept,
     /// It has what others leave of the processors, and what it says is kept.
     Idle,
 }
@@ -43,15 +45,17 @@ pub(super) fn seconds(elapsed: Duration) -> String {
 
 impl Child {
     /// Runs a command to its end.
-    pub(super) fn run(command: &mut Command, priority: Priority) -> io::Result<Child> {
+    pub(super) fn run(command: &mut Command, treatment: Treatment) -> io::Result<Child> {
         let start = Instant::now();
         let mut said = Vec::new();
-        let mut child = match priority {
-            Priority::Usual => command.spawn()?,
-            Priority::Idle => {
+        let mut child = match treatment {
+            Treatment::Seen => command.spawn()?,
+            Treatment::Kept | Treatment::Idle => {
                 let (mut reader, writer) = io::pipe()?;
                 command.stdout(writer.try_clone()?).stderr(writer);
-                lower(command);
+                if treatment == Treatment::Idle {
+                    lower(command);
+                }
                 let child = command.spawn()?;
                 // The command keeps the ends that are written to, until it has others.
                 command
@@ -71,18 +75,26 @@ impl Child {
     }
 }
 
-/// Has a command run with the least priority.
+/// Has a command run with what others leave of the processors. On Linux that is a policy of the scheduler: a processor on which
+/// nothing else runs counts as one without work, so that others wake there at once instead of in a queue.
 #[cfg(unix)]
 fn lower(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     let prepare = || {
+        #[cfg(target_os = "linux")]
+        {
+            let none = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a call of the system that reads one structure, about the process that makes it. Where it may not be made,
+            // the priority is what is left.
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) };
+        }
         // SAFETY: a call of the system that touches no memory, about the process that makes it.
         match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     };
-    // SAFETY: between fork and exec nothing but that call is made, and nothing is allocated.
+    // SAFETY: between fork and exec nothing but those calls is made, and nothing is allocated.
     unsafe { command.pre_exec(prepare) };
 }
 
@@ -121,12 +133,26 @@ mod tests {
 
     #[test]
     fn what_an_idle_child_says_is_kept_with_its_end() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "nice; echo no >&2; exit 3"]);
-        let child = Child::run(&mut command, Priority::Idle).unwrap();
+        let run = |script: &str, treatment| {
+            Child::run(Command::new("sh").args(["-c", script]), treatment).unwrap()
+        };
+        let child = run("nice; echo no >&2; exit 3", Treatment::Idle);
         assert_eq!(String::from_utf8_lossy(&child.said), "19\nno\n");
         assert!(!child.succeeded);
-        let child = Child::run(Command::new("sh").args(["-c", "true"]), Priority::Usual).unwrap();
+        let child = run("echo yes", Treatment::Kept);
+        assert!(child.succeeded && child.said == b"yes\n");
+        let child = run("true", Treatment::Seen);
         assert!(child.succeeded && child.said.is_empty());
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    fn an_idle_child_has_the_scheduler_s_policy_for_it() {
+        // The 41st field of /proc/PID/stat; a shell's name has no spaces.
+        let script = "cut -d ' ' -f 41 /proc/$$/stat";
+        let child = Child::run(Command::new("sh").args(["-c", script]), Treatment::Idle);
+        let said = child.unwrap().said;
+        let policy = String::from_utf8_lossy(&said);
+        assert_eq!(policy.trim(), libc::SCHED_IDLE.to_string());
     }
 }

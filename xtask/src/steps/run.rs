@@ -1,10 +1,11 @@
 //! A run of the test steps: each under a heading and timed, some beside others, and a summary.
 
-use super::child::{Child, Priority, Taken, seconds};
+use super::child::{Child, Taken, Treatment, seconds};
 use super::{Beside, STEPS, Step, When};
 use crate::needs::{NEEDS, Need, ensure};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// What a skip, for want of a program, does to the verdict.
@@ -42,21 +43,54 @@ struct Result {
     taken: Taken,
 }
 
+/// The steps that have ended, whatever came of them, for those that come after them.
+#[derive(Default)]
+struct Ended {
+    names: Mutex<Vec<&'static str>>,
+    more: Condvar,
+}
+
+impl Ended {
+    fn add(&self, name: &'static str) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.push(name);
+        self.more.notify_all();
+    }
+
+    fn wait_for(&self, name: &str) {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_running = |names: &mut Vec<&str>| !names.contains(&name);
+        drop(self.more.wait_while(names, is_running));
+    }
+}
+
 /// Makes sure of [`NEEDS`], runs [`STEPS`] from the repository's root and prints a summary.
 pub fn run(root: &Path, skips: Skips) -> ExitCode {
     let start = Instant::now();
     let missing = ensure(NEEDS);
-    let all_of = |beside| {
+    let ended = Ended::default();
+    let all_of = |beside| -> Vec<Result> {
         let steps = STEPS.iter().filter(move |step| step.beside == beside);
         let steps = steps.filter(|step| has_work(root, step.when));
-        steps.map(|step| run_step(root, step, &missing)).collect()
+        let run = |step: &Step| {
+            step.after.iter().for_each(|name| ended.wait_for(name));
+            let result = run_step(root, step, &missing);
+            ended.add(step.name);
+            result
+        };
+        steps.map(run).collect()
     };
+    let all_of = &all_of;
     let mut results: Vec<Result> = std::thread::scope(|scope| {
-        let idle = scope.spawn(|| all_of(Beside::Idle));
-        let others: Vec<Result> = all_of(Beside::Others);
+        let beside =
+            [Beside::Waiting, Beside::Idle].map(|beside| scope.spawn(move || all_of(beside)));
+        let others = all_of(Beside::Others);
         println!("\nStill to end: what runs beside these");
-        let idle: Vec<Result> = idle.join().expect("a step that fails panics nowhere");
-        others.into_iter().chain(idle).collect()
+        let beside = beside.map(|steps| steps.join().expect("a step that fails panics nowhere"));
+        others
+            .into_iter()
+            .chain(beside.into_iter().flatten())
+            .collect()
     });
     results.extend(all_of(Beside::Nothing));
 
@@ -111,21 +145,24 @@ fn run_step(root: &Path, step: &Step, missing: &[&Need]) -> Result {
         .args(step.cargo)
         .envs(step.environment.iter().copied())
         .current_dir(root);
-    let ran = if step.beside == Beside::Idle {
-        println!(
+    let treatment = match step.beside {
+        Beside::Others | Beside::Nothing => Treatment::Seen,
+        Beside::Waiting => Treatment::Kept,
+        Beside::Idle => Treatment::Idle,
+    };
+    match treatment {
+        Treatment::Seen => println!("{heading}"),
+        Treatment::Kept | Treatment::Idle => println!(
             "\n==> beside what follows, and shown when it has ended: {}",
             step.name
-        );
-        let ran = Child::run(&mut command, Priority::Idle);
-        println!("{heading}");
-        ran
-    } else {
-        println!("{heading}");
-        Child::run(&mut command, Priority::Usual)
-    };
-    let (outcome, taken) = match ran {
+        ),
+    }
+    let (outcome, taken) = match Child::run(&mut command, treatment) {
         Ok(child) => {
-            print!("{}", String::from_utf8_lossy(&child.said));
+            if treatment != Treatment::Seen {
+                // In one piece, as two steps may have this to say at the same time.
+                println!("{heading}\n{}", String::from_utf8_lossy(&child.said));
+            }
             let outcome = if child.succeeded {
                 Outcome::Passed
             } else {

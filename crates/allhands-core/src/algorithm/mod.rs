@@ -31,7 +31,7 @@ pub mod scatter;
 
 pub use claims::Claims;
 pub use key::{Key, ParameterError, Values, parse_parameters, print_parameters};
-pub use plans::Plans;
+pub use plans::{Parts, Plans};
 pub use registration::{Algorithm, InPlace, Layer, Layers, Sharing};
 pub(crate) use registration::{any_order, block_per_rank, keeps_order};
 pub use registry::{all, find, of};

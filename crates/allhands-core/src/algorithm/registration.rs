@@ -4,6 +4,7 @@ use super::{Claims, Key, ParameterError, Requirement, Unsuitable, Values, parse_
 use crate::call::{Call, Collective};
 use crate::machine::{Direction, Fabric, Fabrics, Nodes, Torus};
 use crate::schedule::{Builder, Schedule, Shape};
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -313,9 +314,14 @@ impl Algorithm {
     /// Every rank's part.
     #[must_use]
     pub fn world(&self, shape: &Shape) -> Vec<Schedule> {
-        (0..shape.ranks())
-            .map(|rank| self.schedule(shape, rank))
-            .collect()
+        let (parts, staged) = ((self.parts)(shape), self.stages(shape));
+        let shape = Arc::new(shape.clone());
+        let part = |rank| {
+            let mut builder = Builder::new(Arc::clone(&shape), rank, parts, staged);
+            (self.build)(&mut builder);
+            builder.finish()
+        };
+        (0..shape.ranks()).map(part).collect()
     }
 }
 

@@ -14,6 +14,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 pub(super) const ELEMENT_BYTES: usize = size_of::<Element>();
 
@@ -76,19 +77,61 @@ pub fn run(
     layout: &Layout,
     seed: Option<u64>,
 ) -> Result<(), Failure> {
-    let plans: Result<Vec<Plan>, _> = schedules
-        .iter()
-        .map(|s| Plan::lower(s, call, layout, ELEMENT_BYTES))
-        .collect();
-    let plans = plans.map_err(|e| Failure {
-        law: Law::Matching,
-        rank: 0,
-        what: format!("lowering: {e}"),
-    })?;
-    let parts: Vec<u32> = schedules.iter().map(|schedule| schedule.parts).collect();
-    let memory = Memory::new(call, &parts, &plans, layout);
-    let memory = run_plans(memory, &plans, seed)?;
-    memory.check(call, &parts, layout)
+    let World {
+        parts,
+        plans,
+        memory,
+    } = World::new(call, schedules, layout)?;
+    run_plans(memory, &plans, seed)?.check(call, &parts, layout)
+}
+
+/// [`run`] in the interleavings of many seeds, for which all is lowered once.
+///
+/// # Errors
+/// What went wrong first, as a broken law.
+pub fn run_interleaved(
+    call: &Call,
+    schedules: &[Schedule],
+    layout: &Layout,
+    seeds: Range<u64>,
+) -> Result<(), Failure> {
+    let World {
+        parts,
+        plans,
+        memory,
+    } = &World::new(call, schedules, layout)?;
+    for seed in seeds {
+        run_plans(memory.clone(), plans, Some(seed))?.check(call, parts, layout)?;
+    }
+    Ok(())
+}
+
+/// The plans of all ranks, and the memory with which they begin.
+struct World {
+    parts: Vec<u32>,
+    plans: Vec<Plan>,
+    memory: Memory,
+}
+
+impl World {
+    fn new(call: &Call, schedules: &[Schedule], layout: &Layout) -> Result<World, Failure> {
+        let plans: Result<Vec<Plan>, _> = schedules
+            .iter()
+            .map(|s| Plan::lower(s, call, layout, ELEMENT_BYTES))
+            .collect();
+        let plans = plans.map_err(|e| Failure {
+            law: Law::Matching,
+            rank: 0,
+            what: format!("lowering: {e}"),
+        })?;
+        let parts: Vec<u32> = schedules.iter().map(|schedule| schedule.parts).collect();
+        let memory = Memory::new(call, &parts, &plans, layout);
+        Ok(World {
+            parts,
+            plans,
+            memory,
+        })
+    }
 }
 
 /// The memory in which plans have run that holds what they begin with.

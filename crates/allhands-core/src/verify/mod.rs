@@ -32,6 +32,7 @@ use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use turned::Turn;
 
 /// What was proved, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,15 +78,15 @@ pub fn verify_roots(algorithm: &Algorithm, shapes: &[Shape]) -> Vec<Proof> {
     // The last root that was run, and what was counted.
     let mut base: Option<([Placed; 2], [Option<Outcome>; 2])> = None;
     let each = |shape: &Shape| {
-        let placed = worlds(algorithm, shape);
         if let Some((proved, counted)) = &base
-            && turns_into(proved, &placed)
+            && let Some(report) = prove_turned(algorithm, shape, proved, counted)
         {
             return Proof {
-                report: prove_turned(algorithm, &placed, counted),
+                report,
                 turned_from: Some(proved[0].shape.call.root),
             };
         }
+        let placed = worlds(algorithm, shape);
         let proved = prove(algorithm, &placed);
         let report = proved.map(|(report, counted)| {
             base = Some((placed, counted));
@@ -113,8 +114,7 @@ fn worlds(algorithm: &Algorithm, shape: &Shape) -> [Placed; 2] {
         let shape = strictest(algorithm, shape, in_place);
         let followed = has_windows(algorithm) && shape.call.collective.rooted();
         let next = followed.then(|| {
-            let mut next = shape.clone();
-            next.call.root = (shape.call.root + 1) % shape.ranks();
+            let next = of_next_root(&shape);
             (next.call, algorithm.world(&next))
         });
         Placed {
@@ -123,6 +123,13 @@ fn worlds(algorithm: &Algorithm, shape: &Shape) -> [Placed; 2] {
             next,
         }
     })
+}
+
+/// The shape with the next rank as its root.
+fn of_next_root(shape: &Shape) -> Shape {
+    let mut next = shape.clone();
+    next.call.root = (shape.call.root + 1) % shape.ranks();
+    next
 }
 
 fn has_windows(algorithm: &Algorithm) -> bool {
@@ -153,40 +160,71 @@ fn prove(
     Ok((report, [Some(counted), second.map(|(counted, _)| counted)]))
 }
 
-/// Whether the proof for one root is that for another: small worlds are run all the same, as they show that the proof by rotation is right,
-/// and so is what may not be turned because links of a torus are looked at too.
-fn turns_into(proved: &[Placed; 2], placed: &[Placed; 2]) -> bool {
-    let turned = |(one, other): (&Placed, &Placed)| {
-        let next = match (&one.next, &other.next) {
-            (None, None) => true,
-            (Some((call, world)), Some((other_call, other_world))) => {
-                turned::is_turned((call, world), (other_call, other_world))
-            }
-            _ => false,
-        };
-        let (call, other_call) = (&one.shape.call, &other.shape.call);
-        next && turned::is_turned((call, &one.world), (other_call, &other.world))
-    };
-    placed[0].shape.ranks() > lowered::MOST_RANKS_EVERY_LAYOUT
-        && placed[0].shape.torus.is_none()
-        && proved.iter().zip(placed).all(turned)
-}
-
-/// What is left to prove for a root whose worlds are those of another root, turned, for which this was counted.
+/// The proof for a root whose worlds are those of another root, turned, for which this was counted; `None` if they are not. Small
+/// worlds are run all the same, as they show that the proof by rotation is right, and so is what may not be turned because links of
+/// a torus are looked at too.
 fn prove_turned(
     algorithm: &Algorithm,
-    placed: &[Placed; 2],
+    shape: &Shape,
+    proved: &[Placed; 2],
     counted: &[Option<Outcome>; 2],
-) -> Result<Report, Failure> {
-    for (placed, counted) in placed.iter().zip(counted) {
-        let Some(counted) = counted else { continue };
-        check_claims(&(algorithm.claims)(&placed.shape), counted)?;
-        prefix::check(&placed.shape, &placed.world)?;
+) -> Option<Result<Report, Failure>> {
+    if shape.ranks() <= lowered::MOST_RANKS_EVERY_LAYOUT || shape.torus.is_some() {
+        return None;
     }
-    let [apart, _] = placed;
-    let claims = (algorithm.claims)(&apart.shape);
-    let counted = counted[0].clone().unwrap_or_default();
-    Ok(report(algorithm, &apart.shape, &counted, &claims))
+    let shapes = [false, true].map(|in_place| strictest(algorithm, shape, in_place));
+    let mut prefixes = [Ok(()), Ok(())];
+    for ((base, shape), prefix) in proved.iter().zip(&shapes).zip(&mut prefixes) {
+        let mut look = |part: &Schedule| {
+            if prefix.is_ok() {
+                *prefix = prefix::check(shape, core::slice::from_ref(part));
+            }
+        };
+        if !turns_into(
+            (&base.shape.call, &base.world),
+            (algorithm, shape),
+            &mut look,
+        ) {
+            return None;
+        }
+        if let Some((call, world)) = &base.next {
+            let next = of_next_root(shape);
+            if !turns_into((call, world), (algorithm, &next), &mut |_| ()) {
+                return None;
+            }
+        }
+    }
+    let mut rest = counted.iter().zip(&shapes).zip(prefixes);
+    let checked = rest.try_for_each(|((counted, shape), prefix)| {
+        let Some(counted) = counted else {
+            return Ok(());
+        };
+        check_claims(&(algorithm.claims)(shape), counted)?;
+        prefix
+    });
+    let [apart, _] = &shapes;
+    Some(checked.map(|()| {
+        let claims = (algorithm.claims)(apart);
+        let counted = counted[0].clone().unwrap_or_default();
+        report(algorithm, apart, &counted, &claims)
+    }))
+}
+
+/// Whether a world is that of a call, turned; that is built and compared rank by rank, up to the first that differs, and each part
+/// is shown.
+fn turns_into(
+    (call, world): (&Call, &[Schedule]),
+    (algorithm, turned): (&Algorithm, &Shape),
+    look: &mut dyn FnMut(&Schedule),
+) -> bool {
+    let mut parts = algorithm.in_turn(turned);
+    Turn::new(call, &turned.call).is_some_and(|turn| {
+        world.iter().all(|schedule| {
+            let part = parts.of(turn.of(schedule.rank));
+            look(part);
+            turn.is_same(schedule, part)
+        })
+    })
 }
 
 /// Whether some rank's spaces share memory in place and the algorithm relies on that being harmless.

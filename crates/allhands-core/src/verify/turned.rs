@@ -8,25 +8,39 @@
 use crate::call::{Alias, Call, Content};
 use crate::schedule::{Op, Schedule};
 
-/// Whether every rank's part of `turned` is what the rank as far from the root does in `base`, and is to do.
-#[must_use]
-pub fn is_turned(base: (&Call, &[Schedule]), turned: (&Call, &[Schedule])) -> bool {
-    let ((call, schedules), (other, others)) = (base, turned);
-    let ranks = call.ranks;
-    let by = |rank: u32| (rank + other.root + ranks - call.root) % ranks;
-    let same_call = Call {
-        root: call.root,
-        ..*other
-    } == *call;
-    let ordered = call.collective.reduces() && !call.commutative;
-    same_call
-        && !ordered
-        && schedules.len() == others.len()
-        && schedules.iter().all(|schedule| {
-            let other_schedule = &others[by(schedule.rank) as usize];
-            same_part(schedule, other_schedule, by)
-                && same_task((call, schedule), (other, other_schedule), by)
-        })
+/// Two calls, of which one may be the other with all ranks turned.
+#[derive(Clone, Copy)]
+pub struct Turn<'a> {
+    base: &'a Call,
+    turned: &'a Call,
+}
+
+impl<'a> Turn<'a> {
+    /// The turn from `base` to `turned`; `None` where the calls differ in more than the root, or turning breaks an order.
+    #[must_use]
+    pub fn new(base: &'a Call, turned: &'a Call) -> Option<Turn<'a>> {
+        let same_call = Call {
+            root: base.root,
+            ..*turned
+        } == *base;
+        let ordered = base.collective.reduces() && !base.commutative;
+        (same_call && !ordered).then_some(Turn { base, turned })
+    }
+
+    /// The rank as far from the one root as `rank` is from the other.
+    #[must_use]
+    pub fn of(self, rank: u32) -> u32 {
+        let ranks = self.base.ranks;
+        (rank + self.turned.root + ranks - self.base.root) % ranks
+    }
+
+    /// Whether the part of the turned rank is what this rank does in the base, and is to do.
+    #[must_use]
+    pub fn is_same(self, schedule: &Schedule, turned: &Schedule) -> bool {
+        let by = |rank| self.of(rank);
+        same_part(schedule, turned, by)
+            && same_task((self.base, schedule), (self.turned, turned), by)
+    }
 }
 
 /// Whether one schedule is another with every rank in it turned.
@@ -107,6 +121,13 @@ mod tests {
     use crate::call::Collective;
     use crate::verify::{verify, verify_roots};
     use alloc::vec::Vec;
+
+    fn is_turned(base: (&Call, &[Schedule]), turned: (&Call, &[Schedule])) -> bool {
+        Turn::new(base.0, turned.0).is_some_and(|turn| {
+            let same = |one: &Schedule| turn.is_same(one, &turned.1[turn.of(one.rank) as usize]);
+            base.1.iter().all(same)
+        })
+    }
 
     fn world(algorithm: &Algorithm, call: Call) -> (Call, Vec<Schedule>) {
         let shape = algorithm.shape(call, "").expect("it has defaults");
