@@ -14,7 +14,7 @@ use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
     ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
-    MEDIUM_UNMEASURED_MOST, OVERSUBSCRIBED_BUFFERED_MOST,
+    MEDIUM_UNMEASURED_MOST, OVERSUBSCRIBED_BOUNCED_MOST, OVERSUBSCRIBED_BUFFERED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -327,12 +327,18 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "oversubscribed, to 128 KB, or where the system does not let processes read one another",
+        messages: "oversubscribed, to 128 KB, to 32 KB where direct was measured to be the best here, or where the system does not let processes read one another",
         protocols: &[Protocol::Bounce],
         why: "its sender goes on, and the next rank that has the core finds the bytes in its cache",
-        decides: |m, _| {
-            let is_short = m.bytes <= OVERSUBSCRIBED_BUFFERED_MOST || !m.may_attach;
-            take(Protocol::Bounce, m.oversubscribed && is_short)
+        decides: |m, known| {
+            let most = match known.one_way(m.bytes) == Some(Protocol::Direct) {
+                true => OVERSUBSCRIBED_BOUNCED_MOST,
+                false => OVERSUBSCRIBED_BUFFERED_MOST,
+            };
+            take(
+                Protocol::Bounce,
+                m.oversubscribed && (m.bytes <= most || !m.may_attach),
+            )
         },
     },
     Row {

@@ -234,3 +234,25 @@ fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
     let other = Measured::default().all(Protocol::Bounce);
     assert_eq!(decide(&Message::new(2 << 10), other).0, Protocol::Medium);
 }
+
+#[test]
+fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
+    let of = |bytes, measured, may_attach| {
+        let message = Message {
+            oversubscribed: true,
+            may_attach,
+            ..Message::new(bytes)
+        };
+        decide(&message, Measured::default().all(measured)).0
+    };
+    for (measured, at_64_kb) in [
+        (Protocol::Bounce, Protocol::Bounce),
+        (Protocol::Direct, Protocol::Direct),
+    ] {
+        let is_read = |bytes| of(bytes, measured, true) == Protocol::Direct;
+        assert!(!is_read(OVERSUBSCRIBED_BOUNCED_MOST));
+        assert_eq!(of(64 << 10, measured, true), at_64_kb);
+        assert!(is_read(OVERSUBSCRIBED_BUFFERED_MOST + 1));
+        assert_eq!(of(64 << 10, measured, false), Protocol::Bounce);
+    }
+}
