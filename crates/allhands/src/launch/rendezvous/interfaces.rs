@@ -3,11 +3,12 @@
 use std::ffi::CStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// An address of this host, and the name of its interface.
+/// An address of this host, the name of its interface, and how many bits of it all addresses of its network have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     name: String,
-    ip: IpAddr,
+    pub(super) ip: IpAddr,
+    bits: u32,
 }
 
 /// The addresses of all interfaces that are up.
@@ -27,7 +28,13 @@ pub(super) fn all() -> Vec<Interface> {
             // SAFETY: the name of an entry is a string that lives as long as the list.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
             let name = name.to_string_lossy().into_owned();
-            found.push(Interface { name, ip });
+            // SAFETY: the mask of an interface, if it has one, is of the family that it says.
+            let mask = unsafe { ip_of_any(entry.ifa_netmask) };
+            let bits = mask.map_or(128, |mask| match mask {
+                IpAddr::V4(mask) => mask.to_bits().leading_ones(),
+                IpAddr::V6(mask) => mask.to_bits().leading_ones(),
+            });
+            found.push(Interface { name, ip, bits });
         }
         next = entry.ifa_next;
     }
@@ -36,9 +43,19 @@ pub(super) fn all() -> Vec<Interface> {
     found
 }
 
+/// An address that means something on another host.
+///
 /// # Safety
 /// Null, or an address of the family that it says.
 unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: promised by the caller.
+    let ip = unsafe { ip_of_any(address) };
+    ip.filter(|ip| !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()))
+}
+
+/// # Safety
+/// Null, or an address of the family that it says.
+unsafe fn ip_of_any(address: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: promised by the caller.
     match i32::from(unsafe { address.as_ref() }?.sa_family) {
         libc::AF_INET => {
@@ -50,9 +67,7 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
         libc::AF_INET6 => {
             // SAFETY: as above.
             let address = unsafe { &*address.cast::<libc::sockaddr_in6>() };
-            let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
-            // Those of a link alone mean nothing on another host.
-            (!ip.is_unicast_link_local()).then_some(ip.into())
+            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
         }
         _ => None,
     }
@@ -74,6 +89,23 @@ pub(super) fn outward(all: &[Interface]) -> Option<IpAddr> {
     let outward = all.iter().map(|interface| interface.ip);
     let outward = outward.filter(|ip| !ip.is_loopback());
     outward.min_by_key(IpAddr::is_ipv6)
+}
+
+/// The own address in whose network most of these other hosts have one; none, if no other has one in any.
+pub(super) fn shared(own: &[Interface], others: &[&[IpAddr]]) -> Option<IpAddr> {
+    // Many a host has networks within itself, with the same addresses as on others.
+    let is_own = |ip: &IpAddr| own.iter().any(|interface| interface.ip == *ip);
+    let count = |interface: &Interface| {
+        let is_there = |ip: &IpAddr| !is_own(ip) && is_in(*ip, interface.ip, interface.bits);
+        let there = others.iter().filter(|ips| ips.iter().any(is_there));
+        there.count()
+    };
+    let outward = own.iter().filter(|interface| !interface.ip.is_loopback());
+    let counted = outward.map(|interface| (count(interface), interface.ip));
+    let found = counted.filter(|(count, _)| *count > 0);
+    // The first of equals.
+    let found = found.min_by_key(|(count, ip)| (usize::MAX - count, ip.is_ipv6()));
+    found.map(|(_, ip)| ip)
 }
 
 /// The own address on each rail: an interface by name, an address, or a network as in `10.0.0.0/24`.
@@ -124,12 +156,43 @@ fn is_in(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rails_are_names_addresses_or_networks() {
-        let of = |name: &str, ip: &str| Interface {
+    fn of(name: &str, ip: &str) -> Interface {
+        Interface {
             name: name.into(),
             ip: ip.parse().unwrap(),
+            bits: 16,
+        }
+    }
+
+    #[test]
+    fn the_network_that_most_others_are_in_is_found() {
+        let own = [
+            of("lo", "127.0.0.1"),
+            of("docker0", "172.17.0.1"),
+            of("eth0", "fd00::7"),
+            of("eth1", "10.1.3.7"),
+            of("eth2", "10.2.3.7"),
+        ];
+        let shared = |others: &[&[&str]]| {
+            let parse = |list: &&[&str]| -> Vec<IpAddr> {
+                list.iter().map(|ip| ip.parse().unwrap()).collect()
+            };
+            let others: Vec<Vec<IpAddr>> = others.iter().map(parse).collect();
+            let others: Vec<&[IpAddr]> = others.iter().map(|list| &list[..]).collect();
+            shared(&own, &others).map(|ip| ip.to_string())
         };
+        let far = &["172.17.0.1", "10.2.9.9"][..];
+        assert_eq!(shared(&[far]).as_deref(), Some("10.2.3.7"));
+        let near = &["10.1.0.1", "10.2.0.1", "fd00::8"][..];
+        assert_eq!(shared(&[near]).as_deref(), Some("10.1.3.7"));
+        assert_eq!(shared(&[near, far]).as_deref(), Some("10.2.3.7"));
+        assert_eq!(shared(&[&["fd00::9"]]).as_deref(), Some("fd00::7"));
+        assert_eq!(shared(&[&["172.17.0.1", "127.0.0.1", "192.168.0.1"]]), None);
+        assert_eq!(shared(&[]), None);
+    }
+
+    #[test]
+    fn rails_are_names_addresses_or_networks() {
         let all = [
             of("lo", "127.0.0.1"),
             of("eth0", "fd00::7"),
