@@ -60,15 +60,10 @@ impl Communicator {
 
 /// The communicator of ranks that have met.
 fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
-    let (rank, oversubscribed) = (cluster.rank, cluster.oversubscribed);
     let node = cluster.place.as_ref().map(Communicator::join).transpose()?;
-    if let Some(node) = &node {
-        node.agree()?;
-    }
-    let network = |why: String| TransportError::Network { rank, why };
     if !cluster.is_apart() {
         return match node {
-            Some(node) => Ok(node),
+            Some(node) => node.agree().map(|()| node),
             None => {
                 let endpoint = Endpoint::new(SharedSegment::new(1)?, 0)?;
                 Ok(Communicator::new(endpoint, policy::installed()?, false))
@@ -76,39 +71,62 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
         };
     }
     let endpoint = match &node {
-        Some(node) => {
-            let mut offset = [0];
-            if node.rank() == 0 {
-                offset = [node.lay_out(node.size())?];
-            }
-            node.run(operation::broadcast(&mut offset, 0))?;
-            let members: Vec<u32> = (0..node.size() as u32).collect();
-            // SAFETY: the node's first rank has laid it out for just these, each of which opens it here, once.
-            unsafe { node.open_endpoint(offset[0], &members)? }
-        }
-        None => Endpoint::new(SharedSegment::new(1)?, 0)?,
+        Some(node) => within_node(node, &cluster.node_mates()),
+        None => Ok(Endpoint::new(SharedSegment::new(1)?, 0)?),
     };
-    let places = Places::new(&cluster.node_of).map_err(|error| network(error.to_string()))?;
+    let (network, places) = network(cluster)?;
+    let (rank, oversubscribed) = (cluster.rank, cluster.oversubscribed);
+    let endpoint = match endpoint {
+        Ok(endpoint) => endpoint,
+        Err(error) => {
+            let fault = node.as_ref().and_then(Communicator::fault);
+            Endpoint::never_comes(network, &places, rank, fault);
+            return Err(error);
+        }
+    };
+    let endpoint = endpoint.join_world(network, places, rank, oversubscribed)?;
+    let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
+    policy::agree_among_nodes(&comm, oversubscribed)?;
+    comm.measure_network_times()?;
+    comm.see_off();
+    Ok(comm)
+}
+
+/// The endpoint of a rank that shares memory with others, whose ranks in the world are these.
+fn within_node(node: &Communicator, names: &[u32]) -> Result<Endpoint, Error> {
+    node.call_ranks(names);
+    node.agree()?;
+    let mut offset = [0];
+    if node.rank() == 0 {
+        offset = [node.lay_out(node.size())?];
+    }
+    node.run(operation::broadcast(&mut offset, 0))?;
+    let members: Vec<u32> = (0..node.size() as u32).collect();
+    // SAFETY: the node's first rank has laid it out for just these, each of which opens it here, once.
+    unsafe { node.open_endpoint(offset[0], &members) }
+}
+
+/// The network to the other nodes of ranks that have met, and who is where.
+fn network(cluster: &Cluster) -> Result<(Box<dyn Network>, Places), Error> {
+    let rank = cluster.rank;
+    let wrong = |why: String| TransportError::Network { rank, why };
+    let places = Places::new(&cluster.node_of).map_err(|error| wrong(error.to_string()))?;
     let places = places.on_hosts(&cluster.hosts);
-    let asked_before = || network("the process has asked for the world before".into());
+    let asked_before = || wrong("the process has asked for the world before".into());
     let listener = cluster.take_listener().ok_or_else(asked_before)?;
     let addresses = Arc::clone(&cluster.addresses);
     let secret = cluster.secret.clone();
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
-    let tcp = tcp.map_err(|why| network(why.to_string()))?;
+    let tcp = tcp.map_err(|why| wrong(why.to_string()))?;
     let tcp = tcp.with_names(&places, &cluster.rails);
-    let carrier: Box<dyn Network> = match cluster.take_endpoint() {
+    let network: Box<dyn Network> = match cluster.take_endpoint() {
         Some(endpoint) => {
             let ofi = OfiNetwork::new(endpoint, rank, &cluster.endpoints, tcp);
-            Box::new(ofi.map_err(|why| network(why.to_string()))?)
+            Box::new(ofi.map_err(|why| wrong(why.to_string()))?)
         }
         None => Box::new(tcp),
     };
-    let endpoint = endpoint.join_world(carrier, places, rank, oversubscribed)?;
-    let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
-    policy::agree_among_nodes(&comm, oversubscribed)?;
-    comm.measure_network_times()?;
-    Ok(comm)
+    Ok((network, places))
 }
 
 /// This process's endpoint to the ranks of a place.

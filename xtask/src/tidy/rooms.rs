@@ -102,6 +102,7 @@ const LIBRARY: Order = Order {
         "transport/net/tcp/protocol/frame",
         "transport/net/tcp/protocol/settings",
         "transport/net/tcp/protocol/handshake",
+        "transport/net/tcp/protocol/rate",
         "transport/net/tcp/protocol/stripe",
         "transport/net/tcp/protocol/buffers",
         "transport/net/tcp/protocol/slots",

@@ -4,6 +4,7 @@
 
 mod cuts;
 mod hosts;
+mod managers;
 mod namespaces;
 mod netns;
 mod waits;

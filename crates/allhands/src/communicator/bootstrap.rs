@@ -12,6 +12,8 @@ use crate::launch::Place;
 use crate::operation;
 use crate::policy::NetworkTimes;
 use crate::transport::endpoint::state::endpoint::Endpoint;
+#[cfg(target_os = "linux")]
+use crate::transport::shm::failure::fault::Fault;
 
 /// How communicators are made without a call that all ranks of another one make.
 pub trait Bootstrap: Sealed + Sized {
@@ -83,6 +85,24 @@ pub trait Bootstrap: Sealed + Sized {
     /// As any call; one that was lost in the measurement is found in what tells of it, or in the next call.
     #[cfg(target_os = "linux")]
     fn measure_network_times(&self) -> Result<Option<NetworkTimes>, Error>;
+}
+
+#[cfg(target_os = "linux")]
+impl Communicator {
+    /// Says what the ranks of this node are called in the world, in errors.
+    pub(crate) fn call_ranks(&self, names: &[u32]) {
+        self.inner.take().endpoint.segment().call_ranks(names);
+    }
+
+    /// Waits until what this rank has sent needs it no more.
+    pub(crate) fn see_off(&self) {
+        self.inner.take().endpoint.see_off();
+    }
+
+    /// What stopped it, and who found that, as these names have it.
+    pub(crate) fn fault(&self) -> Option<(u32, Fault)> {
+        self.inner.take().endpoint.segment().named_fault()
+    }
 }
 
 impl Bootstrap for Communicator {

@@ -85,18 +85,6 @@ pub enum LaunchError {
         /// The layout that this version knows.
         known: u32,
     },
-    /// Ranks are on several machines.
-    #[error(
-        "rank {rank} is on {host}, rank 0 on {first_host}: all ranks must be on one machine for now"
-    )]
-    SeveralNodes {
-        /// The first rank that is elsewhere.
-        rank: u32,
-        /// Where it is.
-        host: String,
-        /// Where rank 0 is.
-        first_host: String,
-    },
     /// Ranks that have met are on several machines, where nothing but their communicator serves them all.
     #[error(
         "the ranks are on several hosts; right would be Communicator::world, which serves them"

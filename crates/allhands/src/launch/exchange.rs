@@ -1,15 +1,18 @@
-//! The exchange by which ranks under a process manager come to share a segment.
+//! The exchange by which ranks under a process manager find one another.
 //!
 //! ```text
-//! every rank:  put its node         fence         fence  get the verdict, open rank 0's segment  fence
-//! rank 0:      put its node         fence  get all nodes, make the segment, put the verdict  fence  …
+//! every rank:  put where it is   fence         fence  get the verdict, open rank 0's segment  fence
+//! rank 0:      put where it is   fence  get where all are, make the segment, put the verdict  fence  …
 //! ```
 //!
 //! The verdict is one for all, so either all ranks have a place or all have the same error. The last fence keeps rank 0,
-//! in whose process the others find the segment, from ending before they have opened it.
+//! in whose process the others find the segment, from ending before they have opened it. If ranks do not share memory, the verdict
+//! is an announcement: where rank 0 listens, and a secret; they meet there.
 
-use super::{LaunchError, Roll, Segment};
+use super::rendezvous::{Announcement, Location};
+use super::{Environment, LaunchError, Roll, Segment};
 use rustix::fd::AsRawFd;
+use std::net::TcpListener;
 
 /// What a process manager offers: values that a rank puts can be got by all after a fence.
 pub(super) trait Exchange: Send {
@@ -24,96 +27,109 @@ pub(super) trait Exchange: Send {
 
 const VERDICT: &str = "allhands-segment";
 
-/// The segment of these ranks: rank 0 makes it, the others open it.
-pub(super) fn share(exchange: &mut dyn Exchange) -> Result<Segment, LaunchError> {
+/// What ranks under a process manager have in common.
+pub(super) enum Common {
+    /// The segment, in which this rank is held.
+    Segment(Segment),
+    /// They are on several hosts, and meet where they are told; rank 0 listens there.
+    Announcement(Announcement, Option<TcpListener>),
+}
+
+/// What these ranks have in common: rank 0 makes it, the others hear where it is.
+pub(super) fn share(
+    exchange: &mut dyn Exchange,
+    environment: Environment<'_>,
+) -> Result<Common, LaunchError> {
     let (rank, ranks) = exchange.rank_and_ranks();
-    super::roll::check_ranks(u64::from(ranks))?;
-    exchange.put(&node_key(rank), &node())?;
+    let own = Location::own(environment)?;
+    exchange.put(&rank_key(rank), &own.encode())?;
     exchange.fence()?;
     let made = if rank == 0 {
-        let (verdict, made) = verdict(exchange, ranks)?;
-        exchange.put(VERDICT, &verdict)?;
-        made
+        let all = everybody(exchange, ranks)?;
+        let made = make(&all, environment);
+        exchange.put(VERDICT, &verdict(&made)?)?;
+        Some(made)
     } else {
-        Ok(None)
+        None
     };
     exchange.fence()?;
-    let segment = match made {
-        Ok(Some(segment)) => Ok(segment),
-        Ok(None) => read(&exchange.get(0, VERDICT)?),
-        Err(error) => Err(error),
+    let common = match made {
+        Some(made) => made,
+        None => read(&exchange.get(0, VERDICT)?),
     };
-    // Even with an error: the others wait here.
-    exchange.fence()?;
-    segment
-}
-
-fn node_key(rank: u32) -> String {
-    format!("allhands-node-{rank}")
-}
-
-/// What tells this machine from others, and its name.
-fn node() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    let word = |text: &str| text.replace(|c: char| c.is_whitespace() || c == '/', "_");
-    format!("{}/{}", word(boot.trim()), word(&name))
-}
-
-type Made = Result<Option<Segment>, LaunchError>;
-
-/// Rank 0's part: the verdict for the others, and its own.
-fn verdict(exchange: &mut dyn Exchange, ranks: u32) -> Result<(String, Made), LaunchError> {
-    let first = node();
-    for rank in 1..ranks {
-        let other = exchange.get(rank, &node_key(rank))?;
-        if other != first {
-            let host = |node: &str| node.rsplit('/').next().unwrap_or(node).to_string();
-            let (host, first_host) = (host(&other), host(&first));
-            let verdict = format!("nodes/{rank}/{host}/{first_host}");
-            let error = LaunchError::SeveralNodes {
-                rank,
-                host,
-                first_host,
-            };
-            return Ok((verdict, Err(error)));
+    let common = common.and_then(|common| {
+        if let Common::Segment(segment) = common {
+            Roll::new(segment)?.hold(rank)?;
         }
-    }
-    let made = Segment::create().and_then(|segment| {
-        Roll::begin(segment, ranks)?;
-        Ok((segment, segment.inode()?))
+        Ok(common)
     });
+    if !matches!(common, Ok(Common::Announcement(..))) {
+        // Even with an error: the others wait here.
+        exchange.fence()?;
+    }
+    common
+}
+
+fn rank_key(rank: u32) -> String {
+    format!("allhands-rank-{rank}")
+}
+
+/// Where all ranks are, as they have put it.
+fn everybody(exchange: &mut dyn Exchange, ranks: u32) -> Result<Vec<Location>, LaunchError> {
+    let get = |rank| {
+        let word = exchange.get(rank, &rank_key(rank))?;
+        Location::decode(&word).ok_or_else(|| unclear(&word, rank))
+    };
+    (0..ranks).map(get).collect()
+}
+
+/// Rank 0's part.
+fn make(all: &[Location], environment: Environment<'_>) -> Result<Common, LaunchError> {
+    if all.iter().any(|other| other.node != all[0].node) {
+        let (announcement, listener) = Announcement::issue(all, environment)?;
+        return Ok(Common::Announcement(announcement, Some(listener)));
+    }
+    let segment = Segment::create()?;
+    Roll::begin(segment, all.len() as u32)?;
+    Ok(Common::Segment(segment))
+}
+
+/// What rank 0 has made, or that it has not, for the others.
+fn verdict(made: &Result<Common, LaunchError>) -> Result<String, LaunchError> {
     Ok(match made {
-        Ok((segment, inode)) => {
+        Ok(Common::Segment(segment)) => {
             let (pid, fd) = (std::process::id(), segment.fd().as_raw_fd());
-            (format!("segment/{pid}/{fd}/{inode}"), Ok(Some(segment)))
+            format!("segment/{pid}/{fd}/{}", segment.inode()?)
         }
-        Err(error) => ("failed".into(), Err(error)),
+        Ok(Common::Announcement(announcement, _)) => format!("meet/{}", announcement.encode()),
+        Err(_) => "failed".into(),
     })
 }
 
 /// What another rank makes of rank 0's verdict.
-fn read(verdict: &str) -> Result<Segment, LaunchError> {
+fn read(verdict: &str) -> Result<Common, LaunchError> {
+    if let Some(word) = verdict.strip_prefix("meet/") {
+        let announcement =
+            Announcement::decode(word).ok_or_else(|| unclear("an announcement", 0))?;
+        return Ok(Common::Announcement(announcement, None));
+    }
     let parts: Vec<&str> = verdict.split('/').collect();
-    let unclear = || LaunchError::NoSegment {
-        place: format!("'{verdict}', which rank 0 has put,"),
-        why: "it cannot be read".into(),
-    };
     match parts[..] {
         ["segment", pid, fd, inode] => match (pid.parse(), fd.parse(), inode.parse()) {
-            (Ok(pid), Ok(fd), Ok(inode)) => Segment::of_process(pid, fd, inode),
-            _ => Err(unclear()),
+            (Ok(pid), Ok(fd), Ok(inode)) => {
+                Segment::of_process(pid, fd, inode).map(Common::Segment)
+            }
+            _ => Err(unclear(verdict, 0)),
         },
-        ["nodes", rank, host, first_host] => Err(LaunchError::SeveralNodes {
-            rank: rank.parse().map_err(|_| unclear())?,
-            host: host.into(),
-            first_host: first_host.into(),
-        }),
         ["failed"] => Err(LaunchError::FirstRankFailed),
-        _ => Err(unclear()),
+        _ => Err(unclear(verdict, 0)),
+    }
+}
+
+fn unclear(word: &str, rank: u32) -> LaunchError {
+    LaunchError::NoSegment {
+        place: format!("'{word}', which rank {rank} has put,"),
+        why: "it cannot be read".into(),
     }
 }
 
@@ -139,7 +155,7 @@ mod tests {
         fn finalize(&mut self) {}
 
         fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
-            let value = if self.elsewhere { "x/far" } else { value };
+            let value = if self.elsewhere { "far/0/" } else { value };
             self.values.lock().unwrap().insert(key.into(), value.into());
             Ok(())
         }
@@ -154,7 +170,7 @@ mod tests {
         }
     }
 
-    fn shared(ranks: u32, elsewhere: Option<u32>) -> Vec<Result<Segment, LaunchError>> {
+    fn shared(ranks: u32, elsewhere: Option<u32>) -> Vec<Result<Common, LaunchError>> {
         let values = Arc::default();
         let barrier = Arc::new(Barrier::new(ranks as usize));
         std::thread::scope(|scope| {
@@ -165,7 +181,7 @@ mod tests {
                     barrier: Arc::clone(&barrier),
                     elsewhere: elsewhere == Some(rank),
                 };
-                scope.spawn(move || share(&mut threads))
+                scope.spawn(move || share(&mut threads, &|_| None))
             };
             let all: Vec<_> = (0..ranks).map(start).collect();
             all.into_iter().map(|t| t.join().unwrap()).collect()
@@ -175,30 +191,33 @@ mod tests {
     #[test]
     fn all_ranks_share_one_segment() {
         for ranks in [1, 2, 5] {
-            let inodes = shared(ranks, None)
-                .into_iter()
-                .map(|s| s.unwrap().inode().unwrap());
+            let inodes = shared(ranks, None).into_iter().map(|common| match common {
+                Ok(Common::Segment(segment)) => segment.inode().unwrap(),
+                _ => panic!("they share memory"),
+            });
             let inodes: std::collections::HashSet<u64> = inodes.collect();
             assert_eq!(inodes.len(), 1);
         }
     }
 
     #[test]
-    fn a_rank_elsewhere_is_the_same_error_on_all() {
-        for segment in shared(3, Some(2)) {
-            let error = segment.unwrap_err();
-            assert!(
-                matches!(&error, LaunchError::SeveralNodes { rank: 2, host, .. } if host == "far")
-            );
-        }
+    fn a_rank_elsewhere_is_told_where_all_come_together() {
+        let announcements = shared(3, Some(2)).into_iter().map(|common| match common {
+            Ok(Common::Announcement(announcement, listener)) => (announcement.encode(), listener),
+            _ => panic!("they share no memory"),
+        });
+        let (words, listeners): (Vec<_>, Vec<_>) = announcements.unzip();
+        assert!(words.iter().all(|word| *word == words[0]));
+        let listens: Vec<bool> = listeners.iter().map(Option::is_some).collect();
+        assert_eq!(listens, [true, false, false]);
     }
 
     #[test]
     fn verdicts_that_cannot_be_read_are_errors() {
-        for verdict in ["", "segment/1/2", "segment/a/b/c", "nodes/x/a/b", "other"] {
-            let error = read(verdict).unwrap_err().to_string();
+        for verdict in ["", "segment/1/2", "segment/a/b/c", "meet/x", "other"] {
+            let error = read(verdict).err().unwrap().to_string();
             assert!(error.contains("cannot be read"), "{error}");
         }
-        assert_eq!(read("failed").unwrap_err(), LaunchError::FirstRankFailed);
+        assert_eq!(read("failed").err(), Some(LaunchError::FirstRankFailed));
     }
 }

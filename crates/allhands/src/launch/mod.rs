@@ -8,6 +8,7 @@
 //! 3. process managers that speak PMI-1 (MPICH's and Intel's `mpiexec`, Slurm's `srun --mpi=pmi2`): `PMI_FD` or `PMI_PORT`;
 //! 4. process managers that speak PMIx (Open MPI's `mpirun`, `prterun`): `PMIX_NAMESPACE` and `PMIX_RANK`.
 //!
+//! Ranks of process managers may be on several hosts, too: then the manager tells them where to meet.
 //! Nothing of that set means one rank alone.
 
 mod error;
@@ -103,8 +104,8 @@ pub enum Launcher {
 /// when the process exits by returning from `main` or by [`std::process::exit`].
 ///
 /// # Errors
-/// If a launcher's variables make no sense, the segment cannot be had, or ranks are on several machines: those that have met
-/// at [`RENDEZVOUS`] are served by [`Communicator::world`](crate::Communicator::world) alone.
+/// If a launcher's variables make no sense, the segment cannot be had, or ranks are on several machines: those are served by
+/// [`Communicator::world`](crate::Communicator::world) alone.
 pub fn place() -> Result<Option<Place>, LaunchError> {
     match whereabouts()? {
         Whereabouts::Alone => Ok(None),
@@ -157,14 +158,22 @@ type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 type Found = (Whereabouts, Option<session::Session>);
 
 fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
-    let nodes = |ranks| nodes::read(environment(NODES), ranks);
     if let Some(settings) = rendezvous::Settings::read(environment)? {
         // The launcher's, for those of its ranks that are on this host.
         let given = match environment(SEGMENT) {
             Some(_) => Some(inherited(environment)?),
             None => None,
         };
-        let cluster = rendezvous::meet(&settings, given, environment)?;
+        let launcher = match given {
+            Some(_) => Launcher::AllhandsRun,
+            None => Launcher::Rendezvous,
+        };
+        let means = rendezvous::Means {
+            launcher,
+            given,
+            listener: None,
+        };
+        let cluster = rendezvous::meet(&settings, means, environment)?;
         return Ok((Whereabouts::Cluster(Arc::new(cluster)), None));
     }
     if environment(RANK).is_some() {
@@ -180,30 +189,49 @@ fn find(environment: Environment<'_>) -> Result<Found, LaunchError> {
             ranks,
             segment,
             launcher: Launcher::AllhandsRun,
-            nodes: nodes(ranks)?,
+            nodes: nodes::read(environment(NODES), ranks)?,
             cpus: cpus(environment),
         };
         return Ok((Whereabouts::Place(place), None));
     }
-    let (mut session, launcher): (session::Session, Launcher) =
-        if let Some(client) = pmi::Client::connect(environment)? {
-            (Box::new(client), Launcher::Pmi)
-        } else if let Some(client) = pmix::Client::connect(environment)? {
-            (Box::new(client), Launcher::Pmix)
-        } else {
-            return Ok((Whereabouts::Alone, None));
-        };
-    let (rank, ranks) = session.rank_and_ranks();
-    let segment = exchange::share(&mut *session)?;
-    let place = Place {
-        rank,
-        ranks,
-        segment,
-        launcher,
-        nodes: nodes(ranks)?,
-        cpus: cpus(environment),
+    let found = if let Some(client) = pmi::Client::connect(environment)? {
+        managed(Box::new(client), Launcher::Pmi, environment)?
+    } else if let Some(client) = pmix::Client::connect(environment)? {
+        managed(Box::new(client), Launcher::Pmix, environment)?
+    } else {
+        (Whereabouts::Alone, None)
     };
-    Ok((Whereabouts::Place(place), Some(session)))
+    Ok(found)
+}
+
+/// The place of a rank that a process manager has started.
+fn managed(
+    mut session: session::Session,
+    launcher: Launcher,
+    environment: Environment<'_>,
+) -> Result<Found, LaunchError> {
+    let (rank, ranks) = session.rank_and_ranks();
+    let whereabouts = match exchange::share(&mut *session, environment)? {
+        exchange::Common::Segment(segment) => Whereabouts::Place(Place {
+            rank,
+            ranks,
+            segment,
+            launcher,
+            nodes: nodes::read(environment(NODES), ranks)?,
+            cpus: cpus(environment),
+        }),
+        exchange::Common::Announcement(announcement, listener) => {
+            let settings = announcement.settings((rank, ranks), environment)?;
+            let means = rendezvous::Means {
+                launcher,
+                given: None,
+                listener,
+            };
+            let cluster = rendezvous::meet(&settings, means, environment)?;
+            Whereabouts::Cluster(Arc::new(cluster))
+        }
+    };
+    Ok((whereabouts, Some(session)))
 }
 
 /// The segment that [`SEGMENT`] says.

@@ -20,7 +20,7 @@ pub const ROLL_BYTES: usize = 64 << 10;
 /// "allhands", as it stands in memory.
 const MAGIC: u64 = u64::from_le_bytes(*b"allhands");
 /// The layout of the segment; it grows when what ranks share changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = ROLL_BYTES - MAX_RANKS as usize * 64;
 
 /// States of a line; how a rank ended stands above the lowest byte.
@@ -28,6 +28,7 @@ const ABSENT: u32 = 0;
 const JOINED: u32 = 1;
 const LEFT: u32 = 2;
 const ENDED: u32 = 3;
+const HELD: u32 = 4;
 
 #[repr(C, align(64))]
 struct Line {
@@ -126,12 +127,31 @@ impl Roll {
         self.page().header.ranks.load(Ordering::Relaxed)
     }
 
+    /// The roll of a segment in which its first rank may not have begun it yet: good for [`hold`](Roll::hold) alone until then.
+    pub(super) fn early(segment: Segment) -> Result<Roll, LaunchError> {
+        Roll::map(segment)
+    }
+
     /// Takes a rank for this process, until it leaves or ends.
     ///
     /// # Errors
     /// If there is no such rank, or it is or was another process's.
     pub fn join(&self, rank: u32) -> Result<(), LaunchError> {
-        let line = self.line(rank)?;
+        self.take(rank, self.line(rank)?, JOINED)
+    }
+
+    /// Keeps a rank for this process, which is going to join: if it ends before that, the others find out as if it had.
+    pub(super) fn hold(&self, rank: u32) -> Result<(), LaunchError> {
+        let ranks = MAX_RANKS;
+        let line = self.page().lines.get(rank as usize);
+        self.take(
+            rank,
+            line.ok_or(LaunchError::NoSuchRank { rank, ranks })?,
+            HELD,
+        )
+    }
+
+    fn take(&self, rank: u32, line: &Line, state: u32) -> Result<(), LaunchError> {
         let wrong = |error| LaunchError::system("cannot take a rank's lock", error);
         let taken = |pid| LaunchError::RankTaken { rank, pid };
         if !self.lock(rank, libc::F_WRLCK).map_err(wrong)? {
@@ -139,16 +159,18 @@ impl Roll {
         }
         // Under the lock nobody else joins, so state and pid change together; a process's own locks never keep it out.
         let holder = line.pid.load(Ordering::Relaxed);
+        let is_own = holder == std::process::id();
         match line.state.load(Ordering::Acquire) {
             ABSENT => {}
-            JOINED if holder == std::process::id() => return Err(taken(holder)),
+            HELD if is_own && state == JOINED => {}
+            HELD | JOINED if is_own => return Err(taken(holder)),
             _ => {
                 self.lock(rank, libc::F_UNLCK).map_err(wrong)?;
                 return Err(LaunchError::RankUsed { rank, pid: holder });
             }
         }
         line.pid.store(std::process::id(), Ordering::Relaxed);
-        line.state.store(JOINED, Ordering::Release);
+        line.state.store(state, Ordering::Release);
         self.changed();
         Ok(())
     }
@@ -193,7 +215,7 @@ impl Roll {
         };
         let state = line.state.load(Ordering::Acquire);
         match state & 0xff {
-            ABSENT => Standing::Absent,
+            ABSENT | HELD => Standing::Absent,
             JOINED => Standing::Joined,
             LEFT => Standing::Left,
             _ => Standing::Ended(How::decode(state >> 8)),
@@ -202,16 +224,13 @@ impl Roll {
 
     /// How a rank ended without leaving; `None` while it has not.
     ///
-    /// Without a launcher that tells, [`How::Unseen`] for a rank that joined and is not alive.
+    /// Without a launcher that tells, [`How::Unseen`] for a rank that joined, or was about to, and is not alive.
     #[must_use]
     pub fn how(&self, rank: u32) -> Option<How> {
         // It may leave between the two looks, so what counts is the look after that at its lock.
-        if self.standing(rank) == Standing::Joined && !self.is_alive(rank) {
-            return match self.standing(rank) {
-                Standing::Joined => Some(How::Unseen),
-                Standing::Ended(how) => Some(how),
-                Standing::Absent | Standing::Left => None,
-            };
+        let was_taken = self.is_taken(rank);
+        if was_taken && !self.is_alive(rank) && self.is_taken(rank) {
+            return Some(How::Unseen);
         }
         match self.standing(rank) {
             Standing::Ended(how) => Some(how),
@@ -219,7 +238,15 @@ impl Roll {
         }
     }
 
-    /// Whether a rank has joined, and has neither left nor died.
+    /// Whether a rank has joined, or a process that is going to join keeps it, and it has neither left nor been said to have ended.
+    fn is_taken(&self, rank: u32) -> bool {
+        let state = self
+            .line(rank)
+            .map(|line| line.state.load(Ordering::Acquire));
+        matches!(state, Ok(JOINED | HELD))
+    }
+
+    /// Whether a process has a rank, and has neither left nor died.
     ///
     /// A call of the system, which asks the kernel and believes nobody's word.
     #[must_use]
@@ -229,7 +256,7 @@ impl Roll {
         };
         // The kernel tells a process only of the locks of others.
         if line.pid.load(Ordering::Relaxed) == std::process::id() {
-            return self.standing(rank) == Standing::Joined;
+            return self.is_taken(rank);
         }
         let mut lock = record(rank, libc::F_WRLCK);
         // SAFETY: the segment's descriptor is open while the process lives, and F_GETLK writes only the record handed in.
@@ -359,6 +386,37 @@ mod tests {
             Err(LaunchError::RankUsed { rank: 1, pid: me })
         );
         assert_eq!(roll.changes(), before + 2);
+    }
+
+    #[test]
+    fn a_rank_is_kept_before_the_roll_begins() {
+        let segment = Segment::create().unwrap();
+        let early = Roll::early(segment).unwrap();
+        early.hold(1).unwrap();
+        assert!(matches!(
+            early.hold(MAX_RANKS),
+            Err(LaunchError::NoSuchRank { .. })
+        ));
+        let roll = Roll::begin(segment, 2).unwrap();
+        assert_eq!((roll.standing(1), roll.how(1)), (Standing::Absent, None));
+        assert!(roll.is_alive(1) && !roll.is_alive(0));
+        let again = roll.hold(1).unwrap_err();
+        assert!(matches!(again, LaunchError::RankTaken { rank: 1, .. }));
+        roll.join(1).unwrap();
+        assert_eq!(roll.standing(1), Standing::Joined);
+        assert!(roll.join(1).is_err() && roll.hold(1).is_err());
+    }
+
+    #[test]
+    fn a_process_that_ends_while_it_keeps_a_rank_is_missed() {
+        let segment = Segment::create().unwrap();
+        let roll = Roll::begin(segment, 2).unwrap();
+        roll.hold(0).unwrap();
+        // As another process would have left it.
+        let line = roll.line(0).unwrap();
+        line.pid.store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(roll.how(0), Some(How::Unseen));
+        assert_eq!((roll.standing(1), roll.how(1)), (Standing::Absent, None));
     }
 
     #[test]

@@ -278,14 +278,51 @@ fn somebody_else_at_the_port_is_told_from_rank_0() {
 
 #[test]
 fn who_is_dead_when_the_others_measure_is_named() {
-    for victim in 0..4 {
+    for hosts in [
+        &["a", "b", "c", "d"][..],
+        &["a", "a", "b", "b"],
+        &["a", "a", "a"],
+    ] {
+        for victim in 0..hosts.len() {
+            let mut world = World::new();
+            world.start_all(&format!("die-before {victim}"), hosts);
+            for (at, end) in world.end().iter().enumerate() {
+                let code = if at == victim { 128 + 9 } else { 3 };
+                assert_eq!(
+                    end.code, code,
+                    "{hosts:?} without {victim}, process {at}: {}",
+                    end.said
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_at_any_time_is_named_soon() {
+    let hosts = ["a", "a", "b", "b", "b"];
+    for moment in 0..24_u32 {
+        let victim = (moment * 7 % 5) as usize;
         let mut world = World::new();
-        world.start_all(&format!("die-before {victim}"), &["a", "b", "c", "d"]);
-        for (at, end) in world.end().iter().enumerate() {
-            let code = if at == victim { 128 + 9 } else { 3 };
-            assert_eq!(
-                end.code, code,
-                "without {victim}, process {at}: {}",
+        let patience = [(PATIENCE, "2")];
+        for (rank, host) in (0..).zip(hosts) {
+            world.start("barriers", host, (rank, 5), &patience);
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(moment) * 10));
+        // SAFETY: a signal to a child that was not waited for.
+        unsafe { libc::kill(world.pid(victim) as i32, libc::SIGKILL) };
+        let killed = Instant::now();
+        let ends = world.end();
+        let took = killed.elapsed();
+        // One that has not come yet is waited for as long as any that comes late.
+        assert!(took < Duration::from_secs(2 + 5), "it takes {took:?}");
+        let names = [format!("rank {victim} "), format!("rank {victim},")];
+        for (at, end) in ends.iter().enumerate().filter(|(at, _)| *at != victim) {
+            let is_named = names.iter().any(|name| end.said.contains(name));
+            assert!(
+                end.code == 3 && is_named,
+                "{victim} is killed after {moment}0 ms, and process {at} ends with {}: {}",
+                end.code,
                 end.said
             );
         }

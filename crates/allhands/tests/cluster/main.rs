@@ -149,6 +149,13 @@ fn ranks_may_come_late_and_in_any_order() {
 }
 
 #[test]
+fn a_rank_that_computes_after_the_world_is_there_keeps_nobody_from_it() {
+    for busy in 0..5 {
+        run(&format!("computes {busy}"), &["a", "b", "c", "d", "b"]);
+    }
+}
+
+#[test]
 fn two_worlds_of_one_secret_do_not_meet() {
     let (mut one, mut other) = (World::new(), World::new());
     one.start_all("collectives", &["a", "b", "b"]);

@@ -36,6 +36,8 @@ pub fn play(part: &str) {
         "die-waited-for" => Communicator::world().and_then(|comm| die_waited_for(&comm, rest)),
         "measured" => Communicator::world().map(|comm| measured(&comm)),
         "die-before" => die_before(rest),
+        "barriers" => barriers(),
+        "computes" => computes(rest),
         "wait" => Communicator::world().map(|_| std::thread::sleep(Duration::from_secs(60))),
         other => panic!("no such part: {other}"),
     };
@@ -171,27 +173,43 @@ fn measured(comm: &Communicator) {
     assert_eq!(bits, times.numbers().map(f64::to_bits));
 }
 
-/// One rank is killed when all have met, and is not there when the others measure.
+/// One rank is killed when all have met, and is not there when the others share memory, or measure.
 fn die_before(victim: &str) -> Result<(), Error> {
     let rank = std::env::var(RANK).expect("it is set");
+    // On one host there is a place; on several, the rest is up to the world.
+    let _ = allhands::launch::place();
     if rank == victim {
-        assert!(
-            allhands::launch::place().is_err(),
-            "they are on several hosts"
-        );
         // SAFETY: a signal to this very process.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     }
-    let mut begun = Instant::now();
-    let ended = Communicator::world().and_then(|comm| {
-        begun = Instant::now();
-        loop {
-            comm.barrier()?;
-        }
-    });
+    let begun = Instant::now();
+    let ended = barriers();
     let (took, names) = (begun.elapsed(), format!("rank {victim} "));
-    assert!(took < Duration::from_secs(10), "it takes {took:?}");
-    ended.inspect_err(|error| assert!(error.to_string().contains(&names), "{error}"))
+    assert!(took < Duration::from_secs(5), "it takes {took:?}");
+    let ended = ended.inspect_err(|error| assert!(error.to_string().contains(&names), "{error}"));
+    // Who has failed and goes on must not keep those waiting who have not heard of it.
+    std::thread::sleep(Duration::from_secs(3));
+    ended
+}
+
+/// One rank computes for long when it has a world, and the others have one, too.
+fn computes(busy: &str) -> Result<(), Error> {
+    let begun = Instant::now();
+    let comm = Communicator::world()?;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "it takes {took:?}");
+    if busy.parse() == Ok(comm.rank()) {
+        std::thread::sleep(Duration::from_secs(4));
+    }
+    comm.barrier()
+}
+
+/// A world, and calls without end.
+fn barriers() -> Result<(), Error> {
+    let comm = Communicator::world()?;
+    loop {
+        comm.barrier()?;
+    }
 }
 
 /// One rank is killed, and the others find out soon which.

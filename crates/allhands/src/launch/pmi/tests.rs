@@ -1,6 +1,6 @@
 //! Tests of PMI-1 against a process manager made of threads, by descriptor and by port.
 
-use crate::launch::{LaunchError, Launcher, Place, find};
+use crate::launch::{HOST, LaunchError, Launcher, Place, Whereabouts, find};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -79,25 +79,37 @@ impl Manager {
 
 /// What a rank finds with these variables, after it has finalized.
 fn found(variables: &[(&str, String)]) -> Result<Place, LaunchError> {
+    let found = whereabouts(variables)?;
+    Ok(found.place().expect("a launcher is named"))
+}
+
+fn whereabouts(variables: &[(&str, String)]) -> Result<Whereabouts, LaunchError> {
     let environment = |name: &str| {
         let found = variables.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| value.clone())
     };
-    let (place, session) = find(&environment)?;
+    let (found, session) = find(&environment)?;
     session.expect("a manager is finalized").finalize();
-    Ok(place.place().expect("a launcher is named"))
+    Ok(found)
 }
 
-fn by_descriptor(manager: &Manager) -> Vec<(Result<Place, LaunchError>, Vec<String>)> {
+/// What ranks find, each on a host of this name, and what the manager was asked by each.
+fn by_descriptor<R: Send>(
+    manager: &Manager,
+    host_of: &(dyn Fn(u32) -> String + Sync),
+    find: impl Fn(&[(&str, String)]) -> R + Sync,
+) -> Vec<(R, Vec<String>)> {
     std::thread::scope(|scope| {
+        let find = &find;
         let start = |rank: u32| {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let server = scope.spawn(move || manager.serve(ours, |_| unreachable!()));
             let client = scope.spawn(move || {
-                found(&[
+                find(&[
                     ("PMI_FD", theirs.as_raw_fd().to_string()),
                     ("PMI_RANK", rank.to_string()),
                     ("PMI_SIZE", manager.ranks.to_string()),
+                    (HOST, host_of(rank)),
                 ])
             });
             (client, server)
@@ -107,6 +119,24 @@ fn by_descriptor(manager: &Manager) -> Vec<(Result<Place, LaunchError>, Vec<Stri
             .map(|(c, s)| (c.join().unwrap(), s.join().unwrap()))
             .collect()
     })
+}
+
+#[test]
+fn ranks_on_several_hosts_meet() {
+    let host_of = |rank: u32| if rank == 0 { "a" } else { "b" }.to_string();
+    let all = by_descriptor(&Manager::new(3), &host_of, whereabouts);
+    for (rank, (found, asked)) in all.into_iter().enumerate() {
+        let Whereabouts::Cluster(cluster) = found.unwrap() else {
+            panic!("they are on two hosts");
+        };
+        assert_eq!(cluster.rank, rank as u32);
+        assert_eq!(cluster.node_of, [0, 1, 1]);
+        assert_eq!(cluster.hosts, ["a", "b", "b"]);
+        let place = cluster.place.map(|place| (place.rank, place.launcher));
+        let expected = [None, Some(0), Some(1)][rank];
+        assert_eq!(place, expected.map(|rank| (rank, Launcher::Pmi)));
+        assert_eq!(asked.last().unwrap(), "finalize");
+    }
 }
 
 fn assert_one_world(places: &[Place], ranks: u32) {
@@ -122,7 +152,9 @@ fn assert_one_world(places: &[Place], ranks: u32) {
 fn ranks_with_a_descriptor_share_a_segment() {
     for ranks in [1, 4] {
         let (places, asked): (Vec<_>, Vec<_>) =
-            by_descriptor(&Manager::new(ranks)).into_iter().unzip();
+            by_descriptor(&Manager::new(ranks), &|_| String::new(), found)
+                .into_iter()
+                .unzip();
         let places: Vec<Place> = places.into_iter().map(Result::unwrap).collect();
         assert_one_world(&places, ranks);
         assert!(asked.iter().all(|a| a.last().unwrap() == "finalize"));
@@ -162,7 +194,7 @@ fn what_a_manager_refuses_is_an_error_that_quotes_it() {
             "init",
             "asked to 'cmd=init pmi_version=1 pmi_subversion=1': cmd=init_result rc=-1",
         ),
-        ("put", "key=allhands-node-1"),
+        ("put", "key=allhands-rank-1"),
         (
             "get",
             "'cmd=get kvsname=space_7 key=allhands-segment': cmd=get_result rc=-1 msg=no",

@@ -93,6 +93,15 @@ impl Cluster {
         self.node_of.iter().any(|node| *node != self.node_of[0])
     }
 
+    /// The ranks of this node, in their order.
+    pub(crate) fn node_mates(&self) -> Vec<u32> {
+        let own = self.node_of[self.rank as usize];
+        let ranks = (0..).zip(&self.node_of);
+        ranks
+            .filter_map(|(rank, node)| (*node == own).then_some(rank))
+            .collect()
+    }
+
     /// Where this rank listens; who asks first has it.
     pub(crate) fn take_listener(&self) -> Option<Listener> {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);

@@ -193,6 +193,7 @@ impl Driver {
             match wire.stream.take_error() {
                 Ok(None) if flags.contains(PollFlags::OUT) => {
                     wire.is_connecting = false;
+                    let _ = expect_answers(&wire.stream);
                     self.reached = self
                         .reached
                         .or(wire.stream.peer_addr().ok().map(|a| a.ip()));
@@ -259,7 +260,7 @@ impl Driver {
         while let Ok((stream, _)) = self.listener.accept() {
             // One that is lost already is found to be when it is read.
             let _ = stream.set_nonblocking(true);
-            let _ = keep_alive(&stream);
+            let _ = keep_alive(&stream).and_then(|()| expect_answers(&stream));
             let at = self.wireup.accepted(&nonce()?);
             self.wires.insert(at, Wire::new(stream, false));
         }
@@ -294,13 +295,18 @@ fn connect(to: SocketAddr) -> Result<TcpStream, Errno> {
     Ok(socket.into())
 }
 
-/// A host that is gone is found out within ten seconds.
+/// A host that is gone is found out within four seconds, be it while something is on its way there.
 fn keep_alive(socket: &impl AsFd) -> Result<(), Errno> {
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_socket_keepalive(socket, true)?;
-    sockopt::set_tcp_keepidle(socket, Duration::from_secs(4))?;
-    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(2))?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(1))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(1))?;
     sockopt::set_tcp_keepcnt(socket, 3)
+}
+
+/// The same for a connection that is there: one that is being made has more time.
+fn expect_answers(socket: &impl AsFd) -> Result<(), Errno> {
+    sockopt::set_tcp_user_timeout(socket, 4000)
 }
 
 /// A number that was never used before.

@@ -28,16 +28,13 @@ pub(super) fn all() -> Vec<Interface> {
         let is_up = entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0;
         // SAFETY: the address of an interface, if it has one, is of the family that it says.
         let ip = unsafe { address(entry.ifa_addr) };
-        // Those of a link alone mean nothing on another host.
-        let ip =
-            ip.filter(|ip| is_up && !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()));
-        if let Some(ip) = ip {
+        if let Some(ip) = ip.filter(|_| is_up) {
             // SAFETY: the name of an entry is a string that lives as long as the list.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
             let name = name.to_string_lossy().into_owned();
             let is = |flag: libc::c_int| entry.ifa_flags & flag as libc::c_uint != 0;
             // SAFETY: of the family of the address, or null.
-            let mask = unsafe { address(entry.ifa_netmask) };
+            let mask = unsafe { ip_of_any(entry.ifa_netmask) };
             let is_tunnel = is(libc::IFF_POINTOPOINT);
             found.push(Interface {
                 name,
@@ -53,9 +50,19 @@ pub(super) fn all() -> Vec<Interface> {
     found
 }
 
+/// An address that means something on another host.
+///
 /// # Safety
 /// Null, or an address of the family that it says.
 unsafe fn address(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: promised by the caller.
+    let ip = unsafe { ip_of_any(address) };
+    ip.filter(|ip| !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()))
+}
+
+/// # Safety
+/// Null, or an address of the family that it says.
+unsafe fn ip_of_any(address: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: promised by the caller.
     match i32::from(unsafe { address.as_ref() }?.sa_family) {
         libc::AF_INET => {
@@ -98,6 +105,23 @@ pub(super) fn outward(all: &[Interface]) -> Option<IpAddr> {
     let outward = all.iter().map(|interface| interface.ip);
     let outward = outward.filter(|ip| !ip.is_loopback());
     outward.min_by_key(IpAddr::is_ipv6)
+}
+
+/// The own address in whose network most of these other hosts have one; none, if no other has one in any.
+pub(super) fn shared(own: &[Interface], others: &[&[IpAddr]]) -> Option<IpAddr> {
+    // Many a host has networks within itself, with the same addresses as on others.
+    let is_own = |ip: &IpAddr| own.iter().any(|interface| interface.ip == *ip);
+    let count = |interface: &Interface| {
+        let is_there = |ip: &IpAddr| !is_own(ip) && is_in(*ip, interface.ip, interface.prefix);
+        let there = others.iter().filter(|ips| ips.iter().any(is_there));
+        there.count()
+    };
+    let outward = own.iter().filter(|interface| !interface.ip.is_loopback());
+    let counted = outward.map(|interface| (count(interface), interface.ip));
+    let found = counted.filter(|(count, _)| *count > 0);
+    // The first of equals.
+    let found = found.min_by_key(|(count, ip)| (usize::MAX - count, ip.is_ipv6()));
+    found.map(|(_, ip)| ip)
 }
 
 /// The own interface on each rail: one by name, an address, or a network as in `10.0.0.0/24`.
@@ -172,13 +196,44 @@ fn is_in(ip: IpAddr, network: IpAddr, bits: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn some() -> [Interface; 6] {
-        let of = |name: &str, ip: &str| Interface {
+    fn of(name: &str, ip: &str) -> Interface {
+        Interface {
             name: name.into(),
             ip: ip.parse().unwrap(),
             prefix: 24,
             is_outward: name.starts_with("eth"),
+        }
+    }
+
+    #[test]
+    fn the_network_that_most_others_are_in_is_found() {
+        let own = [
+            of("lo", "127.0.0.1"),
+            of("docker0", "172.17.0.1"),
+            of("eth0", "fd00::7"),
+            of("eth1", "10.1.3.7"),
+            of("eth2", "10.2.3.7"),
+        ]
+        .map(|own| Interface { prefix: 16, ..own });
+        let shared = |others: &[&[&str]]| {
+            let parse = |list: &&[&str]| -> Vec<IpAddr> {
+                list.iter().map(|ip| ip.parse().unwrap()).collect()
+            };
+            let others: Vec<Vec<IpAddr>> = others.iter().map(parse).collect();
+            let others: Vec<&[IpAddr]> = others.iter().map(|list| &list[..]).collect();
+            shared(&own, &others).map(|ip| ip.to_string())
         };
+        let far = &["172.17.0.1", "10.2.9.9"][..];
+        assert_eq!(shared(&[far]).as_deref(), Some("10.2.3.7"));
+        let near = &["10.1.0.1", "10.2.0.1", "fd00::8"][..];
+        assert_eq!(shared(&[near]).as_deref(), Some("10.1.3.7"));
+        assert_eq!(shared(&[near, far]).as_deref(), Some("10.2.3.7"));
+        assert_eq!(shared(&[&["fd00::9"]]).as_deref(), Some("fd00::7"));
+        assert_eq!(shared(&[&["172.17.0.1", "127.0.0.1", "192.168.0.1"]]), None);
+        assert_eq!(shared(&[]), None);
+    }
+
+    fn some() -> [Interface; 6] {
         [
             of("lo", "127.0.0.1"),
             of("eth0", "fd00::7"),

@@ -1,9 +1,11 @@
 //! The rendezvous: ranks on several hosts find one another, when all they know is where rank 0 listens.
 //!
-//! [`settings`] is what the environment says; [`card`] what each rank tells all; [`wireup`] the exchange of cards, a machine
-//! without sockets, whose connections are [`link`]s; [`offer`] is by which interfaces a rank can be reached, and [`rails`] which of them
-//! carry messages; [`driver`] drives the wire-up; [`cluster`] is what a rank has in the end.
+//! [`settings`] is what the environment says, [`announcement`] what a process manager tells instead; [`card`] what each rank tells all;
+//! [`wireup`] the exchange of cards, a machine without sockets, whose connections are [`link`]s; [`offer`] is by which interfaces a rank
+//! can be reached, and [`rails`] which of them carry messages; [`driver`] drives the wire-up; [`seat`] is what a rank has of its node's
+//! memory meanwhile, [`cluster`] what it has in the end.
 
+mod announcement;
 mod card;
 mod cluster;
 mod driver;
@@ -12,36 +14,48 @@ mod interfaces;
 mod link;
 mod offer;
 mod rails;
+mod seat;
 mod settings;
 #[cfg(test)]
 mod simulation;
 mod wireup;
 
+pub(super) use announcement::{Announcement, Location};
 pub(crate) use cluster::Cluster;
 use settings::Medium;
 pub(super) use settings::Settings;
 
-use super::{Environment, LaunchError, Launcher, Roll, Segment};
+use super::{Environment, LaunchError, Launcher, Segment};
 use crate::transport::net::ofi::{Endpoint, Wishes};
 use crate::transport::net::tcp::Listener;
-use card::{Card, Table, Whereabouts};
+use card::Card;
 use driver::Driver;
 use offer::Offer;
-use rustix::fd::{AsRawFd, OwnedFd};
+use seat::Seat;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use wireup::WireUp;
+use wireup::{WireUp, words_of_gone};
 
-/// Meets all other ranks; a launcher may have given those on this host a segment.
+/// What a rank has from who started it.
+pub(super) struct Means {
+    pub(super) launcher: Launcher,
+    /// A segment for those on this host.
+    pub(super) given: Option<Segment>,
+    /// At rank 0: where it is to listen, if it does so already.
+    pub(super) listener: Option<TcpListener>,
+}
+
+/// Meets all other ranks.
 pub(super) fn meet(
     settings: &Settings,
-    given: Option<Segment>,
+    means: Means,
     environment: Environment<'_>,
 ) -> Result<Cluster, LaunchError> {
     let began = Instant::now();
     let point = resolve(settings, began)?;
-    let (own, listener) = match settings.rank {
-        0 => listen_as_point(settings, &point)?,
+    let (own, listener) = match (settings.rank, means.listener) {
+        (0, Some(listener)) => (point[0].ip(), listener),
+        (0, None) => listen_as_point(settings, &point)?,
         _ => {
             let own = own_address(settings, point[0])?;
             (own, bind(own, settings)?)
@@ -52,16 +66,8 @@ pub(super) fn meet(
     let rails = offer.listen(settings.ports.clone());
     let rails =
         rails.map_err(|error| LaunchError::system("cannot listen for other ranks", error))?;
-    let draft = match given {
-        Some(_) => None,
-        None => Some(Segment::draft()?),
-    };
-    let segment = match (given, &draft) {
-        (Some(segment), _) => whereabouts(segment.fd().as_raw_fd(), segment.inode()?),
-        (None, Some(draft)) => whereabouts(draft.as_raw_fd(), Segment::inode_of(draft)?),
-        (None, None) => whereabouts(-1, 0),
-    };
-    let card = card(settings, (segment, given.is_some()), environment)?;
+    let mut seat = Seat::new(means.given)?;
+    let card = card(settings, &seat, environment)?;
     let lacks = offer.lacks(&card);
     if settings.rank == 0 && !lacks.is_empty() {
         return Err(LaunchError::WireUp { says: lacks });
@@ -79,20 +85,17 @@ pub(super) fn meet(
     let wireup = WireUp::new(card, settings.place(), secret.clone(), last);
     let _files = Files::allow(u64::from(settings.ranks));
     let mut driver = Driver::new(wireup, listener, point, began);
-    let mut kept = given;
-    driver.run(|table| {
+    let met = driver.run(|table| {
         let fit = cluster::fit(table, settings.rank, endpoint.as_ref());
         fit.map_err(|says| LaunchError::WireUp { says })?;
-        prepare(table, settings.rank, draft, &mut kept)
-    })?;
+        seat.take(table, settings.rank)
+    });
+    met.inspect_err(|_| seat.give_up())?;
     let (table, reached) = driver.end();
     let own = cluster::Own {
         rank: settings.rank,
-        segment: kept,
-        launcher: match given {
-            Some(_) => Launcher::AllhandsRun,
-            None => Launcher::Rendezvous,
-        },
+        segment: seat.segment(),
+        launcher: means.launcher,
         listener: rails,
         endpoint,
         secret,
@@ -116,44 +119,14 @@ fn open_endpoint(settings: &Settings, rails: &[IpAddr]) -> Result<Option<Endpoin
     })
 }
 
-/// When all cards are there: the first rank of a node keeps the segment that it has made, and begins its roll.
-fn prepare(
-    table: &Table,
-    rank: u32,
-    draft: Option<OwnedFd>,
-    kept: &mut Option<Segment>,
-) -> Result<(), LaunchError> {
-    let count = cluster::sharing(table, rank).count() as u32;
-    if let Some(segment) = kept {
-        let all = Roll::new(*segment)?.ranks();
-        return match all == count {
-            true => Ok(()),
-            false => Err(LaunchError::WireUp {
-                says: format!("{count} ranks share a segment that is for {all}"),
-            }),
-        };
-    }
-    let is_first = cluster::sharing(table, rank).next().map(|card| card.rank) == Some(rank);
-    if let Some(draft) = draft.filter(|_| is_first && count > 1) {
-        let segment = Segment::keep(draft);
-        Roll::begin(segment, count)?;
-        *kept = Some(segment);
-    }
-    Ok(())
-}
-
-fn whereabouts(descriptor: i32, inode: u64) -> Whereabouts {
-    let descriptor = descriptor as u32;
-    Whereabouts { descriptor, inode }
-}
-
 /// The card of this rank, but for where it listens.
 fn card(
     settings: &Settings,
-    (segment, is_given): (Whereabouts, bool),
+    seat: &Seat,
     environment: Environment<'_>,
 ) -> Result<Card, LaunchError> {
-    let given = is_given.then_some(segment);
+    let segment = seat.whereabouts()?;
+    let given = seat.is_given().then_some(segment);
     let identity = identity::own(settings.node.as_deref(), given, environment)?;
     Ok(Card {
         rank: settings.rank,

@@ -68,25 +68,60 @@ impl Settings {
             return Err(wrong(environment, first(RANKS_NAMES), right));
         }
         let rank = number(environment, first(RANK_NAMES), ranks - 1)?;
-        let secret = Secret::new(environment(SECRET).unwrap_or_default().as_bytes());
+        let secret = environment(SECRET).unwrap_or_default();
+        let settings = Settings::of((rank, ranks), (host, port), &secret, environment);
+        settings.map(Some)
+    }
+
+    /// What the environment says for ranks that know the rest.
+    pub(super) fn of(
+        (rank, ranks): (u32, u32),
+        (host, port): (String, u16),
+        secret: &str,
+        environment: Environment<'_>,
+    ) -> Result<Settings, LaunchError> {
+        let secret = Secret::new(secret.as_bytes());
         let secret = secret.map_err(|error| LaunchError::Secret { bytes: error.bytes })?;
-        let list = environment(RAILS).unwrap_or_default();
-        let rails = list
-            .split(',')
-            .map(str::trim)
-            .filter(|rail| !rail.is_empty());
-        Ok(Some(Settings {
+        Ok(Settings {
             rank,
             ranks,
             host,
             port,
             secret,
             limit: limit(environment)?,
-            rails: rails.map(str::to_string).collect(),
-            ports: ports(environment)?,
+            rails: Settings::rails(environment),
+            ports: Settings::ports(environment)?,
             node: environment(HOST).filter(|host| !host.is_empty()),
             medium: medium(environment)?,
-        }))
+        })
+    }
+
+    /// The rails that the environment names.
+    pub(super) fn rails(environment: Environment<'_>) -> Vec<String> {
+        let list = environment(RAILS).unwrap_or_default();
+        let rails = list
+            .split(',')
+            .map(str::trim)
+            .filter(|rail| !rail.is_empty());
+        rails.map(str::to_string).collect()
+    }
+
+    /// The ports at which ranks may listen.
+    pub(super) fn ports(
+        environment: Environment<'_>,
+    ) -> Result<Option<RangeInclusive<u16>>, LaunchError> {
+        let Some(text) = environment(PORTS) else {
+            return Ok(None);
+        };
+        let range = text.split_once('-').and_then(|(first, last)| {
+            let first: u16 = first.trim().parse().ok()?;
+            let last = last.trim().parse().ok()?;
+            (first > 0 && first <= last).then_some(first..=last)
+        });
+        let right = || "FIRST-LAST, as in 30000-30999,".to_string();
+        range
+            .map(Some)
+            .ok_or_else(|| wrong(environment, PORTS, right()))
     }
 
     /// Where rank 0 listens, as it was said.
@@ -133,21 +168,6 @@ fn medium(environment: Environment<'_>) -> Result<Medium, LaunchError> {
         Some("ofi") => Ok(Medium::Ofi(said(OFI_PROVIDER))),
         Some(_) => Err(wrong(environment, NETWORK, "tcp or ofi".into())),
     }
-}
-
-fn ports(environment: Environment<'_>) -> Result<Option<RangeInclusive<u16>>, LaunchError> {
-    let Some(text) = environment(PORTS) else {
-        return Ok(None);
-    };
-    let range = text.split_once('-').and_then(|(first, last)| {
-        let first: u16 = first.trim().parse().ok()?;
-        let last = last.trim().parse().ok()?;
-        (first > 0 && first <= last).then_some(first..=last)
-    });
-    let right = || "FIRST-LAST, as in 30000-30999,".to_string();
-    range
-        .map(Some)
-        .ok_or_else(|| wrong(environment, PORTS, right()))
 }
 
 #[cfg(test)]

@@ -153,6 +153,10 @@ unsafe impl Network for Context {
         }
     }
 
+    fn is_away(&mut self) -> bool {
+        self.claim.with(|state| state.network.is_away())
+    }
+
     fn cancel(&mut self, ticket: Ticket) -> bool {
         // Its other half may come all the same.
         self.claim.is_unclean = true;

@@ -174,6 +174,12 @@ pub unsafe trait Network: Send {
         Ok(Sleep::Never)
     }
 
+    /// Whether all whose sending has ended arrives even if this rank, while it lives, never looks at the network again. A copy may
+    /// still wait here for a connection that both ends have to make.
+    fn is_away(&mut self) -> bool {
+        true
+    }
+
     /// Ends a message that is not wanted any more; whether it is over. If not, the network may touch its memory still, and
     /// is asked again after some [`progress`](Network::progress); one that could never say yes ends the process instead,
     /// as a call may not return while its memory is in use.

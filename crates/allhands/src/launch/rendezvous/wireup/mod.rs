@@ -5,11 +5,13 @@
 //! rank 0 ── table ──▶ 1, 2, 4, 8, …    down a binomial tree, in ⌈log₂ p⌉ rounds: r hands it to r + 2^k > 2r
 //! rank 0 ◀── ready ── 1, 2, 4, 8, …    up the same tree: a rank is ready when it can have its place, and all below it can
 //! rank 0 ── go ──▶ 1, 2, 4, 8, …       down again; then every link is closed, and nobody listens here any more
+//! rank 0 ── go ──▶ every rank          and to each by itself, for those above whom somebody ends just now
 //! ```
 //!
 //! Every link begins with the handshake of the TCP network. The link between a rank and rank 0 stays open to the end: by it
 //! rank 0 hears of a rank that is gone, and says so to all others. So either every rank has its place, or every rank that is
-//! still there hears one and the same reason why not.
+//! still there hears one and the same reason why not. (If rank 0 ends while it says go, those who hear that know more than the others;
+//! they find these and rank 0 gone.)
 //!
 //! Whoever drives a [`WireUp`] tells it what has happened, and then does what [`WireUp::action`] says.
 
@@ -25,6 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tree::Tree;
+pub(super) use words::gone as words_of_gone;
 
 /// How long a stranger may take to prove itself.
 const STRANGER: Duration = Duration::from_secs(5);
@@ -353,7 +356,7 @@ impl WireUp {
                 let child = *child;
                 self.below_is_ready(child);
             }
-            (Role::Parent, Frame::Go) if self.tree.is_ready => self.go(),
+            (Role::Parent | Role::Star, Frame::Go) if self.tree.is_ready => self.go(),
             (role, _) => {
                 let says = format!("{} hears nonsense from {role:?}", self.card.name());
                 self.fail(says);
@@ -386,8 +389,13 @@ impl WireUp {
                 self.fail(says);
             }
             Role::Star if !self.joins.has_joined => self.join_again(why),
-            // Who is ready hears from the one above how it ends.
-            Role::Star if self.tree.is_ready => {}
+            // Who is ready hears how it ends, from rank 0 or from the one above. Others who have heard it already have gone their way.
+            Role::Star | Role::Parent | Role::Child(_) if self.tree.is_ready => {
+                if !self.can_hear_the_end() {
+                    let says = self.gone(0);
+                    self.fail(says);
+                }
+            }
             Role::Star | Role::Parent => {
                 let says = self.gone(if matches!(role, Role::Star) {
                     0
@@ -398,6 +406,12 @@ impl WireUp {
             }
             Role::Child(child) => self.child_lost(child, why),
         }
+    }
+
+    /// Whether anybody is left from whom this rank, which is ready, can hear how it ends.
+    fn can_hear_the_end(&self) -> bool {
+        let mut all = self.connections.values();
+        all.any(|c| matches!(c.role, Role::Star | Role::Parent))
     }
 
     fn join_again(&mut self, why: &str) {

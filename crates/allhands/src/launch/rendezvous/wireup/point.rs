@@ -136,7 +136,7 @@ impl WireUp {
     pub(super) fn nothing_from_point(&self) -> String {
         let (name, place, seconds) = (self.card.name(), &self.place, self.limit.as_secs_f64());
         format!(
-            "{name} has not reached rank 0 at {place} for {seconds} s ({}); right would be a rank 0 that runs, on the host that ALLHANDS_RENDEZVOUS names, and a firewall that lets connections to that port in",
+            "{name} has not reached rank 0 at {place} for {seconds} s ({}); right would be a rank 0 that runs there, on the host that ALLHANDS_RENDEZVOUS names or in a network of ALLHANDS_RAILS, and a firewall that lets connections to that port in",
             self.joins.last
         )
     }

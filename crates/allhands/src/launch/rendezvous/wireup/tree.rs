@@ -113,12 +113,13 @@ impl WireUp {
         }
     }
 
-    /// All have their places.
+    /// All have their places: says so to those below, and rank 0 then to all, as others than it may end before they do.
     pub(super) fn go(&mut self) {
-        let below = self.connections.iter();
-        let below = below.filter(|(_, c)| matches!(c.role, Role::Child(_)));
-        let below: Vec<u32> = below.map(|(at, _)| *at).collect();
-        for at in below {
+        let all = || self.connections.iter();
+        let below = all().filter(|(_, c)| matches!(c.role, Role::Child(_)));
+        let star = all().filter(|(_, c)| matches!(c.role, Role::Joined(_)));
+        let told: Vec<u32> = below.chain(star).map(|(at, _)| *at).collect();
+        for at in told {
             self.actions.push_back(Action::Send {
                 at,
                 bytes: Frame::Go.encode(),

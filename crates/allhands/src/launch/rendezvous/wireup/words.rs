@@ -20,7 +20,7 @@ pub(super) fn ranks(ranks: &[u32], all: usize) -> String {
     format!("{ranks} {}{last} of {all}", numbers.join(", "))
 }
 
-pub(super) fn gone(card: &Card) -> String {
+pub(in crate::launch::rendezvous) fn gone(card: &Card) -> String {
     let name = card.name();
     format!("{name} is gone before all were there: its own message, or its launcher, says why")
 }

@@ -2,12 +2,36 @@
 
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::notice::Word;
+#[cfg(target_os = "linux")]
+use crate::transport::net::{Context, Medium, Network, Places};
+#[cfg(target_os = "linux")]
+use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::segment::shared_segment::Carrier;
 use crate::transport::shm::tuning::PIPELINE_BUFFER_BYTES;
 use std::sync::Arc;
 
 impl Endpoint {
+    /// Tells the ranks of other nodes that rank `rank` makes no call of the communicator that they are making, because of a fault
+    /// on its own node if it is that: in numbers of the communicator, with who found it.
+    #[cold]
+    #[cfg(target_os = "linux")]
+    pub(crate) fn never_comes(
+        network: Box<dyn Network>,
+        places: &Places,
+        rank: u32,
+        fault: Option<(u32, Fault)>,
+    ) {
+        let all = || 0..places.ranks();
+        let mut network = Context::new(Medium::of_world(network), all().collect());
+        let found = fault.unwrap_or((rank, Fault::Left { rank }));
+        let notice = Word::Stopped(0, found, [const { String::new() }; 2]).notice();
+        for other in all().filter(|other| places.node(*other) != places.node(rank)) {
+            network.notify(other, &notice);
+        }
+        // Dropped, it waits until all that can be told are.
+    }
+
     /// Tells the other nodes that this rank makes no further call.
     #[cold]
     fn report_leave(&self, panicked: bool) {

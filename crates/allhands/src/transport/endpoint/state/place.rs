@@ -66,6 +66,24 @@ impl Endpoint {
         Ok(self)
     }
 
+    /// Waits, for some time, until what this rank has sent needs it no more: it may compute for long now, while others still wait for
+    /// that.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn see_off(&self) {
+        use std::time::{Duration, Instant};
+        const LIMIT: Duration = Duration::from_secs(2);
+        const NAP: Duration = Duration::from_micros(50);
+        let Some(cluster) = &self.cluster else { return };
+        let until = Instant::now() + LIMIT;
+        while !cluster.state().network.is_away() && Instant::now() < until {
+            // What is wrong is found by the next call.
+            if cluster.state().look().is_err() {
+                return;
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
     fn join_cluster(&mut self, cluster: Cluster, oversubscribed: bool) {
         self.segment.call_ranks(&cluster.names);
         let places = cluster.places.clone();

@@ -75,6 +75,10 @@ unsafe impl Network for TcpNetwork {
         self.look(Duration::ZERO).map(|_| ())
     }
 
+    fn is_away(&mut self) -> bool {
+        self.machine.is_drained()
+    }
+
     fn doorbell(&self) -> Option<u32> {
         self.doorbell.as_ref().map(Doorbell::name)
     }

@@ -55,6 +55,13 @@ impl SharedSegment {
         }
     }
 
+    /// What stopped the communicator, and who found it, with the numbers that ranks have in the communicator.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn named_fault(&self) -> Option<(u32, Fault)> {
+        let (finder, fault) = self.head().fault.first()?;
+        Some((self.name(finder), fault.renumbered(|rank| self.name(rank))))
+    }
+
     /// A fault in words, with the numbers that ranks have in the communicator.
     fn error_of(&self, fault: Fault) -> TransportError {
         // A signature is found by the number that its rank has here.
