@@ -12,7 +12,8 @@ const LAST_STEPS: u32 = 2;
 const REMEMBERED_BYTES: u64 = 1 << 20;
 
 /// A measured rate: from one acknowledgement to a later one, as long as so much was under way after the first that the rail was
-/// busy until the second.
+/// busy until the second. A rail that has nothing more under way at the next look was done before that, nobody knows when: it is as
+/// fast at least as if it had just been, which is all that is known of one that is fast and carries little.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
     bytes_per_s: Option<f64>,
@@ -23,13 +24,23 @@ pub struct Rate {
     last: Duration,
     acknowledged: u64,
     steps: u32,
+    /// When it was given so much that it is busy, and what was acknowledged after that.
+    busy: Option<(Duration, u64)>,
 }
 
 impl Rate {
+    /// Says that so much is under way that the rail is busy, if it was not before.
+    pub fn begin(&mut self, now: Duration) {
+        self.busy.get_or_insert((now, 0));
+    }
+
     /// Says that so many bytes were acknowledged, and whether the rail stays busy with others.
     pub fn acknowledge(&mut self, now: Duration, bytes: u64, is_busy: bool) {
         if bytes == 0 && is_busy {
             return;
+        }
+        if let Some((_, acknowledged)) = &mut self.busy {
+            *acknowledged += bytes;
         }
         if let Some(since) = self.since {
             self.acknowledged += bytes;
@@ -44,9 +55,23 @@ impl Rate {
                 return;
             }
         }
+        if !is_busy {
+            self.end(now);
+        }
         let begins = is_busy && bytes > 0;
         (self.since, self.last) = (begins.then_some(now), now);
         (self.acknowledged, self.steps) = (0, 0);
+    }
+
+    /// Takes the time in which the rail was busy for what it took at most.
+    fn end(&mut self, now: Duration) {
+        let Some((since, bytes)) = self.busy.take() else {
+            return;
+        };
+        let least = bytes as f64 / now.saturating_sub(since).as_secs_f64();
+        if least.is_finite() && self.bytes_per_s.is_none_or(|known| known < least) {
+            self.bytes_per_s = Some(least);
+        }
     }
 
     fn learn(&mut self, measured: f64) {
@@ -91,6 +116,26 @@ mod tests {
         rate.acknowledge(501 * MS, 3000, true);
         rate.acknowledge(502 * MS, 1000, false);
         assert_eq!(rate.bytes_per_s(), Some(1.5e6));
+    }
+
+    #[test]
+    fn a_rail_that_is_done_at_the_next_look_is_as_fast_as_that_at_least() {
+        let mut rate = Rate::default();
+        let mut burst = |ms: u32, bytes: u64, taken_ms: u32| {
+            rate.begin(ms * MS);
+            rate.acknowledge((ms + taken_ms) * MS, bytes, false);
+            rate.bytes_per_s()
+        };
+        assert_eq!(burst(100, 100_000, 2), Some(5e7));
+        assert_eq!(burst(200, 100_000, 4), Some(5e7), "it slept for longer");
+        assert_eq!(burst(300, 400_000, 4), Some(1e8));
+        // What is measured while it is busy is what it does.
+        for ms in 400..500 {
+            rate.acknowledge(ms * MS, 80_000, true);
+        }
+        rate.acknowledge(500 * MS, 80_000, false);
+        let measured = rate.bytes_per_s().unwrap_or_default();
+        assert!((measured - 8e7).abs() < 1.0, "{measured}");
     }
 
     #[test]

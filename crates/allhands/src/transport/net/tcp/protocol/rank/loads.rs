@@ -29,6 +29,9 @@ impl<M: Memory> Rank<M> {
             let now_bytes = outbound.load_bytes();
             load.bytes = load.bytes + now_bytes - outbound.counted_bytes;
             outbound.counted_bytes = now_bytes;
+            if load.bytes >= BUSY_BYTES {
+                load.rate.begin(self.now);
+            }
         }
     }
 
