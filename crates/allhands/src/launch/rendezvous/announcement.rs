@@ -4,7 +4,7 @@
 //! secret that it has drawn; the rest is a rendezvous like any other.
 
 use super::interfaces::{self, Interface};
-use super::{Settings, driver, identity, no_rail, prepared};
+use super::{Settings, driver, identity, prepared};
 use crate::launch::{Environment, HOST, LaunchError, SECRET};
 use crate::transport::net::tcp::Listener;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -81,7 +81,7 @@ impl Announcement {
         let own = interfaces::all();
         let ip = match &rails[..] {
             [] => own_address_for(all, &own),
-            rails => interfaces::rails(rails, &own).map_err(no_rail)?[0],
+            rails => interfaces::named(rails, &own).map_err(no_rail)?[0].ip,
         };
         let wrong = |error| LaunchError::system("cannot listen for other ranks", error);
         let listener = Listener::bind_one(ip, Settings::ports(environment)?).map_err(wrong)?;
@@ -121,6 +121,13 @@ impl Announcement {
         let place = (self.address.ip().to_string(), self.address.port());
         Settings::of(rank_and_ranks, place, &secret, environment)
     }
+}
+
+fn no_rail(says: String) -> LaunchError {
+    let says = format!(
+        "rank 0 has {says}; right would be its interfaces, addresses or networks in ALLHANDS_RAILS"
+    );
+    LaunchError::WireUp { says }
 }
 
 /// The own address by which others are likely to reach rank 0.

@@ -112,7 +112,8 @@ pub(super) fn shared(own: &[Interface], others: &[&[IpAddr]]) -> Option<IpAddr> 
     // Many a host has networks within itself, with the same addresses as on others.
     let is_own = |ip: &IpAddr| own.iter().any(|interface| interface.ip == *ip);
     let count = |interface: &Interface| {
-        let is_there = |ip: &IpAddr| !is_own(ip) && is_in(*ip, interface.ip, interface.prefix);
+        let is_there =
+            |ip: &IpAddr| !is_own(ip) && is_in(*ip, interface.ip, u32::from(interface.prefix));
         let there = others.iter().filter(|ips| ips.iter().any(is_there));
         there.count()
     };
