@@ -62,8 +62,12 @@ impl Opening {
 /// On every rank the same [`PolicyError`](super::PolicyError) if the table is broken; otherwise as any call.
 pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
     let known = match comm.rank() {
-        // A rank alone sends nothing, and where ranks share cores nothing is measured, nor asked for.
+        // A rank alone sends nothing, and where ranks share cores nothing is measured.
         0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
+        0 if comm.size() > 1 => {
+            let known = protocols::Protocols::read().unwrap_or_default();
+            protocols::Found::Known(known.measured().where_cores_are_shared())
+        }
         _ => protocols::Found::Known(Measured::default()),
     };
     let measured = match hear(comm, oversubscribed, known.measured())? {

@@ -176,6 +176,17 @@ impl Measured {
         }
     }
 
+    /// What of it counts where ranks share cores: for which messages that go one way a read of the sender's memory took least.
+    pub(crate) fn where_cores_are_shared(self) -> Measured {
+        let direct = Protocol::Direct;
+        let is_direct = |class: &u32| self.one_way >> (4 * class) & 15 == direct as u64;
+        let classes = (0..CLASSES).filter(is_direct);
+        Measured {
+            one_way: classes.fold(0, |word, class| Measured::with(word, class, direct)),
+            exchanged: 0,
+        }
+    }
+
     /// How a medium buffer is read that goes one way: [`Protocol::Medium`] or [`Protocol::Unclaimed`].
     #[inline]
     fn medium(self) -> Protocol {

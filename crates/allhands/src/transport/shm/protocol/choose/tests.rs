@@ -238,12 +238,17 @@ fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
 #[test]
 fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
     let of = |bytes, measured, may_attach| {
+        let measured = Measured::default().all(measured);
         let message = Message {
             oversubscribed: true,
             may_attach,
             ..Message::new(bytes)
         };
-        decide(&message, Measured::default().all(measured)).0
+        let shared = measured.where_cores_are_shared();
+        let decided = decide(&message, shared).0;
+        assert_eq!(decided, decide(&message, measured).0, "all that counts");
+        assert_eq!((shared.exchanged, shared.medium()), (0, Protocol::Medium));
+        decided
     };
     for (measured, at_64_kb) in [
         (Protocol::Bounce, Protocol::Bounce),
