@@ -51,7 +51,8 @@ impl Endpoint {
                     alone,
                     copied: request.copies_what_goes_to(sender),
                 };
-                self.begin_timed(request, sender, entry, message)
+                let timed = self.begin_timed(request, sender, entry, message);
+                timed.map(|timed| timed.after(claim.filled() as usize))
             }
         };
         let protocol = timed.and_then(|timed| timed.protocol);

@@ -25,8 +25,8 @@ use super::choose::Protocol;
 use crate::transport::shm::tuning::{
     BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASKED_MOST, TRIAL_ASSISTED_LEAST,
     TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_EXCHANGED_LATE,
-    TRIAL_LATE, TRIAL_PERIOD, TRIAL_PERIOD_MOST, TRIAL_PIPELINED_GAIN, TRIAL_SAMPLES_LEAST,
-    TRIAL_TRIED,
+    TRIAL_LATE, TRIAL_OWN_COPY, TRIAL_PERIOD, TRIAL_PERIOD_MOST, TRIAL_PIPELINED_GAIN,
+    TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
 };
 use std::time::Instant;
 
@@ -115,8 +115,6 @@ pub(crate) struct CopyProtocols {
 #[derive(Clone, Debug)]
 struct Trial {
     protocols: &'static [CopyProtocol],
-    /// Whether the sender has more to do than to send.
-    busy: bool,
     /// Which of them is tried; as many as there are after the trial.
     tried: usize,
     /// How many messages have come since that is tried, and how many of them by it.
@@ -151,6 +149,8 @@ pub(crate) struct Timed {
     pub(crate) protocol: Option<CopyProtocol>,
     /// When it began, if its time counts.
     begun: Option<Instant>,
+    /// Of how many bytes, how many its sender had bounced by then.
+    ahead: (usize, usize),
 }
 
 impl CopyProtocol {
@@ -200,7 +200,7 @@ impl CopyProtocols {
                 false if protocols == EXCHANGED => TRIAL_EXCHANGED_LATE,
                 false => 0,
             };
-            Trial::new(protocols, late, kind == BUSY)
+            Trial::new(protocols, late)
         };
         CopyProtocols {
             leads,
@@ -258,6 +258,7 @@ impl CopyProtocols {
             place,
             protocol: wanted,
             begun: (tries && as_wanted).then(since).flatten(),
+            ahead: (0, message.bytes),
         })
     }
 
@@ -265,21 +266,43 @@ impl CopyProtocols {
     pub(crate) fn end(&mut self, timed: Timed) {
         if let (Some(begun), Some(protocol)) = (timed.begun, timed.protocol) {
             let time_ns = begun.elapsed().as_nanos() as u64;
-            self.trial(timed.place).note(protocol, time_ns);
+            let more_ns = timed.more_ns(time_ns);
+            self.trial(timed.place).note(protocol, time_ns + more_ns);
+        }
+    }
+}
+
+impl Timed {
+    /// One of which so many bytes were there before the time counts.
+    pub(crate) fn after(self, bytes: usize) -> Timed {
+        Timed {
+            ahead: (bytes, self.ahead.1),
+            ..self
+        }
+    }
+
+    /// What the sender takes besides the `time_ns` of its receiver: a copy to a bounce buffer takes as long as that from it, and is part
+    /// of the receiver's time as far as the sender had not made it before. And what else the sender has to copy comes after that.
+    fn more_ns(&self, time_ns: u64) -> u64 {
+        let (there, of) = self.ahead;
+        match (self.protocol, self.place.1) {
+            (Some(CopyProtocol::Lines | CopyProtocol::Strings), BUSY) => {
+                time_ns * there.max(of / TRIAL_OWN_COPY) as u64 / of as u64
+            }
+            _ => 0,
         }
     }
 }
 
 impl Trial {
     /// One that begins after so many messages.
-    fn new(protocols: &'static [CopyProtocol], late: usize, busy: bool) -> Trial {
+    fn new(protocols: &'static [CopyProtocol], late: usize) -> Trial {
         let (tried, message) = match late {
             0 => (0, 0),
             late => (protocols.len(), TRIAL_PERIOD - late),
         };
         Trial {
             protocols,
-            busy,
             tried,
             asked: 0,
             came: 0,
@@ -346,8 +369,6 @@ impl Trial {
                 CopyProtocol::Direct if self.protocols == EXCHANGED => 0,
                 // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
                 CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
-                // A copy to a bounce buffer takes as long as that from it, and what else the sender has to do comes later by that.
-                CopyProtocol::Lines | CopyProtocol::Strings if self.busy => middle_ns,
                 _ => 0,
             };
             Some((middle_ns + more_ns, *protocol))

@@ -22,7 +22,7 @@ fn the_best_is_kept_until_another_is() {
         (ASSISTED, TRIAL_LATE),
         (EXCHANGED, TRIAL_EXCHANGED_LATE),
     ] {
-        let mut trial = Trial::new(protocols, late, false);
+        let mut trial = Trial::new(protocols, late);
         while trial.message > 0 {
             let next = trial.next(|_| true);
             assert_eq!(next.0, (None, false), "as measured at the start");
@@ -44,7 +44,7 @@ fn the_best_is_kept_until_another_is() {
 
 #[test]
 fn what_is_best_again_and_again_is_tried_more_seldom() {
-    let mut trial = Trial::new(EXCHANGED, 0, false);
+    let mut trial = Trial::new(EXCHANGED, 0);
     let steady = |protocol| 200 - 20 * u64::from(protocol == CopyProtocol::Direct);
     let lengths = [0; 6].map(|_| period(&mut trial, steady).len() / TRIAL_PERIOD);
     assert_eq!(lengths, [1, 2, 4, 8, 8, 8]);
@@ -55,7 +55,7 @@ fn what_is_best_again_and_again_is_tried_more_seldom() {
 
 #[test]
 fn without_times_the_choice_stays() {
-    let mut trial = Trial::new(ASSISTED, TRIAL_LATE, false);
+    let mut trial = Trial::new(ASSISTED, TRIAL_LATE);
     (0..TRIAL_LATE + TRIAL_PERIOD).for_each(|_| _ = trial.next(|_| false));
     assert_eq!(trial.chosen, None);
     // A sender that has no room for a bounce buffer: of the others there are no times.
@@ -67,7 +67,7 @@ fn without_times_the_choice_stays() {
 #[test]
 fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
     for late in 0..=TRIAL_ASKED_MOST - TRIAL_TRIED {
-        let mut trial = Trial::new(ONE_WAY, 0, false);
+        let mut trial = Trial::new(ONE_WAY, 0);
         let mut heard = vec![None; late];
         while trial.chosen.is_none() {
             heard.push(trial.now().0);
@@ -84,26 +84,42 @@ fn a_sender_that_hears_late_what_is_wanted_is_timed_all_the_same() {
 }
 
 #[test]
-fn a_sender_with_more_to_do_bounces_only_what_takes_twice_as_long_otherwise() {
-    for (busy, direct_ns, best) in [
-        (false, 120, CopyProtocol::Strings),
-        (true, 120, CopyProtocol::Direct),
-        (true, 180, CopyProtocol::Direct),
-        (true, 220, CopyProtocol::Strings),
+fn what_a_sender_copies_besides_counts_where_it_has_more_to_do() {
+    let timed = |protocol, alone, ahead| {
+        let message = LongMessage {
+            bytes: 1 << 16,
+            combined: false,
+            exchanged: false,
+            copied: false,
+            alone,
+        };
+        let timed = Timed {
+            place: message.place().unwrap(),
+            protocol: Some(protocol),
+            begun: None,
+            ahead: (0, message.bytes),
+        };
+        timed.after(ahead).more_ns(100)
+    };
+    for (protocol, alone, ahead, more_ns) in [
+        (CopyProtocol::Lines, false, 1 << 16, 100),
+        (CopyProtocol::Strings, false, 1 << 16, 100),
+        (CopyProtocol::Strings, false, 1 << 15, 50),
+        // Its own copy.
+        (CopyProtocol::Strings, false, 0, 33),
+        // Nothing waits for the sender's copy.
+        (CopyProtocol::Strings, true, 1 << 16, 0),
+        // Nothing was copied.
+        (CopyProtocol::Direct, false, 1 << 16, 0),
     ] {
-        let mut trial = Trial::new(ONE_WAY, 0, busy);
-        period(&mut trial, |protocol| match protocol {
-            CopyProtocol::Lines => 110,
-            CopyProtocol::Strings => 100,
-            _ => direct_ns,
-        });
-        assert_eq!(trial.chosen, Some(best), "{busy} {direct_ns}");
+        let got_ns = timed(protocol, alone, ahead);
+        assert_eq!(got_ns, more_ns, "{protocol:?} {alone} {ahead}");
     }
 }
 
 #[test]
 fn an_exchange_that_takes_less_every_other_time_is_not_taken_up() {
-    let mut trial = Trial::new(EXCHANGED, 0, false);
+    let mut trial = Trial::new(EXCHANGED, 0);
     period(&mut trial, |protocol| match protocol {
         CopyProtocol::Pipelined => 145,
         _ => 170,
@@ -181,7 +197,7 @@ fn an_exchange_by_way_of_buffers_has_to_be_sooner_by_a_sixteenth() {
         (960, CopyProtocol::Direct),
         (930, CopyProtocol::Pipelined),
     ] {
-        let mut trial = Trial::new(EXCHANGED, 0, false);
+        let mut trial = Trial::new(EXCHANGED, 0);
         period(&mut trial, |protocol| match protocol {
             CopyProtocol::Pipelined => pipelined_ns,
             _ => 1000,
