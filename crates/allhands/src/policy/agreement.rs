@@ -61,15 +61,22 @@ impl Opening {
 /// # Errors
 /// On every rank the same [`PolicyError`](super::PolicyError) if the table is broken; otherwise as any call.
 pub(crate) fn agree(comm: &Communicator, oversubscribed: bool) -> Result<(), Error> {
-    let known = match comm.rank() {
-        // A rank alone sends nothing, and where ranks share cores nothing is measured.
-        0 if comm.size() > 1 && !oversubscribed => protocols::Found::here(),
-        0 if comm.size() > 1 => {
-            let known = protocols::Protocols::read().unwrap_or_default();
-            protocols::Found::Known(known.measured().where_cores_are_shared())
-        }
+    let known = match (comm.rank(), oversubscribed) {
+        // A rank alone sends nothing.
+        _ if comm.size() == 1 => protocols::Found::Known(Measured::default()),
+        (0, false) => protocols::Found::here(),
+        (0, true) => protocols::Found::where_cores_are_shared(protocols::Protocols::read()),
         _ => protocols::Found::Known(Measured::default()),
     };
+    agree_on(comm, oversubscribed, known)
+}
+
+/// The same, where rank 0 knows this.
+fn agree_on(
+    comm: &Communicator,
+    oversubscribed: bool,
+    known: protocols::Found,
+) -> Result<(), Error> {
     let measured = match hear(comm, oversubscribed, known.measured())? {
         Some(measured) => measured,
         None => protocols::first_start(comm, known)?,
@@ -117,6 +124,38 @@ fn hear(
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::policy::protocols::{Pattern, Protocol, Protocols, Times};
+    use crate::threads;
+
+    #[test]
+    fn ranks_that_share_cores_hear_where_a_read_took_least() {
+        let times = |bytes, chosen| Times {
+            pattern: Pattern::OneWay,
+            bytes,
+            us: Vec::new(),
+            chosen,
+            settled: true,
+        };
+        let known = Protocols {
+            starts: 1,
+            times: vec![
+                times(64 << 10, Protocol::Direct),
+                times(256 << 10, Protocol::Assisted),
+            ],
+        };
+        let heard = threads::run(3, |comm| {
+            let known = (comm.rank() == 0).then(|| known.clone());
+            agree_on(&comm, true, protocols::Found::where_cores_are_shared(known)).unwrap();
+            comm.protocols()
+        });
+        let mut direct = 0;
+        for class in [2, 3] {
+            direct = Measured::with(direct, class, Protocol::Direct);
+        }
+        for heard in heard.unwrap() {
+            assert_eq!((heard.one_way, heard.exchanged), (direct, 0));
+        }
+    }
 
     #[test]
     fn every_field_of_an_opening_arrives() {

@@ -405,6 +405,7 @@ impl Found {
         }
     }
 
+    /// What is known here, to ranks with cores of their own.
     pub(crate) fn here() -> Found {
         let known = Protocols::read().unwrap_or_default();
         let place = file().filter(|file| {
@@ -418,6 +419,12 @@ impl Found {
             Some(file) => Found::Lacking(known, file),
             None => Found::Known(known.measured()),
         }
+    }
+
+    /// What `known` says to ranks that share cores, where nothing is measured.
+    pub(crate) fn where_cores_are_shared(known: Option<Protocols>) -> Found {
+        let measured = known.unwrap_or_default().measured();
+        Found::Known(measured.where_cores_are_shared())
     }
 }
 
