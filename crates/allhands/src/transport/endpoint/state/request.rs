@@ -145,7 +145,7 @@ impl RequestState {
         Ok(RequestState {
             rank,
             distance,
-            exchanges: Exchanges::of(plan, &slots, double.as_ref()),
+            exchanges: Exchanges::of(plan, &slots, double.as_ref(), segment.ranks()),
             concurrent: concurrent.unwrap_or_default(),
             may_be_shorter: may_be_shorter(plan, call),
             segment,

@@ -27,10 +27,12 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    pub(crate) fn of(plan: &Plan, slots: &[Slot], double: Option<&Double>) -> Exchanges {
+    /// Those of a plan, on a node of `here` ranks: with ranks of other nodes no copy protocol is tried.
+    pub(crate) fn of(plan: &Plan, slots: &[Slot], double: Option<&Double>, here: u32) -> Exchanges {
         let message = |(at, op): (usize, &PlanOp)| {
-            let OpKind::Send { to, .. } = op.kind else {
-                return None;
+            let to = match op.kind {
+                OpKind::Send { to, .. } if to < here => to,
+                _ => return None,
             };
             let message = LongMessage {
                 bytes: op.bytes(),
@@ -105,14 +107,33 @@ mod tests {
 
     /// With whom rank 0 has its first long exchange, and whether there are more.
     fn of(collective: Collective, name: &str, ranks: u32, bytes: usize) -> (Option<u32>, bool) {
+        on_node((collective, name), ranks, bytes, ranks)
+    }
+
+    /// The same on a node of `here` ranks.
+    fn on_node(
+        (collective, name): (Collective, &str),
+        ranks: u32,
+        bytes: usize,
+        here: u32,
+    ) -> (Option<u32>, bool) {
         let algorithm = algorithm::find(collective, name).unwrap();
         let shape = algorithm.shape(Call::new(collective, ranks), "").unwrap();
         let schedule = algorithm.schedule(&shape, 0);
         let plan = Plan::lower(&schedule, &shape.call, &Layout::Regular(bytes), 1).unwrap();
         let (watches, _) = watches(&plan);
         let (slots, _) = slots(&plan, &watches);
-        let exchanges = Exchanges::of(&plan, &slots, None);
+        let exchanges = Exchanges::of(&plan, &slots, None, here);
         (exchanges.first.map(|(peer, _)| peer), exchanges.has_more)
+    }
+
+    #[test]
+    fn ranks_of_other_nodes_are_left_out() {
+        let doubling = (Collective::Allreduce, "recursive-doubling");
+        let long = MEDIUM_BYTES + 1;
+        assert_eq!(on_node(doubling, 4, long, 4), (Some(1), true));
+        assert_eq!(on_node(doubling, 4, long, 2), (Some(1), false));
+        assert_eq!(on_node(doubling, 4, long, 1), (None, false));
     }
 
     #[test]
