@@ -17,7 +17,7 @@ const CALLS: usize = 4;
 
 fn try_case(case: &Case) -> Result<(), TestCaseError> {
     let fail = |what: String| Err(TestCaseError::fail(what));
-    let calls = |comm| (0..CALLS).try_for_each(|_| case.check(&comm));
+    let calls = |comm| case.check(&comm, CALLS);
     match threads::run(case.ranks, calls) {
         Ok(results) => match results.into_iter().find_map(Result::err) {
             Some(what) => fail(what),

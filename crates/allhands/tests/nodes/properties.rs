@@ -43,7 +43,7 @@ fn try_random(comm: &Communicator, number: usize) -> Result<(), String> {
                 let tree = cases.new_tree(&mut runner).map_err(|e| e.to_string())?;
                 let mut case = tree.current();
                 case.order_on(&comm.nodes());
-                let checked = case.check_here(comm);
+                let checked = case.check_here(comm, 1);
                 checked.map_err(|what| format!("{case:?}: {what}"))?;
             }
         }
@@ -77,7 +77,7 @@ fn try_all(comm: &Communicator, variants: &[usize]) -> Result<(), String> {
                 for &variant in variants {
                     let mut case = Case::new((algorithm, setting), ranks, root, elements, variant);
                     case.order_on(&comm.nodes());
-                    let checked = case.check_here(comm);
+                    let checked = case.check_here(comm, 1);
                     checked.map_err(|what| format!("{case:?}: {what}"))?;
                 }
             }

@@ -35,7 +35,7 @@ fn try_all(comm: &Communicator) -> Result<(), String> {
                 for _ in 0..number {
                     let tree = cases.new_tree(&mut runner).map_err(|e| e.to_string())?;
                     let case = tree.current();
-                    let checked = case.check(comm);
+                    let checked = case.check(comm, 1);
                     checked.map_err(|what| format!("{case:?}: {what}"))?;
                 }
             }

@@ -135,33 +135,36 @@ impl Case {
         tori.swap_remove((chosen % tori.len() as u64) as usize)
     }
 
-    /// Makes the call on this rank, with the others, and compares what it gets.
+    /// Makes the call on this rank so many times, with the others, and compares what it gets each time.
     #[allow(dead_code, reason = "ranks on several nodes are where they are")]
-    pub fn check(&self, comm: &Communicator) -> Result<(), String> {
+    pub fn check(&self, comm: &Communicator, calls: usize) -> Result<(), String> {
         let nodes = self.nodes();
         if comm.nodes() != nodes {
             comm.set_nodes(nodes).map_err(|error| error.to_string())?;
         }
-        self.check_here(comm)
+        self.check_here(comm, calls)
     }
 
     /// The same on the nodes on which the ranks are.
-    pub fn check_here(&self, comm: &Communicator) -> Result<(), String> {
+    pub fn check_here(&self, comm: &Communicator, calls: usize) -> Result<(), String> {
         if comm.torus() != self.torus() {
             let said = comm.set_torus(self.torus());
             said.map_err(|error| error.to_string())?;
         }
         let checked = match self.kind {
-            Kind::SumOfU64 => call::check::<u64, _>(self, comm, |x| x, &Sum),
+            Kind::SumOfU64 => call::check::<u64, _>(self, comm, (|x| x, &Sum), calls),
             // Small whole numbers, so that sums are exact in any order.
-            Kind::SumOfF32 => call::check::<f32, _>(self, comm, |x| (x % 1000) as f32, &Sum),
-            Kind::MaxOfI16 => call::check::<i16, _>(self, comm, |x| x as i16, &Max),
+            Kind::SumOfF32 => {
+                call::check::<f32, _>(self, comm, (|x| (x % 1000) as f32, &Sum), calls)
+            }
+            Kind::MaxOfI16 => call::check::<i16, _>(self, comm, (|x| x as i16, &Max), calls),
             Kind::AndOfBool => {
-                call::check::<bool, _>(self, comm, |x| !x.is_multiple_of(7), &LogicalAnd)
+                let value = |x: u64| !x.is_multiple_of(7);
+                call::check::<bool, _>(self, comm, (value, &LogicalAnd), calls)
             }
             Kind::ComposeMaps => {
                 let map = |x| [x as u32, (x >> 32) as u32];
-                call::check::<Map, _>(self, comm, map, &Ordered(compose))
+                call::check::<Map, _>(self, comm, (map, &Ordered(compose)), calls)
             }
         };
         checked.map_err(|what| format!("rank {}: {what}", comm.rank()))
