@@ -1,13 +1,10 @@
 //! Properties on real bytes: every algorithm and setting against a serial definition, for random ranks, roots, counts,
 //! types, operators and placements, on threads.
 
-#[path = "suite/property/mod.rs"]
-mod property;
-
 use allhands::threads;
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::machine::Fabrics;
-use property::{Case, Lengths, cases, few_are_enough};
+use allhands_suite::property::{Case, Lengths, cases, few_are_enough};
 use proptest::prelude::{ProptestConfig, Strategy};
 use proptest::strategy::BoxedStrategy;
 use proptest::test_runner::{TestCaseError, TestRunner};

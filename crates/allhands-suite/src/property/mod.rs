@@ -7,13 +7,12 @@ use allhands::{Communicator, LogicalAnd, Max, Ordered, Sum};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use proptest::prelude::{Strategy, any};
+use proptest::prelude::{BoxedStrategy, Strategy, any};
 
 /// Whether a few cases are enough, as all of them run elsewhere: in every build but the checked one of `cargo xtask test`,
-/// which says so by `ALLHANDS_SUITE=few`, and over libfabric always, where TCP has all of them by the same code above the network.
+/// which says so by `ALLHANDS_SUITE=few`.
 pub fn few_are_enough() -> bool {
-    let is_told = std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few");
-    is_told || env!("CARGO_CRATE_NAME") == "ofi"
+    std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few")
 }
 
 /// One call to try.
@@ -69,7 +68,6 @@ fn mix(a: u64, b: u64, c: u64) -> u64 {
 
 impl Case {
     /// A call in order of the numbers 0 to 9 of `variant`: apart and in place, regular and not, with each type.
-    #[allow(dead_code, reason = "not every engine's tests have cases in order")]
     pub fn new(
         (algorithm, setting): (&'static Algorithm, &'static str),
         ranks: usize,
@@ -136,7 +134,6 @@ impl Case {
     }
 
     /// Makes the call on this rank so many times, with the others, and compares what it gets each time.
-    #[allow(dead_code, reason = "ranks on several nodes are where they are")]
     pub fn check(&self, comm: &Communicator, calls: usize) -> Result<(), String> {
         let nodes = self.nodes();
         if comm.nodes() != nodes {
@@ -195,12 +192,12 @@ impl Lengths {
 pub fn cases(
     algorithm: &'static Algorithm,
     setting: &'static str,
-    ranks: impl Strategy<Value = usize>,
+    ranks: BoxedStrategy<usize>,
     lengths: Lengths,
-) -> impl Strategy<Value = Case> {
+) -> BoxedStrategy<Case> {
     let random = (any::<usize>(), any::<usize>(), 0..KINDS.len());
-    (ranks, random, any::<bool>(), any::<Option<u64>>()).prop_map(
-        move |(ranks, (root, length, kind), in_place, irregular)| {
+    (ranks, random, any::<bool>(), any::<Option<u64>>())
+        .prop_map(move |(ranks, (root, length, kind), in_place, irregular)| {
             let lengths = lengths.of(ranks);
             let elements = lengths[length % lengths.len()];
             let per_block = matches!(
@@ -233,8 +230,8 @@ pub fn cases(
             };
             case.order_on(&case.nodes());
             case
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Whether an operator that does not commute may be used.
