@@ -44,10 +44,20 @@ pub enum Beside {
     Others,
     /// Beside all others, one of them after another: what mostly waits, for clocks and for others.
     Waiting,
-    /// Beside all others, one of them after another, with what these leave of the processors: what computes, and looks at no clock.
+    /// Beside all others, two of them at a time, with what the others leave of the processors: what computes, and looks at no clock.
     Idle,
     /// Beside nothing, after all others: what counts or measures.
     Nothing,
+}
+
+impl Beside {
+    /// All of these, each at its own place.
+    const ALL: [Beside; 4] = [
+        Beside::Others,
+        Beside::Waiting,
+        Beside::Idle,
+        Beside::Nothing,
+    ];
 }
 
 /// The random calls run in full in the first step; others try fewer of them.
