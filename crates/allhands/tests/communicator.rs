@@ -1,14 +1,10 @@
 //! The communicator from the outside, on threads: nonblocking, persistent and scoped calls, new communicators, and every
 //! way to fail.
 
-#[path = "suite/stopwatch.rs"]
-mod stopwatch;
-#[path = "suite/communicator.rs"]
-mod suite;
-
 use allhands::{Communicator, Error, Sum, operation, threads};
+use allhands_suite::communicator as suite;
+use allhands_suite::stopwatch::Stopwatch;
 use std::time::Duration;
-use stopwatch::Stopwatch;
 
 /// Runs on `ranks` threads, all of which must end well, within a time.
 fn on_all(ranks: usize, body: impl Fn(&Communicator) -> Result<(), Error> + Sync) {

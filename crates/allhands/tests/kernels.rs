@@ -1,6 +1,6 @@
 //! Kernels against the reference: every type, operator, instruction set, length and aliasing.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use allhands::element::{Element, Pair};
 use allhands::kernel::{InstructionSet, Kernel, reference};
@@ -233,7 +233,12 @@ fn run<T: Sample>(
         .collect()
 }
 
-fn assert_same<T: Sample>(found: &[T], expected: &[T], left: &[T], right: &[T], what: &str) {
+fn assert_same<T: Sample>(
+    found: &[T],
+    expected: &[T],
+    (left, right): (&[T], &[T]),
+    what: &dyn Display,
+) {
     assert_eq!(
         found.len(),
         if size_of::<T>() == 0 {
@@ -253,13 +258,36 @@ fn assert_same<T: Sample>(found: &[T], expected: &[T], left: &[T], right: &[T], 
     }
 }
 
+/// What an operator makes of two slices, element by element.
+type Reference<'a, T> = dyn Fn(&[T], &[T]) -> Vec<T> + 'a;
+
+/// An operator on elements of type `T`, its own type erased: what tries it is compiled once for each type of elements.
+struct Tried<'a, T> {
+    name: &'static str,
+    kernel: &'a dyn Fn(InstructionSet) -> Option<Kernel<'a>>,
+    reference: &'a Reference<'a, T>,
+}
+
+/// Has an operator tried.
+fn with_erased<T: Sample, O: Operator<T>>(operator: &O, check: impl FnOnce(Tried<'_, T>)) {
+    check(Tried {
+        name: operator.name(),
+        kernel: &|set| Kernel::with_instruction_set::<T, O>(operator, set),
+        reference: &|left, right| reference::combine(operator, left, right),
+    });
+}
+
 fn check<T: Sample, O: Operator<T>>(operator: &O) {
+    with_erased(operator, check_erased::<T>);
+}
+
+fn check_erased<T: Sample>(operator: Tried<'_, T>) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let sets = InstructionSet::ALL
         .into_iter()
         .filter(|set| set.available());
     for set in sets {
-        let kernel = Kernel::with_instruction_set::<T, O>(operator, set).expect("available");
+        let kernel = (operator.kernel)(set).expect("available");
         assert_eq!(kernel.element_bytes(), size_of::<T>());
         for length in (0..=67).chain([1000, 2500]) {
             let left = samples::<T>(&mut random, length);
@@ -272,19 +300,14 @@ fn check<T: Sample, O: Operator<T>>(operator: &O) {
                     } else {
                         &right
                     };
-                    let expected = reference::combine(operator, &left, right);
+                    let expected = (operator.reference)(&left, right);
                     let found = run(kernel, &left, right, aliasing, offsets);
-                    let what = format!(
+                    let what = format_args!(
                         "{} of {}, {set:?}, length {length}, {aliasing:?}, offsets {offsets:?}",
-                        operator.name(),
+                        operator.name,
                         std::any::type_name::<T>(),
                     );
-                    let right = if matches!(aliasing, Both) {
-                        &left
-                    } else {
-                        right
-                    };
-                    assert_same(&found, &expected, &left, right, &what);
+                    assert_same(&found, &expected, (&left, right), &what);
                 }
             }
         }
@@ -384,6 +407,10 @@ fn nothing_is_touched_for_no_elements() {
 
 /// Every 16-bit float with a few others, against the conversions of another crate.
 fn check_every<T: Sample, O: Operator<T>>(operator: &O, from_bits: fn(u16) -> T) {
+    with_erased(operator, |operator| check_every_erased(operator, from_bits));
+}
+
+fn check_every_erased<T: Sample>(operator: Tried<'_, T>, from_bits: fn(u16) -> T) {
     let mut others: Vec<u16> = vec![
         0, 1, 2, 0x3ff, 0x400, 0x401, 0x3555, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7c01,
     ];
@@ -394,14 +421,14 @@ fn check_every<T: Sample, O: Operator<T>>(operator: &O, from_bits: fn(u16) -> T)
     let left: Vec<T> = (0..=u16::MAX).map(from_bits).collect();
     for other in others {
         let right = vec![from_bits(other); left.len()];
-        let expected = reference::combine(operator, &left, &right);
+        let expected = (operator.reference)(&left, &right);
         for set in InstructionSet::ALL {
-            let Some(kernel) = Kernel::with_instruction_set::<T, O>(operator, set) else {
+            let Some(kernel) = (operator.kernel)(set) else {
                 continue;
             };
             let found = run(kernel, &left, &right, Aliasing::Neither, [0; 3]);
-            let what = format!("{}, {set:?}, {other:#x}", operator.name());
-            assert_same(&found, &expected, &left, &right, &what);
+            let what = format_args!("{}, {set:?}, {other:#x}", operator.name);
+            assert_same(&found, &expected, (&left, &right), &what);
         }
     }
 }

@@ -1,14 +1,10 @@
 //! Messages between two ranks that are threads, and what goes wrong with them.
 #![cfg(not(loom))]
 
-#[path = "suite/messages/mod.rs"]
-mod messages;
-#[path = "suite/stopwatch.rs"]
-mod stopwatch;
-
 use allhands::{Communicator, Error, threads};
+use allhands_suite::messages;
+use allhands_suite::stopwatch::Stopwatch;
 use std::time::Duration;
-use stopwatch::Stopwatch;
 
 const RANKS: [usize; 4] = [1, 2, 3, 7];
 

@@ -82,6 +82,11 @@ fn drawn(ranks: usize, elements: usize) -> impl Strategy<Value = Vec<Vec<Drawn>>
     vec(vec((any::<i16>(), nan), elements), ranks)
 }
 
+/// What a few ranks have, each fewer elements than `end`.
+fn of_some_ranks(end: usize) -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    (2..6usize, 1..end).prop_flat_map(|(ranks, n)| drawn(ranks, n))
+}
+
 fn values<T: Holed>(column: &[Drawn], rank: usize) -> Vec<T> {
     let value = |(number, nan): &Drawn| T::of(*number, *nan, rank);
     column.iter().map(value).collect()
@@ -135,6 +140,46 @@ fn runner(cases: u32) -> TestRunner {
     })
 }
 
+/// Runs a test for so many cases. That is compiled once for each kind of case, whatever the test is of.
+fn draw_each<S: Strategy>(
+    cases: u32,
+    strategy: S,
+    test: &dyn Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    if let Err(failure) = runner(cases).run(&strategy, test) {
+        panic!("{failure}");
+    }
+}
+
+/// Columns, and two orders in which they are combined.
+type InTwoOrders = (Vec<Vec<Drawn>>, Vec<u16>, Vec<u16>);
+
+fn kernel_hands_on<T: Holed>(
+    kernel: Kernel<'_>,
+    (columns, one, other): InTwoOrders,
+    what: &str,
+) -> Result<(), TestCaseError> {
+    let all = || {
+        let ranks = columns.iter().enumerate();
+        ranks
+            .map(|(rank, column)| values::<T>(column, rank))
+            .collect()
+    };
+    let (result, again) = (fold(kernel, all(), &one), fold(kernel, all(), &other));
+    for (place, result) in result.iter().enumerate() {
+        judge(result, &columns, place, what)?;
+    }
+    let alike = bytes(&result) == bytes(&again);
+    prop_assert!(
+        alike,
+        "{} depends on the order: {:?}, {:?}",
+        what,
+        result,
+        again
+    );
+    Ok(())
+}
+
 /// In every instruction set, at every place of vectors of any length, in every order.
 fn kernels_hand_on<T: Holed, O: Operator<T>>(operator: &O) {
     for set in InstructionSet::ALL {
@@ -146,35 +191,10 @@ fn kernels_hand_on<T: Holed, O: Operator<T>>(operator: &O) {
             operator.name(),
             std::any::type_name::<T>()
         );
-        let shapes = (2..6usize, 1..140usize).prop_flat_map(|(ranks, n)| drawn(ranks, n));
         let orders = proptest::collection::vec(any::<u16>(), 8);
-        let ran = runner(64).run(
-            &(shapes, orders.clone(), orders),
-            |(columns, one, other)| {
-                let all = || {
-                    let ranks = columns.iter().enumerate();
-                    ranks
-                        .map(|(rank, column)| values::<T>(column, rank))
-                        .collect()
-                };
-                let (result, again) = (fold(kernel, all(), &one), fold(kernel, all(), &other));
-                for (place, result) in result.iter().enumerate() {
-                    judge(result, &columns, place, &what)?;
-                }
-                let alike = bytes(&result) == bytes(&again);
-                prop_assert!(
-                    alike,
-                    "{} depends on the order: {:?}, {:?}",
-                    what,
-                    result,
-                    again
-                );
-                Ok(())
-            },
-        );
-        if let Err(failure) = ran {
-            panic!("{failure}");
-        }
+        draw_each(64, (of_some_ranks(140), orders.clone(), orders), &|case| {
+            kernel_hands_on::<T>(kernel, case, &what)
+        });
     }
 }
 
@@ -227,8 +247,7 @@ fn algorithms_hand_on<T: Holed, O: Operator<T>>(operator: &O) {
                 "" => algorithm.name.to_string(),
                 setting => format!("{}:{setting}", algorithm.name),
             };
-            let shapes = (2..6usize, 1..40usize).prop_flat_map(|(ranks, n)| drawn(ranks, n));
-            let ran = runner(4).run(&shapes, |columns| {
+            draw_each(4, of_some_ranks(40), &|columns| {
                 let Some(results) = allreduced::<T, O>(operator, &name, &columns)? else {
                     return Ok(());
                 };
@@ -244,10 +263,7 @@ fn algorithms_hand_on<T: Holed, O: Operator<T>>(operator: &O) {
                 }
                 Ok(())
             });
-            match ran {
-                Ok(()) => served += 1,
-                Err(failure) => panic!("{failure}"),
-            }
+            served += 1;
         }
     }
     assert!(served > 0, "no algorithm was tried");

@@ -1,13 +1,10 @@
 //! Properties on real bytes: every algorithm and setting against a serial definition, for random ranks, roots, counts,
 //! types, operators and placements, on threads.
 
-#[path = "suite/property/mod.rs"]
-mod property;
-
 use allhands::threads;
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::machine::Fabrics;
-use property::{Case, Lengths, cases, few_are_enough};
+use allhands_suite::property::{Case, Lengths, cases, few_are_enough};
 use proptest::prelude::{ProptestConfig, Strategy};
 use proptest::strategy::BoxedStrategy;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -17,7 +14,7 @@ const CALLS: usize = 4;
 
 fn try_case(case: &Case) -> Result<(), TestCaseError> {
     let fail = |what: String| Err(TestCaseError::fail(what));
-    let calls = |comm| (0..CALLS).try_for_each(|_| case.check(&comm));
+    let calls = |comm| case.check(&comm, CALLS);
     match threads::run(case.ranks, calls) {
         Ok(results) => match results.into_iter().find_map(Result::err) {
             Some(what) => fail(what),

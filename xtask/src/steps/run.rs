@@ -5,6 +5,7 @@ use super::{Beside, STEPS, Step, When};
 use crate::needs::{NEEDS, Need, ensure};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -69,21 +70,24 @@ pub fn run(root: &Path, skips: Skips) -> ExitCode {
     let start = Instant::now();
     let missing = ensure(NEEDS);
     let ended = Ended::default();
-    let all_of = |beside| -> Vec<Result> {
+    let queues = Beside::ALL.map(|_| AtomicUsize::new(0));
+    let all_of = |beside: Beside| -> Vec<Result> {
         let steps = STEPS.iter().filter(move |step| step.beside == beside);
-        let steps = steps.filter(|step| has_work(root, step.when));
-        let run = |step: &Step| {
+        let steps: Vec<&Step> = steps.filter(|step| has_work(root, step.when)).collect();
+        // Whoever is free takes the next one.
+        let next = || steps.get(queues[beside as usize].fetch_add(1, Ordering::Relaxed));
+        let run = |step: &&Step| {
             step.after.iter().for_each(|name| ended.wait_for(name));
             let result = run_step(root, step, &missing);
             ended.add(step.name);
             result
         };
-        steps.map(run).collect()
+        std::iter::from_fn(next).map(run).collect()
     };
     let all_of = &all_of;
     let mut results: Vec<Result> = std::thread::scope(|scope| {
-        let beside =
-            [Beside::Waiting, Beside::Idle].map(|beside| scope.spawn(move || all_of(beside)));
+        let beside = [Beside::Waiting, Beside::Idle, Beside::Idle];
+        let beside = beside.map(|beside| scope.spawn(move || all_of(beside)));
         let others = all_of(Beside::Others);
         println!("\nStill to end: what runs beside these");
         let beside = beside.map(|steps| steps.join().expect("a step that fails panics nowhere"));

@@ -2,20 +2,8 @@
 #![cfg(all(target_os = "linux", not(loom)))]
 
 mod faults;
-#[allow(
-    dead_code,
-    reason = "what ranks of one node try is not tried here again"
-)]
-#[path = "../suite/messages/mod.rs"]
-mod messages;
 mod ofi;
 mod parts;
-#[allow(
-    dead_code,
-    reason = "what ranks of one node try is not tried here again"
-)]
-#[path = "../suite/communicator.rs"]
-mod suite;
 mod world;
 
 use allhands::launch::{PORTS, RAILS, RANK, RANKS, SIZE};

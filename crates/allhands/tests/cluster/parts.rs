@@ -1,9 +1,9 @@
 //! What a rank does in a test.
 
-use crate::messages::{self, traffic};
-use crate::suite::splits;
 use allhands::launch::{NETWORK, PORTS, RANK, RENDEZVOUS};
 use allhands::{Communicator, Error, Source, Sum, Tag, operation};
+use allhands_suite::communicator::splits;
+use allhands_suite::messages::{self, traffic};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 

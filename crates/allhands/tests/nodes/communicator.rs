@@ -1,15 +1,14 @@
 //! The communicator on nodes: nonblocking, persistent and scoped calls, and what it refuses.
 
-use crate::suite;
-use crate::world::{disorder, network, on_all, worlds};
+use crate::world::{disorder, in_every_order, network, on_all, worlds};
 use allhands::{Communicator, Error, Sum, operation};
 use allhands_core::machine::Nodes;
+use allhands_suite::communicator as suite;
 
 /// Runs on every world, in order and in disorder.
 fn everywhere(body: fn(&Communicator) -> Result<(), Error>) {
     for node_of in worlds() {
-        on_all(node_of, &network(node_of), body);
-        on_all(node_of, &disorder(node_of.len(), 1), body);
+        in_every_order(node_of, 1, body);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Mistakes and mishaps on nodes: every rank gets an error that says what happened, within a second.
 
-use crate::stopwatch::Stopwatch;
-use crate::suite;
 use crate::world::{disorder, network, on_all, places};
 use allhands::operator::{Max, Sum};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, operation, threads};
+use allhands_suite::communicator as suite;
+use allhands_suite::stopwatch::Stopwatch;
 use std::time::Duration;
 
 /// Runs what takes a moment, even if it goes wrong on some rank.

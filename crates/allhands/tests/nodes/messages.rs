@@ -1,16 +1,15 @@
 //! Messages between two ranks on nodes: all that threads of one node do with them.
 
-use crate::messages::{self, traffic};
-use crate::stopwatch::Stopwatch;
-use crate::world::{disorder, network, on_all, places, worlds};
+use crate::world::{disorder, in_every_order, network, on_all, places, worlds};
 use allhands::{Communicator, Error, threads};
+use allhands_suite::messages::{self, traffic};
+use allhands_suite::stopwatch::Stopwatch;
 use std::time::Duration;
 
 /// Runs on every world, in order and in disorder.
 fn everywhere(body: fn(&Communicator) -> Result<(), Error>) {
     for (seed, node_of) in (0..).zip(worlds()) {
-        on_all(node_of, &network(node_of), body);
-        on_all(node_of, &disorder(node_of.len(), seed), body);
+        in_every_order(node_of, seed, body);
     }
 }
 

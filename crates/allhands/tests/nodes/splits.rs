@@ -1,14 +1,13 @@
 //! Communicators out of communicators whose ranks are on several nodes.
 
-use crate::suite::{self, splits};
-use crate::world::{BREAKS_AT_LONG_MESSAGES, disorder, network, on_all, worlds};
+use crate::world::{BREAKS_AT_LONG_MESSAGES, in_every_order, network, on_all, worlds};
 use allhands::{Communicator, Error, Sum};
+use allhands_suite::communicator::{self as suite, splits};
 
 /// Runs on every world, in order and in disorder.
 fn everywhere(body: fn(&Communicator) -> Result<(), Error>) {
     for (seed, node_of) in (0..).zip(worlds()) {
-        on_all(node_of, &network(node_of), body);
-        on_all(node_of, &disorder(node_of.len(), seed), body);
+        in_every_order(node_of, seed, body);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What messages between nodes take, as ranks measure it, and what follows from it for all of them.
 
-use crate::world::{disorder, network, on_all, worlds};
+use crate::world::{in_every_order, network, on_all, worlds};
 use allhands::bootstrap::Bootstrap;
 use allhands::policy::NetworkTimes;
 use allhands::{Communicator, Error, Policy, Sum};
@@ -56,8 +56,7 @@ fn measure_and_call(comm: &Communicator) -> Result<(), Error> {
 fn all_ranks_choose_by_what_was_measured() {
     let apart = worlds().filter(|node_of| node_of.iter().any(|node| *node != node_of[0]));
     for (seed, node_of) in (0..).zip(apart) {
-        on_all(node_of, &network(node_of), measure_and_call);
-        on_all(node_of, &disorder(node_of.len(), seed), measure_and_call);
+        in_every_order(node_of, seed, measure_and_call);
     }
 }
 

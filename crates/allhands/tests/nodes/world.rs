@@ -1,13 +1,17 @@
 //! Networks among threads, in order and in disorder, and the worlds that they are tried in.
 
 use crate::on_nodes::worlds_of_several_nodes;
-pub use crate::on_nodes::{on_all, places};
+pub use crate::on_nodes::{in_every_order, on_all, places};
 use allhands::transport::net::{Disorder, Threads};
+pub use allhands_suite::property::few_are_enough;
 
 /// The worlds that are tried: of several nodes, and of one.
 pub fn worlds() -> impl Iterator<Item = &'static [u32]> {
     worlds_of_several_nodes().chain([&[0, 0, 0][..], &[0]])
 }
+
+/// Whether a network can be asked for disorder.
+pub const IS_DISORDERLY: bool = true;
 
 /// Whether a message that is longer than its receive breaks the connection between two ranks.
 pub const BREAKS_AT_LONG_MESSAGES: bool = false;

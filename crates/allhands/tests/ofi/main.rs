@@ -7,19 +7,12 @@ mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
 mod messages;
-#[path = "../suite/on_nodes.rs"]
+#[path = "../nodes/on_nodes.rs"]
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
-#[path = "../suite/property/mod.rs"]
-mod property;
 #[path = "../nodes/splits.rs"]
 mod splits;
-#[path = "../suite/stopwatch.rs"]
-mod stopwatch;
-#[allow(dead_code, reason = "ranks of one node do more with it")]
-#[path = "../suite/communicator.rs"]
-mod suite;
 #[path = "../nodes/times.rs"]
 mod times;
 mod world;

@@ -1,6 +1,6 @@
 //! Endpoints of libfabric among threads, and the worlds that they are tried in.
 
-pub use crate::on_nodes::{on_all, places, worlds_of_several_nodes as worlds};
+pub use crate::on_nodes::{in_every_order, on_all, places, worlds_of_several_nodes as worlds};
 use allhands::net::ofi::{OfiError, OfiLoopback, Wishes};
 use allhands::net::tcp::{Loopback, Settings};
 use allhands::net::{Network, NetworkError, Networks};
@@ -53,6 +53,14 @@ pub fn loopback(ranks: usize, provider: &str) -> Option<OfiLoopback> {
     }
 }
 
+/// Whether a network can be asked for disorder: a provider brings its own.
+pub const IS_DISORDERLY: bool = false;
+
+/// Over TCP all of them are tried, by the same code above the network.
+pub fn few_are_enough() -> bool {
+    true
+}
+
 /// Whether a message that is longer than its receive breaks the connection between two ranks: that is what the provider `tcp` of
 /// libfabric 1.17 does.
 pub const BREAKS_AT_LONG_MESSAGES: bool = true;
@@ -68,7 +76,7 @@ pub fn network(node_of: &[u32]) -> Tried {
     }
 }
 
-/// A provider brings its own disorder.
+/// As any other: see [`IS_DISORDERLY`].
 pub fn disorder(ranks: usize, _: u64) -> Tried {
     network(&vec![0; ranks])
 }

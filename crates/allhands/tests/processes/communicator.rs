@@ -1,9 +1,9 @@
 //! The communicator from the outside, among processes: the same calls and the same mistakes as among threads.
 
-use crate::suite;
 use crate::world::{self, Telling, World, this_test, unless_told};
 use allhands::launch::How;
 use allhands::{Communicator, Error};
+use allhands_suite::communicator as suite;
 use std::time::Duration;
 
 /// The code with which a process ends whose test has panicked.

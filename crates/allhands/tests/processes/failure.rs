@@ -1,9 +1,9 @@
 //! Ranks that are killed, exit or abort: every other rank hears which one it was, within a second.
 
-use crate::property::few_are_enough;
 use crate::world::{Telling, World, this_test, unless_told};
 use allhands::launch;
 use allhands::{Communicator, Error, Sum, operation};
+use allhands_suite::property::few_are_enough;
 use std::time::Duration;
 
 const RANKS: u32 = 5;

@@ -1,8 +1,8 @@
 //! Processes that may not read one another's memory: long messages arrive all the same.
 
-use crate::messages::{self, traffic};
 use crate::world::{self, this_test};
 use allhands::{Communicator, Sum, operation};
+use allhands_suite::messages::{self, traffic};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 /// Keeps others from reading this process's memory, and this thread from reading that of others.

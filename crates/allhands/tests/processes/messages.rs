@@ -1,9 +1,9 @@
 //! Messages between two ranks that are processes: what threads do with them, and ranks that are killed.
 
-use crate::messages::{self, traffic};
 use crate::world::{self, Telling, World, this_test, unless_told};
 use allhands::launch::How;
 use allhands::{Communicator, Error, Source, Tag};
+use allhands_suite::messages::{self, traffic};
 use std::time::Duration;
 
 /// Runs on several numbers of processes, all of which must end well.

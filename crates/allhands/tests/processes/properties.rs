@@ -1,10 +1,10 @@
 //! Properties on real bytes, among processes: every algorithm and setting against a serial definition.
 
-use crate::property::{Lengths, cases, few_are_enough};
 use crate::world::{self, this_test};
 use allhands::Communicator;
 use allhands_core::algorithm::{self, Requirement};
 use allhands_core::machine::Fabrics;
+use allhands_suite::property::{Lengths, cases, few_are_enough};
 use proptest::prelude::{Just, Strategy};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -31,11 +31,11 @@ fn try_all(comm: &Communicator) -> Result<(), String> {
         }
         for setting in algorithm.settings {
             for (number, lengths) in [(short, Lengths::Short), (long, Lengths::AlsoLong)] {
-                let cases = cases(algorithm, setting, Just(ranks), lengths);
+                let cases = cases(algorithm, setting, Just(ranks).boxed(), lengths);
                 for _ in 0..number {
                     let tree = cases.new_tree(&mut runner).map_err(|e| e.to_string())?;
                     let case = tree.current();
-                    let checked = case.check(comm);
+                    let checked = case.check(comm, 1);
                     checked.map_err(|what| format!("{case:?}: {what}"))?;
                 }
             }

@@ -7,24 +7,15 @@ mod allocations;
 mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
-#[path = "../suite/messages/mod.rs"]
-mod messages;
 #[path = "../nodes/messages.rs"]
-mod messages_on_nodes;
-#[path = "../suite/on_nodes.rs"]
+mod messages;
+#[path = "../nodes/on_nodes.rs"]
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
-#[path = "../suite/property/mod.rs"]
-mod property;
 mod sockets;
 #[path = "../nodes/splits.rs"]
 mod splits;
-#[path = "../suite/stopwatch.rs"]
-mod stopwatch;
-#[allow(dead_code, reason = "ranks of one node do more with it")]
-#[path = "../suite/communicator.rs"]
-mod suite;
 #[path = "../nodes/times.rs"]
 mod times;
 mod world;

@@ -1,7 +1,11 @@
 //! Sockets of the loopback, kind and unkind, and the worlds that they are tried in.
 
-pub use crate::on_nodes::{on_all, places, worlds_of_several_nodes as worlds};
+pub use crate::on_nodes::{in_every_order, on_all, places, worlds_of_several_nodes as worlds};
 use allhands::net::tcp::{Loopback, Settings};
+pub use allhands_suite::property::few_are_enough;
+
+/// Whether a network can be asked for disorder.
+pub const IS_DISORDERLY: bool = true;
 
 /// Whether a message that is longer than its receive breaks the connection between two ranks.
 pub const BREAKS_AT_LONG_MESSAGES: bool = false;

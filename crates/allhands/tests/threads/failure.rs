@@ -3,9 +3,9 @@
 use crate::harness::{
     Prepared, Request, allreduce, broadcast, data, panicking, prepare, run, try_run,
 };
-use crate::stopwatch::Stopwatch;
 use allhands::transport::TransportError;
 use allhands::transport::{Endpoint, SharedSegment};
+use allhands_suite::stopwatch::Stopwatch;
 use std::sync::Arc;
 use std::time::Duration;
 

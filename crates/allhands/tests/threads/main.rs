@@ -4,8 +4,6 @@
 mod failure;
 mod harness;
 mod schedules;
-#[path = "../suite/stopwatch.rs"]
-mod stopwatch;
 
 use allhands::transport::EAGER_BYTES;
 use allhands_core::call::Call;

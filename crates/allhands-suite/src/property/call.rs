@@ -92,12 +92,12 @@ fn operation_in_place<'a, T: Element, O: Operator<T>>(
     }
 }
 
-/// Makes the call of this rank and compares what it gets.
+/// Makes the call of this rank so many times and compares what it gets each time.
 pub fn check<T, O>(
     case: &Case,
     comm: &Communicator,
-    value: Value<T>,
-    operator: &O,
+    (value, operator): (Value<T>, &O),
+    calls: usize,
 ) -> Result<(), String>
 where
     T: Element + Debug + PartialEq,
@@ -112,15 +112,21 @@ where
         let ended = comm.run(operation.algorithm(&name));
         ended.map_err(|error| error.to_string())
     };
-    if case.in_place
-        && let Some((mut buffer, start)) = in_place(case, rank, &input, length)
-    {
-        run(operation_in_place(case, &mut buffer, operator))?;
-        return compare(&buffer[start..start + length], expected.as_deref());
+    for _ in 0..calls {
+        // Every call has buffers of its own.
+        let input = input.clone();
+        if case.in_place
+            && let Some((mut buffer, start)) = in_place(case, rank, &input, length)
+        {
+            run(operation_in_place(case, &mut buffer, operator))?;
+            compare(&buffer[start..start + length], expected.as_deref())?;
+            continue;
+        }
+        let mut output = vec![value(u64::MAX); length];
+        run(apart(case, rank, &input, &mut output, operator))?;
+        compare(&output, expected.as_deref())?;
     }
-    let mut output = vec![value(u64::MAX); length];
-    run(apart(case, rank, &input, &mut output, operator))?;
-    compare(&output, expected.as_deref())
+    Ok(())
 }
 
 fn compare<T: Debug + PartialEq>(got: &[T], expected: Option<&[T]>) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! Worlds: on which nodes their ranks are, and what all of these do.
 
-use crate::property::few_are_enough;
+use crate::world::{IS_DISORDERLY, disorder, few_are_enough, network};
 use allhands::transport::net::{Networks, Places};
 use allhands::{Communicator, threads};
 use std::fmt::Display;
@@ -42,4 +42,16 @@ pub fn on_all<E: Display + Send>(
         failed.filter_map(|(rank, result)| Some(format!("rank {rank}: {}", result.err()?)));
     let failed: Vec<String> = failed.collect();
     assert!(failed.is_empty(), "of {node_of:?}, {}", failed.join("; "));
+}
+
+/// Runs on a world in order, and in the disorder of a seed where a network can be asked for some.
+pub fn in_every_order<E: Display + Send>(
+    node_of: &[u32],
+    seed: u64,
+    body: impl Fn(&Communicator) -> Result<(), E> + Sync,
+) {
+    on_all(node_of, &network(node_of), &body);
+    if IS_DISORDERLY {
+        on_all(node_of, &disorder(node_of.len(), seed), &body);
+    }
 }

@@ -7,13 +7,12 @@ use allhands::{Communicator, LogicalAnd, Max, Ordered, Sum};
 use allhands_core::algorithm::{Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::{Nodes, Torus};
-use proptest::prelude::{Strategy, any};
+use proptest::prelude::{BoxedStrategy, Strategy, any};
 
 /// Whether a few cases are enough, as all of them run elsewhere: in every build but the checked one of `cargo xtask test`,
-/// which says so by `ALLHANDS_SUITE=few`, and over libfabric always, where TCP has all of them by the same code above the network.
+/// which says so by `ALLHANDS_SUITE=few`.
 pub fn few_are_enough() -> bool {
-    let is_told = std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few");
-    is_told || env!("CARGO_CRATE_NAME") == "ofi"
+    std::env::var_os("ALLHANDS_SUITE").is_some_and(|value| value == "few")
 }
 
 /// One call to try.
@@ -69,7 +68,6 @@ fn mix(a: u64, b: u64, c: u64) -> u64 {
 
 impl Case {
     /// A call in order of the numbers 0 to 9 of `variant`: apart and in place, regular and not, with each type.
-    #[allow(dead_code, reason = "not every engine's tests have cases in order")]
     pub fn new(
         (algorithm, setting): (&'static Algorithm, &'static str),
         ranks: usize,
@@ -135,33 +133,35 @@ impl Case {
         tori.swap_remove((chosen % tori.len() as u64) as usize)
     }
 
-    /// Makes the call on this rank, with the others, and compares what it gets.
-    #[allow(dead_code, reason = "ranks on several nodes are where they are")]
-    pub fn check(&self, comm: &Communicator) -> Result<(), String> {
+    /// Makes the call on this rank so many times, with the others, and compares what it gets each time.
+    pub fn check(&self, comm: &Communicator, calls: usize) -> Result<(), String> {
         let nodes = self.nodes();
         if comm.nodes() != nodes {
             comm.set_nodes(nodes).map_err(|error| error.to_string())?;
         }
-        self.check_here(comm)
+        self.check_here(comm, calls)
     }
 
     /// The same on the nodes on which the ranks are.
-    pub fn check_here(&self, comm: &Communicator) -> Result<(), String> {
+    pub fn check_here(&self, comm: &Communicator, calls: usize) -> Result<(), String> {
         if comm.torus() != self.torus() {
             let said = comm.set_torus(self.torus());
             said.map_err(|error| error.to_string())?;
         }
         let checked = match self.kind {
-            Kind::SumOfU64 => call::check::<u64, _>(self, comm, |x| x, &Sum),
+            Kind::SumOfU64 => call::check::<u64, _>(self, comm, (|x| x, &Sum), calls),
             // Small whole numbers, so that sums are exact in any order.
-            Kind::SumOfF32 => call::check::<f32, _>(self, comm, |x| (x % 1000) as f32, &Sum),
-            Kind::MaxOfI16 => call::check::<i16, _>(self, comm, |x| x as i16, &Max),
+            Kind::SumOfF32 => {
+                call::check::<f32, _>(self, comm, (|x| (x % 1000) as f32, &Sum), calls)
+            }
+            Kind::MaxOfI16 => call::check::<i16, _>(self, comm, (|x| x as i16, &Max), calls),
             Kind::AndOfBool => {
-                call::check::<bool, _>(self, comm, |x| !x.is_multiple_of(7), &LogicalAnd)
+                let value = |x: u64| !x.is_multiple_of(7);
+                call::check::<bool, _>(self, comm, (value, &LogicalAnd), calls)
             }
             Kind::ComposeMaps => {
                 let map = |x| [x as u32, (x >> 32) as u32];
-                call::check::<Map, _>(self, comm, map, &Ordered(compose))
+                call::check::<Map, _>(self, comm, (map, &Ordered(compose)), calls)
             }
         };
         checked.map_err(|what| format!("rank {}: {what}", comm.rank()))
@@ -192,12 +192,12 @@ impl Lengths {
 pub fn cases(
     algorithm: &'static Algorithm,
     setting: &'static str,
-    ranks: impl Strategy<Value = usize>,
+    ranks: BoxedStrategy<usize>,
     lengths: Lengths,
-) -> impl Strategy<Value = Case> {
+) -> BoxedStrategy<Case> {
     let random = (any::<usize>(), any::<usize>(), 0..KINDS.len());
-    (ranks, random, any::<bool>(), any::<Option<u64>>()).prop_map(
-        move |(ranks, (root, length, kind), in_place, irregular)| {
+    (ranks, random, any::<bool>(), any::<Option<u64>>())
+        .prop_map(move |(ranks, (root, length, kind), in_place, irregular)| {
             let lengths = lengths.of(ranks);
             let elements = lengths[length % lengths.len()];
             let per_block = matches!(
@@ -230,8 +230,8 @@ pub fn cases(
             };
             case.order_on(&case.nodes());
             case
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Whether an operator that does not commute may be used.
