@@ -110,6 +110,11 @@ fn what_is_open_is_measured_at_the_next_starts_and_what_is_settled_is_not() {
     assert!(of(steady(1000), steady(500)).settled);
     assert!(!of(steady(1000), rounds(500, 1000)).settled);
     assert!(!of(rounds(1000, 1200), steady(1100)).settled);
+    let one_gains = of(rounds(1000, 1080), steady(990));
+    assert_eq!(
+        (one_gains.chosen, one_gains.settled),
+        (Protocol::Bounce, false)
+    );
 
     let mut known = Protocols::default();
     let all = known.lacks();

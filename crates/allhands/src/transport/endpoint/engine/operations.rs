@@ -177,6 +177,7 @@ impl NodeEngine<'_> {
             streams: self.request.distance == Distance::Beyond,
             copied: self.request.is_copied(post.ticket),
             alone: self.request.sends_alone(post.ticket),
+            only: self.request.sends_only(post.ticket),
             has_room: has_room(),
         }
     }

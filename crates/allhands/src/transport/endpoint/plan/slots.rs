@@ -25,6 +25,8 @@ pub(crate) struct Slot {
     pub(crate) combines: bool,
     /// Whether it sends a message in a step that sends and copies nothing else.
     pub(crate) alone: bool,
+    /// Whether it sends the only message that its rank sends in a call.
+    pub(crate) only: bool,
     /// Whether it copies own memory in a step that receives, and sends nothing.
     pub(crate) defers: bool,
     /// Whether it receives in a step whose copy may be deferred.
@@ -77,6 +79,9 @@ pub(crate) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
         lane: lane as u32,
         ..Slot::default()
     };
+    let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
+    let sends_once = plan.ops.iter().filter(|op| sends(op)).count() == 1
+        && plan.items.iter().all(|item| item.repeat.is_none());
     let mut slots: Box<[Slot]> = plan.ops.iter().map(lane).map(slot).collect();
     for item in &plan.items {
         let range = item.start as usize..item.end as usize;
@@ -92,12 +97,12 @@ pub(crate) fn slots(plan: &Plan, watches: &[(u32, u16)]) -> (Box<[Slot]>, usize)
                 .any(|op| matches!(op.kind, OpKind::RecvReduce { from, .. } if from == peer))
         };
         let receives = |op: &PlanOp| matches!(op.kind, OpKind::Recv { .. });
-        let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
         let waits = item.repeat.is_none() && ops.iter().any(receives) && !ops.iter().any(sends);
         let copies = ops.iter().any(|op| op.kind == OpKind::Copy);
         let sends_one = ops.iter().filter(|op| sends(op)).count() == 1;
         for (slot, op) in slots[range].iter_mut().zip(ops) {
             slot.alone = sends(op) && sends_one && !copies;
+            slot.only = sends(op) && sends_once;
             slot.exchanges = matches!(op.kind, OpKind::Send { to, .. } if comes(to));
             slot.combines = matches!(op.kind, OpKind::Send { to, .. } if combines(to));
             slot.defers = op.kind == OpKind::Copy && waits;
@@ -114,8 +119,12 @@ mod tests {
     use allhands_core::call::{Call, Collective};
     use allhands_core::schedule::Layout;
 
-    /// Of each message that a rank sends in a call, whether the rank has nothing else to send or copy meanwhile.
-    fn alone(collective: Collective, name: &str, (rank, ranks): (u32, u32)) -> Vec<bool> {
+    /// Of each message that a rank sends in a call, what `of` says of it.
+    fn sent(
+        of: fn(&Slot) -> bool,
+        (collective, name): (Collective, &str),
+        (rank, ranks): (u32, u32),
+    ) -> Vec<bool> {
         let algorithm = algorithm::find(collective, name).unwrap();
         let call = Call {
             in_place: collective == Collective::Broadcast,
@@ -128,17 +137,30 @@ mod tests {
         let (slots, _) = slots(&plan, &watches);
         let sends = |op: &PlanOp| matches!(op.kind, OpKind::Send { .. });
         let all = plan.ops.iter().zip(&slots).filter(|(op, _)| sends(op));
-        all.map(|(_, slot)| slot.alone).collect()
+        all.map(|(_, slot)| of(slot)).collect()
     }
 
     #[test]
     fn a_message_is_alone_where_nothing_else_is_sent_or_copied() {
-        let of = |collective, ranks| alone(collective, "direct", ranks);
+        let alone = |what, ranks| sent(|slot| slot.alone, what, ranks);
+        let of = |collective, ranks| alone((collective, "direct"), ranks);
         assert_eq!(of(Collective::Gather, (1, 2)), [true]);
         assert_eq!(of(Collective::Scatter, (0, 2)), [false], "an own block");
-        let broadcast = |ranks| alone(Collective::Broadcast, "binomial", ranks);
+        let broadcast = |ranks| alone((Collective::Broadcast, "binomial"), ranks);
         assert_eq!(broadcast((0, 2)), [true]);
         assert_eq!(broadcast((0, 4)), [true, true], "a step each");
         assert_eq!(of(Collective::Scatter, (0, 3)), [false, true], "one by one");
+    }
+
+    #[test]
+    fn who_sends_one_message_sends_it_as_the_only_one() {
+        let only = |what, ranks| sent(|slot| slot.only, what, ranks);
+        assert_eq!(only((Collective::Gather, "direct"), (2, 3)), [true]);
+        assert_eq!(only((Collective::Scatter, "direct"), (0, 2)), [true]);
+        assert_eq!(only((Collective::Scatter, "direct"), (0, 3)), [false; 2]);
+        assert_eq!(
+            only((Collective::Broadcast, "binomial"), (0, 4)),
+            [false; 2]
+        );
     }
 }

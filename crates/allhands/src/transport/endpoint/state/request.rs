@@ -319,6 +319,11 @@ impl RequestState {
         self.slots[ticket as usize].alone
     }
 
+    /// Whether `ticket` sends the only message that this rank sends in a call.
+    pub(crate) fn sends_only(&self, ticket: u32) -> bool {
+        self.slots[ticket as usize].only
+    }
+
     /// What else goes on while `ticket` sends a message.
     pub(crate) fn besides(&self, ticket: u32) -> Besides {
         Besides {

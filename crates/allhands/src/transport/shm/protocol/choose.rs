@@ -15,6 +15,7 @@ use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
     ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
     MEDIUM_UNMEASURED_MOST, OVERSUBSCRIBED_BOUNCED_MOST, OVERSUBSCRIBED_BUFFERED_MOST,
+    OVERSUBSCRIBED_ONLY_BOUNCED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -93,6 +94,8 @@ pub struct Message {
     pub copied: bool,
     /// Whether its sender has nothing else to send or copy meanwhile.
     pub alone: bool,
+    /// Whether it is the only one that its sender sends in its call.
+    pub only: bool,
     /// Whether its sender has room for it to bounce.
     pub has_room: bool,
 }
@@ -110,6 +113,7 @@ impl Message {
             streams: false,
             copied: false,
             alone: true,
+            only: true,
             has_room: true,
         }
     }
@@ -338,13 +342,15 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "oversubscribed, to 128 KB, to 32 KB where direct was measured to be the best here, or where the system does not let processes read one another",
+        messages: "oversubscribed, to 128 KB, to 64 KB where direct was measured to be the best here, and to 32 KB if its sender sends others in its call, or where the system does not let processes read one another",
         protocols: &[Protocol::Bounce],
-        why: "its sender goes on, and the next rank that has the core finds the bytes in its cache",
+        why: "its sender goes on, and the next rank that has the core finds the bytes in its cache; who sends many makes all first copies, as a scatter's root does",
         decides: |m, known| {
-            let most = match known.one_way(m.bytes) == Some(Protocol::Direct) {
-                true => OVERSUBSCRIBED_BOUNCED_MOST,
-                false => OVERSUBSCRIBED_BUFFERED_MOST,
+            let is_read_sooner = known.one_way(m.bytes) == Some(Protocol::Direct);
+            let most = match (is_read_sooner, m.only) {
+                (false, _) => OVERSUBSCRIBED_BUFFERED_MOST,
+                (true, true) => OVERSUBSCRIBED_ONLY_BOUNCED_MOST,
+                (true, false) => OVERSUBSCRIBED_BOUNCED_MOST,
             };
             take(
                 Protocol::Bounce,

@@ -237,11 +237,12 @@ fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
 
 #[test]
 fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
-    let of = |bytes, measured, may_attach| {
+    let of = |bytes, measured, may_attach, only| {
         let measured = Measured::default().all(measured);
         let message = Message {
             oversubscribed: true,
             may_attach,
+            only,
             ..Message::new(bytes)
         };
         let shared = measured.where_cores_are_shared();
@@ -250,14 +251,14 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
         assert_eq!((shared.exchanged, shared.medium()), (0, Protocol::Medium));
         decided
     };
-    for (measured, at_64_kb) in [
-        (Protocol::Bounce, Protocol::Bounce),
-        (Protocol::Direct, Protocol::Direct),
+    for (measured, only, most) in [
+        (Protocol::Bounce, true, OVERSUBSCRIBED_BUFFERED_MOST),
+        (Protocol::Bounce, false, OVERSUBSCRIBED_BUFFERED_MOST),
+        (Protocol::Direct, true, OVERSUBSCRIBED_ONLY_BOUNCED_MOST),
+        (Protocol::Direct, false, OVERSUBSCRIBED_BOUNCED_MOST),
     ] {
-        let is_read = |bytes| of(bytes, measured, true) == Protocol::Direct;
-        assert!(!is_read(OVERSUBSCRIBED_BOUNCED_MOST));
-        assert_eq!(of(64 << 10, measured, true), at_64_kb);
-        assert!(is_read(OVERSUBSCRIBED_BUFFERED_MOST + 1));
-        assert_eq!(of(64 << 10, measured, false), Protocol::Bounce);
+        assert_eq!(of(most, measured, true, only), Protocol::Bounce);
+        assert_eq!(of(most + 1, measured, true, only), Protocol::Direct);
+        assert_eq!(of(most + 1, measured, false, only), Protocol::Bounce);
     }
 }
