@@ -178,6 +178,7 @@ impl NodeEngine<'_> {
             copied: self.request.is_copied(post.ticket),
             alone: self.request.sends_alone(post.ticket),
             only: self.request.sends_only(post.ticket),
+            reduced: self.request.is_reduction(),
             has_room: has_room(),
         }
     }

@@ -319,6 +319,11 @@ impl RequestState {
         self.slots[ticket as usize].alone
     }
 
+    /// Whether the call under way has an operator, with which ranks combine what they receive.
+    pub(crate) fn is_reduction(&self) -> bool {
+        self.combine.is_some()
+    }
+
     /// Whether `ticket` sends the only message that this rank sends in a call.
     pub(crate) fn sends_only(&self, ticket: u32) -> bool {
         self.slots[ticket as usize].only

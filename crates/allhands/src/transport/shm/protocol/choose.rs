@@ -96,6 +96,8 @@ pub struct Message {
     pub alone: bool,
     /// Whether it is the only one that its sender sends in its call.
     pub only: bool,
+    /// Whether its call combines what ranks receive.
+    pub reduced: bool,
     /// Whether its sender has room for it to bounce.
     pub has_room: bool,
 }
@@ -114,6 +116,7 @@ impl Message {
             copied: false,
             alone: true,
             only: true,
+            reduced: false,
             has_room: true,
         }
     }
@@ -342,11 +345,12 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "oversubscribed, to 128 KB, to 64 KB where direct was measured to be the best here, and to 32 KB if its sender sends others in its call, or where the system does not let processes read one another",
+        messages: "oversubscribed, to 128 KB, of calls that combine nothing to 64 KB where direct was measured to be the best here, and to 32 KB if its sender sends others in its call, or where the system does not let processes read one another",
         protocols: &[Protocol::Bounce],
         why: "its sender goes on, and the next rank that has the core finds the bytes in its cache; who sends many makes all first copies, as a scatter's root does",
         decides: |m, known| {
-            let is_read_sooner = known.one_way(m.bytes) == Some(Protocol::Direct);
+            let is_best = known.one_way(m.bytes) == Some(Protocol::Direct);
+            let is_read_sooner = is_best && !m.reduced;
             let most = match (is_read_sooner, m.only) {
                 (false, _) => OVERSUBSCRIBED_BUFFERED_MOST,
                 (true, true) => OVERSUBSCRIBED_ONLY_BOUNCED_MOST,

@@ -237,12 +237,13 @@ fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
 
 #[test]
 fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
-    let of = |bytes, measured, may_attach, only| {
+    let of = |bytes, measured, may_attach, (only, reduced)| {
         let measured = Measured::default().all(measured);
         let message = Message {
             oversubscribed: true,
             may_attach,
             only,
+            reduced,
             ..Message::new(bytes)
         };
         let shared = measured.where_cores_are_shared();
@@ -251,14 +252,16 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
         assert_eq!((shared.exchanged, shared.medium()), (0, Protocol::Medium));
         decided
     };
-    for (measured, only, most) in [
-        (Protocol::Bounce, true, OVERSUBSCRIBED_BUFFERED_MOST),
-        (Protocol::Bounce, false, OVERSUBSCRIBED_BUFFERED_MOST),
-        (Protocol::Direct, true, OVERSUBSCRIBED_ONLY_BOUNCED_MOST),
-        (Protocol::Direct, false, OVERSUBSCRIBED_BOUNCED_MOST),
+    let [many, only, reduced] = [(false, false), (true, false), (false, true)];
+    for (measured, what, most) in [
+        (Protocol::Bounce, only, OVERSUBSCRIBED_BUFFERED_MOST),
+        (Protocol::Bounce, many, OVERSUBSCRIBED_BUFFERED_MOST),
+        (Protocol::Direct, only, OVERSUBSCRIBED_ONLY_BOUNCED_MOST),
+        (Protocol::Direct, many, OVERSUBSCRIBED_BOUNCED_MOST),
+        (Protocol::Direct, reduced, OVERSUBSCRIBED_BUFFERED_MOST),
     ] {
-        assert_eq!(of(most, measured, true, only), Protocol::Bounce);
-        assert_eq!(of(most + 1, measured, true, only), Protocol::Direct);
-        assert_eq!(of(most + 1, measured, false, only), Protocol::Bounce);
+        assert_eq!(of(most, measured, true, what), Protocol::Bounce);
+        assert_eq!(of(most + 1, measured, true, what), Protocol::Direct);
+        assert_eq!(of(most + 1, measured, false, what), Protocol::Bounce);
     }
 }
