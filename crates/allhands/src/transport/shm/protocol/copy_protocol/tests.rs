@@ -118,6 +118,27 @@ fn what_a_sender_copies_besides_counts_where_it_has_more_to_do() {
 }
 
 #[test]
+fn what_a_sender_copies_besides_is_part_of_a_messages_time() {
+    let since = Instant::now() - std::time::Duration::from_millis(5);
+    for (alone, least_ns) in [(true, 5_000_000), (false, 10_000_000)] {
+        let message = LongMessage {
+            bytes: 1 << 16,
+            combined: false,
+            exchanged: false,
+            copied: false,
+            alone,
+        };
+        let mut protocols = CopyProtocols::new(true);
+        let place = message.place().unwrap();
+        let way = (Protocol::Bounce, Some(CopyProtocol::Lines));
+        let timed = protocols.begin(message, way, || Some(since)).unwrap();
+        protocols.end(timed.after(message.bytes));
+        let times = protocols.trial(place).times[CopyProtocol::Lines as usize - 1];
+        assert!(times.count == 1 && times.all_ns[0] >= least_ns, "{alone}");
+    }
+}
+
+#[test]
 fn an_exchange_that_takes_less_every_other_time_is_not_taken_up() {
     let mut trial = Trial::new(EXCHANGED, 0);
     period(&mut trial, |protocol| match protocol {
