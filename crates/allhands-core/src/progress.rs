@@ -36,6 +36,12 @@ pub struct Post<'a> {
 }
 
 impl<'a> Post<'a> {
+    /// An operation of a step, by its number, for engines that begin it before its step.
+    #[must_use]
+    pub fn of_step(plan: &'a Plan, ticket: u32) -> Post<'a> {
+        Post::new(plan, ticket, &plan.ops[ticket as usize])
+    }
+
     /// An operation of a step, whose extents do not move.
     #[inline(always)]
     fn new(plan: &'a Plan, ticket: u32, op: &'a PlanOp) -> Post<'a> {

@@ -3,7 +3,7 @@
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::endpoint::nodes::cluster::{Cluster, State};
 use crate::transport::endpoint::nodes::differing::Differing;
-use crate::transport::endpoint::nodes::remote::{Held, Message};
+use crate::transport::endpoint::nodes::remote::{Held, Message, Remote};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::{Iovecs, RequestState};
 use crate::transport::net::{Ended, NetworkError};
@@ -18,6 +18,7 @@ use std::sync::MutexGuard;
 /// Drives one request that exchanges messages with other nodes; made anew for each look at the call.
 struct NetworkEngine<'a> {
     node: NodeEngine<'a>,
+    plan: &'a Plan,
     cluster: &'a Cluster,
     state: MutexGuard<'a, State>,
     /// The ranks of this node have numbers below.
@@ -36,17 +37,22 @@ impl Engine for NetworkEngine<'_> {
     type Error = TransportError;
 
     fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
-        match self.remote_peer(post) {
+        let status = match self.remote_peer(post) {
+            // It began early.
+            Some(peer) if self.message(post).ticket.is_some() => self.look(post, peer),
             Some(peer) => self.begin(post, peer),
             None => self.node.start(post),
-        }
+        }?;
+        self.begin_early(post.ticket)?;
+        self.overlapped(post.ticket, status)
     }
 
     fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
-        match self.remote_peer(post) {
+        let status = match self.remote_peer(post) {
             Some(peer) => self.look(post, peer),
             None => self.node.poll(post),
-        }
+        }?;
+        self.overlapped(post.ticket, status)
     }
 }
 
@@ -56,16 +62,46 @@ impl NetworkEngine<'_> {
         post.kind().peer().filter(|peer| *peer >= self.here)
     }
 
-    fn message(&mut self, post: &Post<'_>) -> &mut Message {
+    fn remote(&mut self) -> &mut Remote {
         let remote = self.node.request.remote.as_mut();
-        let remote = remote.expect("a request of this engine has remote messages");
-        &mut remote.messages[post.ticket as usize]
+        remote.expect("a request of this engine has remote messages")
     }
 
-    fn bounce_buffer(&mut self, bytes: usize) -> AlignedBytes {
-        let remote = self.node.request.remote.as_mut();
-        let remote = remote.expect("a request of this engine has remote messages");
-        remote.bounce_buffer(bytes)
+    fn message(&mut self, post: &Post<'_>) -> &mut Message {
+        &mut self.remote().messages[post.ticket as usize]
+    }
+
+    /// Begins the receives of later steps that may when operation `ticket` has begun.
+    fn begin_early(&mut self, ticket: u32) -> Result<(), TransportError> {
+        let mut nth = 0;
+        while let Some(early) = self.remote().overlap.early(ticket, nth) {
+            let post = Post::of_step(self.plan, early);
+            if let Some(peer) = self.remote_peer(&post) {
+                self.begin(&post, peer)?;
+            }
+            nth += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether an operation is over as far as its step is concerned: a late send is when it has begun, and what waits for late
+    /// sends only when they have ended.
+    fn overlapped(&mut self, ticket: u32, status: Status) -> Result<Status, TransportError> {
+        let remote = self.remote();
+        let has_begun = remote.messages[ticket as usize].ticket.is_some();
+        if status == Status::Pending && !(has_begun && remote.overlap.is_late(ticket)) {
+            return Ok(Status::Pending);
+        }
+        for late in remote.overlap.due(ticket) {
+            let post = Post::of_step(self.plan, late);
+            let is_late = self.remote().overlap.is_late(late);
+            if let Some(peer) = self.remote_peer(&post).filter(|_| is_late)
+                && self.look(&post, peer)? == Status::Pending
+            {
+                return Ok(Status::Pending);
+            }
+        }
+        Ok(Status::Done)
     }
 
     /// Begins a message.
@@ -81,7 +117,7 @@ impl NetworkEngine<'_> {
         };
         let mut bounce_buffer = None;
         let iovec = own.unwrap_or_else(|| {
-            let made = bounce_buffer.insert(self.bounce_buffer(post.bytes));
+            let made = bounce_buffer.insert(self.remote().bounce_buffer(post.bytes));
             Iovec {
                 address: made.address(),
                 bytes: post.bytes,
@@ -92,7 +128,9 @@ impl NetworkEngine<'_> {
             // SAFETY: the call's own memory, to a bounce buffer that is ours and as long.
             unsafe { iovec::copy(from, std::iter::once(iovec)) };
         }
-        if sends && iovec.bytes > SENT_AT_ONCE {
+        // Messages of one channel stay in their order.
+        let is_behind = |held: &Held| (held.name, held.tag) == (name, tag);
+        if sends && (iovec.bytes > SENT_AT_ONCE || self.held.iter().any(is_behind)) {
             let ticket = post.ticket;
             self.held.push(Held {
                 ticket,
@@ -275,6 +313,7 @@ impl Endpoint {
         let mut engine = NetworkEngine {
             here: self.ranks(),
             node: NodeEngine::new(self, request),
+            plan,
             cluster: &cluster,
             state,
             held,

@@ -6,5 +6,6 @@
 
 pub(crate) mod cluster;
 pub(crate) mod differing;
+pub(crate) mod overlap;
 pub(crate) mod remote;
 pub(crate) mod reported;

@@ -4,6 +4,7 @@
 //! lands there and is unpacked, and what is combined lands there, too.
 
 use crate::transport::endpoint::nodes::cluster::Cluster;
+use crate::transport::endpoint::nodes::overlap::Overlap;
 use crate::transport::net::Ticket;
 use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::{AlignedBytes, TransportError};
@@ -30,6 +31,8 @@ pub(crate) struct Remote {
     call: Option<u64>,
     /// By the operation's number.
     pub(crate) messages: Box<[Message]>,
+    /// Which of them begin before their step, or end after it.
+    pub(crate) overlap: Overlap,
     /// Bounce buffers that are free.
     pub(crate) bounce_buffers: Vec<AlignedBytes>,
     /// Empty between two looks.
@@ -55,6 +58,7 @@ impl Remote {
             cluster: Arc::clone(cluster),
             call: None,
             messages: plan.kinds().map(|_| Message::default()).collect(),
+            overlap: Overlap::of(plan, here),
             bounce_buffers: Vec::new(),
             held: Vec::new(),
         })
