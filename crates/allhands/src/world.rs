@@ -116,7 +116,8 @@ fn network(cluster: &Cluster) -> Result<(Box<dyn Network>, Places), Error> {
     let listener = cluster.take_listener().ok_or_else(asked_before)?;
     let addresses = Arc::clone(&cluster.addresses);
     let secret = cluster.secret.clone();
-    let tcp = TcpNetwork::new(listener, rank, addresses, secret, Settings::default());
+    let settings = Settings::of_job(places.ranks());
+    let tcp = TcpNetwork::new(listener, rank, addresses, secret, settings);
     let tcp = tcp.map_err(|why| wrong(why.to_string()))?;
     let tcp = tcp.with_names(&places, &cluster.rails);
     let network: Box<dyn Network> = match cluster.take_endpoint() {

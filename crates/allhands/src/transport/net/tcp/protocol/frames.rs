@@ -4,6 +4,7 @@ use super::buffers::{Buffer, Buffers};
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::matching::{End, Key};
 use super::memory::Span;
+use super::settings::Settings;
 
 /// A message that is sent, until its send has ended and that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,14 @@ impl Outgoing {
     #[must_use]
     pub fn left_bytes(&self) -> usize {
         self.span.bytes - self.cut_bytes
+    }
+
+    /// Whether it has ended only when it is acknowledged.
+    #[must_use]
+    pub fn is_awaited(&self, settings: &Settings) -> bool {
+        let bytes = self.span.bytes as u64;
+        let is_awaited = |kind| settings.is_awaited(kind, bytes);
+        settings.resends && self.kind.is_some_and(is_awaited)
     }
 
     /// Cuts the next part off, as a frame of so many bytes at most.

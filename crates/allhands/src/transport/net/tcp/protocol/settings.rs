@@ -1,7 +1,13 @@
 //! Settings: what can be chosen.
 
-use super::frame::MOST_PAYLOAD_BYTES;
+use super::frame::{Kind, MOST_PAYLOAD_BYTES};
 use std::time::Duration;
+
+/// What a rank keeps of messages that nobody has asked for, from all ranks of a job together, in bytes, unless there are very many.
+const MOST_UNEXPECTED_BYTES: u32 = 64 << 20;
+
+/// The longest message that is sent without a grant in any job, in bytes.
+const MOST_EAGER_BYTES: u32 = 1 << 20;
 
 /// What can be chosen; all ranks of a job choose alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +29,9 @@ pub struct Settings {
     pub part_bytes: (u32, u32),
     /// After how many bytes that came over a connection this is said, at the latest.
     pub acknowledged_bytes: u32,
+    /// The longest message whose send ends before it is acknowledged, unless it was granted; if another connection may have to send
+    /// it again, a copy is made of it then. A longer one is acknowledged as soon as it is there, so that none need be made.
+    pub unacknowledged_bytes: u32,
     /// Whether what a lost connection has not acknowledged is sent again. If not, a connection that is lost with something
     /// unacknowledged is the end of that rank.
     pub resends: bool,
@@ -45,6 +54,7 @@ impl Default for Settings {
             copied_bytes: 8 << 10,
             part_bytes: (4 << 10, 256 << 10),
             acknowledged_bytes: 1 << 20,
+            unacknowledged_bytes: 64 << 10,
             resends: true,
             patience: Duration::from_secs(3),
             grace: Duration::from_millis(20),
@@ -54,6 +64,25 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Settings for a job of so many ranks.
+    ///
+    /// The fewer ranks there are, the longer are messages that are sent without a grant: those leave in the order in which they
+    /// are sent. Granted ones leave in the order of the grants, so that all ranks send to the one that was ready first, and then
+    /// all to the next: most rails have nothing to receive meanwhile.
+    #[must_use]
+    pub fn of_job(ranks: u32) -> Settings {
+        let least = Settings::default();
+        let others = ranks.saturating_sub(1).max(1);
+        let parts = least.unexpected_bytes / least.eager_bytes;
+        let unexpected_bytes = (MOST_UNEXPECTED_BYTES / others)
+            .clamp(least.unexpected_bytes, parts * MOST_EAGER_BYTES);
+        Settings {
+            eager_bytes: unexpected_bytes / parts,
+            unexpected_bytes,
+            ..least
+        }
+    }
+
     /// A number that two ranks have in common if they agree in all settings that concern both.
     #[must_use]
     pub fn digest(&self) -> u64 {
@@ -63,6 +92,7 @@ impl Settings {
             self.eager_bytes,
             self.unexpected_bytes,
             self.announced,
+            self.unacknowledged_bytes,
             least,
             most,
         ];
@@ -77,6 +107,13 @@ impl Settings {
         u64::from(self.part_bytes.0.min(self.most_part_bytes()))
     }
 
+    /// Whether a message of such frames, and so long, is acknowledged as soon as all of it is there, as its sender may wait for that.
+    #[must_use]
+    pub fn is_awaited(&self, kind: Kind, bytes: u64) -> bool {
+        let is_long = bytes > u64::from(self.unacknowledged_bytes);
+        kind == Kind::Granted || (kind == Kind::Eager && is_long)
+    }
+
     /// How many messages may be announced, and how many granted ahead.
     #[must_use]
     pub fn most_announced(&self) -> u32 {
@@ -87,5 +124,33 @@ impl Settings {
     #[must_use]
     pub fn most_part_bytes(&self) -> u32 {
         self.part_bytes.1.clamp(1, MOST_PAYLOAD_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_unasked_is_bounded_for_all_ranks_together() {
+        let in_kb = |ranks| {
+            let settings = Settings::of_job(ranks);
+            (settings.eager_bytes >> 10, settings.unexpected_bytes >> 10)
+        };
+        assert_eq!([1, 2, 8, 9].map(in_kb), [(1024, 8192); 4]);
+        assert_eq!([13, 65].map(in_kb), [(682, 5461), (128, 1024)]);
+        // From here on as little as it may be.
+        assert_eq!([129, 1 << 20].map(in_kb), [(64, 512); 2]);
+    }
+
+    #[test]
+    fn only_long_messages_and_granted_ones_are_acknowledged_at_once() {
+        let settings = Settings::default();
+        let long = u64::from(settings.unacknowledged_bytes) + 1;
+        let awaited = [Kind::Eager, Kind::Granted, Kind::Notice].map(|kind| {
+            let is_awaited = |bytes| settings.is_awaited(kind, bytes);
+            [is_awaited(8), is_awaited(long)]
+        });
+        assert_eq!(awaited, [[false, true], [true, true], [false, false]]);
     }
 }

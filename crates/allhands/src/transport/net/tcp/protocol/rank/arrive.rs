@@ -261,7 +261,7 @@ impl<M: Memory> Rank<M> {
     /// A part of a message has landed.
     fn end_part(&mut self, peer: u32, part: &Part) -> Result<(), FrameError> {
         let Landing::Message(message) = part.landing else {
-            if part.header.kind == Kind::Granted {
+            if self.is_awaited(&part.header) {
                 // It was sent again, as what was said of it is lost.
                 self.acknowledge_all(peer);
             }
@@ -283,10 +283,15 @@ impl<M: Memory> Rank<M> {
             }
         }
         self.finish(message);
-        if part.header.kind == Kind::Granted {
+        if self.is_awaited(&part.header) {
             self.acknowledge_all(peer);
         }
         Ok(())
+    }
+
+    /// Whether the sender of a message waits until it is acknowledged.
+    fn is_awaited(&self, header: &Header) -> bool {
+        self.settings.is_awaited(header.kind, header.length)
     }
 
     /// Says what has come from a rank, over all connections: it waits for that.

@@ -1,7 +1,6 @@
 //! Transmitting: what is written, and what follows when it is.
 
 use super::{Piece, Rank};
-use crate::transport::net::tcp::protocol::frame::Kind;
 use crate::transport::net::tcp::protocol::matching::End;
 use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::Loss;
@@ -72,18 +71,18 @@ impl<M: Memory> Rank<M> {
             return;
         };
         let (sends, buffers) = (&mut self.sends, &mut self.buffers);
-        let (ended, resends) = (&mut self.written, self.settings.resends);
+        let (ended, settings) = (&mut self.written, &self.settings);
         connection.outbound.written(bytes, |frame| {
             let send = frame.send();
-            if !resends {
+            if !settings.resends {
                 frame.recycle(buffers);
                 frame.is_gone = true;
             }
             let Some(send) = send else { return };
             if let Some(outgoing) = sends.get_mut(send) {
                 outgoing.unwritten -= 1;
-                // One that was granted ends when it is acknowledged, which is soon, so that it need not be copied.
-                let waits = resends && outgoing.kind == Some(Kind::Granted);
+                // A long one ends when it is acknowledged, which is soon, so that it need not be copied.
+                let waits = outgoing.is_awaited(settings);
                 if outgoing.is_cut && outgoing.unwritten == 0 && !waits {
                     ended.push(send);
                 }
@@ -105,13 +104,13 @@ impl<M: Memory> Rank<M> {
         }
     }
 
-    /// Ends granted sends of which frames were acknowledged, if all of them were.
+    /// Ends long sends of which frames were acknowledged, if all of them were.
     pub(super) fn end_acknowledged(&mut self) {
         while let Some(at) = self.acknowledged.pop() {
             if let Some(send) = self.sends.get_mut(at) {
                 send.unacknowledged -= 1;
                 let is_all = send.is_cut && send.unacknowledged == 0;
-                if is_all && send.kind == Some(Kind::Granted) {
+                if is_all && send.is_awaited(&self.settings) {
                     send.end = Some(End::Whole(send.span.bytes));
                 }
             }
