@@ -149,6 +149,9 @@ pub(crate) const PIECE_LEAST: usize = 2 << 10;
 /// for the first piece.
 pub(crate) const UNCLAIMED_PIECE: usize = 1 << 10;
 
+/// The bytes of a piece that is copied by vectors: from 8 KB on, libraries of our time move strings, some sooner.
+pub(crate) const VECTORS_PIECE: usize = 4 << 10;
+
 /// The bytes of a piece where ranks share cores.
 pub(crate) const OVERSUBSCRIBED_PIECE: usize = 32 << 10;
 

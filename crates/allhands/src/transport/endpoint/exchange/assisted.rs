@@ -104,7 +104,7 @@ impl Endpoint {
             return outcome;
         }
         let from_bounce_buffer = match protocol {
-            Some(CopyProtocol::Strings) => Distance::Near,
+            Some(CopyProtocol::Strings | CopyProtocol::Vectors) => Distance::Near,
             _ => Distance::Back,
         };
         for found in entry.found(segment.arena()) {

@@ -388,11 +388,10 @@ pub const ROWS: [Row; 10] = [
         protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
         why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing, and it assists nobody",
         decides: |m, known| match known.wanted? {
-            CopyProtocol::Pipelined => None,
-            CopyProtocol::Lines | CopyProtocol::Strings if !m.may_attach || m.may_bounce() => {
-                Some(Protocol::Bounce)
+            CopyProtocol::Lines | CopyProtocol::Strings | CopyProtocol::Vectors => {
+                take(Protocol::Bounce, !m.may_attach || m.may_bounce())
             }
-            CopyProtocol::Lines | CopyProtocol::Strings => None,
+            CopyProtocol::Pipelined => None,
             _ if !m.may_attach => None,
             CopyProtocol::Direct => Some(Protocol::Direct),
             CopyProtocol::Assisted => Some(m.read_in_place()),

@@ -4,7 +4,7 @@ use crate::transport::shm::memory::iovec::Pieces;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::Shown;
 use crate::transport::shm::tuning::{
-    OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST, UNCLAIMED_PIECE,
+    OVERSUBSCRIBED_PIECE, PIECE_COPIED_MEANWHILE, PIECE_LEAST, UNCLAIMED_PIECE, VECTORS_PIECE,
 };
 
 impl Pieces {
@@ -14,8 +14,11 @@ impl Pieces {
         oversubscribed: bool,
         protocol: Option<CopyProtocol>,
     ) -> Pieces {
-        let piece = length(bytes, oversubscribed);
-        let claims = !oversubscribed && protocol != Some(CopyProtocol::Strings);
+        let (piece, claims) = match protocol {
+            Some(CopyProtocol::Vectors) if !oversubscribed => (VECTORS_PIECE, false),
+            Some(CopyProtocol::Strings) => (length(bytes, oversubscribed), false),
+            _ => (length(bytes, oversubscribed), !oversubscribed),
+        };
         Pieces {
             bytes: piece,
             claimed_ahead: claims.then_some(piece),
@@ -55,6 +58,31 @@ fn length(bytes: usize, oversubscribed: bool) -> usize {
         false => {
             let least = (bytes * PIECE_COPIED_MEANWHILE).isqrt();
             (least & !1023).max(PIECE_LEAST)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_are_claimed_and_only_vectors_want_short_pieces() {
+        let of = |shared, protocol| {
+            let pieces = Pieces::of_bounce_buffer(1 << 20, shared, protocol);
+            (pieces.bytes, pieces.claimed_ahead)
+        };
+        let long = length(1 << 20, false);
+        assert!(long > 2 * VECTORS_PIECE);
+        for (protocol, expected) in [
+            (None, (long, Some(long))),
+            (Some(CopyProtocol::Lines), (long, Some(long))),
+            (Some(CopyProtocol::Strings), (long, None)),
+            (Some(CopyProtocol::Vectors), (VECTORS_PIECE, None)),
+        ] {
+            assert_eq!(of(false, protocol), expected, "{protocol:?}");
+            // Ranks on one core take turns: what is short has them change places more often.
+            assert_eq!(of(true, protocol), (OVERSUBSCRIBED_PIECE, None));
         }
     }
 }
