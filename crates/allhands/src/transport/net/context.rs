@@ -138,6 +138,10 @@ unsafe impl Network for Context {
         self.with(|state| state.network.progress())
     }
 
+    fn bears_overlap(&self) -> bool {
+        self.claim.bears_overlap()
+    }
+
     fn doorbell(&self) -> Option<u32> {
         self.claim.doorbell()
     }

@@ -60,6 +60,7 @@ impl Division {
 pub(crate) struct Medium {
     division: Division,
     doorbell: Option<u32>,
+    bears_overlap: bool,
     /// How many threads want the network, and whether one sleeps in it.
     wanting: AtomicU32,
     is_asleep: AtomicBool,
@@ -129,6 +130,7 @@ impl Medium {
         let medium = Medium {
             division: Division::of(network.tags()),
             doorbell: network.doorbell(),
+            bears_overlap: network.bears_overlap(),
             wanting: AtomicU32::new(0),
             is_asleep: AtomicBool::new(false),
             shared: Mutex::new(None),
@@ -233,6 +235,11 @@ impl Claim {
 
     pub(super) fn doorbell(&self) -> Option<u32> {
         self.medium.doorbell
+    }
+
+    /// See [`Network::bears_overlap`].
+    pub(super) fn bears_overlap(&self) -> bool {
+        self.medium.bears_overlap
     }
 
     /// How many communicators there may be at a time.

@@ -159,6 +159,11 @@ pub unsafe trait Network: Send {
     /// What keeps the network from working at all.
     fn progress(&mut self) -> Result<(), NetworkError>;
 
+    /// Whether it is well that messages of several steps of a call are under way at once.
+    fn bears_overlap(&self) -> bool {
+        true
+    }
+
     /// What ranks of the same node can end a [`sleep`](Network::sleep) with, if this network can sleep.
     fn doorbell(&self) -> Option<u32> {
         None

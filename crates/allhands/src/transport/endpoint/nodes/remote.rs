@@ -54,11 +54,15 @@ impl Remote {
     pub(crate) fn new(cluster: Option<&Arc<Cluster>>, here: u32, plan: &Plan) -> Option<Remote> {
         let cluster = cluster?;
         let mut peers = plan.kinds().filter_map(|kind| kind.peer());
+        let overlap = || match cluster.state().network.bears_overlap() {
+            true => Overlap::of(plan, here),
+            false => Overlap::default(),
+        };
         peers.any(|peer| peer >= here).then(|| Remote {
             cluster: Arc::clone(cluster),
             call: None,
             messages: plan.kinds().map(|_| Message::default()).collect(),
-            overlap: Overlap::of(plan, here),
+            overlap: overlap(),
             bounce_buffers: Vec::new(),
             held: Vec::new(),
         })
