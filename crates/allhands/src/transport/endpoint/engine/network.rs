@@ -148,11 +148,13 @@ impl NetworkEngine<'_> {
         let network = &mut self.state.network;
         network.sign(self.node.request.chain);
         let begun = if sends {
-            // SAFETY: the call's own memory, which stays as it is until the operation is done or the request is stopped, or a
-            // bounce buffer, which the message keeps as long: both only when the network has said that the message has ended or is over.
+            // SAFETY: the call's own memory, which stays as it is until the message has ended or the request is stopped, also where its
+            // step ends before (`Overlap`: nothing writes it until then), or a bounce buffer, which the message keeps as long: both
+            // only when the network has said that the message has ended or is over.
             unsafe { network.send(name, tag, iovec.address, iovec.bytes) }
         } else {
-            // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations.
+            // SAFETY: as above; nobody else touches what the operation writes, as the schedule orders operations, nor before its step
+            // where it begins early (`Overlap`: nothing there touches it).
             unsafe { network.receive(name, tag, iovec.address, iovec.bytes) }
         };
         let ticket = match begun {
