@@ -129,18 +129,25 @@ mod tests {
 
     #[test]
     fn ranks_that_share_cores_hear_where_a_read_took_least() {
-        let times = |bytes, chosen| Times {
-            pattern: Pattern::OneWay,
+        let times = |pattern, bytes, direct_us| Times {
+            pattern,
             bytes,
-            us: Vec::new(),
-            chosen,
+            us: vec![
+                (Protocol::Bounce, [10.0; 2]),
+                (Protocol::Direct, [direct_us; 2]),
+                // What two cores do together counts for nothing.
+                (Protocol::Pipelined, [5.0; 2]),
+            ],
+            chosen: Protocol::Pipelined,
             settled: true,
         };
         let known = Protocols {
             starts: 1,
+            copies: None,
             times: vec![
-                times(64 << 10, Protocol::Direct),
-                times(256 << 10, Protocol::Assisted),
+                times(Pattern::OneWay, 64 << 10, 9.0),
+                times(Pattern::OneWay, 256 << 10, 9.9),
+                times(Pattern::Exchanged, 256 << 10, 9.0),
             ],
         };
         let heard = threads::run(3, |comm| {
@@ -148,12 +155,15 @@ mod tests {
             agree_on(&comm, true, protocols::Found::where_cores_are_shared(known)).unwrap();
             comm.protocols()
         });
-        let mut direct = 0;
+        let (mut direct, mut exchanged) = (0, 0);
+        for class in [4, 5, 6] {
+            exchanged = Measured::with(exchanged, class, Protocol::Pipelined);
+        }
         for class in [2, 3] {
             direct = Measured::with(direct, class, Protocol::Direct);
         }
         for heard in heard.unwrap() {
-            assert_eq!((heard.one_way, heard.exchanged), (direct, 0));
+            assert_eq!((heard.one_way, heard.exchanged), (direct, exchanged));
         }
     }
 

@@ -8,6 +8,8 @@
 //! starts measure again, to [`STARTS_MOST`] of them in all. A start at which the two do not run beside one another, as others have
 //! their processors, measures nothing.
 
+pub use self::copies::Copies;
+use self::copies::LACKS_COPIES;
 use self::measure::ROUNDS;
 pub(crate) use self::measure::first_start;
 pub use self::measure::{BUDGET, measure, measure_lengths};
@@ -16,7 +18,7 @@ use super::machine;
 use crate::transport::shm::protocol::choose::MEDIUM_CLASS;
 pub use crate::transport::shm::protocol::choose::{Measured, Message, Protocol, ROWS, Row, decide};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
-use crate::transport::shm::tuning::MEDIUM_ALWAYS_MOST;
+use crate::transport::shm::tuning::{BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_LEAST};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -102,7 +104,16 @@ impl Pattern {
                 &[Protocol::Medium, Protocol::Bounce, Protocol::Direct]
             }
             Pattern::Exchanged if bytes <= MEDIUM_BYTES => &[],
-            Pattern::OneWay => &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
+            Pattern::OneWay if bytes < ONE_WAY_PIPELINED_LEAST => {
+                &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted]
+            }
+            Pattern::OneWay if bytes <= BOUNCE_MOST => &[
+                Protocol::Bounce,
+                Protocol::Direct,
+                Protocol::Assisted,
+                Protocol::Pipelined,
+            ],
+            Pattern::OneWay => &[Protocol::Direct, Protocol::Assisted, Protocol::Pipelined],
             Pattern::Exchanged => &[Protocol::Pipelined, Protocol::Direct],
         }
     }
@@ -139,6 +150,8 @@ pub struct Protocols {
     pub starts: u32,
     /// By pattern and length.
     pub times: Vec<Times>,
+    /// How copies of memory in nobody's cache are made, if that was measured.
+    pub copies: Option<Copies>,
 }
 
 impl Protocols {
@@ -151,12 +164,17 @@ impl Protocols {
                 Pattern::OneWay => &mut measured.one_way,
                 Pattern::Exchanged => &mut measured.exchanged,
             };
-            let measures = LENGTHS.iter().find(|m| m.bytes == times.bytes);
-            for class in measures.map_or(&[][..], |m| m.classes(times.pattern)) {
+            // What there was no time for of the longest goes by the next shorter ones, which come before.
+            let is_of = |m: &&Measures| {
+                let is_longest = times.bytes >= BOUNCE_MOST && m.bytes > times.bytes;
+                m.bytes == times.bytes || is_longest
+            };
+            let measures = LENGTHS.iter().filter(is_of);
+            for class in measures.flat_map(|m| m.classes(times.pattern)) {
                 *word = Measured::with(*word, *class, times.chosen);
             }
         }
-        measured
+        measured.with_copies(self.copies.is_some_and(|copies| copies.ahead))
     }
 
     /// What this machine's file says, if there is one that fits.
@@ -171,7 +189,12 @@ impl Protocols {
         let (starts, lines) = text.strip_prefix(&head())?.split_once('\n')?;
         let starts = starts.strip_prefix("starts ")?.parse().ok()?;
         let mut times: Vec<Times> = Vec::new();
+        let mut copies = None;
         for line in lines.lines() {
+            if line.starts_with(copies::COPY) && copies.is_none() {
+                copies = Some(Copies::parse(line)?);
+                continue;
+            }
             let read = Times::parse(line)?;
             let is_same = |t: &Times| (t.pattern, t.bytes) == (read.pattern, read.bytes);
             if times.iter().any(is_same) {
@@ -179,13 +202,18 @@ impl Protocols {
             }
             times.push(read);
         }
-        Some(Protocols { starts, times })
+        Some(Protocols {
+            starts,
+            times,
+            copies,
+        })
     }
 
     /// The words of the file.
     #[must_use]
     pub fn text(&self) -> String {
-        let lines = self.times.iter().map(Times::line);
+        let copies = self.copies.iter().map(Copies::line);
+        let lines = copies.chain(self.times.iter().map(Times::line));
         format!(
             "{}starts {}\n{}",
             head(),
@@ -194,7 +222,7 @@ impl Protocols {
         )
     }
 
-    /// What is still to be measured: one bit for each pattern of each of the [lengths](LENGTHS).
+    /// What is still to be measured: one bit for each pattern of each of the [lengths](LENGTHS), and [`LACKS_COPIES`].
     fn lacks(&self) -> u64 {
         let is_settled = |pattern, bytes| {
             let mut all = self.times.iter();
@@ -203,8 +231,12 @@ impl Protocols {
         let lacks = |(at, (pattern, bytes)): (usize, (Pattern, usize))| {
             u64::from(!is_settled(pattern, bytes)) << at
         };
+        let lacks_copies = match self.copies {
+            Some(_) => 0,
+            None => LACKS_COPIES,
+        };
         match self.starts < STARTS_MOST {
-            true => measured_at_first().enumerate().map(lacks).sum(),
+            true => lacks_copies + measured_at_first().enumerate().map(lacks).sum::<u64>(),
             false => 0,
         }
     }
@@ -217,6 +249,7 @@ impl Protocols {
                 .any(|n| (n.pattern, n.bytes) == (t.pattern, t.bytes))
         };
         self.times.retain(|t| !is_new(t));
+        self.copies = new.copies.or(self.copies);
         self.times.extend(new.times);
         self.times
             .sort_by_key(|t| (t.bytes, t.pattern == Pattern::Exchanged));
@@ -378,7 +411,7 @@ pub fn together([same, fresh]: [f64; 2]) -> f64 {
 fn head() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "format 3\nmachine {}\nkernel {}\nversion {}\n",
+        "format 4\nmachine {}\nkernel {}\nversion {}\n",
         machine(),
         kernel.trim(),
         env!("CARGO_PKG_VERSION"),
@@ -427,12 +460,13 @@ impl Found {
 
     /// What `known` says to ranks that share cores, where nothing is measured.
     pub(crate) fn where_cores_are_shared(known: Option<Protocols>) -> Found {
-        let measured = known.unwrap_or_default().measured();
-        Found::Known(measured.where_cores_are_shared())
+        Found::Known(known.unwrap_or_default().where_cores_are_shared())
     }
 }
 
+mod copies;
 mod measure;
+mod shared_cores;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -4,6 +4,7 @@
 mod communicator;
 mod failure;
 mod forbidden;
+mod long;
 mod messages;
 mod properties;
 mod world;

@@ -149,6 +149,14 @@ fn print_measured(out: &mut dyn Write, known: Option<&Protocols>) -> anyhow::Res
         table.add_row(cells);
     }
     writeln!(out, "{}", table.trim_fmt())?;
+    if let Some(copies) = known.copies {
+        let [library, ahead] = copies.us;
+        let chosen = if copies.ahead { "ahead" } else { "library" };
+        writeln!(
+            out,
+            "A copy of 1 MB in nobody's cache, µs: by the library {library:.1}, with both sides asked for ahead {ahead:.1}; chosen: {chosen}."
+        )?;
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The measurement: what two ranks find out about protocols by sending each other messages.
 
-use super::{Found, Measured, Pattern, Protocols, Times, measured_at_first};
+use super::{Found, LACKS_COPIES, Measured, Pattern, Protocols, Times, copies, measured_at_first};
 use crate::operator::Max;
 use crate::transport::shm::tuning::{DISTURBED_LEAST_NS, MEDIUM_ALWAYS_MOST};
 use crate::{Communicator, Error, operation};
@@ -81,8 +81,12 @@ pub(crate) fn first_start(comm: &Communicator, found: Found) -> Result<Measured,
         let wanted: Vec<_> = wanted.map(|(_, kind)| kind).collect();
         // A start that finds the processors busy counts as none.
         if !is_disturbed(&two)? {
-            let by = (Calls::of_start, BUDGET);
-            known.update(measure_by(&two, &wanted, before, by)?);
+            let begun = Instant::now();
+            let lacks_copies = lacks & LACKS_COPIES > 0;
+            let copies = lacks_copies.then(|| copies::measure(&two)).transpose()?;
+            let by = (Calls::of_start, BUDGET.saturating_sub(begun.elapsed()));
+            let found = measure_by(&two, &wanted, before, by)?;
+            known.update(Protocols { copies, ..found });
         }
         if let Some(file) = file {
             // Whoever cannot keep it measures again the next time.

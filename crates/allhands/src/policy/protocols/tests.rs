@@ -19,6 +19,10 @@ fn times(pattern: Pattern, chosen: Protocol) -> Times {
 fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
     let known = Protocols {
         starts: 2,
+        copies: Some(Copies {
+            us: [222.25, 142.125],
+            ahead: true,
+        }),
         times: vec![
             times(Pattern::OneWay, Protocol::Direct),
             times(Pattern::Exchanged, Protocol::Pipelined),
@@ -29,11 +33,13 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
     for (from, to) in [
         ("kernel ", "kernel 9"),
         ("machine ", "machine x"),
-        ("format 3", "format 2"),
+        ("format 4", "format 3"),
         ("starts 2", "start 2"),
         ("direct settled", "direct set"),
         ("one-way", "two-way"),
         ("65536", "x"),
+        ("ahead=", "behind="),
+        ("copy ahead", "copy"),
         ("direct=8.500", "direct=NaN"),
         ("direct=8.500/9.250", "direct=8.500"),
         ("direct=8.500", "medium=8.500"),
@@ -50,9 +56,32 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
 }
 
 #[test]
+fn the_longest_go_by_the_next_shorter_ones_until_they_are_measured() {
+    let of = |bytes, protocol| Times {
+        bytes,
+        ..times(Pattern::Exchanged, protocol)
+    };
+    let mut known = Protocols {
+        times: vec![of(1 << 20, Protocol::Direct)],
+        ..Protocols::default()
+    };
+    let chosen = |known: &Protocols| {
+        let message = Message {
+            exchanged: true,
+            ..Message::new(4 << 20)
+        };
+        decide(&message, known.measured()).0
+    };
+    assert_eq!(chosen(&known), Protocol::Direct);
+    known.times.push(of(2 << 20, Protocol::Pipelined));
+    assert_eq!(chosen(&known), Protocol::Pipelined);
+}
+
+#[test]
 fn lengths_between_the_measured_ones_go_by_the_next() {
     let known = Protocols {
         starts: 1,
+        copies: None,
         times: vec![times(Pattern::OneWay, Protocol::Direct)],
     };
     let of = |bytes| decide(&Message::new(bytes), known.measured()).0;
@@ -118,21 +147,33 @@ fn what_is_open_is_measured_at_the_next_starts_and_what_is_settled_is_not() {
 
     let mut known = Protocols::default();
     let all = known.lacks();
-    assert_eq!(all.count_ones() as usize, measured_at_first().count());
+    let kinds = measured_at_first().count();
+    assert_eq!(all.count_ones() as usize, kinds + 1, "and the copies");
+    let copies = Copies {
+        us: [1.0; 2],
+        ahead: false,
+    };
     known.update(Protocols {
         starts: 0,
+        copies: Some(copies),
         times: vec![
             of(steady(1000), rounds(500, 1000)),
             times(Pattern::Exchanged, Protocol::Direct),
         ],
     });
     let lacks = known.lacks();
-    assert_eq!((all & !lacks).count_ones(), 1, "one kind is settled");
+    assert_eq!(
+        (all & !lacks).count_ones(),
+        2,
+        "one kind is settled, and the copies"
+    );
     known.update(Protocols {
         starts: 0,
+        copies: None,
         times: vec![of(steady(1000), steady(500))],
     });
     assert_eq!((lacks & !known.lacks()).count_ones(), 1, "and one more");
+    assert_eq!(known.copies, Some(copies), "which stays");
     let bytes: Vec<_> = known.times.iter().map(|t| (t.pattern, t.chosen)).collect();
     let expected = [Pattern::OneWay, Pattern::Exchanged].map(|p| (p, Protocol::Direct));
     assert_eq!(bytes, expected);

@@ -12,6 +12,11 @@ pub(crate) const COPY_AHEAD: usize = 2 << 10;
 /// The fewest bytes of a copy that asks for lines ahead, or goes past the caches.
 pub(crate) const COPY_AHEAD_LEAST: usize = 24 << 10;
 
+/// The part of the last-level caches from which on what all ranks of a call have is taken to be in nobody's cache when it comes: other programs,
+/// and on a virtual machine other guests, have their part. On a Cascade Lake with 36 MB a copy that asks for both sides ahead takes half
+/// as long from 16 MB of buffers on, and as long at 8 MB.
+pub(crate) const COLD_LEAST: usize = 2;
+
 /// The fewest bytes that are claimed for writing while they are copied.
 pub(crate) const COPY_CLAIMING_LEAST: usize = 1 << 10;
 
@@ -138,6 +143,15 @@ pub(crate) const STREAMED_PIPELINE_BUFFER_BYTES: usize = 512 << 10;
 /// The same where ranks share cores, and the pipeline buffers of all of them their caches.
 pub(crate) const OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES: usize = 128 << 10;
 
+/// The same of messages that go one way, through few pages of the pipeline buffers that stay in the caches of both cores, as longer ones
+/// do not: a broadcast of 4 MB takes 492 us in parts of 128 KB, 516 of 64 KB, 569 of 32 KB and 572 of 1 MB, one of 1 MB 115, 116, 131 and
+/// 198 (Cascade Lake, November 2026).
+pub(crate) const ONE_WAY_PIPELINE_BUFFER_BYTES: usize = 128 << 10;
+
+/// The fewest bytes, and more, of a message that goes one way and is tried by way of pipeline buffers: a shorter one is bounced or read
+/// by then.
+pub(crate) const ONE_WAY_PIPELINED_LEAST: usize = 512 << 10;
+
 /// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
 /// is fast, as on cores that are far apart.
 pub(crate) const PIECE_COPIED_MEANWHILE: usize = 2 << 10;
@@ -161,10 +175,13 @@ pub(crate) const COPY_AND_SEND_LEAST: usize = 1 << 20;
 /// The shortest copy of own memory that is deferred while a message is awaited, in bytes.
 pub(crate) const DEFERRED_LEAST: usize = 256 << 10;
 
-/// The shortest deferred copy that goes past the caches, in bytes: it and what comes meanwhile would drive each other out, as the sender's
-/// memory and what both are copied to come to four times that, and a core has a megabyte or two of its own. A gather of 768 KB by two ranks takes
-/// two fifths on a Xeon with 2 MB a core, one of 4 MB a seventh less on an EPYC.
+/// The shortest deferred copy that goes past the caches in a request's first calls, in bytes. Then both are tried: a gather of 768 KB by two
+/// ranks takes two fifths past the caches on a Xeon with 2 MB a core, one of 4 MB a seventh less on an EPYC, and one of 768 KB twice as long on
+/// a Cascade Lake with 1 MB.
 pub(crate) const DEFERRED_PAST_CACHES_LEAST: usize = 640 << 10;
+
+/// The calls of a request with a deferred copy before both ways are tried: the first ones map pages.
+pub(crate) const DEFERRED_TRIAL_LATE: usize = 8;
 
 /// The bytes of a deferred copy between two looks for the message.
 pub(crate) const DEFERRED_PIECE: usize = 64 << 10;

@@ -3,7 +3,6 @@
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
-use crate::transport::shm::protocol::deferred_copy::Deferred;
 use crate::transport::shm::tuning::{
     DEFERRED_LEAST, OWN_CLAIM_MOST, PASS_ON_MOST, WINDOW_CLAIM_LEAST,
 };
@@ -13,9 +12,18 @@ use allhands_core::schedule::{Extent, OpKind, Space};
 /// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
 #[inline]
 fn of_the_last(iovec: Iovec, last: bool, distance: Distance) -> Distance {
-    match last && iovec.bytes >= WINDOW_CLAIM_LEAST {
+    match last && iovec.bytes >= WINDOW_CLAIM_LEAST && distance != Distance::Cold {
         true => Distance::Back,
         false => distance,
+    }
+}
+
+/// How far away own memory is in a call whose received memory is at `distance`.
+#[inline]
+fn own(distance: Distance) -> Distance {
+    match distance {
+        Distance::Beyond | Distance::Cold => distance,
+        Distance::Near | Distance::Far | Distance::Back => Distance::Near,
     }
 }
 
@@ -25,10 +33,7 @@ impl NodeEngine<'_> {
     pub(super) fn copy(&self, post: &Post<'_>) {
         let request = &*self.request;
         self.claim_lines(post);
-        let distance = match request.distance {
-            Distance::Beyond => Distance::Beyond,
-            Distance::Near | Distance::Far | Distance::Back => Distance::Near,
-        };
+        let distance = own(request.distance);
         // SAFETY: own memory that the call may use; the schedule orders operations that touch the same bytes.
         unsafe {
             iovec::fetch(
@@ -43,7 +48,11 @@ impl NodeEngine<'_> {
     /// Does a reduction, a put or a get.
     #[inline]
     pub(super) fn combine_or_get(&self, post: &Post<'_>) {
-        let (request, distance) = (&*self.request, self.endpoint.segment().distance());
+        let request = &*self.request;
+        let distance = match request.distance {
+            Distance::Cold => Distance::Cold,
+            _ => self.endpoint.segment().distance(),
+        };
         let (source, into) = (request.iovecs(post.source()), request.iovecs(post.target()));
         match post.kind() {
             OpKind::Reduce => {
@@ -55,7 +64,7 @@ impl NodeEngine<'_> {
                 let target = post.target().iter().map(|e| request.window_iovec(to, e));
                 // SAFETY: the peer's window is memory of the arena that this request keeps; the
                 // schedule's flags grant these bytes to us now.
-                unsafe { iovec::copy(source, target) };
+                unsafe { iovec::fetch(source, target, own(distance)) };
             }
             OpKind::PutReduce { to, side, .. } => {
                 let target = post.target().iter().map(|e| request.window_iovec(to, e));
@@ -120,8 +129,7 @@ impl NodeEngine<'_> {
             && request.may_defer(post.ticket)
             && self.endpoint.segment().may_assist();
         if defers {
-            let (from, into) = (request.iovec(from), request.iovec(into));
-            request.defer(Deferred::new(post.ticket, from, into));
+            request.defer(post.ticket, (request.iovec(from), request.iovec(into)));
         }
         defers
     }

@@ -1,4 +1,5 @@
-//! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time.
+//! Pipeline buffers as the engine fills them: long messages between ranks that send to one another at the same time, and the longest of
+//! those that go one way.
 
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::shm::memory::copy;
@@ -17,11 +18,15 @@ impl NodeEngine<'_> {
         to: u32,
         header: Header,
     ) -> Option<Status> {
-        let most = self.request.pipelined_most;
+        let exchanged = self.request.exchanges(post.ticket);
+        let most = self.request.pipelined_most.of(exchanged);
         // An element may be longer than a buffer.
         if most == 0 {
             return None;
         }
+        let Some(entry) = self.entry_of_parts(post.ticket, exchanged) else {
+            return Some(Status::Pending);
+        };
         let copy = self.doubled(post.ticket);
         loop {
             let start = *self.request.gone(post.ticket);
@@ -33,6 +38,9 @@ impl NodeEngine<'_> {
             };
             let request = &*self.request;
             let fill = |buffer: *mut u8| {
+                if start == 0 && !exchanged {
+                    request.announce_parts(post);
+                }
                 let buffer = Iovec {
                     address: buffer,
                     bytes,
@@ -51,7 +59,9 @@ impl NodeEngine<'_> {
                     }
                 };
             };
-            let sent = self.endpoint.send_pipelined(to, header, part, fill);
+            let sent = self
+                .endpoint
+                .send_pipelined(to, header, (part, entry), fill);
             if sent == Some(true) {
                 copy.and(self.request.double.as_ref()).map(Double::take);
             }
@@ -70,6 +80,18 @@ impl NodeEngine<'_> {
                 Some(true) => return Some(self.finish_pipelined(post.ticket, copy.is_some())),
             }
         }
+    }
+
+    /// Where the entry lies of a message that goes one way in parts and is under way, or may begin, and 0 of one that is exchanged; `None`
+    /// while that of the last call, or iteration, has not been read.
+    fn entry_of_parts(&mut self, ticket: u32, exchanged: bool) -> Option<u64> {
+        if exchanged {
+            return Some(0);
+        }
+        let is_under_way = *self.request.gone(ticket) > 0;
+        let descriptors = self.request.descriptors();
+        let is_free = || descriptors.entry(ticket).descriptor.is_free();
+        (is_under_way || is_free()).then(|| descriptors.entry_offset(ticket))
     }
 
     /// Ends a send, whose last part is away, and the copy that was made with it, if one was.

@@ -36,25 +36,8 @@ impl Endpoint {
         claim: &Claim<'_>,
         mut sink: Sink<I>,
     ) -> Outcome {
-        let timed = match request.has_deferred() {
-            // Both copy to where the message goes while the receiver's own copy waits: nothing else is as soon.
-            true => {
-                entry.set_copy_protocol(Some(CopyProtocol::Assisted));
-                None
-            }
-            false => {
-                let Besides { exchanged, alone } = entry.besides();
-                let message = LongMessage {
-                    bytes: entry.bytes() as usize,
-                    combined: !sink.copies(),
-                    exchanged,
-                    alone,
-                    copied: request.copies_what_goes_to(sender),
-                };
-                let timed = self.begin_timed(request, sender, entry, message);
-                timed.map(|timed| timed.after(claim.filled() as usize))
-            }
-        };
+        let timed = self.begin_read((request, sender), entry, !sink.copies());
+        let timed = timed.map(|timed| timed.after(claim.filled() as usize));
         let protocol = timed.and_then(|timed| timed.protocol);
         let outcome = self.read_in(protocol, (request, sender), (entry, claim), &mut sink);
         match (timed, &outcome) {
@@ -68,6 +51,30 @@ impl Endpoint {
             _ => {}
         }
         outcome
+    }
+
+    /// Begins to read a message, which is `combined` with what is there or not, and tells its sender which copy protocol is wanted for the
+    /// next one.
+    pub(super) fn begin_read(
+        &mut self,
+        (request, sender): (&RequestState, u32),
+        entry: &Entry,
+        combined: bool,
+    ) -> Option<Timed> {
+        if request.has_deferred() {
+            // Both copy to where the message goes while the receiver's own copy waits: nothing else is as soon.
+            entry.set_copy_protocol(Some(CopyProtocol::Assisted));
+            return None;
+        }
+        let Besides { exchanged, alone } = entry.besides();
+        let message = LongMessage {
+            bytes: entry.bytes() as usize,
+            combined,
+            exchanged,
+            alone,
+            copied: request.copies_what_goes_to(sender),
+        };
+        self.begin_timed(request, sender, entry, message)
     }
 
     /// Finds out which copy protocol is wanted for a message, and tells its sender; none where it is always the same.

@@ -33,8 +33,8 @@ enum Holder {
     Cell,
     /// The medium buffer of this code.
     Medium(u64),
-    /// The pipeline buffer at this offset of the arena.
-    Pipelined(u64),
+    /// A pipeline buffer.
+    Pipelined(Pipelined),
 }
 
 impl Endpoint {
@@ -127,12 +127,14 @@ impl Endpoint {
             self.agree(expected.request, from, &header)?;
             if header.kind != Kind::Rendezvous {
                 self.fits(expected, message.part.of, sink)?;
-                match header.kind {
-                    Kind::Medium => self.read_medium(ring, from, message.iovec, sink())?,
-                    Kind::Pipelined => self.read_pipelined(expected, &message, sink()),
+                match message.holder {
+                    Holder::Medium(_) => self.read_medium(ring, from, message.iovec, sink())?,
+                    Holder::Pipelined(buffer) => {
+                        self.read_pipelined(expected, (message.iovec, buffer), sink());
+                    }
                     // SAFETY: a payload is readable until its release and aligned for elements; the sink's memory is the
                     // call's own, and its extents are whole elements.
-                    Kind::Eager | Kind::Rendezvous => unsafe {
+                    Holder::Cell => unsafe {
                         sink().feed(message.iovec, expected.request.distance);
                     },
                 }
@@ -158,25 +160,31 @@ impl Endpoint {
     fn read_pipelined<I: Iterator<Item = Iovec>>(
         &mut self,
         expected: &Expected<'_>,
-        message: &Message,
+        (iovec, buffer): (Iovec, Pipelined),
         sink: Sink<I>,
     ) {
-        let (from, part) = (expected.from, message.part);
+        let Pipelined { part, entry, .. } = buffer;
+        let is_exchanged = entry == 0;
         let whole = LongMessage {
             bytes: part.of,
             combined: !sink.copies(),
             exchanged: true,
-            copied: expected.request.copies_what_goes_to(from),
+            copied: expected.request.copies_what_goes_to(expected.from),
             alone: true,
         };
+        if !is_exchanged && part.start == 0 {
+            self.begin_parts(expected, (entry, part), whole.combined);
+        }
         // SAFETY: a part is readable until its release and aligned for elements; the sink's memory is the call's own, and its
         // extents are whole elements.
         unsafe {
             sink.behind(part.start)
-                .feed(message.iovec, expected.request.distance);
+                .feed(iovec, expected.request.distance);
         };
-        if part.is_last() {
-            self.end_pipelined(expected.request, from, whole);
+        match part.is_last() {
+            true if is_exchanged => self.end_pipelined(expected.request, expected.from, whole),
+            true => self.end_parts(expected.from),
+            false => {}
         }
     }
 
@@ -331,7 +339,7 @@ impl Endpoint {
                 // SAFETY: the payload of this kind is this, which its sender wrote.
                 let buffer = unsafe { payload.cast::<Pipelined>().read() };
                 let address = self.segment.arena().at(buffer.offset);
-                let holder = Holder::Pipelined(buffer.offset);
+                let holder = Holder::Pipelined(buffer);
                 Message {
                     part: buffer.part,
                     ..at(address, buffer.part.bytes, holder)
@@ -364,13 +372,20 @@ impl Endpoint {
             Holder::Cell => {}
             // SAFETY: read, by the one consumer of the ring.
             Holder::Medium(code) => unsafe { ring.release_medium(side, code) },
-            Holder::Pipelined(offset) => {
+            Holder::Pipelined(buffer) => {
                 let Carrier::Ring(own) = self.segment.link(self.rank, from) else {
                     unreachable!("two ranks have rings both ways, or none");
                 };
                 let (ours, theirs) = (&own.pipeline_buffers_back, &ring.pipeline_buffers_back);
                 side.pipeline_buffers
-                    .keep_or_hand_back(offset, ours, theirs);
+                    .keep_or_hand_back(buffer.offset, ours, theirs);
+                if buffer.entry > 0 && buffer.part.is_last() {
+                    // The sender, who begins its next message as soon as it sees this, is to find all pipeline buffers then.
+                    // SAFETY: a sender's send descriptors live until their messages are read.
+                    unsafe { Entry::at(self.segment.arena(), buffer.entry) }
+                        .descriptor
+                        .read_by_parts();
+                }
             }
         }
         let side = &mut self.received[from as usize];

@@ -62,12 +62,12 @@ impl Endpoint {
 
 impl Endpoint {
     /// As [`Endpoint::send`], of a part of at most [`PIPELINE_BUFFER_BYTES`] in a pipeline buffer, which goes to the receiver; `None` where there
-    /// is no pipeline buffer now.
+    /// is no pipeline buffer now. The `entry` is as in [`Pipelined`].
     pub(crate) fn send_pipelined(
         &mut self,
         to: u32,
         header: Header,
-        part: Part,
+        (part, entry): (Part, u64),
         fill: impl FnOnce(*mut u8),
     ) -> Option<bool> {
         let segment = Arc::clone(&self.segment);
@@ -100,9 +100,11 @@ impl Endpoint {
             fill(segment.arena().at(offset));
             // SAFETY: a cell's payload has room for this and is aligned for it.
             unsafe {
-                payload
-                    .cast::<Pipelined>()
-                    .write(Pipelined { offset, part })
+                payload.cast::<Pipelined>().write(Pipelined {
+                    offset,
+                    part,
+                    entry,
+                })
             };
         });
         if !sent {

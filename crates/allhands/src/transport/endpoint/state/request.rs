@@ -1,7 +1,7 @@
 //! The request state: one call of a plan under way, as the transport keeps it.
 
 use crate::transport::endpoint::nodes::remote::Remote;
-use crate::transport::endpoint::plan::distances::{distance, pipelined_most};
+use crate::transport::endpoint::plan::distances::{PipelinedMost, distance};
 use crate::transport::endpoint::plan::fast_path::FastPath;
 use crate::transport::endpoint::plan::incoming::ConcurrentRendezvous;
 use crate::transport::endpoint::plan::shorter::may_be_shorter;
@@ -13,15 +13,16 @@ use crate::transport::shm::memory::arena::Block;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::copy_and_send::Double;
-use crate::transport::shm::protocol::deferred_copy::Deferred;
+use crate::transport::shm::protocol::deferred_copy::{Deferred, DeferredTrial};
 use crate::transport::shm::protocol::send_descriptors::{Besides, SendDescriptors};
 use crate::transport::shm::rendezvous::descriptor::Revoked;
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::{WindowSet, WindowSize};
 use crate::transport::{Combine, TransportError};
+use allhands_core::progress::Post;
 use allhands_core::schedule::{Extent, Plan, Space};
 use exchanges::Exchanges;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 mod deferred;
@@ -46,8 +47,8 @@ pub struct RequestState {
     slots: Box<[Slot]>,
     lanes: Box<[Lane]>,
     space_bytes: [usize; 4],
-    /// The most bytes that go in a pipeline buffer: whole elements, as its receiver may combine them.
-    pub(crate) pipelined_most: usize,
+    /// The most bytes that go in a pipeline buffer.
+    pub(crate) pipelined_most: PipelinedMost,
     /// Where memory is that another rank has written.
     pub(crate) distance: Distance,
     bases: [*mut u8; 4],
@@ -64,6 +65,7 @@ pub struct RequestState {
     pub(crate) remote: Option<Box<Remote>>,
     combine: Option<Combine>,
     deferred: Cell<Option<Deferred>>,
+    deferred_trial: RefCell<DeferredTrial>,
     /// The copy that is made with a send.
     pub(crate) double: Option<Double>,
     pub(crate) exchanges: Exchanges,
@@ -141,7 +143,7 @@ impl RequestState {
         let distance = distance(&segment, plan, &slots);
         let may_double = !segment.is_oversubscribed();
         let double = may_double.then(|| Double::of(plan, exchanges)).flatten();
-        let pipelined_most = pipelined_most(&segment, distance, double.is_some());
+        let pipelined_most = PipelinedMost::new(&segment, distance, double.is_some());
         Ok(RequestState {
             rank,
             distance,
@@ -153,7 +155,7 @@ impl RequestState {
             slots,
             lanes: vec![Lane::default(); lanes].into(),
             space_bytes: plan.space_bytes,
-            pipelined_most: pipelined_most - pipelined_most % plan.element_bytes.max(1),
+            pipelined_most: pipelined_most.in_elements(plan.element_bytes),
             bases,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
@@ -162,6 +164,7 @@ impl RequestState {
             remote: Remote::new(endpoint.cluster.as_ref(), endpoint.ranks(), plan).map(Box::new),
             combine: None,
             deferred: Cell::new(None),
+            deferred_trial: RefCell::new(DeferredTrial::new()),
             double,
             call: 0,
             chain: 0,
@@ -217,6 +220,7 @@ impl RequestState {
             self.slots.iter().all(|s| !s.posted),
             "all messages are read"
         );
+        self.deferred_trial.get_mut().end();
         self.under_way = false;
     }
 
@@ -244,6 +248,7 @@ impl RequestState {
         self.lanes.fill(Lane::default());
         self.slots.iter_mut().for_each(|slot| slot.gone = 0);
         self.deferred.set(None);
+        self.deferred_trial.get_mut().forget();
         self.concurrent.reset(&self.segment, self.rank);
         self.under_way = false;
     }
@@ -354,6 +359,13 @@ impl RequestState {
     pub(crate) fn descriptors(&self) -> &SendDescriptors {
         let descriptors = self.descriptors.as_ref();
         descriptors.expect("a request that was stopped does not begin again")
+    }
+
+    /// Posts a message that goes one way in parts.
+    pub(crate) fn announce_parts(&self, post: &Post<'_>) {
+        let (ticket, descriptors) = (post.ticket, self.descriptors());
+        descriptors.describe_pipelined(ticket, post.bytes, self.besides(ticket));
+        descriptors.entry(ticket).descriptor.post(0);
     }
 
     pub(crate) fn set_posted(&mut self, ticket: u32) {

@@ -1,5 +1,6 @@
 //! The caches: how many bytes those of last level hold, all together.
 
+use crate::transport::shm::tuning::COLD_LEAST;
 use std::sync::OnceLock;
 
 /// The bytes that the machine's last-level caches hold, as the system tells; [`usize::MAX`] where it does not.
@@ -15,7 +16,12 @@ pub(crate) fn last_level_bytes() -> usize {
     })
 }
 
-/// The same of a machine with so many cores, from the files that describe the first core's cache.
+/// The bytes from which on all that the ranks of a call have is in nobody's cache.
+pub(crate) fn cold_least_bytes() -> usize {
+    last_level_bytes() / COLD_LEAST
+}
+
+/// What [`last_level_bytes`] says of a machine with so many cores, from the files that describe the first core's cache.
 fn read(cores: usize, file: impl Fn(&str) -> Option<String>) -> Option<usize> {
     let size = file("size")?;
     let kilobytes: usize = size.trim().strip_suffix('K')?.parse().ok()?;

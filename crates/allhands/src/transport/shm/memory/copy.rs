@@ -7,6 +7,9 @@
 //! Where a call moves more than the last-level caches hold, what is written goes past them: no line is fetched only to be
 //! overwritten, and what is still to be read stays.
 //!
+//! A copy of memory that is in nobody's cache asks for the lines that it writes as well, on a machine where that takes less: the library
+//! leaves these to the processor.
+//!
 //! And no copy is left to the library where that would move strings slowly ([`alias`]).
 
 use crate::transport::shm::memory::iovec::{self, Iovec};
@@ -15,6 +18,7 @@ use crate::transport::shm::tuning::{
     ALIASING_LEAST, COPY_AHEAD, COPY_AHEAD_LEAST, COPY_CLAIMING_LEAST, COPY_IN_PLACE_LEAST,
     COPY_IN_PLACE_MOST,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whose cache the memory is in that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,9 @@ pub(crate) enum Distance {
     /// Another core's, as likely as not, who writes there next and wants nothing that is in it: [claimed for writing](iovec::claim_for_write) line by
     /// line, each as soon as it is copied, and so zeroed here and there.
     Back,
+    /// Nobody's, and what is written there is in none either: lines of both sides are asked for ahead where that was
+    /// [measured to take less](asks_both_ahead).
+    Cold,
     /// Nobody's for long: what is written through the caches would drive out what is still read.
     Beyond,
 }
@@ -39,6 +46,16 @@ impl Distance {
     #[inline]
     pub(crate) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         #[cfg(target_arch = "x86_64")]
+        if self == Distance::Cold
+            && bytes >= COPY_AHEAD_LEAST
+            && asks_both_ahead()
+            && is_apart(from, into, bytes)
+            && is_wide()
+        {
+            // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
+            return unsafe { copy_far::<false, true>(from, into, bytes, COPY_AHEAD) };
+        }
+        #[cfg(target_arch = "x86_64")]
         if self == Distance::Far {
             if (COPY_IN_PLACE_LEAST..=COPY_IN_PLACE_MOST).contains(&bytes) {
                 // SAFETY: the caller's promise, and there are at least 8 bytes.
@@ -46,7 +63,7 @@ impl Distance {
             }
             if bytes >= COPY_AHEAD_LEAST && is_wide() {
                 // SAFETY: the processor has these instructions; the rest is the caller's promise.
-                return unsafe { copy_far::<false>(from, into, bytes, COPY_AHEAD) };
+                return unsafe { copy_far::<false, false>(from, into, bytes, COPY_AHEAD) };
             }
         }
         if self == Distance::Back {
@@ -75,11 +92,24 @@ impl Distance {
                 0
             };
             // SAFETY: the processor has these instructions, and both are apart; the rest is the caller's promise.
-            return unsafe { copy_far::<false>(from, into, bytes, ahead) };
+            return unsafe { copy_far::<false, false>(from, into, bytes, ahead) };
         }
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, into, bytes) };
     }
+}
+
+/// Whether cold copies ask for the lines of both sides ahead, as it was measured on this machine, which is the same for all of the process.
+static BOTH_AHEAD: AtomicBool = AtomicBool::new(false);
+
+/// Says whether they do.
+pub(crate) fn ask_both_ahead(ahead: bool) {
+    BOTH_AHEAD.store(ahead, Ordering::Relaxed);
+}
+
+/// Whether they do.
+pub(crate) fn asks_both_ahead() -> bool {
+    BOTH_AHEAD.load(Ordering::Relaxed)
 }
 
 /// Copies what is then claimed for writing.
@@ -90,7 +120,7 @@ unsafe fn copy_back(from: *mut u8, into: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if bytes >= COPY_CLAIMING_LEAST && is_wide() {
         // SAFETY: the processor has these instructions; the rest is the caller's promise.
-        return unsafe { copy_far::<true>(from, into, bytes, COPY_AHEAD) };
+        return unsafe { copy_far::<true, false>(from, into, bytes, COPY_AHEAD) };
     }
     let iovec = Iovec {
         address: from,
@@ -207,21 +237,29 @@ fn is_wide() -> bool {
     crate::kernel::InstructionSet::best() >= crate::kernel::InstructionSet::Avx2
 }
 
-/// Copies with lines asked for `ahead` bytes ahead; claims each for writing if `BACK`.
+/// Copies with lines asked for `ahead` bytes ahead, those of the target, too, if `BOTH`; claims each for writing if `BACK`.
 ///
 /// # Safety
 /// As for [`Distance::copy`], and the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn copy_far<const BACK: bool>(from: *const u8, into: *mut u8, bytes: usize, ahead: usize) {
+unsafe fn copy_far<const BACK: bool, const BOTH: bool>(
+    from: *const u8,
+    into: *mut u8,
+    bytes: usize,
+    ahead: usize,
+) {
     use std::arch::x86_64::{
-        __m256i, _MM_HINT_T1, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
+        __m256i, _MM_HINT_ET0, _MM_HINT_T1, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
     };
     let lines = bytes / 64 * 64;
     for at in (0..lines).step_by(64) {
         // SAFETY: the line lies within the bytes of both, as the caller promises; a prefetch faults on no address.
         unsafe {
             _mm_prefetch::<_MM_HINT_T1>(from.wrapping_add(at + ahead).cast());
+            if BOTH {
+                _mm_prefetch::<_MM_HINT_ET0>(into.wrapping_add(at + ahead).cast());
+            }
             let (source, target) = (from.add(at).cast::<__m256i>(), into.add(at).cast());
             let (low, high) = (
                 _mm256_loadu_si256(source),
@@ -263,6 +301,18 @@ mod tests {
                 assert!(into[0] == 0 && into[bytes + 1..].iter().all(|b| *b == 0));
             }
         }
+    }
+
+    #[test]
+    fn copies_that_ask_for_both_sides_ahead_are_copies() {
+        let bytes = COPY_AHEAD_LEAST + 100;
+        let from: Vec<u8> = (0..bytes + 1).map(|i| (i * 31 % 251) as u8).collect();
+        let mut into = vec![0; bytes + 2];
+        ask_both_ahead(true);
+        // SAFETY: both vectors are long enough, and apart.
+        unsafe { Distance::Cold.copy(from.as_ptr().add(1), into.as_mut_ptr().add(1), bytes) };
+        ask_both_ahead(false);
+        assert!(into[1..=bytes] == from[1..] && into[0] == 0 && into[bytes + 1] == 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! two copies if the program has not written there since, and longer than these if it has.
 
 use crate::transport::shm::memory::arena::Arena;
+use crate::transport::shm::memory::copy;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocol;
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
@@ -142,7 +143,7 @@ impl Message {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Of messages that go one way: a number of [`Protocol`] for each class, four bits each, 0 where nothing was measured; and in the
-    /// last four bits how medium buffers are read.
+    /// last eight bits how copies of memory in nobody's cache are made, and how medium buffers are read.
     pub one_way: u64,
     /// The same of messages that two ranks exchange.
     pub exchanged: u64,
@@ -153,6 +154,9 @@ pub(crate) const CLASSES: u32 = 11;
 
 /// The class that stands for all messages in medium buffers that go one way, and says how they are read.
 pub(crate) const MEDIUM_CLASS: u32 = 15;
+
+/// The class that stands for copies of memory in nobody's cache, and says whether both sides are asked for ahead.
+const COPY_CLASS: u32 = 14;
 
 /// The class of a message that is longer than [`MEDIUM_ALWAYS_MOST`].
 fn class(bytes: usize) -> u32 {
@@ -183,15 +187,17 @@ impl Measured {
         }
     }
 
-    /// What of it counts where ranks share cores: for which messages that go one way a read of the sender's memory took least.
-    pub(crate) fn where_cores_are_shared(self) -> Measured {
-        let direct = Protocol::Direct;
-        let is_direct = |class: &u32| self.one_way >> (4 * class) & 15 == direct as u64;
-        let classes = (0..CLASSES).filter(is_direct);
+    /// The same with whether copies of memory in nobody's cache ask for both sides ahead.
+    pub(crate) fn with_copies(self, ahead: bool) -> Measured {
+        let others = self.one_way & !(15 << (4 * COPY_CLASS));
         Measured {
-            one_way: classes.fold(0, |word, class| Measured::with(word, class, direct)),
-            exchanged: 0,
+            one_way: others | u64::from(ahead) << (4 * COPY_CLASS),
+            ..self
         }
+    }
+
+    fn copies_ahead(self) -> bool {
+        self.one_way >> (4 * COPY_CLASS) & 15 > 0
     }
 
     /// How a medium buffer is read that goes one way: [`Protocol::Medium`] or [`Protocol::Unclaimed`].
@@ -238,6 +244,7 @@ pub(crate) fn measured(arena: &Arena) -> Measured {
 
 /// Tells a rank what was measured; `fixed` has it go by that alone, and no receiver try anything.
 pub(crate) fn set(arena: &Arena, measured: Measured, fixed: bool) {
+    copy::ask_both_ahead(measured.copies_ahead());
     arena.set_protocols([measured.one_way, measured.exchanged, u64::from(fixed)]);
 }
 
@@ -261,6 +268,10 @@ impl Known {
 
     fn one_way(&self, bytes: usize) -> Option<Protocol> {
         Measured::of(self.measured.one_way, bytes)
+    }
+
+    fn exchanged(&self, bytes: usize) -> Option<Protocol> {
+        Measured::of(self.measured.exchanged, bytes)
     }
 }
 
@@ -327,10 +338,17 @@ pub const ROWS: [Row; 10] = [
         decides: |m, _| m.mapped.then(|| m.read_in_place()),
     },
     Row {
-        messages: "exchanged, of calls that move more than the caches hold",
+        messages: "exchanged, of calls that move more than the caches hold, unless ranks share cores and direct was measured to be the best of exchanges here",
         protocols: &[Protocol::Pipelined],
-        why: "pipeline buffers stay in the caches, and from there the bytes go past them",
-        decides: |m, _| take(Protocol::Pipelined, m.exchanged && m.streams),
+        why: "pipeline buffers stay in the caches, and from there the bytes go past them; ranks that share cores read sooner where two cores do, as both ways keep them busy",
+        decides: |m, known| {
+            let is_best = known.exchanged(m.bytes) == Some(Protocol::Direct);
+            let is_read_sooner = m.oversubscribed && m.may_attach && is_best;
+            take(
+                Protocol::Pipelined,
+                m.exchanged && m.streams && !is_read_sooner,
+            )
+        },
     },
     Row {
         messages: "exchanged, to 128 KB, oversubscribed",
@@ -376,7 +394,7 @@ pub const ROWS: [Row; 10] = [
             let wanted = known.wanted.and_then(CopyProtocol::of_exchange);
             let measured = wanted.or_else(|| match m.copied {
                 true => None,
-                false => Measured::of(known.measured.exchanged, m.bytes),
+                false => known.exchanged(m.bytes),
             });
             // Without permission to read what was measured as direct is something else.
             let usable = measured.filter(|p| m.may_attach || *p != Protocol::Direct);
@@ -385,13 +403,18 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "to 4 MB, whose receiver has tried the copy protocols",
-        protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
+        protocols: &[
+            Protocol::Pipelined,
+            Protocol::Bounce,
+            Protocol::Direct,
+            Protocol::Assisted,
+        ],
         why: "as it took least for the receiver; beyond 1 MB a sender that has more to do bounces nothing, and it assists nobody",
         decides: |m, known| match known.wanted? {
             CopyProtocol::Lines | CopyProtocol::Strings | CopyProtocol::Vectors => {
                 take(Protocol::Bounce, !m.may_attach || m.may_bounce())
             }
-            CopyProtocol::Pipelined => None,
+            CopyProtocol::Pipelined => Some(Protocol::Pipelined),
             _ if !m.may_attach => None,
             CopyProtocol::Direct => Some(Protocol::Direct),
             CopyProtocol::Assisted => Some(m.read_in_place()),
@@ -399,15 +422,21 @@ pub const ROWS: [Row; 10] = [
     },
     Row {
         messages: "all others",
-        protocols: &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted],
+        protocols: &[
+            Protocol::Pipelined,
+            Protocol::Bounce,
+            Protocol::Direct,
+            Protocol::Assisted,
+        ],
         why: "as measured at the first start on this machine; where nothing was, bounced to 1 MB, as both copies are made at the same time, and assisted beyond",
         decides: |m, known| {
-            let measured = known.one_way(m.bytes).filter(|p| *p >= Protocol::Bounce);
+            let measured = known.one_way(m.bytes).filter(|p| *p >= Protocol::Pipelined);
             let documented = match m.bytes <= BOUNCE_MOST {
                 true => Protocol::Bounce,
                 false => Protocol::Assisted,
             };
             Some(match measured.unwrap_or(documented) {
+                Protocol::Pipelined => Protocol::Pipelined,
                 _ if !m.may_attach => Protocol::Bounce,
                 Protocol::Bounce if m.may_bounce() => Protocol::Bounce,
                 Protocol::Direct => Protocol::Direct,
@@ -431,9 +460,13 @@ pub(crate) fn choose(message: &Message, known: &Known) -> (Protocol, usize) {
 /// The same where there is no ring to carry it, or no buffer now: [`Protocol::Bounce`], [`Protocol::Direct`] or [`Protocol::Assisted`].
 #[cold]
 pub(crate) fn choose_without_buffers(message: &Message, known: &Known) -> Protocol {
-    let decided = ROWS.iter().filter_map(|row| (row.decides)(message, known));
-    let mut long = decided.filter(|p| *p >= Protocol::Bounce);
-    long.next().expect("the last row is of all messages")
+    let long = |known: &Known| {
+        let mut decided = ROWS.iter().filter_map(|row| (row.decides)(message, known));
+        decided.find(|p| *p >= Protocol::Bounce)
+    };
+    // Where it is measured that pipeline buffers take least, the last row says what it would without that.
+    let decided = long(known).or_else(|| long(&Known::default()));
+    decided.expect("the last row is of all messages")
 }
 
 /// The protocol of a message by the table, with what was measured and without a receiver's trial, and the number of the row, from 0,

@@ -4,7 +4,8 @@
 //! the lines of the piece that comes next, the reader [claims for writing](crate::transport::shm::memory::iovec::claim_for_write) what it has read. Or neither does, and
 //! copies are left to the string moves of the processor, some of which write whole lines without fetching them; or they are made in
 //! pieces so short that the library moves no strings, and loads and stores vectors. Or nothing is
-//! bounced: the receiver reads the sender's memory, alone or with the sender's assistance. Which takes least is a matter of the processor,
+//! bounced: the receiver reads the sender's memory, alone or with the sender's assistance. Or, of the longest, parts of it go through a few
+//! pipeline buffers, which stay in the cores' caches, as a bounce buffer of as many bytes does not. Which takes least is a matter of the processor,
 //! of its caches, and of how far apart the cores are, which in a virtual machine changes while a program runs: on one processor
 //! lines take a third of what strings do where cores are far apart, on another strings take a quarter less where they are near, and
 //! vectors a tenth less than these as long as a message fits a core's own cache. And
@@ -24,11 +25,11 @@
 //! ranks wait in other places. The other sends as the leader's last message came.
 
 use super::choose::Protocol;
+use super::trial::{Times, Trial, Tried};
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, TRIAL_ASKED_MOST, TRIAL_ASSISTED_LEAST,
-    TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_COUNTED, TRIAL_DIRECT_GAIN, TRIAL_EXCHANGED_LATE,
-    TRIAL_LATE, TRIAL_OWN_COPY, TRIAL_PERIOD, TRIAL_PERIOD_MOST, TRIAL_PIPELINED_GAIN,
-    TRIAL_SAMPLES_LEAST, TRIAL_TRIED,
+    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_LEAST,
+    TRIAL_ASSISTED_LEAST, TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_DIRECT_GAIN, TRIAL_EXCHANGED_LATE,
+    TRIAL_LATE, TRIAL_OWN_COPY, TRIAL_PIPELINED_GAIN,
 };
 use std::time::Instant;
 
@@ -64,6 +65,15 @@ const ASSISTED: &[CopyProtocol] = &[
     CopyProtocol::Vectors,
     CopyProtocol::Direct,
     CopyProtocol::Assisted,
+];
+/// Those of the longest.
+const LONGEST: &[CopyProtocol] = &[
+    CopyProtocol::Lines,
+    CopyProtocol::Strings,
+    CopyProtocol::Vectors,
+    CopyProtocol::Direct,
+    CopyProtocol::Assisted,
+    CopyProtocol::Pipelined,
 ];
 /// Those of messages that two ranks exchange.
 const EXCHANGED: &[CopyProtocol] = &[CopyProtocol::Pipelined, CopyProtocol::Direct];
@@ -113,38 +123,10 @@ impl LongMessage {
 pub(crate) struct CopyProtocols {
     /// Whether this rank chooses for exchanges with the other.
     leads: bool,
+    /// The message that goes one way and of which the first part has come, and not the last.
+    pub(crate) in_parts: Option<Timed>,
     /// By length and kind.
-    trials: [[Trial; KINDS]; LENGTHS],
-}
-
-/// What is known of messages of about one length and kind.
-#[derive(Clone, Debug)]
-struct Trial {
-    protocols: &'static [CopyProtocol],
-    /// Which of them is tried; as many as there are after the trial.
-    tried: usize,
-    /// How many messages have come since that is tried, and how many of them by it.
-    asked: usize,
-    /// See `asked`.
-    came: usize,
-    /// Whether there was a trial of which nothing follows yet.
-    is_due: bool,
-    /// How many messages have come in this period.
-    message: usize,
-    /// How many come in it.
-    period: usize,
-    /// None before the first trial.
-    chosen: Option<CopyProtocol>,
-    /// Of each copy protocol.
-    times: [Times; 6],
-}
-
-/// The times of the last messages of a copy protocol.
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    all_ns: [u64; TRIAL_COUNTED],
-    /// Of all.
-    count: usize,
+    trials: [[Trial<CopyProtocol>; KINDS]; LENGTHS],
 }
 
 /// A message under way.
@@ -167,7 +149,7 @@ impl CopyProtocol {
 
     /// The copy protocol that a word stands for.
     pub(crate) fn of_word(word: u64) -> Option<CopyProtocol> {
-        let mut all = ASSISTED.iter().chain(EXCHANGED).copied();
+        let mut all = LONGEST.iter().copied();
         all.find(|protocol| *protocol as u64 == word)
     }
 
@@ -199,6 +181,7 @@ impl CopyProtocols {
             let protocols = match kind {
                 0 if least < TRIAL_ASSISTED_LEAST => ONE_WAY,
                 1 if least < TRIAL_COMBINED_ASSISTED_LEAST => ONE_WAY,
+                0 | 1 if least >= ONE_WAY_PIPELINED_LEAST => LONGEST,
                 0 | 1 => ASSISTED,
                 BUSY => ONE_WAY,
                 _ => EXCHANGED,
@@ -212,11 +195,12 @@ impl CopyProtocols {
         };
         CopyProtocols {
             leads,
+            in_parts: None,
             trials: std::array::from_fn(|length| std::array::from_fn(|kind| of(length, kind))),
         }
     }
 
-    fn trial(&mut self, (length, kind): (usize, usize)) -> &mut Trial {
+    fn trial(&mut self, (length, kind): (usize, usize)) -> &mut Trial<CopyProtocol> {
         &mut self.trials[length][kind]
     }
 
@@ -254,7 +238,7 @@ impl CopyProtocols {
         let (place, follows) = (message.place()?, self.follows(message));
         let trial = self.trial(place);
         if follows {
-            let came = trial.protocols.iter().find(|p| p.is_by(protocol));
+            let came = trial.ways.iter().find(|p| p.is_by(protocol));
             trial.chosen = came.copied();
             return None;
         }
@@ -290,119 +274,47 @@ impl Timed {
     }
 
     /// What the sender takes besides the `time_ns` of its receiver: a copy to a bounce buffer takes as long as that from it, and is part
-    /// of the receiver's time as far as the sender had not made it before. And what else the sender has to copy comes after that.
+    /// of the receiver's time as far as the sender had not made it before. And what else the sender has to copy comes after that. The first
+    /// part of a message in pipeline buffers is seen when all of it is there.
     fn more_ns(&self, time_ns: u64) -> u64 {
         let (there, of) = self.ahead;
         let is_bounced = |protocol: CopyProtocol| protocol.is_by(Protocol::Bounce);
-        match self.place.1 == BUSY && self.protocol.is_some_and(is_bounced) {
-            true => time_ns * there.max(of / TRIAL_OWN_COPY) as u64 / of as u64,
-            false => 0,
-        }
-    }
-}
-
-impl Trial {
-    /// One that begins after so many messages.
-    fn new(protocols: &'static [CopyProtocol], late: usize) -> Trial {
-        let (tried, message) = match late {
-            0 => (0, 0),
-            late => (protocols.len(), TRIAL_PERIOD - late),
-        };
-        Trial {
-            protocols,
-            tried,
-            asked: 0,
-            came: 0,
-            is_due: false,
-            message,
-            period: TRIAL_PERIOD,
-            chosen: None,
-            times: Default::default(),
-        }
-    }
-
-    /// The copy protocol of the next message, and whether it is one on which a copy protocol is tried.
-    fn now(&self) -> (Option<CopyProtocol>, bool) {
-        match self.protocols.get(self.tried) {
-            Some(protocol) => (Some(*protocol), true),
-            None => (self.chosen, false),
-        }
-    }
-
-    /// The same, and goes on to the one after it; whether the message has come as it was wanted, which `is_as` says of a copy protocol.
-    fn next(
-        &mut self,
-        is_as: impl FnOnce(CopyProtocol) -> bool,
-    ) -> ((Option<CopyProtocol>, bool), bool) {
-        // The last message that is tried ends after it has begun.
-        if std::mem::take(&mut self.is_due) {
-            self.choose();
-        }
-        let now = self.now();
-        let as_wanted = now.0.is_some_and(is_as);
-        self.message += 1;
-        if now.1 {
-            self.asked += 1;
-            self.came += usize::from(as_wanted);
-            // A sender that is ahead of its receiver hears late what is wanted, and some can never send so.
-            if self.came == TRIAL_TRIED || self.asked == TRIAL_ASKED_MOST {
-                (self.asked, self.came) = (0, 0);
-                self.tried += 1;
-                self.is_due = self.tried == self.protocols.len();
+        match self.protocol {
+            Some(CopyProtocol::Pipelined) => time_ns * there as u64 / of as u64,
+            Some(protocol) if self.place.1 == BUSY && is_bounced(protocol) => {
+                time_ns * there.max(of / TRIAL_OWN_COPY) as u64 / of as u64
             }
-        } else if self.message >= self.period {
-            (self.message, self.tried) = (0, 0);
-        }
-        (now, as_wanted)
-    }
-
-    fn note(&mut self, protocol: CopyProtocol, time_ns: u64) {
-        self.times[protocol as usize - 1].note(time_ns);
-    }
-
-    /// Chooses for the rest of the period, among those of which there are times enough.
-    fn choose(&mut self) {
-        let times = std::mem::take(&mut self.times);
-        let middle_ns = |protocol: &CopyProtocol| {
-            // The times of an exchange are of two ranks and vary much, where memory is read more than where buffers are
-            // passed on. What was not chosen is to take less almost every time.
-            let is_other = self.chosen.is_some_and(|chosen| chosen != *protocol);
-            let is_sure = self.protocols == EXCHANGED && is_other;
-            let middle_ns = times[*protocol as usize - 1].middle_ns(is_sure)?;
-            let more_ns = match protocol {
-                // The time of an exchange has all of its call, but not of the other rank's, nor what comes after, which finds its
-                // memory driven out of the caches.
-                CopyProtocol::Pipelined => middle_ns / TRIAL_PIPELINED_GAIN,
-                CopyProtocol::Direct if self.protocols == EXCHANGED => 0,
-                // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
-                CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
-                _ => 0,
-            };
-            Some((middle_ns + more_ns, *protocol))
-        };
-        let known = self.protocols.iter().filter_map(middle_ns);
-        if let Some((_, protocol)) = known.min_by_key(|(middle_ns, _)| *middle_ns) {
-            self.period = match self.chosen == Some(protocol) {
-                true => TRIAL_PERIOD_MOST.min(2 * self.period),
-                false => TRIAL_PERIOD,
-            };
-            self.chosen = Some(protocol);
+            _ => 0,
         }
     }
 }
 
-impl Times {
-    fn note(&mut self, time_ns: u64) {
-        self.all_ns[self.count % TRIAL_COUNTED] = time_ns;
-        self.count += 1;
+impl Tried for CopyProtocol {
+    fn place(self) -> usize {
+        self as usize - 1
     }
 
-    /// The middle one; of two, the lower or, if it is to be `sure`, the upper one.
-    fn middle_ns(mut self, sure: bool) -> Option<u64> {
-        let count = self.count.min(TRIAL_COUNTED);
-        let all = &mut self.all_ns[..count];
-        all.sort_unstable();
-        (count >= TRIAL_SAMPLES_LEAST).then(|| all[(count - usize::from(!sure)) / 2])
+    fn cost_ns(
+        self,
+        protocols: &'static [CopyProtocol],
+        chosen: Option<CopyProtocol>,
+        times: &Times,
+    ) -> Option<u64> {
+        let is_exchanged = protocols == EXCHANGED;
+        // The times of an exchange are of two ranks and vary much, where memory is read more than where buffers are
+        // passed on. What was not chosen is to take less almost every time.
+        let is_other = chosen.is_some_and(|chosen| chosen != self);
+        let middle_ns = times.middle_ns(is_exchanged && is_other)?;
+        let more_ns = match self {
+            // The time of an exchange has all of its call, but not of the other rank's, nor what comes after, which finds its
+            // memory driven out of the caches.
+            CopyProtocol::Pipelined if is_exchanged => middle_ns / TRIAL_PIPELINED_GAIN,
+            CopyProtocol::Direct if is_exchanged => 0,
+            // A sender whose memory is read waits for the end of that, which is not in its receiver's time.
+            CopyProtocol::Direct | CopyProtocol::Assisted => middle_ns / TRIAL_DIRECT_GAIN,
+            _ => 0,
+        };
+        Some(middle_ns + more_ns)
     }
 }
 

@@ -10,3 +10,4 @@ pub(crate) mod deferred_copy;
 pub(crate) mod message_descriptors;
 pub(crate) mod pieces;
 pub(crate) mod send_descriptors;
+pub(crate) mod trial;

@@ -168,11 +168,12 @@ impl Entry {
         }
     }
 
-    /// The protocol by which the message goes: bounced, which it comes by way of the bounce buffer then, direct, or assisted.
+    /// The protocol by which the message goes: bounced, which it comes by way of the bounce buffer then, pipelined, direct, or assisted.
     pub(crate) fn way(&self) -> Protocol {
         match self.way.load(Ordering::Relaxed) & !(EXCHANGED | BUSY) {
             way if way == Protocol::Bounce as u16 => Protocol::Bounce,
             way if way == Protocol::Assisted as u16 => Protocol::Assisted,
+            way if way == Protocol::Pipelined as u16 => Protocol::Pipelined,
             _ => Protocol::Direct,
         }
     }
@@ -366,6 +367,13 @@ impl SendDescriptors {
         entry.set_way(Protocol::Bounce, besides);
         // SAFETY: room for one iovec at least.
         unsafe { entry.write(&self.arena, std::iter::once(bounce_buffer)) };
+    }
+
+    /// Writes into the entry of `ticket` that its message of `bytes` bytes comes in pipeline buffers; the caller posts it.
+    pub(crate) fn describe_pipelined(&self, ticket: u32, bytes: usize, besides: Besides) {
+        let entry = self.entry(ticket);
+        entry.set_way(Protocol::Pipelined, besides);
+        entry.bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
     /// Copies the message in `iovecs` to the bounce buffer of `ticket`, saying after each piece how much is there.

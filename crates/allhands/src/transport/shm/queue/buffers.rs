@@ -12,8 +12,8 @@
 //! A medium buffer's code says where it lies: among those of the ring that carries a message, or, plus [`MEDIUM_BUFFERS`], of the ring the other
 //! way.
 //!
-//! Pipeline buffers are the same for longer messages of ranks that exchange: memory of the arena, a few for each pair that uses some,
-//! whose code is the offset there. A message that is longer than a pipeline buffer goes in several, for which its sender waits: a rank
+//! Pipeline buffers are the same for longer messages, mostly of ranks that exchange: memory of the arena, a few for each pair that uses
+//! some, whose code is the offset there. Of a message that goes one way all are handed back as they are read. A message that is longer than a pipeline buffer goes in several, for which its sender waits: a rank
 //! keeps no more than it has made, those that it was handed back included, so as many as the other has made are the other's as
 //! soon as it is read. (Who has none has sent those that it kept when it handed others back; whoever has read these had taken
 //! the others back before.) And a rank that waits for pipeline buffers puts aside what has come for later calls, which may be in all of them.
@@ -72,6 +72,8 @@ impl Part {
 pub(crate) struct Pipelined {
     pub(crate) offset: u64,
     pub(crate) part: Part,
+    /// Where the descriptor's entry of a message that goes one way lies in the arena; 0: its receiver sends one at the same time.
+    pub(crate) entry: u64,
 }
 
 /// The medium buffers, or pipeline buffers, that a rank has for messages to one other.

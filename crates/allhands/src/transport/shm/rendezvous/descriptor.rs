@@ -119,6 +119,13 @@ impl Descriptor {
         }
     }
 
+    /// Ends a message that was posted and has come in parts, the last of which has been read.
+    pub(crate) fn read_by_parts(&self) {
+        if let Asked::Granted(claim) = self.claim() {
+            drop(claim);
+        }
+    }
+
     /// Ends a claim that was [kept](Claim::keep).
     pub(crate) fn end(&self) {
         drop(Claim { descriptor: self });

@@ -240,6 +240,11 @@ impl SharedSegment {
         }
     }
 
+    /// Whether memory is in nobody's cache when it is copied, in a call in which all ranks have `bytes` bytes.
+    pub(crate) fn is_cold(&self, bytes: usize) -> bool {
+        bytes.saturating_mul(self.ranks as usize) >= caches::cold_least_bytes()
+    }
+
     /// Whether processes may read one another's memory, as far as is known.
     pub(crate) fn may_attach(&self) -> bool {
         self.head().unreachable.load(Ordering::Relaxed) == 0

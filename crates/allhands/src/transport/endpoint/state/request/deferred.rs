@@ -1,6 +1,7 @@
 //! The deferred copy of a request: which of its copies may wait for a message, and what is left of it.
 
 use super::RequestState;
+use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::shm::protocol::deferred_copy::Deferred;
 
 impl RequestState {
@@ -14,8 +15,10 @@ impl RequestState {
         self.slots[ticket as usize].beside_copy
     }
 
-    /// Puts a copy off.
-    pub(crate) fn defer(&self, copy: Deferred) {
+    /// Puts the copy of `ticket` off.
+    pub(crate) fn defer(&self, ticket: u32, (from, into): (Iovec, Iovec)) {
+        let made = self.deferred_trial.borrow_mut().begin(from.bytes);
+        let copy = Deferred::new(ticket, made, (from, into));
         self.deferred.set(Some(copy));
     }
 

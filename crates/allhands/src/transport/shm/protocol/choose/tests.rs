@@ -246,11 +246,7 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
             reduced,
             ..Message::new(bytes)
         };
-        let shared = measured.where_cores_are_shared();
-        let decided = decide(&message, shared).0;
-        assert_eq!(decided, decide(&message, measured).0, "all that counts");
-        assert_eq!((shared.exchanged, shared.medium()), (0, Protocol::Medium));
-        decided
+        decide(&message, measured).0
     };
     let [many, only, reduced] = [(false, false), (true, false), (false, true)];
     for (measured, what, most) in [
@@ -263,5 +259,53 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
         assert_eq!(of(most, measured, true, what), Protocol::Bounce);
         assert_eq!(of(most + 1, measured, true, what), Protocol::Direct);
         assert_eq!(of(most + 1, measured, false, what), Protocol::Bounce);
+    }
+}
+
+#[test]
+fn exchanges_beyond_the_caches_are_read_where_cores_are_shared_and_that_was_measured_to_be_the_best()
+ {
+    let of = |oversubscribed, measured| {
+        let message = Message {
+            oversubscribed,
+            exchanged: true,
+            streams: true,
+            ..Message::new(1 << 20)
+        };
+        decide(&message, Measured::default().all(measured)).0
+    };
+    assert_eq!(of(true, Protocol::Direct), Protocol::Direct);
+    assert_eq!(of(true, Protocol::Bounce), Protocol::Pipelined);
+    assert_eq!(of(false, Protocol::Direct), Protocol::Pipelined);
+}
+
+#[test]
+fn a_long_message_one_way_goes_in_pipeline_buffers_where_that_takes_least() {
+    let message = Message::new(2 << 20);
+    let pipelined = Measured::default().all(Protocol::Pipelined);
+    let wanted = Some(CopyProtocol::Pipelined);
+    for (measured, wanted) in [
+        (pipelined, None),
+        (Measured::default(), wanted),
+        (pipelined, wanted),
+    ] {
+        let known = Known { measured, wanted };
+        assert_eq!(choose(&message, &known).0, Protocol::Pipelined);
+        // Its receiver has no buffer left, or the pair no ring.
+        let without = choose_without_buffers(&message, &known);
+        assert_eq!(without, Protocol::Assisted, "what is documented");
+        let unreachable = Message {
+            may_attach: false,
+            ..message
+        };
+        assert_eq!(choose(&unreachable, &known).0, Protocol::Pipelined);
+        let without = choose_without_buffers(&unreachable, &known);
+        assert_eq!(without, Protocol::Bounce);
+        let exchanged = Message {
+            exchanged: true,
+            ..message
+        };
+        let without = choose_without_buffers(&exchanged, &known);
+        assert_eq!(without, Protocol::Direct, "nobody assists");
     }
 }

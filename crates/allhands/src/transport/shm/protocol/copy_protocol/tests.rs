@@ -1,9 +1,13 @@
 //! Tests of copy protocols, with made-up times.
 
 use super::*;
+use crate::transport::shm::tuning::{TRIAL_ASKED_MOST, TRIAL_PERIOD, TRIAL_TRIED};
 
 /// The copy protocols of a period's messages whose times are given, in one bounce buffer.
-fn period(trial: &mut Trial, time_ns: impl Fn(CopyProtocol) -> u64) -> Vec<Option<CopyProtocol>> {
+fn period(
+    trial: &mut Trial<CopyProtocol>,
+    time_ns: impl Fn(CopyProtocol) -> u64,
+) -> Vec<Option<CopyProtocol>> {
     let mut all = Vec::new();
     while all.is_empty() || trial.message > 0 {
         let ((protocol, tries), _) = trial.next(|_| true);
@@ -20,6 +24,7 @@ fn the_best_is_kept_until_another_is() {
     for (protocols, late) in [
         (ONE_WAY, 0),
         (ASSISTED, TRIAL_LATE),
+        (LONGEST, TRIAL_LATE),
         (EXCHANGED, TRIAL_EXCHANGED_LATE),
     ] {
         let mut trial = Trial::new(protocols, late);
@@ -114,6 +119,8 @@ fn what_a_sender_copies_besides_counts_where_it_has_more_to_do() {
         (CopyProtocol::Strings, true, 1 << 16, 0),
         // Nothing was copied.
         (CopyProtocol::Direct, false, 1 << 16, 0),
+        // The first part, which its receiver has not seen come.
+        (CopyProtocol::Pipelined, true, 1 << 14, 25),
     ] {
         let got_ns = timed(protocol, alone, ahead);
         assert_eq!(got_ns, more_ns, "{protocol:?} {alone} {ahead}");
