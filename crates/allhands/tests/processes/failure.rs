@@ -268,3 +268,33 @@ fn nothing_is_left() {
         );
     }
 }
+
+/// As a program does whose `main` returns an error: the rank leaves in order, and its process ends badly.
+#[test]
+fn who_leaves_in_order_and_ends_badly_is_missed() {
+    let body = |world: Result<Communicator, Error>| {
+        let comm = world.map_err(|error| error.to_string())?;
+        comm.barrier().map_err(|error| error.to_string())?;
+        if comm.rank() == VICTIM {
+            return Err("a mistake of its own".to_string());
+        }
+        // Its launcher has told by then how it has ended.
+        std::thread::sleep(Duration::from_millis(300));
+        let said = comm
+            .barrier()
+            .map_or_else(|error| error.to_string(), |()| "nothing".into());
+        match said.contains("rank 2") {
+            true => Ok(()),
+            false => Err(said),
+        }
+    };
+    if let Some(mut world) = World::start((this_test!(), ""), RANKS, Telling::How, body) {
+        let ends = world.ends(10 * LIMIT);
+        let failed: Vec<usize> = (0..ends.len())
+            .filter(|r| ends[*r].how.is_failure())
+            .collect();
+        let others = failed.iter().copied().filter(|rank| *rank != VICTIM);
+        world.report(others.collect());
+        assert_eq!(failed, [VICTIM]);
+    }
+}

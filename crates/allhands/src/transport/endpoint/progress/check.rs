@@ -28,8 +28,8 @@ impl Endpoint {
             return Err(error);
         }
         match self.segment.trouble(self.rank, call) {
-            // A rank that leaves when another has died: the reason is what counts.
-            Some((_, Fault::Left { .. })) if self.segment.liveness().is_any_dead() => {
+            // A rank that leaves when another has died: the reason is what counts. One that has left in order may end badly afterwards.
+            Some((_, Fault::Left { .. })) if self.segment.has_lost_any() => {
                 self.segment.stop_if_dead(self.rank, Some(call))
             }
             Some((first, fault)) => {

@@ -172,6 +172,13 @@ impl SharedSegment {
         self.wake_all();
     }
 
+    /// Whether a process of the communicator has ended without leaving it.
+    pub(crate) fn has_lost_any(&self) -> bool {
+        let is_present = |rank: u32| self.presence(rank) == Presence::Present;
+        self.liveness.is_any_dead()
+            && (0..self.ranks).any(|rank| is_present(rank) && self.liveness.is_dead(rank))
+    }
+
     /// Stops the communicator if a process of it is known to have ended without leaving it.
     ///
     /// One that had entered call `call` may have done its part in it, so for that the caller gives it some time.
