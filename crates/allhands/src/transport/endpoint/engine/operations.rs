@@ -179,6 +179,7 @@ impl NodeEngine<'_> {
             alone: self.request.sends_alone(post.ticket),
             only: self.request.sends_only(post.ticket),
             reduced: self.request.is_reduction(),
+            combined: self.request.combines(post.ticket),
             has_room: has_room(),
         }
     }

@@ -99,6 +99,8 @@ pub struct Message {
     pub only: bool,
     /// Whether its call combines what ranks receive.
     pub reduced: bool,
+    /// Whether what its sender receives in exchange for it is combined.
+    pub combined: bool,
     /// Whether its sender has room for it to bounce.
     pub has_room: bool,
 }
@@ -118,6 +120,7 @@ impl Message {
             alone: true,
             only: true,
             reduced: false,
+            combined: false,
             has_room: true,
         }
     }
@@ -343,7 +346,7 @@ pub const ROWS: [Row; 10] = [
         why: "pipeline buffers stay in the caches, and from there the bytes go past them; ranks that share cores read sooner where two cores do, as both ways keep them busy",
         decides: |m, known| {
             let is_best = known.exchanged(m.bytes) == Some(Protocol::Direct);
-            let is_read_sooner = m.oversubscribed && m.may_attach && is_best;
+            let is_read_sooner = m.oversubscribed && m.may_attach && !m.combined && is_best;
             take(
                 Protocol::Pipelined,
                 m.exchanged && m.streams && !is_read_sooner,
@@ -389,10 +392,10 @@ pub const ROWS: [Row; 10] = [
     Row {
         messages: "exchanged",
         protocols: &[Protocol::Pipelined, Protocol::Direct],
-        why: "as took least of the last ones, or else when measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once, and of 1 MB or more that their senders copy for themselves, which are then read once",
+        why: "as took least of the last ones, or else when measured at the first start on this machine; pipelined where nothing was, as buffers that go to and fro move a line once, and of 1 MB or more that their senders copy for themselves, which are then read once, and of what is combined, which is copied as often when it is read",
         decides: |m, known| {
             let wanted = known.wanted.and_then(CopyProtocol::of_exchange);
-            let measured = wanted.or_else(|| match m.copied {
+            let measured = wanted.or_else(|| match m.copied || m.combined {
                 true => None,
                 false => known.exchanged(m.bytes),
             });

@@ -265,18 +265,24 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
 #[test]
 fn exchanges_beyond_the_caches_are_read_where_cores_are_shared_and_that_was_measured_to_be_the_best()
  {
-    let of = |oversubscribed, measured| {
+    let of = |oversubscribed, streams, combined, measured| {
         let message = Message {
             oversubscribed,
+            streams,
+            combined,
             exchanged: true,
-            streams: true,
             ..Message::new(1 << 20)
         };
         decide(&message, Measured::default().all(measured)).0
     };
-    assert_eq!(of(true, Protocol::Direct), Protocol::Direct);
-    assert_eq!(of(true, Protocol::Bounce), Protocol::Pipelined);
-    assert_eq!(of(false, Protocol::Direct), Protocol::Pipelined);
+    let (direct, pipelined) = (Protocol::Direct, Protocol::Pipelined);
+    assert_eq!(of(true, true, false, direct), direct);
+    assert_eq!(of(true, true, false, Protocol::Bounce), pipelined);
+    assert_eq!(of(false, true, false, direct), pipelined);
+    // What is combined is copied as often when it is read.
+    assert_eq!(of(true, true, true, direct), pipelined);
+    assert_eq!(of(false, false, true, direct), pipelined);
+    assert_eq!(of(false, false, false, direct), direct);
 }
 
 #[test]
