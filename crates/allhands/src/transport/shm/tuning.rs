@@ -13,8 +13,8 @@ pub(crate) const COPY_AHEAD: usize = 2 << 10;
 pub(crate) const COPY_AHEAD_LEAST: usize = 24 << 10;
 
 /// The part of the last-level caches from which on what all ranks of a call have is taken to be in nobody's cache when it comes: other programs,
-/// and on a virtual machine other guests, have their part. On a Cascade Lake with 36 MB a copy that asks for both sides ahead takes half
-/// as long from 16 MB of buffers on, and as long at 8 MB.
+/// and on a virtual machine other guests, have their part. On a Cascade Lake with 36 MB a copy of half a megabyte that asks for both sides
+/// ahead takes half as long where buffers come to 16 MB, and one of 1 MB two thirds where they come to 32.
 pub(crate) const COLD_LEAST: usize = 2;
 
 /// The fewest bytes that are claimed for writing while they are copied.
