@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use allhands::policy::protocols::Protocols;
+use allhands::policy::protocols::{FORMAT, Protocols, STARTS_MOST};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -118,9 +118,10 @@ fn the_first_start_measures_and_the_second_finds_it() {
             .as_ref()
             .map(|f| f.file_name())
     );
-    assert!(text.starts_with("format 3\nmachine "), "{text}");
+    let start = format!("format {FORMAT}\nmachine ");
+    assert!(text.starts_with(&start), "{text}");
     // What is open yet is measured again, but not for ever.
-    let most = format!("starts {}\n", allhands::policy::protocols::STARTS_MOST);
+    let most = format!("starts {STARTS_MOST}\n");
     let is_whole = |text: &str| text.contains(LAST) && !text.contains(" open ");
     let is_over = |text: &str| text.contains(&most) || is_whole(text);
     for _ in 0..TRIES {

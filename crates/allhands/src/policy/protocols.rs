@@ -64,6 +64,9 @@ const GAIN_LEAST: f64 = 1.05;
 /// By how much the times of a protocol in both rounds may differ if nothing more is to be found out.
 const AGREES_MOST: f64 = 1.1;
 
+/// The number of the form in which the file is written, which stands in its first line.
+pub const FORMAT: u32 = 4;
+
 /// How many starts measure, at most.
 pub const STARTS_MOST: u32 = 4;
 
@@ -411,7 +414,7 @@ pub fn together([same, fresh]: [f64; 2]) -> f64 {
 fn head() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "format 4\nmachine {}\nkernel {}\nversion {}\n",
+        "format {FORMAT}\nmachine {}\nkernel {}\nversion {}\n",
         machine(),
         kernel.trim(),
         env!("CARGO_PKG_VERSION"),

@@ -33,7 +33,7 @@ fn what_is_kept_is_read_again_and_what_does_not_fit_is_not() {
     for (from, to) in [
         ("kernel ", "kernel 9"),
         ("machine ", "machine x"),
-        ("format 4", "format 3"),
+        ("format ", "format 1"),
         ("starts 2", "start 2"),
         ("direct settled", "direct set"),
         ("one-way", "two-way"),
