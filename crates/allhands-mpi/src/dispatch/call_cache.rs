@@ -1,7 +1,8 @@
 //! The call cache: calls of a communicator that were made before with the same arguments but for their buffers' addresses.
 //!
 //! Where types and operator are the MPI's own, whose handles mean the same for ever, and data stands in one piece, such a call
-//! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses.
+//! needs nothing of what its arguments mean: its plan is at hand, and takes the new addresses. Of calls with lists that is so of a
+//! reduce-scatter alone, whose counts are the same on all ranks: of others each rank knows its own, which says nothing of the next call.
 //!
 //! This and the plan cache of our communicator are the two places that remember a repeated call. A thread finds the communicator's
 //! state by its handle, and here, by all words of the call, where its plan stands in the plan cache; nothing is looked up there. A call
@@ -25,7 +26,9 @@ pub(crate) struct Asked {
     given: usize,
     send: *const u8,
     receive: *const u8,
-    /// Whether this is all of them: lists are not looked through.
+    /// The counts of a reduce-scatter, which are the same on all ranks.
+    counts: Option<Numbers>,
+    /// Whether this is all of them: other lists are not looked through.
     is_whole: bool,
 }
 
@@ -53,6 +56,7 @@ impl Asked {
             given: 0,
             send: std::ptr::null(),
             receive: std::ptr::null(),
+            counts: None,
             is_whole: true,
         }
     }
@@ -70,9 +74,11 @@ impl Asked {
     }
 
     #[inline(always)]
-    pub(crate) fn list(self, _: Numbers) -> Asked {
+    pub(crate) fn list(self, numbers: Numbers) -> Asked {
+        let is_counts = matches!(self.call, Call::ReduceScatter);
         Asked {
-            is_whole: false,
+            counts: is_counts.then_some(numbers),
+            is_whole: is_counts,
             ..self
         }
     }
@@ -106,13 +112,25 @@ impl Asked {
         self.is_whole
     }
 
-    /// What distinguishes it from other calls of its communicator.
+    /// What distinguishes it from other calls of its communicator of so many ranks, but for what its counts are, of which it has a hash.
     #[inline(always)]
-    pub(crate) fn key(&self, abi: &Abi) -> Key {
+    pub(crate) fn key(&self, abi: &Abi, ranks: usize) -> Key {
         let in_place = [self.send, self.receive].map(|start| usize::from(abi.is_in_place(start)));
+        let mut words = self.words;
+        if let Some(counts) = self.counts {
+            words[Asked::MOST - 1] = hash(counts, ranks);
+        }
         Key {
             what: self.call as usize | in_place[0] << 8 | in_place[1] << 9,
-            words: self.words,
+            words,
+        }
+    }
+
+    /// Its counts, where they are a part of what distinguishes it; `None` if they are not there.
+    pub(crate) fn counts(&self, ranks: usize) -> Option<Box<[i64]>> {
+        match self.counts {
+            None => Some(Box::default()),
+            Some(counts) => (0..ranks).map(|rank| counts.at(rank).ok()).collect(),
         }
     }
 
@@ -135,6 +153,16 @@ impl Asked {
             cached,
         })
     }
+}
+
+/// A number for a list of counts, by which most lists differ.
+#[inline]
+fn hash(counts: Numbers, ranks: usize) -> usize {
+    let count = |rank| counts.at(rank).unwrap_or(0) as usize;
+    let mix = |mixed: usize, rank: usize| {
+        (mixed.rotate_left(7) ^ count(rank)).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize)
+    };
+    (0..ranks).fold(0, mix)
 }
 
 /// What distinguishes calls of a communicator.
@@ -185,6 +213,8 @@ pub(crate) struct Replay {
 /// A call that was made before.
 pub(crate) struct Entry {
     key: Key,
+    /// See [`Asked::counts`].
+    counts: Box<[i64]>,
     replay: Replay,
     /// The bits that are zero in an aligned address.
     unaligned: usize,
@@ -220,34 +250,40 @@ impl CallCache {
 
     /// The same call as one that was made before.
     #[inline(always)]
-    pub(crate) fn find(&self, key: &Key) -> Option<&Entry> {
+    pub(crate) fn find(&self, key: &Key, asked: &Asked) -> Option<&Entry> {
         let [later, earlier] = self.sets[key.set()];
         let is_it = |number: u8| {
             let entry = self.entries.get(usize::from(number).wrapping_sub(1));
-            entry.filter(|entry| entry.key.is(key))
+            entry.filter(|entry| entry.key.is(key) && entry.has_counts_of(asked))
         };
         is_it(later).or_else(|| is_it(earlier))
     }
 
     /// Keeps a call, of which the report says this, in the place of the earlier one of its set.
-    pub(crate) fn keep(&mut self, key: Key, replay: Replay, served: Served) {
+    pub(crate) fn keep(
+        &mut self,
+        (key, counts): (Key, Box<[i64]>),
+        replay: Replay,
+        served: Served,
+    ) {
         let element = replay.cached.element_bytes.max(1);
         let alignment = (1 << element.trailing_zeros()).min(align_of::<u128>());
-        let entry = Entry {
-            key,
-            replay,
-            unaligned: alignment - 1,
-            served,
-        };
         let set = &mut self.sets[key.set()];
         let number_of = |number: u8| usize::from(number).wrapping_sub(1);
         let own = |number: &u8| {
             let known = self.entries.get(number_of(*number));
-            known.is_some_and(|known| known.key.is(&key))
+            known.is_some_and(|known| known.key.is(&key) && known.counts == counts)
         };
         // A call that was made anew, as its plan has left the plan cache, has its entry already.
         let way = set.iter().position(own).unwrap_or(CallCache::WAYS - 1);
         let mut number = set[way];
+        let entry = Entry {
+            key,
+            counts,
+            replay,
+            unaligned: alignment - 1,
+            served,
+        };
         match self.entries.get_mut(number_of(number)) {
             Some(old) => *old = entry,
             None => {
@@ -265,6 +301,18 @@ impl CallCache {
 }
 
 impl Entry {
+    /// Whether a call whose key is the same has the same counts.
+    #[inline(always)]
+    fn has_counts_of(&self, asked: &Asked) -> bool {
+        match asked.counts {
+            None => true,
+            Some(counts) => {
+                let mut all = (0..).zip(&self.counts);
+                all.all(|(rank, count)| counts.at(rank).is_ok_and(|at| at == *count))
+            }
+        }
+    }
+
     /// Makes the call with other addresses; `None`: they need another look, and nothing has happened.
     #[inline(always)]
     pub(crate) fn run(&self, comm: &Communicator, asked: &Asked) -> Option<Result<(), Box<Error>>> {
@@ -302,6 +350,7 @@ mod tests {
         };
         Entry {
             key,
+            counts: Box::default(),
             replay,
             unaligned: align_of::<u64>() - 1,
             served: Served::default(),
@@ -385,16 +434,56 @@ mod tests {
             };
             let keys = (0..4).flat_map(|root| [1, 2, 3, 64, 1000].map(|count| key(root, count)));
             let keys: Vec<Key> = keys.collect();
-            let mut cache = CallCache::new();
+            let (mut cache, asked) = (CallCache::new(), asked(&one, &mut sum));
             for _ in 0..100 {
                 for key in &keys {
-                    cache.keep(*key, replay, Served::default());
-                    assert!(cache.find(key).is_some());
+                    cache.keep((*key, Box::default()), replay, Served::default());
+                    assert!(cache.find(key, &asked).is_some());
                 }
             }
-            let stay = keys.iter().filter(|key| cache.find(key).is_some());
+            let stay = keys.iter().filter(|key| cache.find(key, &asked).is_some());
             assert_eq!(stay.count(), keys.len());
             assert_eq!(cache.entries.len(), keys.len());
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn calls_differ_by_each_of_their_counts() {
+        threads::run(2, |comm| {
+            let (one, mut sum) = ([1u64; 1], [0u64; 1]);
+            comm.run(sums(&one, &mut sum)).unwrap();
+            let cached = comm.cached_call(&sums(&one, &mut sum)).unwrap();
+            let replay = asked(&one, &mut sum).replay(cached).unwrap();
+            let of = |counts: &[c_int]| {
+                let asked = Asked::new(Call::ReduceScatter).list(Numbers::Int(counts.as_ptr()));
+                assert!(asked.is_cacheable());
+                asked
+            };
+            let key = Key {
+                what: Call::ReduceScatter as usize,
+                words: [0; Asked::MOST],
+            };
+            let mut cache = CallCache::new();
+            for counts in [[1, 0], [0, 1]] {
+                // As if their hashes were the same.
+                let asked = of(&counts);
+                assert!(cache.find(&key, &asked).is_none(), "{counts:?}");
+                cache.keep((key, asked.counts(2).unwrap()), replay, Served::default());
+                assert!(cache.find(&key, &asked).is_some(), "{counts:?}");
+            }
+            assert!(cache.find(&key, &of(&[1, 0])).is_some(), "both stay");
+            assert!(cache.find(&key, &of(&[1, 1])).is_none());
+            let hashes =
+                [[1, 0], [0, 1], [1, 1]].map(|c: [c_int; 2]| hash(Numbers::Int(c.as_ptr()), 2));
+            assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2]);
+            let nowhere = Asked::new(Call::ReduceScatter).list(Numbers::Int(std::ptr::null()));
+            assert!(nowhere.counts(2).is_none() && cache.find(&key, &nowhere).is_none());
+            let other = Asked::new(Call::Allgatherv).list(Numbers::Int([1, 2].as_ptr()));
+            assert!(
+                !other.is_cacheable(),
+                "others' counts may differ from call to call"
+            );
         })
         .unwrap();
     }

@@ -98,7 +98,8 @@ fn take_cached(library: &Library, asked: &Asked, comm: usize) -> Cached {
             if !owned.line.is_empty() {
                 return None;
             }
-            let known = owned.call_cache.find(&asked.key(abi))?;
+            let key = asked.key(abi, shared.size);
+            let known = owned.call_cache.find(&key, asked)?;
             let _inside = thread.enter();
             Some(match known.run(&owned.comm, asked)? {
                 Ok(()) => Cached::Served(known.served),
@@ -306,8 +307,11 @@ fn serve_on(
         })?;
     }
     let served = REPORT.served(wanted.call, (bytes, apart), found.served_by, verified);
-    if let Some(replay) = found.cached_call.and_then(|call| asked.replay(call)) {
-        call_cache.keep(asked.key(site.abi), replay, served);
+    if let Some(replay) = found.cached_call.and_then(|call| asked.replay(call))
+        && let Some(counts) = asked.counts(site.size)
+    {
+        let key = asked.key(site.abi, site.size);
+        call_cache.keep((key, counts), replay, served);
     }
     Ok(served)
 }
