@@ -25,9 +25,11 @@ pub(crate) struct PlanCache {
     ranks: u32,
 }
 
-/// Where a regular shape's entry stands, as long as no other has its place.
+/// Where an entry stands, as long as no other has its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
+    /// Whether it is kept apart.
+    apart: bool,
     at: usize,
     id: u64,
 }
@@ -44,25 +46,32 @@ impl PlanCache {
         }
     }
 
-    /// Where the entry of a regular call stands, if its shape has been called.
+    /// Where the entry of a call stands for which ranks tell one another no lengths, if its shape has been called.
     pub(crate) fn place(&self, operation: &Operation<'_>) -> Option<Place> {
-        if operation.irregular() {
-            return None;
-        }
-        let last = self.last[operation.collective as usize];
-        let entries = &self.regular.entries;
-        let at = match entries.get(last) {
-            Some(entry) if entry.key.fits(operation, None) => last,
-            _ => self.regular.search(operation, None)?,
+        let fits = |entry: &Entry| entry.key.fits(operation, None);
+        let find = |shelf: &Shelf, last: usize| match shelf.entries.get(last).is_some_and(fits) {
+            true => Some((last, shelf.entries[last].id)),
+            false => shelf
+                .search(operation, None)
+                .map(|at| (at, shelf.entries[at].id)),
         };
-        let id = entries[at].id;
-        Some(Place { at, id })
+        let place = |apart, (at, id)| Place { apart, at, id };
+        let regular = find(&self.regular, self.last[operation.collective as usize]);
+        regular.map(|found| place(false, found)).or_else(|| {
+            let is_irregular = operation.lengths().is_some();
+            let found = is_irregular.then(|| find(&self.irregular, self.last_irregular));
+            found.flatten().map(|found| place(true, found))
+        })
     }
 
     /// The entry at a place, if it still stands there.
     #[inline]
     pub(crate) fn at(&mut self, place: Place) -> Option<&mut Entry> {
-        let entry = self.regular.entries.get_mut(place.at)?;
+        let shelf = match place.apart {
+            false => &mut self.regular,
+            true => &mut self.irregular,
+        };
+        let entry = shelf.entries.get_mut(place.at)?;
         (entry.id == place.id).then_some(entry)
     }
 
@@ -290,6 +299,15 @@ mod tests {
             let sum = operation::allreduce(&input, &mut output, &Sum).algorithm("shared-memory");
             let place = comm.with_plans(|plans| plans.place(&sum)).unwrap();
             assert!(comm.with_plans(|plans| plans.at(place).is_some()));
+            let mut own = vec![0; comm.rank()];
+            let parts = operation::reduce_scatter_v(&input[..1], &[0, 1], &mut own, &Sum);
+            for (algorithm, is_apart) in [("shared-memory", false), ("ring", true)] {
+                let parts = parts.clone().algorithm(algorithm);
+                comm.run(parts.clone()).unwrap();
+                let place = comm.with_plans(|plans| plans.place(&parts)).unwrap();
+                assert_eq!(place.apart, is_apart, "{algorithm}");
+                assert!(comm.with_plans(|plans| plans.at(place).is_some()));
+            }
             (6..=super::Shelf::MOST + 5).for_each(|count| sum_of(&comm, count));
             assert!(comm.with_plans(|plans| plans.at(place).is_none()));
             assert!(comm.with_plans(|plans| plans.place(&sum).is_none()));
