@@ -112,6 +112,8 @@ impl Endpoint {
         }
         let from_bounce_buffer = match protocol {
             Some(CopyProtocol::Strings | CopyProtocol::Vectors) => Distance::Near,
+            // As of medium buffers.
+            _ if segment.is_oversubscribed() => Distance::Near,
             _ => Distance::Back,
         };
         for found in entry.found(segment.arena()) {

@@ -16,7 +16,6 @@ use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
 use crate::transport::shm::tuning::{
     ASSISTED_LEAST, BOUNCE_MOST, EXCHANGED_EAGER_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST,
     MEDIUM_UNMEASURED_MOST, OVERSUBSCRIBED_BOUNCED_MOST, OVERSUBSCRIBED_BUFFERED_MOST,
-    OVERSUBSCRIBED_ONLY_BOUNCED_MOST,
 };
 
 /// How a message gets from its sender to its receiver.
@@ -318,7 +317,7 @@ pub const ROWS: [Row; 10] = [
     Row {
         messages: "to 4 KB; to 16 KB if not mapped and either exchanged, oversubscribed or measured to be the best here; where nothing was measured to 8 KB",
         protocols: &[Protocol::Medium, Protocol::Unclaimed],
-        why: "who has received a medium buffer sends its next message in it, so a line moves once; whether who has none to send claims its lines for the sender's next one is as measured",
+        why: "who has received a medium buffer sends its next message in it, so a line moves once; whether who has none to send claims its lines for the sender's next one is as measured; ranks that share cores claim none",
         decides: |m, known| {
             let most = match known.one_way(m.bytes) {
                 _ if m.mapped => MEDIUM_ALWAYS_MOST,
@@ -327,9 +326,10 @@ pub const ROWS: [Row; 10] = [
                 Some(Protocol::Medium | Protocol::Unclaimed) => MEDIUM_BYTES,
                 Some(_) => MEDIUM_ALWAYS_MOST,
             };
-            let read = match m.exchanged || m.oversubscribed {
-                true => Protocol::Medium,
-                false => known.measured.medium(),
+            let read = match (m.oversubscribed, m.exchanged) {
+                (true, _) => Protocol::Unclaimed,
+                (false, true) => Protocol::Medium,
+                (false, false) => known.measured.medium(),
             };
             take(read, m.bytes <= most)
         },
@@ -366,15 +366,14 @@ pub const ROWS: [Row; 10] = [
         },
     },
     Row {
-        messages: "oversubscribed, to 128 KB, of calls that combine nothing to 64 KB where direct was measured to be the best here, and to 32 KB if its sender sends others in its call, or where the system does not let processes read one another",
+        messages: "oversubscribed, to 128 KB, and to 32 KB if its sender sends others in its call, which combines nothing, and direct was measured to be the best here; or where the system does not let processes read one another",
         protocols: &[Protocol::Bounce],
         why: "its sender goes on, and the next rank that has the core finds the bytes in its cache; who sends many makes all first copies, as a scatter's root does",
         decides: |m, known| {
             let is_best = known.one_way(m.bytes) == Some(Protocol::Direct);
             let is_read_sooner = is_best && !m.reduced;
             let most = match (is_read_sooner, m.only) {
-                (false, _) => OVERSUBSCRIBED_BUFFERED_MOST,
-                (true, true) => OVERSUBSCRIBED_ONLY_BOUNCED_MOST,
+                (false, _) | (true, true) => OVERSUBSCRIBED_BUFFERED_MOST,
                 (true, false) => OVERSUBSCRIBED_BOUNCED_MOST,
             };
             take(

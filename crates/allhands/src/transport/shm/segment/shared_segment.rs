@@ -226,10 +226,11 @@ impl SharedSegment {
         }
     }
 
-    /// Whether who receives a medium buffer leaves its lines unclaimed, although they go back.
+    /// Whether who receives a medium buffer leaves its lines unclaimed, although they go back. Where ranks share cores, as many of those
+    /// who write there next as not find the lines in their own caches if nobody claims them.
     #[inline]
     pub(crate) fn leaves_unclaimed(&self) -> bool {
-        !self.oversubscribed && choose::is_unclaimed(&self.arena)
+        self.oversubscribed || choose::is_unclaimed(&self.arena)
     }
 
     /// As [`SharedSegment::distance`], in a call in which all ranks have `bytes` bytes and what is received is sent on by nobody.

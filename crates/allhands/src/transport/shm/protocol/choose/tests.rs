@@ -8,7 +8,7 @@ fn of(message: Message, bytes: usize) -> Protocol {
 
 #[test]
 fn without_measurements_lengths_decide() {
-    use Protocol::{Assisted, Bounce, Direct, Eager, Medium, Pipelined};
+    use Protocol::{Assisted, Bounce, Direct, Eager, Medium, Pipelined, Unclaimed};
     let exchanged = Message {
         exchanged: true,
         ..Message::new(0)
@@ -42,11 +42,11 @@ fn without_measurements_lengths_decide() {
         ),
         (
             shared,
-            [Eager, Eager, Medium, Bounce, Direct, Direct, Direct],
+            [Eager, Eager, Unclaimed, Bounce, Direct, Direct, Direct],
         ),
         (
             both,
-            [Eager, Eager, Medium, Pipelined, Direct, Direct, Direct],
+            [Eager, Eager, Unclaimed, Pipelined, Direct, Direct, Direct],
         ),
         (
             mapped,
@@ -213,18 +213,27 @@ fn only_a_sender_that_has_nothing_else_to_do_assists() {
 #[test]
 fn whether_a_medium_buffer_is_claimed_was_measured_of_messages_one_way() {
     let measured = Measured::default().all(Protocol::Unclaimed);
-    let of = |bytes, exchanged, oversubscribed| {
+    let of = |bytes, exchanged| {
         let message = Message {
             exchanged,
-            oversubscribed,
             ..Message::new(bytes)
         };
         decide(&message, measured).0
     };
-    assert_eq!(of(2 << 10, false, false), Protocol::Unclaimed);
-    assert_eq!(of(MEDIUM_BYTES, false, false), Protocol::Unclaimed);
-    assert_eq!(of(2 << 10, true, false), Protocol::Medium);
-    assert_eq!(of(2 << 10, false, true), Protocol::Medium);
+    assert_eq!(of(2 << 10, false), Protocol::Unclaimed);
+    assert_eq!(of(MEDIUM_BYTES, false), Protocol::Unclaimed);
+    assert_eq!(of(2 << 10, true), Protocol::Medium);
+    // Ranks that share cores claim nothing, whatever was measured of others.
+    for exchanged in [false, true] {
+        for measured in [measured, Measured::default()] {
+            let message = Message {
+                exchanged,
+                oversubscribed: true,
+                ..Message::new(2 << 10)
+            };
+            assert_eq!(decide(&message, measured).0, Protocol::Unclaimed);
+        }
+    }
     // What is measured afterwards of longer ones leaves it.
     let longer = measured.all(Protocol::Medium);
     assert_eq!(
@@ -252,7 +261,7 @@ fn ranks_that_share_cores_read_sooner_where_that_was_measured_to_be_the_best() {
     for (measured, what, most) in [
         (Protocol::Bounce, only, OVERSUBSCRIBED_BUFFERED_MOST),
         (Protocol::Bounce, many, OVERSUBSCRIBED_BUFFERED_MOST),
-        (Protocol::Direct, only, OVERSUBSCRIBED_ONLY_BOUNCED_MOST),
+        (Protocol::Direct, only, OVERSUBSCRIBED_BUFFERED_MOST),
         (Protocol::Direct, many, OVERSUBSCRIBED_BOUNCED_MOST),
         (Protocol::Direct, reduced, OVERSUBSCRIBED_BUFFERED_MOST),
     ] {
