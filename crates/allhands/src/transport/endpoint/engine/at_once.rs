@@ -9,10 +9,11 @@ use crate::transport::shm::tuning::{
 use allhands_core::progress::Post;
 use allhands_core::schedule::{Extent, OpKind, Space};
 
-/// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more.
+/// The distance of a block of a window that was at `distance` so far, if nobody else reads it any more: where that is [`Distance::Near`],
+/// ranks share cores, and claim nothing.
 #[inline]
 fn of_the_last(iovec: Iovec, last: bool, distance: Distance) -> Distance {
-    match last && iovec.bytes >= WINDOW_CLAIM_LEAST && distance != Distance::Cold {
+    match last && iovec.bytes >= WINDOW_CLAIM_LEAST && distance == Distance::Far {
         true => Distance::Back,
         false => distance,
     }
