@@ -226,8 +226,7 @@ impl SharedSegment {
         }
     }
 
-    /// Whether who receives a medium buffer leaves its lines unclaimed, although they go back. Where ranks share cores, as many of those
-    /// who write there next as not find the lines in their own caches if nobody claims them.
+    /// Whether who receives a medium buffer leaves its lines unclaimed: of ranks that share cores, half the writers have them still.
     #[inline]
     pub(crate) fn leaves_unclaimed(&self) -> bool {
         self.oversubscribed || choose::is_unclaimed(&self.arena)
