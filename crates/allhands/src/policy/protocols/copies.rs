@@ -8,7 +8,7 @@ use super::{GAIN_LEAST, TIME_MOST_US};
 use crate::operator::Max;
 use crate::transport::shm::memory::copy::{self, Distance};
 use crate::{Communicator, Error, operation};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The rounds in which both ways are measured, one after the other.
 const ROUNDS: usize = 2;
@@ -72,9 +72,18 @@ impl Copies {
     }
 }
 
-/// Measures with the ranks of `comm`, all of which call this and copy at the same time. How copies are made is afterwards as it was.
-pub(super) fn measure(comm: &Communicator) -> Result<Copies, Error> {
+/// Measures with the ranks of `comm`, all of which call this and copy at the same time; nothing is found out where that takes longer
+/// than `budget`. How copies are made is afterwards as it was.
+pub(super) fn measure(comm: &Communicator, budget: Duration) -> Result<Option<Copies>, Error> {
     let before = copy::asks_both_ahead();
+    let rounds = rounds(comm, budget);
+    copy::ask_both_ahead(before);
+    Ok(rounds?.map(Copies::of))
+}
+
+/// The times of each round, by the library and with both sides asked for ahead.
+fn rounds(comm: &Communicator, budget: Duration) -> Result<Option<[[f64; 2]; ROUNDS]>, Error> {
+    let since = Instant::now();
     let [from, mut into] = [1_u8, 2].map(|byte| vec![byte; PAIRS * BYTES]);
     let mut rounds = [[0.0; 2]; ROUNDS];
     for round in &mut rounds {
@@ -88,15 +97,20 @@ pub(super) fn measure(comm: &Communicator) -> Result<Copies, Error> {
                 unsafe { Distance::Cold.copy(from.as_ptr(), into.as_mut_ptr(), BYTES) };
                 times_ns.push(begun.elapsed().as_nanos() as u64);
             }
-            let mut later_ns = vec![0; PAIRS];
+            // Both ranks go by the later one's clock.
+            times_ns.push(since.elapsed().as_nanos() as u64);
+            let mut later_ns = [0; PAIRS + 1];
             comm.run(operation::allreduce(&times_ns, &mut later_ns, &Max))?;
-            later_ns.sort_unstable();
-            *time_us = later_ns[PAIRS / 2] as f64 / 1e3;
+            let [times_ns @ .., elapsed_ns] = &mut later_ns;
+            if Duration::from_nanos(*elapsed_ns) > budget {
+                return Ok(None);
+            }
+            times_ns.sort_unstable();
+            *time_us = times_ns[PAIRS / 2] as f64 / 1e3;
         }
     }
-    copy::ask_both_ahead(before);
     std::hint::black_box(&into);
-    Ok(Copies::of(rounds))
+    Ok(Some(rounds))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -133,10 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn measuring_leaves_copies_as_they_were() {
-        let found = crate::threads::run(2, |comm| measure(&comm).unwrap());
-        for copies in found.unwrap() {
-            assert!(copies.us.iter().all(|us| *us > 0.0));
+    fn what_takes_longer_than_its_budget_finds_out_nothing() {
+        for (budget, finds) in [(Duration::MAX, true), (Duration::ZERO, false)] {
+            let found = crate::threads::run(2, |comm| measure(&comm, budget).unwrap());
+            for copies in found.unwrap() {
+                assert_eq!(copies.is_some(), finds);
+                assert!(copies.is_none_or(|copies| copies.us.iter().all(|us| *us > 0.0)));
+            }
         }
     }
 }

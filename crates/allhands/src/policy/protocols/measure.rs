@@ -83,7 +83,10 @@ pub(crate) fn first_start(comm: &Communicator, found: Found) -> Result<Measured,
         if !is_disturbed(&two)? {
             let begun = Instant::now();
             let lacks_copies = lacks & LACKS_COPIES > 0;
-            let copies = lacks_copies.then(|| copies::measure(&two)).transpose()?;
+            let copies = match lacks_copies {
+                true => copies::measure(&two, BUDGET / 2)?,
+                false => None,
+            };
             let by = (Calls::of_start, BUDGET.saturating_sub(begun.elapsed()));
             let found = measure_by(&two, &wanted, before, by)?;
             known.update(Protocols { copies, ..found });
