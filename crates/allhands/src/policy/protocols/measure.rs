@@ -186,6 +186,8 @@ fn measure_by(
             read = found.measured();
         }
     }
+    // Threads of one process decide by one word: nobody is to change it any more.
+    comm.barrier()?;
     comm.set_protocols(before, false);
     Ok(found)
 }

@@ -206,6 +206,8 @@ fn a_measurement_ends_in_time_and_leaves_what_was() {
             Protocols::default()
         );
         assert_eq!(comm.protocols(), before);
+        // The other rank has looked.
+        comm.barrier().unwrap();
         let all = measure(&comm, Duration::from_secs(60)).unwrap();
         assert_eq!(all.times.len(), measured_at_first().count());
         assert_eq!(comm.protocols(), before);
