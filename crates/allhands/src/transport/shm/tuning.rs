@@ -102,8 +102,8 @@ pub(crate) const OVERSUBSCRIBED_BUFFERED_MOST: usize = 128 << 10;
 
 /// The same of one of several that its sender sends in its call, where a read of the sender's memory was measured to take less than two
 /// copies even where both are made at the same time. Longer ones of a scatter to eight ranks on two cores then take 13 % (64 KB) and
-/// 40 % (128 KB) less by that (Xeon 6-167-1; nothing and 20 % on a Cascade Lake); a gather's, whose root makes as many copies either way, half as
-/// much again (128 KB, Cascade Lake). What is combined has to be brought here first, which a bounce buffer is already: a scan of 256 KB in segments
+/// 40 % (128 KB) less by that (Xeon 6-167-1; nothing and 20 % on a Cascade Lake); a gather's, whose root makes as many copies either way, two
+/// fifths more (128 KB, Cascade Lake). What is combined has to be brought here first, which a bounce buffer is already: a scan of 256 KB in segments
 /// of 64 KB takes 14 % more by reads (Xeon 6-167-1, November 2026).
 pub(crate) const OVERSUBSCRIBED_BOUNCED_MOST: usize = 32 << 10;
 
