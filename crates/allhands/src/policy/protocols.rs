@@ -18,7 +18,7 @@ use super::machine;
 use crate::transport::shm::protocol::choose::MEDIUM_CLASS;
 pub use crate::transport::shm::protocol::choose::{Measured, Message, Protocol, ROWS, Row, decide};
 use crate::transport::shm::queue::ring::{EAGER_BYTES, MEDIUM_BYTES};
-use crate::transport::shm::tuning::{BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_LEAST};
+use crate::transport::shm::tuning::{BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_BEYOND};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -107,7 +107,7 @@ impl Pattern {
                 &[Protocol::Medium, Protocol::Bounce, Protocol::Direct]
             }
             Pattern::Exchanged if bytes <= MEDIUM_BYTES => &[],
-            Pattern::OneWay if bytes < ONE_WAY_PIPELINED_LEAST => {
+            Pattern::OneWay if bytes <= ONE_WAY_PIPELINED_BEYOND => {
                 &[Protocol::Bounce, Protocol::Direct, Protocol::Assisted]
             }
             Pattern::OneWay if bytes <= BOUNCE_MOST => &[

@@ -146,9 +146,9 @@ pub(crate) const OVERSUBSCRIBED_STREAMED_PIPELINE_BUFFER_BYTES: usize = 128 << 1
 /// 198 (Cascade Lake, November 2026).
 pub(crate) const ONE_WAY_PIPELINE_BUFFER_BYTES: usize = 128 << 10;
 
-/// The fewest bytes, and more, of a message that goes one way and is tried by way of pipeline buffers: a shorter one is bounced or read
-/// by then.
-pub(crate) const ONE_WAY_PIPELINED_LEAST: usize = 512 << 10;
+/// The length in bytes beyond which a message that goes one way is tried by way of pipeline buffers, as all of its class are: one of up to
+/// this length is bounced or read by then.
+pub(crate) const ONE_WAY_PIPELINED_BEYOND: usize = 256 << 10;
 
 /// The bytes that a core copies while a line goes from one core to another: about as many on cores that are near, where both
 /// is fast, as on cores that are far apart.

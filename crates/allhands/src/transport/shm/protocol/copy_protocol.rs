@@ -27,7 +27,7 @@
 use super::choose::Protocol;
 use super::trial::{Times, Trial, Tried};
 use crate::transport::shm::tuning::{
-    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_LEAST,
+    BOUNCE_MOST, LONG_BOUNCE_MOST, MEDIUM_ALWAYS_MOST, ONE_WAY_PIPELINED_BEYOND,
     TRIAL_ASSISTED_LEAST, TRIAL_COMBINED_ASSISTED_LEAST, TRIAL_DIRECT_GAIN, TRIAL_EXCHANGED_LATE,
     TRIAL_LATE, TRIAL_OWN_COPY, TRIAL_PIPELINED_GAIN,
 };
@@ -181,7 +181,7 @@ impl CopyProtocols {
             let protocols = match kind {
                 0 if least < TRIAL_ASSISTED_LEAST => ONE_WAY,
                 1 if least < TRIAL_COMBINED_ASSISTED_LEAST => ONE_WAY,
-                0 | 1 if least >= ONE_WAY_PIPELINED_LEAST => LONGEST,
+                0 | 1 if least >= ONE_WAY_PIPELINED_BEYOND => LONGEST,
                 0 | 1 => ASSISTED,
                 BUSY => ONE_WAY,
                 _ => EXCHANGED,
