@@ -24,6 +24,9 @@ impl Communicator {
     /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so. What messages between hosts take is measured before this
     /// returns, in some 40 round trips and 60 ms, and calls are then served by what is the fastest by that.
     ///
+    /// Two ranks connect when the first message goes between them, unless [`ALLHANDS_CONNECT`](launch::CONNECT) has all do so before
+    /// this returns.
+    ///
     /// A process asks once; [`dup`](Communicator::dup) and [`split`](Communicator::split) make further communicators of
     /// it. A rank has left when it has dropped all of them; ranks that still wait for it get an error.
     ///
@@ -87,6 +90,10 @@ fn of_cluster(cluster: &Cluster) -> Result<Communicator, Error> {
     let endpoint = endpoint.join_world(network, places, rank, oversubscribed)?;
     let comm = Communicator::new(endpoint, Policy::Mpich2005, oversubscribed);
     policy::agree_among_nodes(&comm, oversubscribed)?;
+    if cluster.is_eager {
+        // Every rank has a message with every other one.
+        comm.run(operation::barrier().algorithm("direct"))?;
+    }
     comm.measure_network_times()?;
     comm.see_off();
     Ok(comm)

@@ -23,6 +23,18 @@ fn hydra() -> Option<Manager> {
     Some(Manager { program, by })
 }
 
+/// Open MPI's `prterun`, which speaks PMIx.
+fn prte() -> Option<Manager> {
+    let by = |command: &mut Command, starter: &Path, _: &str, hosts: &str| {
+        command.args(["--prtemca", "plm_ssh_agent"]).arg(starter);
+        command.args(["--prtemca", "plm_ssh_no_tree_spawn", "1"]);
+        command.args(["--prtemca", "prte_if_include", "eth0"]);
+        command.args(["--allow-run-as-root", "--bind-to", "none", "--host", hosts]);
+    };
+    let program = find("openmpi", &["prterun"])?;
+    Some(Manager { program, by })
+}
+
 /// Where MPIs are that were fetched for comparisons.
 fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers")
@@ -44,24 +56,40 @@ fn find(peer: &str, names: &[&str]) -> Option<PathBuf> {
     found
 }
 
-impl Manager {
-    /// Starts ranks on hosts, each of which is entered by a command; the manager itself is in the first one.
-    fn run(&self, enter: &str, own: &str, (hosts, ranks): (&str, u64)) -> Output {
+/// A file with a shell's words, for as long as it is needed.
+struct Script(PathBuf);
+
+impl Script {
+    fn new(words: &str) -> Script {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("starter-{}-{next}", std::process::id());
-        let starter = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let script = format!(
-            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=${{1#*@}}; shift\nexec {enter} ALLHANDS_HOST=$host sh -c \"$*\"\n"
-        );
-        std::fs::write(&starter, script).expect("a file");
+        let name = format!("script-{}-{next}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{words}\n")).expect("a file");
         let all = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&starter, all).expect("it is ours");
-        let enter = enter.replace("$host", "a");
-        let mut words = enter.split(' ');
-        let mut command = Command::new(words.next().expect("a command"));
-        command.args(words).arg(&self.program);
-        (self.by)(&mut command, &starter, own, hosts);
+        std::fs::set_permissions(&path, all).expect("it is ours");
+        Script(path)
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Manager {
+    /// Starts ranks on hosts, each of which is entered by this shell's words; the manager itself is in the first one.
+    fn run(&self, enter: &str, own: &str, (hosts, ranks): (&str, u64)) -> Output {
+        let enter = Script::new(&format!("host=$1; shift\nexec {enter} \"$@\""));
+        // As ssh is called: options, a host, a command. Some managers hand their own variables to all ranks, so this one has no host's name.
+        let starter = Script::new(&format!(
+            "while [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=${{1#*@}}; shift\nexec {} $host env ALLHANDS_HOST=$host sh -c \"$*\"",
+            enter.0.display()
+        ));
+        let mut command = Command::new(&enter.0);
+        command.arg("a").arg(&self.program);
+        (self.by)(&mut command, &starter.0, own, hosts);
         command.args(["-n", &ranks.to_string()]);
         command.arg(std::env::current_exe().expect("this program has a path"));
         command.args(["hosts::as_a_rank_on_a_host", "--exact", "--nocapture"]);
@@ -84,9 +112,7 @@ impl Manager {
                 command.env(name, prefix);
             }
         }
-        let output = command.stdin(Stdio::null()).output().expect("it starts");
-        let _ = std::fs::remove_file(&starter);
-        output
+        command.stdin(Stdio::null()).output().expect("it starts")
     }
 
     /// That ranks on these hosts are one world.
@@ -104,8 +130,12 @@ impl Manager {
         let Some(hosts) = Hosts::new(3, 1) else {
             return;
         };
-        let enter = format!("ip netns exec {} env", hosts.space('a'));
-        let enter = enter.replace("-a env", "-$host env");
+        let space = hosts.space('a');
+        let spaces = space.trim_end_matches('a');
+        // Some managers tell hosts apart by the names that these give themselves.
+        let enter = format!(
+            "ip netns exec {spaces}$host unshare --uts sh -c 'hostname $0; exec \"$@\"' $host"
+        );
         for world in [("a:1,b:1", 2, "1,1"), ("a:2,b:2,c:1", 5, "2,2,1")] {
             self.joins(&enter, &hosts.address('a', 0), world);
         }
@@ -116,10 +146,17 @@ impl Manager {
 fn mpiexec_starts_one_world_on_several_hosts() {
     if let Some(hydra) = hydra() {
         for world in [("a:1,b:1", 2, "1,1"), ("a:2,b:2,c:1", 5, "2,2,1")] {
-            hydra.joins("env", "127.0.0.1", world);
+            hydra.joins("", "127.0.0.1", world);
         }
         // One host needs no network.
-        hydra.joins("env", "127.0.0.1", ("a:3", 3, "one"));
+        hydra.joins("", "127.0.0.1", ("a:3", 3, "one"));
         hydra.joins_hosts_with_networks_of_their_own();
+    }
+}
+
+#[test]
+fn prterun_starts_one_world_on_several_hosts() {
+    if let Some(prte) = prte() {
+        prte.joins_hosts_with_networks_of_their_own();
     }
 }

@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -25,6 +25,7 @@ const OTHERS: [&str; 21] = [
     "ALLHANDS_RAILS",
     "ALLHANDS_PORTS",
     "ALLHANDS_HOST",
+    "ALLHANDS_CONNECT",
     "ALLHANDS_NETWORK",
     "ALLHANDS_OFI_PROVIDER",
     "ALLHANDS_BENCH_SECONDS",

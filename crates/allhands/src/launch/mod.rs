@@ -58,6 +58,10 @@ pub const RAILS: &str = "ALLHANDS_RAILS";
 pub const PORTS: &str = "ALLHANDS_PORTS";
 /// The variable that says what carries messages between hosts: `tcp`, the kernel's own, or `ofi`, libfabric's; `tcp` without.
 pub const NETWORK: &str = "ALLHANDS_NETWORK";
+/// The variable that says when ranks of several hosts connect: `needed`, two of them when the first message goes between these, or
+/// `eager`, all of them before [`Communicator::world`](crate::Communicator::world) returns, which is so for all if one rank has it;
+/// `needed` without.
+pub const CONNECT: &str = "ALLHANDS_CONNECT";
 /// The variable with the name of libfabric's provider, where [`NETWORK`] is `ofi`; without: the first that reaches other hosts.
 pub const OFI_PROVIDER: &str = "ALLHANDS_OFI_PROVIDER";
 /// The variable with a name that this host is to have: ranks share memory only with those that have the same.

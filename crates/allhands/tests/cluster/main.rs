@@ -6,7 +6,7 @@ mod ofi;
 mod parts;
 mod world;
 
-use allhands::launch::{PORTS, RAILS, RANK, RANKS, SIZE};
+use allhands::launch::{CONNECT, PORTS, RAILS, RANK, RANKS, SIZE};
 use world::{PART, World, run};
 
 /// A rank: this program again, run for this one test.
@@ -34,6 +34,29 @@ fn two_and_three_hosts_have_right_answers() {
 fn a_world_knows_what_its_messages_take() {
     for hosts in [&["a", "b"][..], &["a", "b", "a", "c", "b"]] {
         run("measured", hosts);
+    }
+}
+
+#[test]
+fn ranks_connect_when_it_is_needed_or_all_at_once() {
+    const RANKS: u32 = 9;
+    for when in ["eager", "needed"] {
+        let mut world = World::new();
+        for rank in 0..RANKS {
+            // One that wishes it is enough.
+            let changes: &[_] = match rank {
+                4 => &[(CONNECT, when)],
+                _ => &[],
+            };
+            let (host, place) = (["a", "b", "c"][rank as usize / 3], rank % 3);
+            let part = match place {
+                // The first of each host measure with one another, and tell the others.
+                0 => "collectives".into(),
+                _ => format!("connected {when}"),
+            };
+            world.start(&part, host, (rank, RANKS), changes);
+        }
+        world.end_well(when);
     }
 }
 

@@ -30,6 +30,16 @@ pub fn play(part: &str) {
             );
             barrier(&comm);
         }),
+        "connected" => Communicator::world().map(|comm| {
+            // On three hosts. One listens, for the one rail.
+            let connections = sockets() - 1;
+            let others = comm.size() / 3 * 2;
+            match rest {
+                "eager" => assert!(connections >= others, "{connections} of {others}"),
+                _ => assert!(connections < others, "{connections} of {others}"),
+            }
+            collectives(&comm);
+        }),
         "messages" => Communicator::world().and_then(|comm| messages(&comm)),
         "splits" => Communicator::world().and_then(splits),
         "die" => Communicator::world().and_then(|comm| die(&comm, rest)),

@@ -86,6 +86,11 @@ pub struct Arguments {
     #[arg(long, value_name = "RAIL,…", requires = "hosts")]
     rails: Option<String>,
 
+    /// When ranks on hosts connect: two of them when the first message goes between these (needed), or all of them when they have
+    /// met (eager) [default: needed]
+    #[arg(long, value_name = "WHEN", requires = "hosts", value_parser = ["needed", "eager"])]
+    connect: Option<String>,
+
     /// A variable that ranks on hosts have, as here or with this value
     #[arg(long, value_name = "NAME[=VALUE]", requires = "hosts")]
     env: Vec<String>,

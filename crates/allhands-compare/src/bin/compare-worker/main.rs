@@ -1,6 +1,6 @@
 //! The worker of `cargo xtask compare`: one rank, or several as threads, of the library under test.
 //!
-//! `compare-worker [--threads RANKS [--bind]] BOARD GROUP` is on Allhands, `compare-worker --mpi SHIM BOARD GROUP` on an MPI, under that
+//! `compare-worker [--policy POLICY | --threads RANKS [--bind]] BOARD GROUP` is on Allhands, `compare-worker --mpi SHIM BOARD GROUP` on an MPI, under that
 //! MPI's mpiexec, and `compare-worker --mpi SHIM --passing` prints what a call takes that the drop-in leaves to the MPI.
 
 #[cfg(target_os = "linux")]

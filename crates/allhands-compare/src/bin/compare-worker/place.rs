@@ -3,7 +3,7 @@
 use super::library::Library;
 use super::mpi::Mpi;
 use super::work::{Collective, Work};
-use allhands::{Communicator, threads};
+use allhands::{Communicator, Policy, threads};
 use allhands_compare::board::{self, Board, Group};
 use std::error::Error;
 use std::fs::File;
@@ -328,8 +328,8 @@ fn bind(rank: usize) {
 
 /// Who works.
 enum Ranks<'a> {
-    /// This process, as one rank of Allhands.
-    Process,
+    /// This process, as one rank of Allhands, with who chooses algorithms, if that is not left to it.
+    Process(Option<&'a str>),
     /// Threads of this process; whether each is bound to a core.
     Threads(usize, bool),
     /// This process, as one rank of the MPI of this shim.
@@ -338,10 +338,11 @@ enum Ranks<'a> {
 
 /// Runs the worker with these arguments.
 pub fn run(arguments: &[String]) -> Outcome<()> {
-    let usage = "type: compare-worker [--threads RANKS [--bind] | --mpi SHIM] BOARD GROUP (cargo xtask compare does)";
+    let usage = "type: compare-worker [--policy POLICY | --threads RANKS [--bind] | --mpi SHIM] BOARD GROUP (cargo xtask compare does)";
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (ranks, path, number) = match words[..] {
-        [path, group] => (Ranks::Process, path, group),
+        [path, group] => (Ranks::Process(None), path, group),
+        ["--policy", policy, path, group] => (Ranks::Process(Some(policy)), path, group),
         ["--threads", ranks, path, group] => (Ranks::Threads(ranks.parse()?, false), path, group),
         ["--threads", ranks, "--bind", path, group] => {
             (Ranks::Threads(ranks.parse()?, true), path, group)
@@ -358,7 +359,13 @@ pub fn run(arguments: &[String]) -> Outcome<()> {
     let board = Board::map(&file)?;
     let group = board.group(number.parse()?);
     match ranks {
-        Ranks::Process => attend(group, &Communicator::world()?),
+        Ranks::Process(policy) => {
+            let world = Communicator::world()?;
+            if let Some(policy) = policy {
+                world.set_policy(Policy::parse(policy));
+            }
+            attend(group, &world)
+        }
         Ranks::Threads(ranks, is_bound) => attend_as_threads(group, ranks, is_bound),
         Ranks::Mpi(shim) => {
             let mpi = Mpi::start(shim)?;

@@ -2,20 +2,28 @@
 
 use super::contender::{self, Contender};
 use crate::arguments::{bytes, collective, hosts, keep_first, time};
+use crate::board;
 use crate::cell::{COLLECTIVES, Cell};
+use allhands::Policy;
+use allhands_core::algorithm;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Parser};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory, Parser};
 use std::path::PathBuf;
 
 /// What several rails are tried with: where a rail's rate is most of a call's time.
 const OF_RAILS: [&str; 5] = ["broadcast", "gather", "allgather", "alltoall", "allreduce"];
+
+/// The most ranks of a host: they share two cores with all others.
+const MOST_EACH: i64 = 8;
 
 /// Allhands on several hosts without an MPI, beside MPICH and Open MPI, on emulated hosts (lab/README.md)
 ///
 /// Our ranks are started by `allhands run --hosts`, over TCP and, reported beside it, over libfabric's tcp;ofi_rxm. Every collective
 /// but the barrier, at whole vectors of --bytes: what is gathered, or what one rank sends, in all. Printed for each cell: the bound,
 /// our time, everybody's time by the bound, and the best peer's time by ours with a 95 % interval: above 1 Allhands is faster. What
-/// it comes to stands behind. With --rails 2 or 4 ours on all rails beside ours on one.
+/// it comes to stands behind. With --rails 2 or 4 ours on all rails beside ours on one; with --policy ours by that beside our own
+/// choice; with --each several ranks on a host, whose bound is that of the hosts, as if nothing took time inside.
 ///
 /// Needs Linux, root, /dev/net/tun, iproute2, a C compiler, python3 with pip, and a quiet machine. Peers are fetched with pip, once,
 /// into target/peers.
@@ -29,9 +37,18 @@ const OF_RAILS: [&str; 5] = ["broadcast", "gather", "allgather", "alltoall", "al
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
-    /// Numbers of hosts, with one rank each [default: 8,13; with several rails 8]
+    /// Numbers of hosts [default: 8,13; with several rails 8]
     #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Set, value_parser = hosts)]
     hosts: Option<Vec<u32>>,
+
+    /// Ranks of each host; the peers have one
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=MOST_EACH), default_value_t = 1,
+        conflicts_with = "peers")]
+    pub(super) each: u32,
+
+    /// What is to choose algorithms beside our own choice, once for each: an algorithm NAME[:key=value,…], or a preset such as qsnet
+    #[arg(long = "policy", value_name = "POLICY", value_parser = policy, conflicts_with = "rails")]
+    pub(super) policies: Vec<String>,
 
     /// Rails of each host
     #[arg(long, value_name = "N", value_parser = rails, default_value = "1")]
@@ -105,6 +122,16 @@ impl Arguments {
         own.bytes.iter_mut().for_each(keep_first);
         own.peers.iter_mut().for_each(keep_first);
         keep_first(&mut own.networks);
+        keep_first(&mut own.policies);
+        let most = own.hosts().into_iter().max().unwrap_or(0);
+        if (most * own.each) as usize > board::RANKS {
+            let says = format!(
+                "{most} hosts with {} ranks each have more than the {} ranks that there may be",
+                own.each,
+                board::RANKS
+            );
+            return Err(Self::command().error(ErrorKind::ValueValidation, says));
+        }
         Ok(own)
     }
 
@@ -135,13 +162,13 @@ impl Arguments {
         let all = contender::PEERS.iter();
         match &self.peers {
             Some(names) => all.filter(|peer| names.contains(&peer.name)).collect(),
-            None if self.has_rails() => Vec::new(),
+            None if self.has_rails() || self.each > 1 => Vec::new(),
             None => all.collect(),
         }
     }
 
     /// The vectors that are asked for, and what is called with them.
-    pub(super) fn cells(&self, hosts: u32) -> Vec<(usize, Cell)> {
+    pub(super) fn cells(&self, ranks: u32) -> Vec<(usize, Cell)> {
         let known = |name: &str| self.has_rails() <= OF_RAILS.contains(&name) && name != "barrier";
         let usual = || {
             (0..COLLECTIVES.len())
@@ -156,7 +183,7 @@ impl Arguments {
                 true => vec![256 << 10, 4 << 20],
                 false => vec![8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20],
             });
-        let of = |collective| sizes.iter().map(move |&m| (m, whole(collective, m, hosts)));
+        let of = |collective| sizes.iter().map(move |&m| (m, whole(collective, m, ranks)));
         collectives
             .into_iter()
             .filter(|at| COLLECTIVES[*at] != "barrier")
@@ -166,16 +193,16 @@ impl Arguments {
 }
 
 /// The call in which so many bytes are gathered, or sent by one, in all; each block has an element at least.
-fn whole(collective: usize, bytes: usize, hosts: u32) -> Cell {
-    let block = (bytes / hosts as usize / 8 * 8).max(8);
+fn whole(collective: usize, bytes: usize, ranks: u32) -> Cell {
+    let block = (bytes / ranks as usize / 8 * 8).max(8);
     let bytes = if has_blocks(collective) { block } else { bytes };
     Cell { collective, bytes }
 }
 
 /// The whole vector of a call.
-pub(super) fn vector_bytes(cell: Cell, hosts: u32) -> u64 {
+pub(super) fn vector_bytes(cell: Cell, ranks: u32) -> u64 {
     let blocks = if has_blocks(cell.collective) {
-        u64::from(hosts)
+        u64::from(ranks)
     } else {
         1
     };
@@ -195,6 +222,18 @@ fn peer() -> impl TypedValueParser<Value = &'static str> {
     };
     let known = move |name: String| names().find(|known| *known == name);
     PossibleValuesParser::new(names()).try_map(move |name| known(name).ok_or("no peer"))
+}
+
+fn policy(text: &str) -> Result<String, String> {
+    let name = match Policy::parse(text) {
+        Policy::Fixed { name, .. } => name,
+        _ => return Ok(text.to_owned()),
+    };
+    let is_known = algorithm::all().any(|algorithm| algorithm.name == name);
+    let presets = Policy::NAMES.join(", ");
+    is_known.then(|| text.to_owned()).ok_or_else(|| {
+        format!("type the name of an algorithm, which `allhands list` prints, or one of {presets}")
+    })
 }
 
 fn rails(text: &str) -> Result<u32, String> {
@@ -225,8 +264,6 @@ fn delay(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
     fn read(words: &[&str]) -> Result<Arguments, clap::Error> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         Arguments::read(&words)
@@ -260,6 +297,16 @@ mod tests {
         let names: Vec<_> = arguments.peers().iter().map(|peer| peer.name).collect();
         assert_eq!(names, ["mpich-ucx", "openmpi"]);
         assert_eq!(arguments.cells(8).len(), 1);
+        let words = [
+            "--each",
+            "4",
+            "--hosts",
+            "4",
+            "--policy",
+            "bruck:radix=2,ports=1",
+        ];
+        let arguments = read(&words).expect("is right");
+        assert_eq!((arguments.peers().len(), arguments.policies.len()), (0, 1));
         assert!(
             read(&["--peers", "none"])
                 .expect("is right")
@@ -290,6 +337,16 @@ mod tests {
     fn mistakes_say_what_would_be_right() {
         for (words, right) in [
             (&["--hosts", "1"][..], "from 2 to 24"),
+            (
+                &["--hosts", "2,13", "--each", "5"],
+                "13 hosts with 5 ranks each",
+            ),
+            (
+                &["--each", "2", "--peers", "openmpi"],
+                "cannot be used with",
+            ),
+            (&["--policy", "rign"], "`allhands list`"),
+            (&["--policy", "ring", "--rails", "2"], "cannot be used with"),
             (&["--rails", "0"], "from 1 to 4"),
             (&["--rate", "200"], "200mbit"),
             (&["--rate", "0mbit"], "200mbit"),

@@ -1,14 +1,13 @@
 //! The conductor: gives everybody's ranks on the lab's hosts their turns, and takes the times.
 
 use super::arguments::Arguments;
-use super::contender;
+use super::contender::{self, Ours};
 use super::record::{Network, Record, Whose};
 use crate::board::{self, Board};
 use crate::cell::{COLLECTIVES, Cell};
 use crate::error::{Error, at};
 use crate::group::{Failure, Group, Name, Turn};
 use crate::lab::Lab;
-use crate::lab::bound::bound_us;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,14 +81,38 @@ impl Stage<'_> {
         self.folder.join(format!("shim-{library}.so"))
     }
 
-    /// Ours on one of our networks.
+    /// Ours on one of our networks, by our own choice.
     pub(super) fn ours(&self, lab: &Lab<'_>, name: &str, network: &str, rails: u32) -> Entry {
+        let ours = Ours {
+            network,
+            rails,
+            each: self.arguments.each,
+            policy: None,
+        };
+        self.entry(lab, name, ours)
+    }
+
+    /// Ours by what else is to choose.
+    pub(super) fn by_policies(&self, lab: &Lab<'_>) -> Vec<Entry> {
+        let entry = |policy: &String| {
+            let ours = Ours {
+                network: &self.arguments.networks[0],
+                rails: self.arguments.rails,
+                each: self.arguments.each,
+                policy: Some(policy),
+            };
+            self.entry(lab, policy, ours)
+        };
+        self.arguments.policies.iter().map(entry).collect()
+    }
+
+    fn entry(&self, lab: &Lab<'_>, name: &str, ours: Ours<'_>) -> Entry {
         Entry {
             whose: Whose {
                 name: name.to_owned(),
                 is_ours: true,
             },
-            launcher: contender::ours(lab, network, &self.worker, rails),
+            launcher: contender::ours(lab, &self.worker, ours),
         }
     }
 
@@ -120,7 +143,7 @@ impl Stage<'_> {
     /// Starts everybody's ranks, one after the other. Whoever of ours is only reported may be missing, which is said.
     pub(super) fn cast<'b>(
         &self,
-        hosts: u32,
+        ranks: u32,
         (board, path): (&'b Board, &Path),
         entries: Vec<Entry>,
     ) -> Result<Cast<'b>, Error> {
@@ -136,7 +159,7 @@ impl Stage<'_> {
                 setting: "lab",
             };
             let place = (board, path, number);
-            let group = Group::new(name, place, hosts as usize, launcher, &self.folder);
+            let group = Group::new(name, place, ranks as usize, launcher, &self.folder);
             let mut group = group.on_hosts();
             match group.start().and_then(|()| group.attached()) {
                 Ok(()) => {
@@ -187,7 +210,7 @@ impl Stage<'_> {
         mut show: impl FnMut(&Record),
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
-        let cells = self.arguments.cells(network.hosts);
+        let cells = self.arguments.cells(network.ranks());
         let turns = self.arguments.rounds * cast.groups.len() as u32;
         for (at, &(asked, cell)) in cells.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now());
@@ -266,15 +289,7 @@ fn take(group: &mut Group<'_>, turn: Turn) -> Result<f64, Failure> {
 
 /// The least that a cell may be expected to take.
 fn least(cell: Cell, network: Network, turns: u32) -> Duration {
-    let vector_bytes = super::arguments::vector_bytes(cell, network.hosts);
-    let both = [network.l_us, network.g_us];
-    let bound_us = bound_us(
-        COLLECTIVES[cell.collective],
-        vector_bytes,
-        network.hosts,
-        both,
-    );
-    let us = f64::from(turns) * (CALLS_OF_A_TURN * bound_us + TURN_US);
+    let us = f64::from(turns) * (CALLS_OF_A_TURN * network.bound_us(cell) + TURN_US);
     Duration::from_secs_f64(us / 1e6)
 }
 
@@ -286,6 +301,7 @@ mod tests {
     fn what_a_cell_takes_grows_with_the_bound() {
         let network = Network {
             hosts: 8,
+            each: 1,
             rails: 1,
             has_half_rail: false,
             l_us: 500.0,

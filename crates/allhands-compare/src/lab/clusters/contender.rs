@@ -116,18 +116,41 @@ impl Contender {
     }
 }
 
-/// What starts our ranks, one on each host, on so many rails.
-pub(super) fn ours(lab: &Lab<'_>, network: &str, worker: &Path, rails: u32) -> Command {
-    let mut command = lab.command(&["run", "--network", network, "--"]);
+/// Our ranks in one setting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ours<'a> {
+    pub(super) network: &'a str,
+    pub(super) rails: u32,
+    /// How many are on a host.
+    pub(super) each: u32,
+    /// Who chooses algorithms, if that is not left to the library.
+    pub(super) policy: Option<&'a str>,
+}
+
+/// What starts our ranks; the arguments that the worker has behind its policy come behind.
+pub(super) fn ours(lab: &Lab<'_>, worker: &Path, ours: Ours<'_>) -> Command {
+    let mut command = lab.command(&["run", "--network", ours.network, "--"]);
     forget_settings(&mut command);
     command
         .arg(worker)
         .env("LAB_ALLHANDS", worker.with_file_name("allhands"))
-        .env("DEVS", devices(rails));
-    if network == "ofi" {
+        .env("DEVS", devices(ours.rails))
+        .env("HOSTS", places(lab.hosts(), ours.each));
+    if let Some(policy) = ours.policy {
+        command.args(["--policy", policy]);
+    }
+    if ours.network == "ofi" {
         command.env("ALLHANDS_OFI_PROVIDER", PROVIDER);
     }
     command
+}
+
+/// All hosts, as `allhands run --hosts` takes them, with so many ranks each.
+fn places(hosts: u32, each: u32) -> String {
+    let places: Vec<String> = (1..=hosts)
+        .map(|host| format!("h{host}-r0:{each}"))
+        .collect();
+    places.join(",")
 }
 
 /// The names of the first rails.
@@ -149,5 +172,6 @@ mod tests {
         let known = |peer: &Contender| xtask::peers::PEERS.iter().any(|p| p.name == peer.library);
         assert!(PEERS.iter().all(known));
         assert_eq!(devices(2), "rail0,rail1");
+        assert_eq!(places(2, 4), "h1-r0:4,h2-r0:4");
     }
 }

@@ -139,8 +139,16 @@ fn beside_peers(
     let mut entries: Vec<_> = networks
         .map(|network| stage.ours(lab, network, network, 1))
         .collect();
+    entries.extend(stage.by_policies(lab));
     entries.extend(stage.peers(lab));
     let outcome = played(stage, lab, "peers", entries, end)?;
+    if !stage.arguments.policies.is_empty() {
+        println!("{}", report::fastest_of_ours(&outcome.records));
+    }
+    if stage.arguments.each > 1 {
+        // What is demanded is of one rank a host.
+        return Ok(ended("", outcome, true));
+    }
     let (text, holds) = report::summary(lab.hosts(), &outcome.records);
     println!("{text}");
     Ok(ended("", outcome, holds))
@@ -197,12 +205,14 @@ fn played(
     let hosts = lab.hosts();
     let [l_us, of_rail] = lab.network()?;
     let (board, path) = stage.board(&format!("board-{hosts}-{name}"), entries.len())?;
-    let mut cast = stage.cast(hosts, (&board, &path), entries)?;
+    let each = stage.arguments.each;
+    let mut cast = stage.cast(hosts * each, (&board, &path), entries)?;
     let has_half_rail = name == HALF;
     let rails = stage.arguments.rails;
     let whole = f64::from(rails) - if has_half_rail { 0.5 } else { 0.0 };
     let network = Network {
         hosts,
+        each,
         rails,
         has_half_rail,
         l_us,

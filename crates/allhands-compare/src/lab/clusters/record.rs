@@ -18,6 +18,8 @@ pub(super) struct Whose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Network {
     pub(super) hosts: u32,
+    /// Ranks of each host.
+    pub(super) each: u32,
     pub(super) rails: u32,
     /// Whether the last of them has half its rate.
     pub(super) has_half_rail: bool,
@@ -27,6 +29,24 @@ pub(super) struct Network {
     pub(super) g_us: f64,
     /// What ranks that share the processors take to begin and end a call in which nothing happens.
     pub(super) empty_us: f64,
+}
+
+impl Network {
+    pub(super) fn ranks(&self) -> u32 {
+        self.hosts * self.each
+    }
+
+    /// The least time of a cell, if nothing takes time inside hosts.
+    pub(super) fn bound_us(&self, cell: Cell) -> f64 {
+        let collective = COLLECTIVES[cell.collective];
+        let of_rank = vector_bytes(cell, self.ranks());
+        let bytes = match collective {
+            // Each rank has its own for every other one.
+            "alltoall" => of_rank * u64::from(self.each),
+            _ => of_rank,
+        };
+        bound_us(collective, bytes, self.hosts, [self.l_us, self.g_us])
+    }
 }
 
 /// One contender in one cell.
@@ -52,6 +72,8 @@ pub(super) struct Ratio {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Record {
     pub(super) hosts: u32,
+    /// Ranks of each host.
+    pub(super) each: u32,
     pub(super) rails: u32,
     /// Whether the last of them has half its rate.
     pub(super) has_half_rail: bool,
@@ -80,6 +102,7 @@ impl Record {
     ) -> Option<Record> {
         let Network {
             hosts,
+            each,
             rails,
             has_half_rail,
             l_us,
@@ -87,8 +110,8 @@ impl Record {
             empty_us,
         } = network;
         let collective = COLLECTIVES[cell.collective];
-        let vector_bytes = vector_bytes(cell, hosts);
-        let bound_us = bound_us(collective, vector_bytes, hosts, [l_us, g_us]);
+        let vector_bytes = vector_bytes(cell, network.ranks());
+        let bound_us = network.bound_us(cell);
         let (_, ours) = turns
             .first()
             .filter(|(_, rounds)| !rounds.is_empty())?
@@ -125,6 +148,7 @@ impl Record {
         ratios.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
         Some(Record {
             hosts,
+            each,
             rails,
             has_half_rail,
             collective,
@@ -173,6 +197,7 @@ pub(super) mod tests {
         };
         let network = Network {
             hosts,
+            each: 1,
             rails: 1,
             has_half_rail: false,
             l_us: 500.0,
@@ -212,6 +237,28 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn the_bound_is_that_of_hosts() {
+        let network = Network {
+            hosts: 4,
+            each: 3,
+            rails: 1,
+            has_half_rail: false,
+            l_us: 500.0,
+            g_us: 0.04,
+            empty_us: 0.0,
+        };
+        let of = |name, bytes| {
+            let collective = COLLECTIVES.iter().position(|known| *known == name);
+            let collective = collective.expect("is one");
+            network.bound_us(Cell { collective, bytes })
+        };
+        // Three quarters of 12 blocks come to a host, and of an alltoall's three times as much.
+        assert!((of("allgather", 1000) - 860.0).abs() < 1e-9);
+        assert!((of("alltoall", 1000) - 1580.0).abs() < 1e-9);
+        assert!((of("allreduce", 1000) - 560.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn there_is_no_record_without_ours() {
         let cell = Cell {
             collective: 1,
@@ -219,6 +266,7 @@ pub(super) mod tests {
         };
         let network = Network {
             hosts: 8,
+            each: 1,
             rails: 1,
             has_half_rail: false,
             l_us: 1.0,

@@ -30,13 +30,18 @@ const FIVE: [&str; 5] = [
 pub(super) fn head(network: Network, names: &[&str]) -> String {
     let Network {
         hosts,
+        each,
         l_us,
         g_us,
         empty_us,
         ..
     } = network;
+    let hosts = match each {
+        1 => format!("{hosts} hosts"),
+        _ => format!("{hosts} hosts with {each} ranks each"),
+    };
     let mut text = format!(
-        "\n{hosts} hosts: L {l_us:.0} us, G {:.2} ns/B; a call in which nothing happens {empty_us:.0} us\n\
+        "\n{hosts}: L {l_us:.0} us, G {:.2} ns/B; a call in which nothing happens {empty_us:.0} us\n\
          {:<15}{:>6}{:>11}{:>11}  by the bound:",
         1e3 * g_us,
         "collective",
@@ -236,6 +241,28 @@ fn means(records: &[Record]) -> Vec<(String, [f64; 4])> {
     names.iter().map(of).collect()
 }
 
+/// Where ours are several: which of them is the fastest at each size, and what the next one takes by it.
+pub(super) fn fastest_of_ours(records: &[Record]) -> String {
+    let mut text = String::from("\nthe fastest of ours, and the next one's time by its:\n");
+    for record in records {
+        let ours = record.times.iter().filter(|times| times.whose.is_ours);
+        let mut ours: Vec<_> = ours.collect();
+        ours.sort_by(|a, b| a.us.total_cmp(&b.us));
+        if let [first, second, ..] = ours[..] {
+            let _ = writeln!(
+                text,
+                "  {:<15}{:>6} {} {:.2} ({})",
+                record.collective,
+                size(record.bytes as usize),
+                first.whose.name,
+                second.us / first.us,
+                second.whose.name
+            );
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
@@ -256,6 +283,7 @@ mod tests {
         );
         let network = Network {
             hosts: 8,
+            each: 1,
             rails: 1,
             has_half_rail: false,
             l_us: 500.0,
@@ -297,6 +325,20 @@ mod tests {
         );
         // Rows that are not there are not judged.
         assert!(summary(8, &slow[..0]).1);
+    }
+
+    #[test]
+    fn the_fastest_of_ours_is_named_with_the_next() {
+        let times: [(&str, &[f64]); 3] = [
+            ("tcp", &[3.0; 3]),
+            ("ofi", &[2.0; 3]),
+            ("openmpi", &[1.0; 3]),
+        ];
+        let text = fastest_of_ours(&[record(("scan", 1024), 8, &times)]);
+        assert!(
+            text.ends_with("  scan               1K ofi 1.50 (tcp)\n"),
+            "{text}"
+        );
     }
 
     #[test]

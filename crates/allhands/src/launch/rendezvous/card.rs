@@ -38,6 +38,8 @@ pub(in crate::launch) struct Card {
     pub(in crate::launch) rails: Vec<Rail>,
     /// Whether these were named, so that nothing is to be chosen.
     pub(in crate::launch) is_named: bool,
+    /// Whether it wishes all connections to be made before the world is there.
+    pub(in crate::launch) is_eager: bool,
     /// Which rail was named that it does not have, if one was.
     pub(in crate::launch) lacks: String,
     /// What it tells of its endpoint of libfabric's; nothing if it has none.
@@ -97,7 +99,7 @@ impl Card {
             bytes.extend((rail.name.len() as u16).to_le_bytes());
             bytes.extend(rail.name.as_bytes());
         }
-        bytes.push(u8::from(self.is_named));
+        bytes.extend([self.is_named, self.is_eager].map(u8::from));
         bytes.extend((self.lacks.len() as u16).to_le_bytes());
         bytes.extend(self.lacks.as_bytes());
         bytes.extend((self.endpoint.len() as u16).to_le_bytes());
@@ -214,7 +216,7 @@ impl Reader<'_> {
         let rails = self.two().filter(|rails| *rails <= MOST_RAILS)?;
         let wiring = self.address()?;
         let rails = (0..rails).map(|_| self.rail()).collect::<Option<_>>()?;
-        let is_named = self.one()? != 0;
+        let [is_named, is_eager] = self.take::<2>()?.map(|byte| byte != 0);
         let lacks = String::from_utf8(self.bytes(MOST_LACKS)?).ok()?;
         let endpoint = self.bytes(MOST_CARD)?;
         Some(Card {
@@ -230,6 +232,7 @@ impl Reader<'_> {
             wiring,
             rails,
             is_named,
+            is_eager,
             lacks,
             endpoint,
         })
@@ -264,6 +267,7 @@ pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
             rail("lo", SocketAddr::from((Ipv6Addr::LOCALHOST, 7))),
         ],
         is_named: true,
+        is_eager: rank == 1,
         lacks: String::new(),
         endpoint: vec![9; rank as usize % 5],
     }

@@ -25,6 +25,8 @@ pub(crate) struct Cluster {
     pub(crate) secret: Secret,
     /// Whether anywhere more ranks than cores are on a machine.
     pub(crate) oversubscribed: bool,
+    /// Whether all connections are to be made before the world is there.
+    pub(crate) is_eager: bool,
     listener: Mutex<Option<Listener>>,
     /// What all ranks tell of their endpoints of libfabric's, and the own one, where there are such.
     pub(crate) endpoints: Box<[Box<[u8]>]>,
@@ -81,6 +83,7 @@ impl Cluster {
             addresses: addresses(table, own.reached),
             secret: own.secret.of_world(&table.nonce),
             oversubscribed,
+            is_eager: table.cards.iter().any(|card| card.is_eager),
             // Where all share memory, nobody needs to listen.
             listener: Mutex::new(is_apart.then(|| own.listener.keep(&listens(table, own.rank)))),
             endpoints: endpoints(table),

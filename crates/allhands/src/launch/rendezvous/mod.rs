@@ -141,6 +141,7 @@ fn card(
         wiring: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         rails: Vec::new(),
         is_named: false,
+        is_eager: settings.is_eager,
         lacks: String::new(),
         endpoint: Vec::new(),
     })

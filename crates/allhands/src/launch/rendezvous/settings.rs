@@ -1,8 +1,8 @@
 //! Settings: what the environment says of a rendezvous.
 
 use crate::launch::{
-    Environment, HOST, LaunchError, NETWORK, OFI_PROVIDER, PATIENCE, PORTS, RAILS, RANK, RANKS,
-    RENDEZVOUS, SECRET, SIZE, number, wrong,
+    CONNECT, Environment, HOST, LaunchError, NETWORK, OFI_PROVIDER, PATIENCE, PORTS, RAILS, RANK,
+    RANKS, RENDEZVOUS, SECRET, SIZE, number, wrong,
 };
 use crate::transport::net::tcp::Secret;
 use std::ops::RangeInclusive;
@@ -35,6 +35,8 @@ pub(in crate::launch) struct Settings {
     /// What is to be taken for the name of this host.
     pub(super) node: Option<String>,
     pub(super) medium: Medium,
+    /// Whether all connections are to be made before the world is there.
+    pub(super) is_eager: bool,
 }
 
 /// What carries messages between hosts.
@@ -93,6 +95,7 @@ impl Settings {
             ports: Settings::ports(environment)?,
             node: environment(HOST).filter(|host| !host.is_empty()),
             medium: medium(environment)?,
+            is_eager: is_eager(environment)?,
         })
     }
 
@@ -170,6 +173,14 @@ fn medium(environment: Environment<'_>) -> Result<Medium, LaunchError> {
     }
 }
 
+fn is_eager(environment: Environment<'_>) -> Result<bool, LaunchError> {
+    match environment(CONNECT).as_deref().map(str::trim) {
+        None | Some("" | "needed") => Ok(false),
+        Some("eager") => Ok(true),
+        Some(_) => Err(wrong(environment, CONNECT, "needed or eager".into())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +207,7 @@ mod tests {
         let settings = read(&[]).unwrap().unwrap();
         assert_eq!((settings.rank, settings.ranks), (1, 4));
         assert_eq!(settings.place(), "h0:29400");
+        assert!(!settings.is_eager && !read(&[(CONNECT, "needed")]).unwrap().unwrap().is_eager);
         assert_eq!(settings.limit, LIMIT);
         assert!(read(&[(RENDEZVOUS, "unset")]).unwrap().is_none());
         for (rank, ranks) in [
@@ -212,6 +224,7 @@ mod tests {
             (PORTS, "3-9"),
             (PATIENCE, "1.5"),
             (RAILS, "a, b"),
+            (CONNECT, "eager"),
         ];
         let settings = read(&set).unwrap().unwrap();
         assert_eq!(
@@ -220,6 +233,7 @@ mod tests {
         );
         assert_eq!(settings.limit, Duration::from_millis(1500));
         assert_eq!(settings.rails, ["a", "b"]);
+        assert!(settings.is_eager);
         assert_eq!(settings.medium, Medium::Tcp);
         let ofi = [(NETWORK, "ofi"), (OFI_PROVIDER, " efa")];
         let medium = |set: &[_]| read(set).unwrap().unwrap().medium;
@@ -256,6 +270,11 @@ mod tests {
             ),
             (NETWORK, "ib", "ALLHANDS_NETWORK is 'ib', where tcp or ofi"),
             (PORTS, "9-3", "ALLHANDS_PORTS is '9-3', where FIRST-LAST"),
+            (
+                CONNECT,
+                "all",
+                "ALLHANDS_CONNECT is 'all', where needed or eager",
+            ),
             (PATIENCE, "0", "where a number of seconds greater than 0"),
         ] {
             let error = read(&[(name, value)])

@@ -7,7 +7,7 @@ pub(super) mod record;
 mod template;
 
 use super::Arguments;
-use allhands::launch::{NETWORK, RAILS};
+use allhands::launch::{CONNECT, NETWORK, RAILS};
 use anyhow::Context;
 use fleet::{Agent, Fleet};
 pub use list::Host;
@@ -45,11 +45,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
     let words: Vec<String> = words.collect::<anyhow::Result<_>>()?;
     let directory = text(std::env::current_dir()?.into_os_string())?;
     let (mut environment, secret) = (environment(&arguments.env)?, secret()?);
-    if let Some(network) = &arguments.network {
-        environment.push((NETWORK.into(), network.clone()));
-    }
-    if let Some(rails) = &arguments.rails {
-        environment.push((RAILS.into(), rails.clone()));
+    for (name, said) in [
+        (NETWORK, &arguments.network),
+        (RAILS, &arguments.rails),
+        (CONNECT, &arguments.connect),
+    ] {
+        environment.extend(said.iter().map(|value| (name.into(), value.clone())));
     }
     let agent = |(host, ranks): &(String, Vec<u32>)| {
         let command = [program.as_str(), "agent"];

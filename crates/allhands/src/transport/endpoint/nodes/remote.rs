@@ -81,6 +81,8 @@ impl Remote {
     /// Says that the call has ended, with all its messages.
     pub(crate) fn arrive(&mut self) {
         if let Some(call) = self.call.take() {
+            let is_over = |message: &Message| message.ticket.is_none();
+            debug_assert!(self.messages.iter().all(is_over), "one is under way");
             self.cluster.end(call);
         }
     }
