@@ -39,7 +39,7 @@ fn a_world_knows_what_its_messages_take() {
 
 #[test]
 fn ranks_connect_when_it_is_needed_or_all_at_once() {
-    const RANKS: u32 = 9;
+    const RANKS: u32 = 18;
     for when in ["eager", "needed"] {
         let mut world = World::new();
         for rank in 0..RANKS {
@@ -48,12 +48,8 @@ fn ranks_connect_when_it_is_needed_or_all_at_once() {
                 4 => &[(CONNECT, when)],
                 _ => &[],
             };
-            let (host, place) = (["a", "b", "c"][rank as usize / 3], rank % 3);
-            let part = match place {
-                // The first of each host measure with one another, and tell the others.
-                0 => "collectives".into(),
-                _ => format!("connected {when}"),
-            };
+            let host = ["a", "b", "c"][(rank / (RANKS / 3)) as usize];
+            let part = format!("connected {when}");
             world.start(&part, host, (rank, RANKS), changes);
         }
         world.end_well(when);

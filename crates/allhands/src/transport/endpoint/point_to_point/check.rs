@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 /// How long the news may take that a rank of another node, which has left, had received a message before.
 const NEWS_TAKE: Duration = Duration::from_millis(400);
 
-/// Looks after which nothing of what a rank exchanges with itself is on its way any more.
-const LOOKS_AT_ITSELF: usize = 3;
+/// Looks in a row that change nothing, after which nothing of what a rank exchanges with itself is on its way any more: one
+/// sends, the next receives, and the third ends what was sent.
+const IDLE_LOOKS_AT_ITSELF: usize = 3;
 
 /// What a rank waits for.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ impl PointToPoint {
         for (peer, _) in self.peers.iter_mut().zip(&gone).filter(|(_, gone)| **gone) {
             peer.gone_since.get_or_insert_with(Instant::now);
         }
-        (0..LOOKS_AT_ITSELF).for_each(|_| self.progress(endpoint));
+        self.exchange_with_itself(endpoint);
         for number in self.requests.numbers() {
             let is_waited_for = match waited_for {
                 WaitedFor::Requests(numbers) => numbers.contains(&number),
@@ -62,6 +63,25 @@ impl PointToPoint {
             }
             WaitedFor::Message(_) | WaitedFor::Requests(_) | WaitedFor::Nothing => Ok(()),
         }
+    }
+
+    /// Takes all that this rank sends itself as far as it goes: more messages than its mailbox holds need many looks. The end
+    /// is sure, as nothing is received meanwhile, so that nobody has credit for more.
+    fn exchange_with_itself(&mut self, endpoint: &Endpoint) {
+        let mut idle_looks = 0;
+        while idle_looks < IDLE_LOOKS_AT_ITSELF {
+            let before = (self.position, self.waits_to_itself());
+            self.progress(endpoint);
+            idle_looks = match (self.position, self.waits_to_itself()) == before {
+                true => idle_looks + 1,
+                false => 0,
+            };
+        }
+    }
+
+    /// Messages to itself that wait for credit or room.
+    fn waits_to_itself(&self) -> usize {
+        self.peers[self.rank as usize].waiting.len()
     }
 
     /// Whether a peer has left, and all that it has sent is here or in the mailbox.
@@ -192,5 +212,68 @@ impl PointToPoint {
         let line = format!("allhands: rank {rank} has waited {seconds} s for {what}\n");
         // There is nobody to tell that nobody listens.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::SharedSegment;
+    use crate::transport::endpoint::point_to_point::request::{Receive, Send, Sending};
+    use crate::transport::shm::memory::iovec::Iovec;
+
+    #[test]
+    fn a_rank_does_not_wait_for_itself_while_messages_are_on_their_way() {
+        const MESSAGES: u64 = 1500;
+        let segment = SharedSegment::new(1).expect("there is memory");
+        let endpoint = Endpoint::new(segment, 0).expect("it is the first");
+        let mut messages = PointToPoint::new(&endpoint).expect("there is memory");
+        let mut sent: Vec<u64> = (0..MESSAGES).collect();
+        let mut room = 0u64;
+        for word in &mut sent {
+            let send = Send {
+                to: 0,
+                tag: u32::from(*word == MESSAGES - 1),
+                element: 8,
+                memory: iovec(word),
+                state: Sending::Waiting { line: None },
+            };
+            // SAFETY: what is sent lives, and is left alone, until the end of the test, when nothing is done any more.
+            unsafe { messages.send(&endpoint, send) }.expect("it goes to itself");
+        }
+        let wanted = |tag| Wanted {
+            source: Some(0),
+            tag: Some(tag),
+        };
+        let receive = |tag, room: &mut u64| Receive {
+            wanted: wanted(tag),
+            element: 8,
+            room: iovec(room),
+            state: Receiving::Posted,
+        };
+        // SAFETY: as above, of the room.
+        let last = unsafe { messages.receive(&endpoint, receive(1, &mut room)) };
+        let last = last.expect("it is posted");
+        let checked = messages.check(&endpoint, WaitedFor::Requests(&[last]));
+        assert!(checked.is_ok() && messages.has_ended(last));
+        assert!(messages.take(last).expect("it has ended").is_ok());
+        assert_eq!(room, MESSAGES - 1);
+
+        // SAFETY: as above.
+        let never = unsafe { messages.receive(&endpoint, receive(2, &mut room)) };
+        let never = never.expect("it is posted");
+        let checked = messages.check(&endpoint, WaitedFor::Requests(&[never]));
+        let end = messages.take(never).expect("it has ended");
+        let is_itself = |failure: &Failure| {
+            matches!(failure, Failure::Message(MessageError::Itself { rank: 0 }))
+        };
+        assert!(checked.is_ok() && end.is_err_and(|failure| is_itself(&failure)));
+    }
+
+    fn iovec(word: &mut u64) -> Iovec {
+        Iovec {
+            address: std::ptr::from_mut(word).cast(),
+            bytes: 8,
+        }
     }
 }
