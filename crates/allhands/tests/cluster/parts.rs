@@ -30,7 +30,12 @@ pub fn play(part: &str) {
             );
             barrier(&comm);
         }),
-        "connected" => Communicator::world().map(|comm| connected(&comm, rest)),
+        "connected" => Communicator::world().map(|comm| {
+            // On three hosts, as many on each. One socket listens, for the one rail.
+            let (connections, others) = (sockets() - 1, comm.size() / 3 * 2);
+            assert!(connections >= others, "{connections} of {others}");
+            collectives(&comm);
+        }),
         "messages" => Communicator::world().and_then(|comm| messages(&comm)),
         "splits" => Communicator::world().and_then(splits),
         "die" => Communicator::world().and_then(|comm| die(&comm, rest)),
@@ -99,24 +104,6 @@ fn collectives(comm: &Communicator) {
     barrier(comm);
     let sums = request.wait().expect("all call");
     assert!(sums.iter().all(|sum| *sum == size as u32));
-}
-
-/// Connections when the world has met: all of them, or only what measured the network.
-fn connected(comm: &Communicator, when: &str) {
-    // On three hosts, as many on each. One socket listens, for the one rail.
-    let connections = sockets() - 1;
-    let others = comm.size() / 3 * 2;
-    match when {
-        "eager" => {
-            assert!(connections >= others, "{connections} of {others}");
-            // Who has counted goes no sooner than all have.
-            collectives(comm);
-        }
-        // The first of each host measure with one another, and tell the others. Who has counted calls no more: a rank
-        // that is still on its way would have a connection of that call.
-        _ if comm.rank() % (comm.size() / 3) == 0 => {}
-        _ => assert!(connections < others, "{connections} of {others}"),
-    }
 }
 
 /// Messages between two ranks of all kinds.

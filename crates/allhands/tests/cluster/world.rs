@@ -120,9 +120,12 @@ impl World {
 
     /// Waits until all have ended, each of which must do so well.
     pub fn end_well(self, what: &str) {
-        for (at, end) in self.end().iter().enumerate() {
-            assert_eq!(end.code, 0, "{what}, process {at}: {}", end.said);
-        }
+        let ends = self.end();
+        let bad = ends.iter().enumerate().filter(|(_, end)| end.code != 0);
+        let said = |(at, end): (usize, &End)| format!("process {at} ({}): {}", end.code, end.said);
+        // All of them: what others say of a rank that has panicked is not why it did.
+        let said: Vec<String> = bad.map(said).collect();
+        assert!(said.is_empty(), "{what}, {}", said.join("\n"));
     }
 }
 
