@@ -1,5 +1,7 @@
 //! Exscan: rank r gets the reduction of the vectors of the ranks before it.
 
+pub mod all_pairs;
+pub mod direct;
 pub mod doubling_123;
 pub mod linear;
 pub mod recursive_doubling;
@@ -18,4 +20,6 @@ pub const ALL: &[&Algorithm] = &[
     &recursive_doubling::ALGORITHM,
     &doubling_123::ALGORITHM,
     &linear::ALGORITHM,
+    &direct::ALGORITHM,
+    &all_pairs::ALGORITHM,
 ];

@@ -14,6 +14,7 @@ pub mod gather;
 pub mod halving;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod scan;
 pub mod shared_memory;
 pub mod torus;
 pub mod tree;

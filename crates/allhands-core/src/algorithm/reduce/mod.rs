@@ -3,9 +3,12 @@
 pub mod binary_blocks;
 pub mod binomial;
 pub mod circulant;
+pub mod double_tree;
 pub mod hamiltonian;
 pub mod hierarchical;
 pub mod k_nomial;
+pub mod mutualcast;
+pub mod pipelined_chain;
 pub mod rabenseifner;
 pub mod ring;
 pub mod shared_memory;
@@ -28,6 +31,9 @@ pub const ALL: &[&Algorithm] = &[
     &ring::ALGORITHM,
     &k_nomial::ALGORITHM,
     &circulant::ALGORITHM,
+    &pipelined_chain::ALGORITHM,
+    &double_tree::ALGORITHM,
+    &mutualcast::ALGORITHM,
     &shared_memory::ALGORITHM,
     &hierarchical::ALGORITHM,
     &hamiltonian::ALGORITHM,

@@ -1,5 +1,7 @@
 //! Scan: rank r gets the reduction of the vectors of ranks 0 to r.
 
+pub mod all_pairs;
+pub mod direct;
 pub mod linear;
 pub mod recursive_doubling;
 
@@ -13,4 +15,9 @@ const BASE: Algorithm = Algorithm {
 };
 
 /// Every scan.
-pub const ALL: &[&Algorithm] = &[&recursive_doubling::ALGORITHM, &linear::ALGORITHM];
+pub const ALL: &[&Algorithm] = &[
+    &recursive_doubling::ALGORITHM,
+    &linear::ALGORITHM,
+    &direct::ALGORITHM,
+    &all_pairs::ALGORITHM,
+];

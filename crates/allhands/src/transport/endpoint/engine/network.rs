@@ -320,13 +320,14 @@ impl Endpoint {
             state,
             held,
         };
-        let status = advance(plan, cursor, &mut engine);
-        let status = match status {
-            Ok(Status::Pending) if !engine.held.is_empty() => {
-                engine.send_held().map(|()| Status::Pending)
-            }
-            status => status,
-        };
+        let mut status = advance(plan, cursor, &mut engine);
+        // What is away at once lets the next go, of which no event would tell later.
+        while matches!(status, Ok(Status::Pending)) && !engine.held.is_empty() {
+            status = match engine.send_held() {
+                Ok(()) => advance(plan, cursor, &mut engine),
+                Err(error) => Err(error),
+            };
+        }
         let mut held = std::mem::take(&mut engine.held);
         drop(engine);
         if let Some(remote) = &mut request.remote {
