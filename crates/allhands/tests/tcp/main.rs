@@ -11,6 +11,7 @@ mod failure;
 mod messages;
 #[path = "../nodes/on_nodes.rs"]
 mod on_nodes;
+mod pipelines;
 #[path = "../nodes/properties.rs"]
 mod properties;
 mod sockets;
