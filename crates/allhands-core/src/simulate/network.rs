@@ -90,6 +90,18 @@ pub enum Work {
     },
 }
 
+impl Work {
+    /// The other rank that it has to do with, if there is one.
+    #[must_use]
+    pub fn peer(self) -> Option<u32> {
+        match self {
+            Work::Send { to, .. } | Work::Put { to, .. } | Work::Notify { to } => Some(to),
+            Work::Get { from, .. } | Work::Receive { from, .. } => Some(from),
+            Work::Copy { .. } | Work::Reduce { .. } => None,
+        }
+    }
+}
+
 /// What a rank's processor takes for what it does, one thing after another, wherever the peer is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {

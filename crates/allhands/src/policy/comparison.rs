@@ -15,9 +15,9 @@ pub struct Compared {
     pub parameters: String,
     /// How long the call takes, in nanoseconds.
     pub time_ns: f64,
-    /// How long it keeps the processor of a rank busy, on the average, in nanoseconds.
+    /// How long it keeps the processor of a rank busy, on the average, while all are, in nanoseconds.
     pub busy_ns: f64,
-    /// What is compared: the time, and a part of what processors are busy, in nanoseconds.
+    /// What is compared: the time, or what processors are busy, if that is more, and a part of that besides, in nanoseconds.
     pub cost_ns: f64,
     /// Whether it is the one that a communicator takes.
     pub chosen: bool,

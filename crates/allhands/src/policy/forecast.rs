@@ -25,9 +25,8 @@ const MOST_SEGMENTS: u32 = 512;
 /// A gain of less than one in so many parts of the time is less than what a forecast errs by: twice the segments are to save more.
 const LEAST_GAIN: u64 = 32;
 
-/// One in so many parts of what a processor is busy with a call counts as time besides; an assumption about how much of it somebody
-/// else waits for.
-const BUSY_PART: u64 = 2;
+/// One in so many parts of what a processor is busy with a call counts as time besides: it is lost for what the program does next.
+const BUSY_PART: u64 = 8;
 
 /// Inside a node, where choices between nodes are compared: an assumption about memory that ranks share, a tenth of a
 /// microsecond a message and 10 GB/s, not a measurement.
@@ -42,9 +41,12 @@ const INSIDE: Reach = Reach {
     },
 };
 
+fn picoseconds(ns: f64) -> u64 {
+    (ns * 1e3).clamp(0.0, 1e15).round() as u64
+}
+
 /// What everything takes on a cluster with these times.
 fn of_cluster(times: &NetworkTimes) -> ClusterTimes {
-    let picoseconds = |ns: f64| (ns * 1e3).clamp(0.0, 1e15).round() as u64;
     let by_byte = |ns: f64| Linear {
         fixed_ps: 0,
         per_byte_fs: (ns * 1e6).clamp(0.0, 1e12).round() as u64,
@@ -71,6 +73,8 @@ fn of_cluster(times: &NetworkTimes) -> ClusterTimes {
 pub(crate) struct Forecast {
     pub(crate) measured: NetworkTimes,
     times: ClusterTimes,
+    /// How much longer a processor is busy with a message to another node while all nodes send.
+    more_in_burst_ps: u64,
     /// The fastest, with its parameters, by what decides.
     fastest: RefCell<BTreeMap<Key, Option<Named>>>,
 }
@@ -86,6 +90,7 @@ impl Forecast {
         Forecast {
             measured: *times,
             times: of_cluster(times),
+            more_in_burst_ps: picoseconds(times.burst_overhead_ns - times.overhead_ns),
             fastest: RefCell::default(),
         }
     }
@@ -185,9 +190,9 @@ impl Forecast {
         all
     }
 
-    /// What a call costs, with root 0, in picoseconds: how long it takes, and a part of how long it keeps a rank's processor on the
-    /// average, which is lost for what the program does next, and, where nodes share cores, for ranks that come late. None if it
-    /// cannot be simulated.
+    /// What a call costs, with root 0, in picoseconds: how long it takes, which is no less than what it keeps a rank's processor busy on
+    /// the average, as hosts may share processors, and until the first message has come; and a part of that. None if it cannot be
+    /// simulated.
     fn cost_ps(
         &self,
         algorithm: &Algorithm,
@@ -196,7 +201,9 @@ impl Forecast {
         places: &Places,
     ) -> Option<u64> {
         let (time_ps, busy_ps) = self.times_ps(algorithm, shape, bytes, places)?;
-        Some(time_ps + busy_ps / u64::from(shape.call.ranks) / BUSY_PART)
+        let busy_ps = busy_ps / u64::from(shape.call.ranks);
+        let busy_until_ps = busy_ps + self.times.between.latency_ps;
+        Some(time_ps.max(busy_until_ps) + busy_ps / BUSY_PART)
     }
 
     /// How long a call takes, and how long processors are busy with it, all together.
@@ -217,19 +224,31 @@ impl Forecast {
         };
         let plans: Vec<Plan> = (0..call.ranks).map(plan).collect::<Result<_, _>>().ok()?;
         let node_of: Vec<u32> = (0..call.ranks).map(|rank| places.node(rank)).collect();
-        let (mut cluster, mut busy) = (Cluster::new(&node_of, self.times), Busy::default());
+        let mut cluster = Cluster::new(&node_of, self.times);
+        let mut busy = Busy {
+            more_ps: self.more_in_burst_ps,
+            node_of: &node_of,
+            all_ps: 0,
+        };
         let outcome = simulate_observed(&plans, &mut cluster, &mut busy).ok()?;
-        Some((outcome.completion_ps(), busy.0))
+        Some((outcome.completion_ps(), busy.all_ps))
     }
 }
 
-/// For how many picoseconds processors are busy, all together.
-#[derive(Debug, Default)]
-struct Busy(u64);
+/// For how many picoseconds processors are busy, all together, while all of them are.
+#[derive(Debug)]
+struct Busy<'a> {
+    /// How much longer with a message to or from another node than if they were not.
+    more_ps: u64,
+    node_of: &'a [u32],
+    all_ps: u64,
+}
 
-impl Observer for Busy {
-    fn works(&mut self, _: u32, _: Work, from_ps: Moment, to_ps: Moment) {
-        self.0 += to_ps - from_ps;
+impl Observer for Busy<'_> {
+    fn works(&mut self, rank: u32, work: Work, from_ps: Moment, to_ps: Moment) {
+        let node = |rank: u32| self.node_of[rank as usize];
+        let is_between = work.peer().is_some_and(|peer| node(peer) != node(rank));
+        self.all_ps += to_ps - from_ps + u64::from(is_between) * self.more_ps;
     }
 }
 
@@ -314,6 +333,7 @@ mod tests {
         latency_ns: 500_000.0,
         overhead_ns: 5_000.0,
         long_overhead_ns: 5_000.0,
+        burst_overhead_ns: 5_000.0,
         gap_ns: 1_000.0,
         byte_ns: 40.0,
         reduce_byte_ns: 0.1,
@@ -382,8 +402,7 @@ mod tests {
     #[test]
     fn where_messages_cost_processors_much_there_are_few() {
         let busy = NetworkTimes {
-            overhead_ns: 70_000.0,
-            long_overhead_ns: 70_000.0,
+            burst_overhead_ns: 70_000.0,
             ..SLOW
         };
         let count = |times: &NetworkTimes| {
@@ -411,6 +430,7 @@ mod tests {
             latency_ns: 1_000.0,
             overhead_ns: 300.0,
             long_overhead_ns: 900.0,
+            burst_overhead_ns: 300.0,
             gap_ns: 100.0,
             byte_ns: 1.0,
             reduce_byte_ns: 0.1,

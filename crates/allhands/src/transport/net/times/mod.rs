@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! h  half a round trip of a short message: o + L + o
-//! o  what a processor is busy with one that it sends, or while all send (`burst`), if that is more; and how much more with a long one
+//! o  what a processor is busy with one that it sends; how much more with a long one; and with one while all send (`burst`), if that is more
 //! g  a train of short messages, by their number
 //! G  what a long message takes more than one of half its length, by the bytes between
 //! ```
@@ -83,10 +83,8 @@ fn measure_by(
 impl Measured {
     /// The same, with what a message keeps a processor busy while all send, if that is more.
     fn with_all_busy(self, busy_ns: f64) -> Measured {
-        let more_ns = (busy_ns - self.times.overhead_ns).max(0.0);
         let times = NetworkTimes {
-            overhead_ns: self.times.overhead_ns + more_ns,
-            long_overhead_ns: self.times.long_overhead_ns + more_ns,
+            burst_overhead_ns: busy_ns.max(self.times.overhead_ns),
             ..self.times
         };
         Measured { times, ..self }
@@ -140,6 +138,7 @@ mod tests {
             );
             assert!(first.times.overhead_ns > 0.0, "{}", first.times);
             assert!(first.times.long_overhead_ns >= first.times.overhead_ns);
+            assert!(first.times.burst_overhead_ns >= first.times.overhead_ns);
             assert!(all[1..].iter().all(|other| *other == Ok(None)));
             let told = NetworkTimes::of_numbers(first.times.numbers());
             assert_eq!(told, Some(first.times));

@@ -173,6 +173,7 @@ pub(super) fn ask(link: &mut Link<'_>, peer: u32) -> Result<Measured, NetworkErr
         latency_ns: half_ns - 2.0 * overhead_ns,
         overhead_ns,
         long_overhead_ns,
+        burst_overhead_ns: overhead_ns,
         gap_ns,
         byte_ns,
         reduce_byte_ns: reduce_byte_ns(),

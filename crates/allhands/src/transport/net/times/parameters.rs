@@ -21,6 +21,8 @@ pub struct NetworkTimes {
     pub overhead_ns: f64,
     /// o of a message of more than [`SHORT_BYTES`](NetworkTimes::SHORT_BYTES), in nanoseconds: it may be announced, granted and acknowledged.
     pub long_overhead_ns: f64,
+    /// o of a short message while every node sends and receives several, in nanoseconds: hosts may share processors.
+    pub burst_overhead_ns: f64,
     /// g: how long a message of no bytes keeps an interface busy, in nanoseconds.
     pub gap_ns: f64,
     /// G: how much longer for each byte, in nanoseconds.
@@ -32,7 +34,7 @@ pub struct NetworkTimes {
 /// Why a text says no parameters of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{wrong}; right would be latency_us=500,overhead_us=5,byte_ns=40, with long_overhead_us, gap_us and reduce_byte_ns if they are known"
+    "{wrong}; right would be latency_us=500,overhead_us=5,byte_ns=40, with long_overhead_us, burst_overhead_us, gap_us and reduce_byte_ns if they are known"
 )]
 pub struct TimesError {
     wrong: String,
@@ -68,6 +70,7 @@ const KEYS: [Key; NetworkTimes::NUMBERS] = {
         key("latency_us", 1e3, Otherwise::Missing),
         key("overhead_us", 1e3, Otherwise::Missing),
         key("long_overhead_us", 1e3, Otherwise::SameAs(1)),
+        key("burst_overhead_us", 1e3, Otherwise::SameAs(1)),
         key("gap_us", 1e3, Otherwise::Ns(0.0)),
         key("byte_ns", 1.0, Otherwise::Missing),
         // About what a core does with vectors in its cache.
@@ -80,7 +83,7 @@ impl NetworkTimes {
     pub const SHORT_BYTES: u64 = 8 << 10;
 
     /// How many numbers they are.
-    pub const NUMBERS: usize = 6;
+    pub const NUMBERS: usize = 7;
 
     /// As numbers, to be told to others.
     #[must_use]
@@ -89,6 +92,7 @@ impl NetworkTimes {
             self.latency_ns,
             self.overhead_ns,
             self.long_overhead_ns,
+            self.burst_overhead_ns,
             self.gap_ns,
             self.byte_ns,
             self.reduce_byte_ns,
@@ -102,6 +106,7 @@ impl NetworkTimes {
             latency_ns,
             overhead_ns,
             long_overhead_ns,
+            burst_overhead_ns,
             gap_ns,
             byte_ns,
             reduce_byte_ns,
@@ -111,6 +116,7 @@ impl NetworkTimes {
             latency_ns,
             overhead_ns,
             long_overhead_ns,
+            burst_overhead_ns,
             gap_ns,
             byte_ns,
             reduce_byte_ns,
@@ -181,11 +187,12 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let times = NetworkTimes::of_numbers([501_234.0, 4_321.0, 9_000.0, 120.0, 40.016, 0.083]);
+        let times =
+            NetworkTimes::of_numbers([501_234.0, 4_321.0, 9_000.0, 71_000.0, 120.0, 40.016, 0.083]);
         let times = times.expect("these are numbers");
         assert_eq!(
             times.to_string(),
-            "latency_us=501.234,overhead_us=4.321,long_overhead_us=9,gap_us=0.12,byte_ns=40.016,reduce_byte_ns=0.083"
+            "latency_us=501.234,overhead_us=4.321,long_overhead_us=9,burst_overhead_us=71,gap_us=0.12,byte_ns=40.016,reduce_byte_ns=0.083"
         );
         let read: NetworkTimes = times.to_string().parse().expect("it was printed");
         for (read, printed) in read.numbers().iter().zip(times.numbers()) {
