@@ -30,10 +30,6 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
-/// How many segments a rank may be ahead in one tree, where it is a leaf, of what it combines in the other: what it sent at once would
-/// have the way out to itself.
-const WINDOW: u32 = 8;
-
 fn build(b: &mut Builder) {
     if b.ranks() == 1 {
         b.copy(b.input(), b.output());
@@ -49,7 +45,10 @@ fn build(b: &mut Builder) {
         _ => &Tree::BOTH[..],
     };
     let segments = b.parts() / trees.len() as u32;
-    b.repeat(segments, WINDOW, |b| {
+    // A rank is ahead in one tree, where it is a leaf, of what it combines in the other by no more than that takes to come: what it
+    // sent at once would have the way out to itself.
+    let window = rounds_up(b.ranks()) + 1;
+    b.repeat(segments, window, |b| {
         for (first, tree) in (0..).step_by(segments as usize).zip(trees) {
             up(
                 b,
