@@ -215,7 +215,7 @@ impl PointToPoint {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::transport::SharedSegment;
