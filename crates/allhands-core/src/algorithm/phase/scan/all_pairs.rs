@@ -93,14 +93,10 @@ fn result(sums: &[Blocks], own: Own, rank: u32) -> Option<Blocks> {
 #[must_use]
 pub fn claims(shape: &Shape, own: Own) -> Claims {
     let others = shape.ranks() - 1;
-    let combined = match own {
-        Own::Included => others,
-        Own::Excluded => others.saturating_sub(1),
-    };
     Claims {
         ports: others,
         steps: 2 * others.min(1),
         volume: u64::from(2 * others),
-        work: u64::from(combined),
+        work: own.combinations(shape.ranks()),
     }
 }

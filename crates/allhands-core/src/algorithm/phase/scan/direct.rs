@@ -43,14 +43,10 @@ pub fn scan(b: &mut Builder, own: Own) {
 #[must_use]
 pub fn claims(shape: &Shape, own: Own) -> Claims {
     let others = shape.ranks() - 1;
-    let combined = match own {
-        Own::Included => others,
-        Own::Excluded => others.saturating_sub(1),
-    };
     Claims {
         ports: others,
         steps: others.min(1),
         volume: u64::from(others),
-        work: u64::from(combined),
+        work: own.combinations(shape.ranks()),
     }
 }

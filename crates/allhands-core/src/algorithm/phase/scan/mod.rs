@@ -11,3 +11,14 @@ pub enum Own {
     /// Exscan: the vectors of the ranks before this one.
     Excluded,
 }
+
+impl Own {
+    /// How often the last of `ranks` ranks combines two vectors, or who combines the same part of all.
+    fn combinations(self, ranks: u32) -> u64 {
+        let others = ranks - 1;
+        u64::from(match self {
+            Own::Included => others,
+            Own::Excluded => others.saturating_sub(1),
+        })
+    }
+}
