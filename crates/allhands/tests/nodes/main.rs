@@ -9,6 +9,7 @@ mod failure;
 mod harness;
 mod messages;
 mod on_nodes;
+mod pipelines;
 mod properties;
 mod splits;
 #[cfg(target_os = "linux")]

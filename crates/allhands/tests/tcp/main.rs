@@ -11,7 +11,6 @@ mod failure;
 mod messages;
 #[path = "../nodes/on_nodes.rs"]
 mod on_nodes;
-mod pipelines;
 #[path = "../nodes/properties.rs"]
 mod properties;
 mod sockets;
