@@ -1,7 +1,7 @@
 //! The comparison: what every algorithm is forecast to take between nodes, and which one is chosen by that.
 
 use super::NetworkTimes;
-use super::forecast::{Forecast, MOST_RANKS, fastest, size_class};
+use super::forecast::{Forecast, MOST_RANKS, size_class};
 use crate::transport::net::Places;
 use allhands_core::choose::{Facts, Question};
 use allhands_core::machine::Nodes;
@@ -57,20 +57,14 @@ pub fn compare_between_nodes(
     let places = Places::of(nodes, question.call.ranks);
     let forecast = Forecast::new(times);
     let timed = forecast.timed(question, (nodes, &places), bytes);
-    let chosen = fastest(&timed);
-    let compared = timed.iter().filter_map(|(cost_ps, named)| {
-        let (algorithm, parameters) = named;
-        let shape = algorithm.shape(question.call, parameters).ok()?;
-        let shape = shape.on(nodes.clone());
-        let (time_ps, busy_ps) = forecast.times_ps(algorithm, &shape, bytes, &places)?;
-        Some(Compared {
-            algorithm: algorithm.name,
-            parameters: parameters.clone(),
-            time_ns: time_ps as f64 * 1e-3,
-            busy_ns: busy_ps as f64 * 1e-3 / f64::from(question.call.ranks),
-            cost_ns: *cost_ps as f64 * 1e-3,
-            chosen: chosen.is_some_and(|found| std::ptr::eq(found, named)),
-        })
+    let chosen = forecast.fastest(&timed, (bytes, &places));
+    let compared = timed.iter().map(|timed| Compared {
+        algorithm: timed.named.0.name,
+        parameters: timed.named.1.clone(),
+        time_ns: timed.time_ps as f64 * 1e-3,
+        busy_ns: timed.busy_ps as f64 * 1e-3,
+        cost_ns: timed.cost_ps as f64 * 1e-3,
+        chosen: chosen.is_some_and(|found| std::ptr::eq(found, timed)),
     });
     let mut compared: Vec<Compared> = compared.collect();
     compared.sort_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns));

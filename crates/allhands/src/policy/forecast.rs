@@ -2,17 +2,21 @@
 //!
 //! Every rank simulates the same calls with the same times, in whole picoseconds, so all ranks take the same one.
 
+mod candidates;
+
 use super::nodes::serves;
 use crate::transport::net::Places;
 use crate::transport::net::times::NetworkTimes;
-use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement};
-use allhands_core::call::{Call, Collective};
+use allhands_core::algorithm::{self, Algorithm};
+use allhands_core::call::Collective;
 use allhands_core::choose::{Facts, Question};
-use allhands_core::machine::{Fabrics, Nodes};
+use allhands_core::machine::Nodes;
 use allhands_core::schedule::{Layout, Plan, Shape};
 use allhands_core::simulate::{
     Cluster, ClusterTimes, Linear, Moment, Observer, Reach, Work, simulate_observed,
 };
+pub(super) use candidates::size_class;
+use candidates::{bare, candidates, is_pipeline, may_serve, window};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -82,6 +86,22 @@ pub(crate) struct Forecast {
 /// An algorithm and its parameters.
 pub(super) type Named = (&'static Algorithm, String);
 
+/// What a call is forecast to take with an algorithm.
+#[derive(Debug)]
+pub(super) struct Timed {
+    pub(super) named: Named,
+    /// How long it takes, in picoseconds.
+    pub(super) time_ps: u64,
+    /// How long a rank's processor is busy, on the average, while all are, in picoseconds.
+    pub(super) busy_ps: u64,
+    /// What is compared, in picoseconds: the time, which is no less than what processors are busy, as hosts may share them, and until
+    /// the first message has come; and a part of that besides.
+    pub(super) cost_ps: u64,
+    shape: Shape,
+    /// The window, where messages of an exchange wait for others because of it.
+    window: Option<u32>,
+}
+
 /// Collective, size class, whether the operator commutes, whether blocks differ in length.
 type Key = (Collective, u64, bool, bool);
 
@@ -126,26 +146,25 @@ impl Forecast {
         }
         let key = (call.collective, bytes, call.commutative, question.irregular);
         let mut known = self.fastest.borrow_mut();
-        let found = known
-            .entry(key)
-            .or_insert_with(|| fastest(&self.timed(question, (nodes, places), bytes)).cloned());
+        let found = known.entry(key).or_insert_with(|| {
+            let timed = self.timed(question, (nodes, places), bytes);
+            let fastest = self.fastest(&timed, (bytes, places));
+            fastest.map(|timed| timed.named.clone())
+        });
         let (algorithm, parameters) = found.as_ref()?;
         let shape = algorithm.shape(call, parameters).ok()?;
         serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((*algorithm, shape))
     }
 
-    /// What everything costs that may serve a call, in picoseconds.
+    /// What everything costs that may serve a call.
     pub(super) fn timed(
         &self,
         question: &Question,
         (nodes, places): (&Nodes, &Places),
         bytes: u64,
-    ) -> Vec<(u64, Named)> {
+    ) -> Vec<Timed> {
         let candidates = candidates(question, nodes, places).into_iter();
-        let timed = candidates.filter_map(|(named, shape)| {
-            let cost_ps = self.cost_ps(named.0, &shape, bytes, places)?;
-            Some((cost_ps, named))
-        });
+        let timed = candidates.filter_map(|(named, shape)| self.time(named, shape, bytes, places));
         let segmented = self.segmented(question, (nodes, places), bytes);
         timed.chain(segmented).collect()
     }
@@ -156,22 +175,17 @@ impl Forecast {
         question: &Question,
         (nodes, places): (&Nodes, &Places),
         bytes: u64,
-    ) -> Vec<(u64, Named)> {
+    ) -> Vec<Timed> {
         let call = bare(question);
         let mut all = Vec::new();
-        let is_pipeline = |algorithm: &&'static Algorithm| {
-            let mut keys = algorithm.keys.iter();
-            keys.any(|key| key.name == Parameter::SEGMENTS.name)
-        };
-        for algorithm in algorithm::of(call.collective).filter(is_pipeline) {
+        for algorithm in algorithm::of(call.collective).filter(|found| is_pipeline(found)) {
             let time = |segments: u32| {
                 let parameters = format!("segments={segments}");
                 let shape = algorithm.shape(call, &parameters).ok()?.on(nodes.clone());
                 may_serve(algorithm, &shape, question, (nodes, places)).then_some(())?;
-                let cost_ps = self.cost_ps(algorithm, &shape, bytes, places)?;
-                Some((cost_ps, (algorithm, parameters)))
+                self.time((algorithm, parameters), shape, bytes, places)
             };
-            let mut best: Option<(u64, Named)> = None;
+            let mut best: Option<Timed> = None;
             for power in 0..=MOST_SEGMENTS.ilog2() {
                 let Some(now) = time(1 << power) else {
                     break;
@@ -179,8 +193,8 @@ impl Forecast {
                 // Shorter segments come through sooner, until what each one costs weighs more.
                 let gain_ps = best
                     .as_ref()
-                    .map(|(least_ps, _)| least_ps.saturating_sub(now.0));
-                if gain_ps.is_some_and(|gain_ps| gain_ps < now.0 / LEAST_GAIN) {
+                    .map(|best| best.cost_ps.saturating_sub(now.cost_ps));
+                if gain_ps.is_some_and(|gain_ps| gain_ps < now.cost_ps / LEAST_GAIN) {
                     break;
                 }
                 best = Some(now);
@@ -190,29 +204,63 @@ impl Forecast {
         all
     }
 
-    /// What a call costs, with root 0, in picoseconds: how long it takes, which is no less than what it keeps a rank's processor busy on
-    /// the average, as hosts may share processors, and until the first message has come; and a part of that. None if it cannot be
-    /// simulated.
-    fn cost_ps(
-        &self,
-        algorithm: &Algorithm,
-        shape: &Shape,
-        bytes: u64,
-        places: &Places,
-    ) -> Option<u64> {
-        let (time_ps, busy_ps) = self.times_ps(algorithm, shape, bytes, places)?;
-        let busy_ps = busy_ps / u64::from(shape.call.ranks);
-        let busy_until_ps = busy_ps + self.times.between.latency_ps;
-        Some(time_ps.max(busy_until_ps) + busy_ps / BUSY_PART)
+    /// What a call costs, with root 0; none if it cannot be simulated.
+    fn time(&self, named: Named, shape: Shape, bytes: u64, places: &Places) -> Option<Timed> {
+        let (time_ps, all_busy_ps) = self.times_ps(named.0, &shape, bytes, (0, places))?;
+        let busy_ps = all_busy_ps / u64::from(shape.call.ranks);
+        Some(Timed {
+            time_ps,
+            busy_ps,
+            cost_ps: time_ps.max(busy_ps + self.times.between.latency_ps) + busy_ps / BUSY_PART,
+            window: window(named.0, &shape),
+            named,
+            shape,
+        })
     }
 
-    /// How long a call takes, and how long processors are busy with it, all together.
-    pub(super) fn times_ps(
+    /// What costs the least, or, of what costs hardly more, an exchange with the least window that is wide enough: that its rounds
+    /// wait for nobody, and hosts and queues have little at a time, no forecast shows.
+    ///
+    /// One is wide enough if it takes hardly longer than the others, too, where every message is as late as a peer is that first has to
+    /// send all of its own. Between 13 hosts of 200 Mbit/s and 500 us, of whole vectors, a window of 4 takes 6 to 12 % less than none
+    /// for 1 and 4 MB, one of 8 takes 4 to 8 % less than one of 4 for 128 KB, and one of 4 takes 10 to 30 % more than none for 32 and
+    /// 64 KB, as it is too narrow.
+    pub(super) fn fastest<'a>(
+        &self,
+        timed: &'a [Timed],
+        (bytes, places): (u64, &Places),
+    ) -> Option<&'a Timed> {
+        // The first of equals: the order of the registry is the same everywhere.
+        let fastest = timed.iter().min_by_key(|timed| timed.cost_ps)?;
+        let near = timed
+            .iter()
+            .filter(|timed| timed.cost_ps <= hardly_more(fastest.cost_ps));
+        if near.clone().all(|timed| timed.window.is_none()) {
+            return Some(fastest);
+        }
+        let by_ps = fastest.busy_ps / 2;
+        let late = near.filter_map(|timed| {
+            let late = self.times_ps(timed.named.0, &timed.shape, bytes, (by_ps, places));
+            Some((late?.0, timed))
+        });
+        let late: Vec<(u64, &Timed)> = late.collect();
+        let least_ps = late.iter().map(|(late_ps, _)| *late_ps).min()?;
+        let wide_enough = late
+            .into_iter()
+            .filter(|(late_ps, timed)| timed.window.is_none() || *late_ps <= hardly_more(least_ps));
+        let chosen =
+            wide_enough.min_by_key(|(_, timed)| (timed.window.unwrap_or(u32::MAX), timed.cost_ps));
+        chosen.map(|(_, timed)| timed)
+    }
+
+    /// How long a call takes in which every message between nodes comes late by so many picoseconds, and how long processors are busy
+    /// with it, all together.
+    fn times_ps(
         &self,
         algorithm: &Algorithm,
         shape: &Shape,
         bytes: u64,
-        places: &Places,
+        (late_ps, places): (u64, &Places),
     ) -> Option<(u64, u64)> {
         const ELEMENT_BYTES: usize = 4;
         let call = shape.call;
@@ -224,7 +272,9 @@ impl Forecast {
         };
         let plans: Vec<Plan> = (0..call.ranks).map(plan).collect::<Result<_, _>>().ok()?;
         let node_of: Vec<u32> = (0..call.ranks).map(|rank| places.node(rank)).collect();
-        let mut cluster = Cluster::new(&node_of, self.times);
+        let mut times = self.times;
+        times.between.latency_ps += late_ps;
+        let mut cluster = Cluster::new(&node_of, times);
         let mut busy = Busy {
             more_ps: self.more_in_burst_ps,
             node_of: &node_of,
@@ -233,6 +283,11 @@ impl Forecast {
         let outcome = simulate_observed(&plans, &mut cluster, &mut busy).ok()?;
         Some((outcome.completion_ps(), busy.all_ps))
     }
+}
+
+/// The most that is hardly more.
+fn hardly_more(ps: u64) -> u64 {
+    ps + ps / LEAST_GAIN
 }
 
 /// For how many picoseconds processors are busy, all together, while all of them are.
@@ -252,248 +307,5 @@ impl Observer for Busy<'_> {
     }
 }
 
-/// What costs the least, or, of what costs hardly more, an exchange with a window: that its rounds wait for nobody, and hosts
-/// and queues have little at a time, no forecast shows. Between 13 hosts it takes 6 to 12 % less for 1 and 4 MB.
-pub(super) fn fastest(timed: &[(u64, Named)]) -> Option<&Named> {
-    let least_ps = timed.iter().map(|(cost_ps, _)| *cost_ps).min()?;
-    let is_near = |(cost_ps, _): &&(u64, Named)| *cost_ps - least_ps <= least_ps / LEAST_GAIN;
-    let has_window = |parameters: &str| parameters.contains(Parameter::WINDOW.name);
-    // The first of equals: the order of the registry is the same everywhere.
-    let near = timed.iter().filter(is_near);
-    let chosen = near.min_by_key(|(cost_ps, (_, parameters))| (!has_window(parameters), *cost_ps));
-    chosen.map(|(_, named)| named)
-}
-
-/// Sizes that are taken for the same: they agree in their first three binary digits.
-pub(super) fn size_class(bytes: u64) -> u64 {
-    let spare = (u64::BITS - bytes.leading_zeros()).saturating_sub(3);
-    bytes >> spare << spare
-}
-
-/// The call as it is simulated: with root 0.
-fn bare(question: &Question) -> Call {
-    Call {
-        root: 0,
-        in_place: false,
-        ..question.call
-    }
-}
-
-/// Whether an algorithm can serve a call on nodes, and may be worth it.
-fn may_serve(
-    algorithm: &Algorithm,
-    shape: &Shape,
-    question: &Question,
-    (nodes, places): (&Nodes, &Places),
-) -> bool {
-    let needs = |requirement| algorithm.requires.contains(&requirement);
-    let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
-    let exchanges =
-        question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
-    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
-    let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
-    possible && !exchanges && layers && serves(algorithm, shape, places)
-}
-
-/// Everything that serves a call on nodes, with root 0.
-fn candidates(question: &Question, nodes: &Nodes, places: &Places) -> Vec<(Named, Shape)> {
-    let call = bare(question);
-    let mut all = Vec::new();
-    for algorithm in algorithm::of(call.collective) {
-        for parameters in settings(algorithm) {
-            let Ok(shape) = algorithm.shape(call, &parameters) else {
-                continue;
-            };
-            let shape = shape.on(nodes.clone());
-            if may_serve(algorithm, &shape, question, (nodes, places)) {
-                all.push(((algorithm, parameters), shape));
-            }
-        }
-    }
-    all
-}
-
-/// The registered settings, and, of what is made of others, everything that may serve the leaders.
-fn settings(algorithm: &Algorithm) -> Vec<String> {
-    let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
-    let named = leaders
-        .iter()
-        .map(|found| format!("{}={}", Layers::INTER, found.name));
-    let registered = algorithm.settings.iter().map(ToString::to_string);
-    registered.chain(named).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use allhands_core::simulate::simulate;
-
-    /// About a cluster of 200 Mbit/s and 500 µs.
-    const SLOW: NetworkTimes = NetworkTimes {
-        latency_ns: 500_000.0,
-        overhead_ns: 5_000.0,
-        long_overhead_ns: 5_000.0,
-        burst_overhead_ns: 5_000.0,
-        gap_ns: 1_000.0,
-        byte_ns: 40.0,
-        reduce_byte_ns: 0.1,
-    };
-
-    fn chosen(collective: Collective, bytes: u64, nodes: &str) -> (String, f64) {
-        let nodes: Nodes = nodes.parse().unwrap();
-        let ranks = nodes.sizes(0).iter().sum();
-        let question = Question::new(Call::new(collective, ranks), bytes);
-        let (forecast, places) = (Forecast::new(&SLOW), Places::of(&nodes, ranks));
-        let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
-        let times_ps = forecast.times_ps(algorithm, &shape.clone().on(nodes), bytes, &places);
-        let inter = algorithm.named(&shape, "inter").unwrap_or("");
-        let name = format!("{} {inter}", algorithm.name);
-        (name.trim().to_string(), times_ps.unwrap().0 as f64 / 1e6)
-    }
-
-    #[test]
-    fn long_vectors_come_near_the_bound() {
-        const MB: u64 = 1 << 20;
-        // L + 2 (p−1)/p mG, and L + (p−1)/p mG of all blocks together.
-        for (nodes, ranks) in [("8x1", 8.0), ("13x1", 13.0)] {
-            let (name, time_us) = chosen(Collective::Allreduce, 4 * MB, nodes);
-            let bound_us = 500.0 + 2.0 * (ranks - 1.0) / ranks * 4.0 * MB as f64 * 0.04;
-            assert!(time_us < 1.15 * bound_us, "{name}: {time_us} of {bound_us}");
-            let (name, time_us) = chosen(Collective::Allgather, MB, nodes);
-            let bound_us = 500.0 + (ranks - 1.0) * MB as f64 * 0.04;
-            assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
-        }
-    }
-
-    #[test]
-    fn a_pipeline_has_as_many_segments_as_are_best_for_it() {
-        const MB: u64 = 1 << 20;
-        // Two messages and one transfer of the vector; no registered number of segments comes as near.
-        for bytes in [MB, 4 * MB, 16 * MB] {
-            let (name, time_us) = chosen(Collective::Broadcast, bytes, "13x1");
-            let bound_us = 1000.0 + bytes as f64 * 0.04 - 500.0 / 12.0;
-            assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
-        }
-    }
-
-    #[test]
-    fn long_exchanges_keep_a_window_and_short_ones_go_at_once() {
-        const LONG: u64 = 320 << 10;
-        let window = |collective, bytes| {
-            let question = Question::new(Call::new(collective, 13), bytes);
-            let (nodes, places) = (Nodes::even(13, 1), Places::of(&Nodes::even(13, 1), 13));
-            let forecast = Forecast::new(&SLOW);
-            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
-            let has_key = |key: &Parameter| key.name == Parameter::WINDOW.name;
-            let found = algorithm.keys.iter().find(|key| has_key(key));
-            found.map_or(0, |key| shape.get(key.name))
-        };
-        for (collective, bytes) in [
-            (Collective::Alltoall, LONG),
-            (Collective::Allgather, LONG),
-            (Collective::ReduceScatter, 13 * LONG),
-            (Collective::Allreduce, 13 * LONG),
-        ] {
-            assert_eq!(window(collective, bytes), 4, "{collective:?}");
-            assert_eq!(window(collective, 8), 0, "{collective:?}");
-        }
-    }
-
-    #[test]
-    fn where_messages_cost_processors_much_there_are_few() {
-        let busy = NetworkTimes {
-            burst_overhead_ns: 70_000.0,
-            ..SLOW
-        };
-        let count = |times: &NetworkTimes| {
-            let question = Question::new(Call::new(Collective::Broadcast, 13), 64 << 10);
-            let nodes = Nodes::even(13, 1);
-            let places = Places::of(&nodes, 13);
-            let forecast = Forecast::new(times);
-            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
-            let layout = Layout::regular(Collective::Broadcast, 16 << 10);
-            let plan = |rank| {
-                Plan::lower(&algorithm.schedule(&shape, rank), &shape.call, &layout, 4).unwrap()
-            };
-            let plans: Vec<Plan> = (0..13).map(plan).collect();
-            let node_of: Vec<u32> = (0..13).collect();
-            let outcome = simulate(&plans, &mut Cluster::new(&node_of, of_cluster(times)));
-            outcome.unwrap().messages
-        };
-        assert!(count(&busy) < count(&SLOW));
-    }
-
-    #[test]
-    fn what_is_chosen_follows_the_times() {
-        /// About processors that share a fast switch.
-        const FAST: NetworkTimes = NetworkTimes {
-            latency_ns: 1_000.0,
-            overhead_ns: 300.0,
-            long_overhead_ns: 900.0,
-            burst_overhead_ns: 300.0,
-            gap_ns: 100.0,
-            byte_ns: 1.0,
-            reduce_byte_ns: 0.1,
-        };
-        let named = |times: &NetworkTimes, collective, bytes| {
-            let question = Question::new(Call::new(collective, 8), bytes);
-            let nodes = Nodes::even(8, 1);
-            let places = Places::of(&nodes, 8);
-            let forecast = Forecast::new(times);
-            let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
-            let layout = Layout::regular(collective, bytes as usize / 4);
-            let schedule = algorithm.schedule(&shape, 1);
-            let plan = Plan::lower(&schedule, &shape.call, &layout, 4).unwrap();
-            (algorithm.name, plan.kinds().count())
-        };
-        // A message costs as much as 12 KB there, and as 1 KB here.
-        for collective in [
-            Collective::Allreduce,
-            Collective::Broadcast,
-            Collective::ReduceScatter,
-        ] {
-            let mut sizes = (10..=20).map(|power| 1 << power);
-            let differs =
-                |bytes| named(&SLOW, collective, bytes) != named(&FAST, collective, bytes);
-            assert!(sizes.any(differs), "{collective}");
-        }
-    }
-
-    #[test]
-    fn nodes_of_several_ranks_send_through_few() {
-        let (name, _) = chosen(Collective::Allreduce, 8, "4x4");
-        assert!(name.starts_with("hierarchical"), "{name}");
-        let (name, _) = chosen(Collective::Barrier, 0, "4x4");
-        assert!(name.starts_with("hierarchical"), "{name}");
-    }
-
-    #[test]
-    fn a_size_class_is_a_quarter_wide_at_most() {
-        assert_eq!(
-            [0, 1, 7, 8, 9, 10, 1000].map(size_class),
-            [0, 1, 7, 8, 8, 10, 896]
-        );
-        for bytes in 1..5000u64 {
-            let class = size_class(bytes);
-            assert!(class <= bytes && bytes - class <= class / 4);
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_told_is_left_to_rules() {
-        let forecast = Forecast::new(&SLOW);
-        let is_left = |question, ranks| {
-            let nodes = Nodes::even(ranks, 1);
-            let places = Places::of(&nodes, ranks);
-            forecast.choose(question, (&nodes, &places)).is_none()
-        };
-        let call = Call::new(Collective::Gather, 4);
-        let hidden = Question {
-            irregular: true,
-            ..Question::new(call, 0)
-        };
-        assert!(is_left(&hidden, 4));
-        let many = Question::new(Call::new(Collective::Gather, 1000), 8);
-        assert!(is_left(&many, 1000));
-    }
-}
+mod tests;

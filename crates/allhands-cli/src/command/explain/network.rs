@@ -91,7 +91,7 @@ fn print(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
     let bytes = sizes::say(chosen.bytes as usize);
     writeln!(
         out,
-        "{collective}, {ranks} ranks on nodes {nodes}, {bytes} bytes: {}\nbecause: it is forecast to cost the least over a network with {network},\nor hardly more and has a window\n",
+        "{collective}, {ranks} ranks on nodes {nodes}, {bytes} bytes: {}\nbecause: it is forecast to cost the least over a network with {network},\nor hardly more and has a window that is wide enough for late peers\n",
         name(chosen)
     )?;
     let mut table = output::table(&["algorithm", "time, µs", "busy, µs", "cost, µs", ""]);

@@ -1,0 +1,102 @@
+//! Candidates: what may serve a call between nodes, with which parameters, and which sizes are the same.
+
+use super::Named;
+use crate::policy::nodes::serves;
+use crate::transport::net::Places;
+use allhands_core::algorithm::{self, Algorithm, Key as Parameter, Layers, Requirement};
+use allhands_core::call::Call;
+use allhands_core::choose::Question;
+use allhands_core::machine::{Fabrics, Nodes};
+use allhands_core::schedule::Shape;
+
+/// Windows that are tried besides those that are registered, in messages.
+const WIDER_WINDOWS: [u32; 3] = [8, 16, 32];
+
+/// Sizes that are taken for the same: they agree in their first three binary digits.
+pub(in crate::policy) fn size_class(bytes: u64) -> u64 {
+    let spare = (u64::BITS - bytes.leading_zeros()).saturating_sub(3);
+    bytes >> spare << spare
+}
+
+/// The call as it is simulated: with root 0.
+pub(super) fn bare(question: &Question) -> Call {
+    Call {
+        root: 0,
+        in_place: false,
+        ..question.call
+    }
+}
+
+/// Whether an algorithm can serve a call on nodes, and may be worth it.
+pub(super) fn may_serve(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    question: &Question,
+    (nodes, places): (&Nodes, &Places),
+) -> bool {
+    let needs = |requirement| algorithm.requires.contains(&requirement);
+    let possible = !needs(Requirement::Torus) && algorithm.fabrics() == Fabrics::default();
+    let exchanges =
+        question.irregular && (needs(Requirement::AllCounts) || needs(Requirement::PassingCounts));
+    let mut sizes = nodes.innermost(question.call.ranks).into_iter();
+    let layers = !needs(Requirement::Nodes) || sizes.any(|size| size > 1);
+    possible && !exchanges && layers && serves(algorithm, shape, places)
+}
+
+/// Everything that serves a call on nodes, with root 0.
+pub(super) fn candidates(
+    question: &Question,
+    nodes: &Nodes,
+    places: &Places,
+) -> Vec<(Named, Shape)> {
+    let call = bare(question);
+    let mut all = Vec::new();
+    for algorithm in algorithm::of(call.collective) {
+        for parameters in settings(algorithm, call.ranks) {
+            let Ok(shape) = algorithm.shape(call, &parameters) else {
+                continue;
+            };
+            let shape = shape.on(nodes.clone());
+            if may_serve(algorithm, &shape, question, (nodes, places)) {
+                all.push(((algorithm, parameters), shape));
+            }
+        }
+    }
+    all
+}
+
+/// The registered settings, wider windows, and, of what is made of others, everything that may serve the leaders.
+fn settings(algorithm: &Algorithm, ranks: u32) -> Vec<String> {
+    let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
+    let named = leaders
+        .iter()
+        .map(|found| format!("{}={}", Layers::INTER, found.name));
+    let registered = algorithm.settings.iter().map(ToString::to_string);
+    // The widest one has room for all messages of a rank.
+    let wider = WIDER_WINDOWS.into_iter();
+    let wider = wider.filter(|window| is_exchange(algorithm) && *window < 2 * (ranks - 1));
+    let wider = wider.map(|window| format!("{}={window}", Parameter::WINDOW.name));
+    registered.chain(wider).chain(named).collect()
+}
+
+/// Whether an algorithm's vectors go in segments.
+pub(super) fn is_pipeline(algorithm: &Algorithm) -> bool {
+    has(algorithm, &Parameter::SEGMENTS)
+}
+
+/// Whether an algorithm's messages wait for none, and may have a window.
+fn is_exchange(algorithm: &Algorithm) -> bool {
+    has(algorithm, &Parameter::WINDOW) && !is_pipeline(algorithm)
+}
+
+/// The window of an exchange; none where it has room for all messages, or in what is no exchange.
+pub(super) fn window(algorithm: &Algorithm, shape: &Shape) -> Option<u32> {
+    let window = is_exchange(algorithm).then(|| shape.get(Parameter::WINDOW.name))?;
+    (1..shape.call.ranks - 1)
+        .contains(&window)
+        .then_some(window)
+}
+
+fn has(algorithm: &Algorithm, key: &Parameter) -> bool {
+    algorithm.keys.iter().any(|found| found.name == key.name)
+}

@@ -1,0 +1,188 @@
+//! Tests of what the forecast chooses.
+
+use super::*;
+use allhands_core::call::Call;
+use allhands_core::simulate::simulate;
+
+/// About a cluster of 200 Mbit/s and 500 µs.
+const SLOW: NetworkTimes = NetworkTimes {
+    latency_ns: 500_000.0,
+    overhead_ns: 5_000.0,
+    long_overhead_ns: 5_000.0,
+    burst_overhead_ns: 5_000.0,
+    gap_ns: 1_000.0,
+    byte_ns: 40.0,
+    reduce_byte_ns: 0.1,
+};
+
+fn chosen(collective: Collective, bytes: u64, nodes: &str) -> (String, f64) {
+    let nodes: Nodes = nodes.parse().unwrap();
+    let ranks = nodes.sizes(0).iter().sum();
+    let question = Question::new(Call::new(collective, ranks), bytes);
+    let (forecast, places) = (Forecast::new(&SLOW), Places::of(&nodes, ranks));
+    let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+    let times_ps = forecast.times_ps(algorithm, &shape.clone().on(nodes), bytes, (0, &places));
+    let inter = algorithm.named(&shape, "inter").unwrap_or("");
+    let name = format!("{} {inter}", algorithm.name);
+    (name.trim().to_string(), times_ps.unwrap().0 as f64 / 1e6)
+}
+
+#[test]
+fn long_vectors_come_near_the_bound() {
+    const MB: u64 = 1 << 20;
+    // L + 2 (p−1)/p mG, and L + (p−1)/p mG of all blocks together.
+    for (nodes, ranks) in [("8x1", 8.0), ("13x1", 13.0)] {
+        let (name, time_us) = chosen(Collective::Allreduce, 4 * MB, nodes);
+        let bound_us = 500.0 + 2.0 * (ranks - 1.0) / ranks * 4.0 * MB as f64 * 0.04;
+        assert!(time_us < 1.15 * bound_us, "{name}: {time_us} of {bound_us}");
+        let (name, time_us) = chosen(Collective::Allgather, MB, nodes);
+        let bound_us = 500.0 + (ranks - 1.0) * MB as f64 * 0.04;
+        assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
+    }
+}
+
+#[test]
+fn a_pipeline_has_as_many_segments_as_are_best_for_it() {
+    const MB: u64 = 1 << 20;
+    // Two messages and one transfer of the vector; no registered number of segments comes as near.
+    for bytes in [MB, 4 * MB, 16 * MB] {
+        let (name, time_us) = chosen(Collective::Broadcast, bytes, "13x1");
+        let bound_us = 1000.0 + bytes as f64 * 0.04 - 500.0 / 12.0;
+        assert!(time_us < 1.1 * bound_us, "{name}: {time_us} of {bound_us}");
+    }
+}
+
+/// The window of what is chosen for 13 hosts, 0 for all messages at once.
+fn window_of(times: &NetworkTimes, collective: Collective, bytes: u64) -> u32 {
+    let question = Question::new(Call::new(collective, 13), bytes);
+    let (nodes, places) = (Nodes::even(13, 1), Places::of(&Nodes::even(13, 1), 13));
+    let forecast = Forecast::new(times);
+    let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+    window(algorithm, &shape).unwrap_or(0)
+}
+
+#[test]
+fn long_exchanges_keep_a_window_and_short_ones_go_at_once() {
+    const LONG: u64 = 320 << 10;
+    for (collective, bytes) in [
+        (Collective::Alltoall, LONG),
+        (Collective::Allgather, LONG),
+        (Collective::ReduceScatter, 13 * LONG),
+        (Collective::Allreduce, 13 * LONG),
+    ] {
+        assert_eq!(window_of(&SLOW, collective, bytes), 4, "{collective:?}");
+        assert_eq!(window_of(&SLOW, collective, 8), 0, "{collective:?}");
+    }
+}
+
+#[test]
+fn a_window_is_wide_enough_for_late_peers() {
+    let busy = NetworkTimes {
+        burst_overhead_ns: 57_000.0,
+        ..SLOW
+    };
+    // Each message has the way for so many microseconds, and a peer is late by 12 messages of 57 us.
+    for (way_us, expected) in [(100, 0), (200, 8), (400, 8), (800, 4), (3200, 4)] {
+        let bytes = way_us * 25;
+        for collective in [Collective::Alltoall, Collective::Allgather] {
+            let window = window_of(&busy, collective, bytes);
+            assert_eq!(window, expected, "{collective:?} of {bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn where_messages_cost_processors_much_there_are_few() {
+    let busy = NetworkTimes {
+        burst_overhead_ns: 70_000.0,
+        ..SLOW
+    };
+    let count = |times: &NetworkTimes| {
+        let question = Question::new(Call::new(Collective::Broadcast, 13), 64 << 10);
+        let nodes = Nodes::even(13, 1);
+        let places = Places::of(&nodes, 13);
+        let forecast = Forecast::new(times);
+        let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+        let layout = Layout::regular(Collective::Broadcast, 16 << 10);
+        let plan =
+            |rank| Plan::lower(&algorithm.schedule(&shape, rank), &shape.call, &layout, 4).unwrap();
+        let plans: Vec<Plan> = (0..13).map(plan).collect();
+        let node_of: Vec<u32> = (0..13).collect();
+        let outcome = simulate(&plans, &mut Cluster::new(&node_of, of_cluster(times)));
+        outcome.unwrap().messages
+    };
+    assert!(count(&busy) < count(&SLOW));
+}
+
+#[test]
+fn what_is_chosen_follows_the_times() {
+    /// About processors that share a fast switch.
+    const FAST: NetworkTimes = NetworkTimes {
+        latency_ns: 1_000.0,
+        overhead_ns: 300.0,
+        long_overhead_ns: 900.0,
+        burst_overhead_ns: 300.0,
+        gap_ns: 100.0,
+        byte_ns: 1.0,
+        reduce_byte_ns: 0.1,
+    };
+    let named = |times: &NetworkTimes, collective, bytes| {
+        let question = Question::new(Call::new(collective, 8), bytes);
+        let nodes = Nodes::even(8, 1);
+        let places = Places::of(&nodes, 8);
+        let forecast = Forecast::new(times);
+        let (algorithm, shape) = forecast.choose(&question, (&nodes, &places)).unwrap();
+        let layout = Layout::regular(collective, bytes as usize / 4);
+        let schedule = algorithm.schedule(&shape, 1);
+        let plan = Plan::lower(&schedule, &shape.call, &layout, 4).unwrap();
+        (algorithm.name, plan.kinds().count())
+    };
+    // A message costs as much as 12 KB there, and as 1 KB here.
+    for collective in [
+        Collective::Allreduce,
+        Collective::Broadcast,
+        Collective::ReduceScatter,
+    ] {
+        let mut sizes = (10..=20).map(|power| 1 << power);
+        let differs = |bytes| named(&SLOW, collective, bytes) != named(&FAST, collective, bytes);
+        assert!(sizes.any(differs), "{collective}");
+    }
+}
+
+#[test]
+fn nodes_of_several_ranks_send_through_few() {
+    let (name, _) = chosen(Collective::Allreduce, 8, "4x4");
+    assert!(name.starts_with("hierarchical"), "{name}");
+    let (name, _) = chosen(Collective::Barrier, 0, "4x4");
+    assert!(name.starts_with("hierarchical"), "{name}");
+}
+
+#[test]
+fn a_size_class_is_a_quarter_wide_at_most() {
+    assert_eq!(
+        [0, 1, 7, 8, 9, 10, 1000].map(size_class),
+        [0, 1, 7, 8, 8, 10, 896]
+    );
+    for bytes in 1..5000u64 {
+        let class = size_class(bytes);
+        assert!(class <= bytes && bytes - class <= class / 4);
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_left_to_rules() {
+    let forecast = Forecast::new(&SLOW);
+    let is_left = |question, ranks| {
+        let nodes = Nodes::even(ranks, 1);
+        let places = Places::of(&nodes, ranks);
+        forecast.choose(question, (&nodes, &places)).is_none()
+    };
+    let call = Call::new(Collective::Gather, 4);
+    let hidden = Question {
+        irregular: true,
+        ..Question::new(call, 0)
+    };
+    assert!(is_left(&hidden, 4));
+    let many = Question::new(Call::new(Collective::Gather, 1000), 8);
+    assert!(is_left(&many, 1000));
+}
