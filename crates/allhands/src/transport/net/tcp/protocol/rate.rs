@@ -24,14 +24,28 @@ pub struct Rate {
     last: Duration,
     acknowledged: u64,
     steps: u32,
-    /// When it was given so much that it is busy, and what was acknowledged after that.
-    busy: Option<(Duration, u64)>,
+    busy: Option<Busy>,
+}
+
+/// A time in which a rail has much under way.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    /// When it was given that.
+    since: Duration,
+    /// What was acknowledged after that.
+    acknowledged: u64,
+    /// What it had been given before: it may have been done with that already, without this rank having looked.
+    before: u64,
 }
 
 impl Rate {
-    /// Says that so much is under way that the rail is busy, if it was not before.
-    pub fn begin(&mut self, now: Duration) {
-        self.busy.get_or_insert((now, 0));
+    /// Says that so much is under way that the rail is busy, if it was not before, of which it had been given so many bytes earlier.
+    pub fn begin(&mut self, now: Duration, before: u64) {
+        self.busy.get_or_insert(Busy {
+            since: now,
+            acknowledged: 0,
+            before,
+        });
     }
 
     /// Says that so many bytes were acknowledged, and whether the rail stays busy with others.
@@ -39,8 +53,8 @@ impl Rate {
         if bytes == 0 && is_busy {
             return;
         }
-        if let Some((_, acknowledged)) = &mut self.busy {
-            *acknowledged += bytes;
+        if let Some(busy) = &mut self.busy {
+            busy.acknowledged += bytes;
         }
         if let Some(since) = self.since {
             self.acknowledged += bytes;
@@ -65,10 +79,11 @@ impl Rate {
 
     /// Takes the time in which the rail was busy for what it took at most.
     fn end(&mut self, now: Duration) {
-        let Some((since, bytes)) = self.busy.take() else {
+        let Some(busy) = self.busy.take() else {
             return;
         };
-        let least = bytes as f64 / now.saturating_sub(since).as_secs_f64();
+        let bytes = busy.acknowledged.saturating_sub(busy.before);
+        let least = bytes as f64 / now.saturating_sub(busy.since).as_secs_f64();
         if least.is_finite() && self.bytes_per_s.is_none_or(|known| known < least) {
             self.bytes_per_s = Some(least);
         }
@@ -82,10 +97,16 @@ impl Rate {
         self.known_bytes = (self.known_bytes + self.acknowledged).min(REMEMBERED_BYTES);
     }
 
-    /// Bytes a second, if that was measured.
+    /// Bytes a second, if anything is known of that: as they were measured, or else at least.
     #[must_use]
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.bytes_per_s
+    }
+
+    /// Whether they were measured while the rail was busy, so that it does no more either.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.known_bytes > 0
     }
 }
 
@@ -122,7 +143,7 @@ mod tests {
     fn a_rail_that_is_done_at_the_next_look_is_as_fast_as_that_at_least() {
         let mut rate = Rate::default();
         let mut burst = |ms: u32, bytes: u64, taken_ms: u32| {
-            rate.begin(ms * MS);
+            rate.begin(ms * MS, 0);
             rate.acknowledge((ms + taken_ms) * MS, bytes, false);
             rate.bytes_per_s()
         };
@@ -136,6 +157,19 @@ mod tests {
         rate.acknowledge(500 * MS, 80_000, false);
         let measured = rate.bytes_per_s().unwrap_or_default();
         assert!((measured - 8e7).abs() < 1.0, "{measured}");
+    }
+
+    #[test]
+    fn what_may_have_been_done_before_shows_no_rate() {
+        let mut rate = Rate::default();
+        let mut burst = |ms: u32, before: u64, given: u64| {
+            rate.begin(ms * MS, before);
+            rate.acknowledge((ms + 1) * MS, before + given, false);
+            rate.bytes_per_s()
+        };
+        assert_eq!(burst(100, 15_000, 2_000), Some(2e6));
+        assert_eq!(burst(200, 100_000, 1_000), Some(2e6));
+        assert_eq!(burst(300, 0, 5_000), Some(5e6));
     }
 
     #[test]

@@ -24,8 +24,10 @@ pub struct Way {
     pub own_bytes: u64,
     /// What is under way over the rail, to whomever.
     pub backlog_bytes: u64,
-    /// The rail's measured rate.
+    /// The rail's rate, if anything is known of it.
     pub bytes_per_s: Option<f64>,
+    /// Whether it was measured; else it is the least that the rail does.
+    pub is_measured: bool,
 }
 
 impl Way {
@@ -49,7 +51,8 @@ fn fastest(ways: &[Way]) -> f64 {
 
 /// The rate that a way counts with. One that was not measured counts as fast as the fastest.
 fn rate(way: &Way, fastest: f64) -> f64 {
-    match way.bytes_per_s.unwrap_or(fastest) / fastest {
+    let measured = way.bytes_per_s.filter(|_| way.is_measured);
+    match measured.unwrap_or(fastest) / fastest {
         ratio if ratio >= EQUAL => fastest,
         ratio => ratio.max(1.0 / MOST_RATIO) * fastest,
     }
@@ -226,6 +229,7 @@ mod tests {
             own_bytes: 0,
             backlog_bytes,
             bytes_per_s,
+            is_measured: true,
         }
     }
 
@@ -270,6 +274,15 @@ mod tests {
         );
         let got = shared_out(vec![way(0, 0, Some(2e6)), way(1, 0, None)], 100_000, bounds);
         assert_eq!(got, [50_000; 2]);
+        // What it does at least says nothing of a way but how fast others may be.
+        let at_least = |rate| Way {
+            is_measured: false,
+            ..way(1, 0, Some(rate))
+        };
+        let got = shared_out(vec![way(0, 0, Some(6e6)), at_least(1e6)], 100_000, bounds);
+        assert_eq!(got, [50_000; 2]);
+        let got = shared_out(vec![way(0, 0, Some(3e6)), at_least(6e6)], 90_000, bounds);
+        assert!(got[0].abs_diff(30_000) <= 16, "{got:?}");
         // What is there already counts.
         let ways = vec![way(0, 100_000, Some(2e6)), way(1, 0, Some(2e6))];
         assert_eq!(shared_out(ways.clone(), 100_000, bounds), [0, 100_000]);

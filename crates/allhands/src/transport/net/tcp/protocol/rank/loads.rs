@@ -27,10 +27,11 @@ impl<M: Memory> Rank<M> {
             let load = &mut self.loads[connection.rail as usize];
             let outbound = &mut connection.outbound;
             let now_bytes = outbound.load_bytes();
+            let before_bytes = load.bytes;
             load.bytes = load.bytes + now_bytes - outbound.counted_bytes;
             outbound.counted_bytes = now_bytes;
             if load.bytes >= BUSY_BYTES {
-                load.rate.begin(self.now);
+                load.rate.begin(self.now, before_bytes);
             }
         }
     }
@@ -122,6 +123,7 @@ impl<M: Memory> Rank<M> {
                 own_bytes,
                 backlog_bytes: load.bytes,
                 bytes_per_s: load.rate.bytes_per_s(),
+                is_measured: load.rate.is_measured(),
             };
             let place = self.ways.iter().position(|other| {
                 let other = self.connections.get(other.connection);
