@@ -52,7 +52,7 @@ impl Default for Settings {
             unexpected_bytes: 512 << 10,
             announced: 1 << 14,
             copied_bytes: 8 << 10,
-            part_bytes: (4 << 10, 256 << 10),
+            part_bytes: (1 << 10, 256 << 10),
             acknowledged_bytes: 1 << 20,
             unacknowledged_bytes: 64 << 10,
             resends: true,

@@ -10,6 +10,8 @@ const MOST_RATIO: f64 = 1024.0;
 const EQUAL: f64 = 0.85;
 /// What a further part costs both ends, about, in seconds: a message is not cut that gains less.
 const PART_S: f64 = 5e-6;
+/// Connections of one rail gain less than rails: parts that are cut for them are this many times as long as they may be at least.
+const LEAST_PARTS: u64 = 16;
 /// How much may be under way over a connection: until its rail's rate is known, afterwards at least, and in seconds.
 const FIRST_ROOM_BYTES: u64 = 128 << 10;
 const LEAST_ROOM_BYTES: u64 = 512 << 10;
@@ -110,10 +112,9 @@ fn least_share(ways: &[Way], done: f64, fastest: f64, least: u64) -> Option<usiz
 }
 
 /// How long the parts are at most in which a message of `bytes` bytes goes over so many connections: all of it, if it is short.
-/// Connections of one rail gain less than rails, so parts are some times as long as they may be at least.
 #[must_use]
 pub fn part_bytes(bytes: u64, connections: usize, (least, most): (u32, u32)) -> u64 {
-    let (least, most) = (u64::from(least) * 4, u64::from(most));
+    let (least, most) = (u64::from(least) * LEAST_PARTS, u64::from(most));
     let even = bytes.div_ceil(connections.max(1) as u64);
     even.max(least).min(most).min(bytes.max(1))
 }
@@ -324,11 +325,11 @@ mod tests {
 
     #[test]
     fn parts_are_even_between_their_bounds() {
-        let bounds = (250, 4000);
+        let bounds = (50, 4000);
         for (bytes, connections, part) in [
             (0, 2, 1),
             (10, 2, 10),
-            (1500, 2, 1000),
+            (1500, 2, 800),
             (6000, 2, 3000),
             (6000, 0, 4000),
             (100_000, 4, 4000),

@@ -61,15 +61,23 @@ impl<M: Memory> Rank<M> {
         Ok(Message::Send(at))
     }
 
-    /// Sends a copy of a short message, which ends by that.
+    /// Sends a copy of a short message, which ends by that: in parts, where rails are so slow that it gains by them.
     fn send_copy(&mut self, to: u32, at: u32, kind: Kind) {
-        let Some(send) = self.sends.get_mut(at) else {
-            return;
-        };
-        let mut frame = send.cut(at, kind, usize::MAX);
-        frame.keep(&self.memory, &mut self.buffers);
-        send.end = Some(End::Whole(send.span.bytes));
-        self.peers[to as usize].queue.push_back(frame);
+        while let Some(send) = self.sends.get(at).filter(|send| !send.is_cut) {
+            let left = send.left_bytes() as u64;
+            let part = self.next_part_to(to, left, u64::MAX);
+            let part = part.filter(|(_, bytes)| *bytes < left);
+            let Some(send) = self.sends.get_mut(at) else {
+                return;
+            };
+            let mut frame = send.cut(at, kind, part.map_or(usize::MAX, |part| part.1 as usize));
+            frame.keep(&self.memory, &mut self.buffers);
+            send.end = Some(End::Whole(send.span.bytes));
+            match part {
+                Some((connection, _)) => self.push(connection, frame),
+                None => self.peers[to as usize].queue.push_back(frame),
+            }
+        }
     }
 
     /// Has a message wait for its grant.
