@@ -19,7 +19,7 @@ const HARDWARE: &[&str] = &[
     "crates/allhands-core/",
     "crates/allhands-cli/",
     "crates/allhands/tests/",
-    "crates/allhands/src/policy/forecast.rs",
+    "crates/allhands/src/policy/forecast/candidates.rs",
     "crates/allhands/src/transport/endpoint/engine/operations.rs",
     "crates/allhands/src/transport/error.rs",
     "crates/allhands/src/transport/net/ofi/",
