@@ -65,7 +65,7 @@ pub(super) fn candidates(
     all
 }
 
-/// The registered settings, wider windows, and, of what is made of others, everything that may serve the leaders.
+/// The registered settings, wider windows, a tree of one level, and, of what is made of others, everything that may serve the leaders.
 fn settings(algorithm: &Algorithm, ranks: u32) -> Vec<String> {
     let leaders = algorithm.layers.map_or(&[][..], |layers| layers.leaders);
     let named = leaders
@@ -76,7 +76,9 @@ fn settings(algorithm: &Algorithm, ranks: u32) -> Vec<String> {
     let wider = WIDER_WINDOWS.into_iter();
     let wider = wider.filter(|window| is_exchange(algorithm) && *window < 2 * (ranks - 1));
     let wider = wider.map(|window| format!("{}={window}", Parameter::WINDOW.name));
-    registered.chain(wider).chain(named).collect()
+    let is_tree = has(algorithm, &Parameter::RADIX) && algorithm.collective.rooted();
+    let flat = is_tree.then(|| format!("{}={ranks}", Parameter::RADIX.name));
+    registered.chain(wider).chain(flat).chain(named).collect()
 }
 
 /// Whether an algorithm's vectors go in segments.
