@@ -76,7 +76,7 @@ fn settings(algorithm: &Algorithm, ranks: u32) -> Vec<String> {
     let wider = WIDER_WINDOWS.into_iter();
     let wider = wider.filter(|window| is_exchange(algorithm) && *window < 2 * (ranks - 1));
     let wider = wider.map(|window| format!("{}={window}", Parameter::WINDOW.name));
-    let is_tree = has(algorithm, &Parameter::RADIX) && algorithm.collective.rooted();
+    let is_tree = has(algorithm, &Parameter::RADIX) && algorithm.collective.rooted() && ranks > 2;
     let flat = is_tree.then(|| format!("{}={ranks}", Parameter::RADIX.name));
     registered.chain(wider).chain(flat).chain(named).collect()
 }

@@ -150,6 +150,15 @@ fn what_is_chosen_follows_the_times() {
 }
 
 #[test]
+fn a_short_reduce_is_a_tree_of_one_level() {
+    // One message's latency, and the overheads of all that the root receives.
+    for (nodes, ranks) in [("8x1", 8.0), ("13x1", 13.0)] {
+        let (name, time_us) = chosen(Collective::Reduce, 8, nodes);
+        assert!(time_us < 500.0 + 5.0 * (ranks + 1.0), "{name}: {time_us}");
+    }
+}
+
+#[test]
 fn nodes_of_several_ranks_send_through_few() {
     let (name, _) = chosen(Collective::Allreduce, 8, "4x4");
     assert!(name.starts_with("hierarchical"), "{name}");
