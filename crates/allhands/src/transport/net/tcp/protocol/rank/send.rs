@@ -65,8 +65,10 @@ impl<M: Memory> Rank<M> {
     fn send_copy(&mut self, to: u32, at: u32, kind: Kind) {
         while let Some(send) = self.sends.get(at).filter(|send| !send.is_cut) {
             let left = send.left_bytes() as u64;
-            let part = self.next_part_to(to, left, u64::MAX);
-            let part = part.filter(|(_, bytes)| *bytes < left);
+            // A shorter one cannot be cut, and is given to the best way with its frame.
+            let is_long = left >= 2 * self.settings.least_part_bytes();
+            let part = is_long.then(|| self.next_part_to(to, left, u64::MAX));
+            let part = part.flatten().filter(|(_, bytes)| *bytes < left);
             let Some(send) = self.sends.get_mut(at) else {
                 return;
             };
