@@ -99,7 +99,9 @@ fn record(algorithm: &Algorithm) -> Record {
         key: key.name,
         values: key.values.to_string(),
         default: match key.values {
-            algorithm::Values::Range { .. } => key.default.to_string(),
+            algorithm::Values::Range { .. } | algorithm::Values::ZeroOr { .. } => {
+                key.default.to_string()
+            }
             algorithm::Values::Names(names) => names[key.default as usize].to_string(),
         },
         about: key.about,

@@ -14,6 +14,13 @@ pub enum Values {
         /// The greatest.
         max: u32,
     },
+    /// 0, which stands for what follows from the other keys, or a number.
+    ZeroOr {
+        /// The least.
+        min: u32,
+        /// The greatest.
+        max: u32,
+    },
     /// One of these names; its number is its place.
     Names(&'static [&'static str]),
 }
@@ -22,6 +29,7 @@ impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Values::Range { min, max } => write!(f, "{min}..{max}"),
+            Values::ZeroOr { min, max } => write!(f, "0|{min}..{max}"),
             Values::Names(names) => f.write_str(&names.join("|")),
         }
     }
@@ -60,8 +68,8 @@ impl Key {
     /// `radix`: 0 stands for ports + 1.
     pub const RADIX: Key = Key {
         name: "radix",
-        values: Values::Range {
-            min: 0,
+        values: Values::ZeroOr {
+            min: 2,
             max: 1 << 20,
         },
         default: 0,
@@ -194,6 +202,10 @@ pub fn parse_parameters(keys: &[Key], text: &str) -> Result<Parameters, Paramete
         })?;
         let number = match key.values {
             Values::Range { min, max } => value.parse().ok().filter(|n| (min..=max).contains(n)),
+            Values::ZeroOr { min, max } => {
+                let number = value.parse().ok();
+                number.filter(|n| *n == 0 || (min..=max).contains(n))
+            }
             Values::Names(names) => names.iter().position(|n| *n == value).map(|n| n as u32),
         };
         let bad = || ParameterError::BadValue {
@@ -214,7 +226,9 @@ pub fn print_parameters(keys: &[Key], parameters: &Parameters) -> String {
         let value = parameters.get(key.name).unwrap_or(key.default);
         let comma = if text.is_empty() { "" } else { "," };
         let done = match key.values {
-            Values::Range { .. } => write!(text, "{comma}{}={value}", key.name),
+            Values::Range { .. } | Values::ZeroOr { .. } => {
+                write!(text, "{comma}{}={value}", key.name)
+            }
             Values::Names(names) => write!(text, "{comma}{}={}", key.name, names[value as usize]),
         };
         debug_assert!(done.is_ok(), "writing to a string does not fail");

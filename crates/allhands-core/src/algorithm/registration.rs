@@ -270,7 +270,7 @@ impl Algorithm {
         let key = self.keys.iter().find(|own| own.name == key)?;
         match key.values {
             Values::Names(names) => names.get(shape.get(key.name) as usize).copied(),
-            Values::Range { .. } => None,
+            Values::Range { .. } | Values::ZeroOr { .. } => None,
         }
     }
 

@@ -5,8 +5,10 @@
 //! rank ─ o ─▶ port of the rank ─── L ───▶ port of the rank ─── o ─▶ rank          inside one: its own g + nG
 //! ```
 //!
-//! An interface sends one message at a time and receives one at a time. What ranks of a node do to each other's windows
-//! counts as messages inside it. With a rank a node it is the flat network with LogGP's times (C 3.1).
+//! An interface sends one message at a time and receives one at a time. Nodes may share processors, as virtual machines of one host do:
+//! then each message between nodes has these for a while at each end, one after another, whose ever it is. What ranks of a node do to
+//! each other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
+//! times (C 3.1).
 
 use super::network::{Envelope, Event, Network, Work};
 use super::queue::{Moment, Queue};
@@ -29,6 +31,17 @@ pub struct Reach {
     pub gap: Linear,
 }
 
+impl Reach {
+    /// How long a processor is busy to send or to receive a message of `bytes` bytes, in picoseconds.
+    #[must_use]
+    pub fn overhead_of(&self, bytes: u64) -> u64 {
+        match bytes > self.short_bytes {
+            true => self.long_overhead_ps,
+            false => self.overhead_ps,
+        }
+    }
+}
+
 /// What everything takes on a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterTimes {
@@ -40,6 +53,9 @@ pub struct ClusterTimes {
     pub copy: Linear,
     /// For a processor to combine, by the length of one operand.
     pub reduce: Linear,
+    /// How long a message between nodes has the processors that all nodes share, at each of its ends, in picoseconds; 0 where they
+    /// share none.
+    pub shared_ps: u64,
 }
 
 /// A cluster.
@@ -50,8 +66,22 @@ pub struct Cluster {
     node_of: Vec<u32>,
     /// When they are free again, out and in: the ports of the ranks, then the interfaces of the nodes.
     ports: Vec<[Moment; 2]>,
-    /// The receiving port of each message that is under way, by its number.
-    under_way: Vec<u32>,
+    /// When the processors that nodes share have done all that they have been given.
+    shared_ps: Moment,
+    /// The messages that are under way, by their numbers.
+    under_way: Vec<Passage>,
+}
+
+/// What a message that is under way takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    /// The ports of its sender and of its receiver.
+    ports: [u32; 2],
+    latency_ps: u64,
+    /// How long it has each port.
+    gap_ps: u64,
+    /// How long it has the processors that nodes share, at each end.
+    shared_ps: u64,
 }
 
 impl Cluster {
@@ -63,6 +93,7 @@ impl Cluster {
             times,
             node_of: node_of.to_vec(),
             ports: vec![[0; 2]; node_of.len() + nodes],
+            shared_ps: 0,
             under_way: Vec::new(),
         }
     }
@@ -96,30 +127,43 @@ impl Cluster {
         *free_ps = from_ps + gap_ps;
         (from_ps, *free_ps)
     }
+
+    /// A message has the processors that nodes share as soon as they are free; when that ends.
+    fn share(&mut self, number: u32, now_ps: Moment) -> Moment {
+        let free_ps = self.shared_ps.max(now_ps);
+        self.shared_ps = free_ps + self.under_way[number as usize].shared_ps;
+        self.shared_ps
+    }
+
+    /// A message that is ready goes out by its sender's port; when the last byte has.
+    fn leave(&mut self, number: u32, ready_ps: Moment, queue: &mut Queue<Event<Moving>>) -> Moment {
+        let passage = self.under_way[number as usize];
+        let (from_ps, sent_ps) = self.occupy(passage.ports[0], 0, ready_ps, passage.gap_ps);
+        let comes = Event::Inside(Moving::Comes(number));
+        queue.push(from_ps + passage.latency_ps, comes);
+        sent_ps
+    }
 }
 
-/// The first byte of the message with this number comes to its receiver's port.
+/// Where the message with this number comes to.
 #[derive(Clone, Copy, Debug)]
-pub struct Coming {
-    number: u32,
-    gap_ps: u64,
+pub enum Moving {
+    /// The processors that nodes share, on its way out.
+    Leaves(u32),
+    /// Its receiver's port, with its first byte.
+    Comes(u32),
+    /// The processors that nodes share, on its way in.
+    Lands(u32),
 }
 
 impl Network for Cluster {
-    type Event = Coming;
+    type Event = Moving;
 
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
-        let (peer, bytes) = match work {
-            Work::Copy { bytes } => return self.times.copy.of(bytes),
-            Work::Reduce { bytes } => return self.times.reduce.of(bytes),
-            Work::Notify { to } => (to, 0),
-            Work::Send { to, bytes } | Work::Put { to, bytes } => (to, bytes),
-            Work::Get { from, bytes } | Work::Receive { from, bytes } => (from, bytes),
-        };
-        let reach = self.reach(rank, peer);
-        match bytes > reach.short_bytes {
-            true => reach.long_overhead_ps,
-            false => reach.overhead_ps,
+        match (work, work.peer()) {
+            (_, Some(peer)) => self.reach(rank, peer).overhead_of(work.bytes()),
+            (Work::Reduce { bytes }, None) => self.times.reduce.of(bytes),
+            (_, None) => self.times.copy.of(work.bytes()),
         }
     }
 
@@ -127,7 +171,7 @@ impl Network for Cluster {
         &mut self,
         at_ps: Moment,
         message: Envelope,
-        queue: &mut Queue<Event<Coming>>,
+        queue: &mut Queue<Event<Moving>>,
     ) -> Option<Moment> {
         let Envelope {
             number,
@@ -137,23 +181,49 @@ impl Network for Cluster {
             ..
         } = message;
         let reach = *self.reach(from, to);
-        let gap_ps = reach.gap.of(bytes);
         let least = number as usize + 1;
         if self.under_way.len() < least {
-            self.under_way.resize(least, 0);
+            self.under_way.resize(least, Passage::default());
         }
-        self.under_way[number as usize] = self.port(to, from);
+        let is_between = self.node_of[from as usize] != self.node_of[to as usize];
+        let passage = Passage {
+            ports: [self.port(from, to), self.port(to, from)],
+            latency_ps: reach.latency_ps,
+            gap_ps: reach.gap.of(bytes),
+            shared_ps: u64::from(is_between) * self.times.shared_ps,
+        };
+        self.under_way[number as usize] = passage;
         let ready_ps = at_ps.max(queue.now_ps());
-        let (from_ps, to_ps) = self.occupy(self.port(from, to), 0, ready_ps, gap_ps);
-        let head = Coming { number, gap_ps };
-        queue.push(from_ps + reach.latency_ps, Event::Inside(head));
-        Some(to_ps)
+        if passage.shared_ps == 0 {
+            return Some(self.leave(number, ready_ps, queue));
+        }
+        queue.push(ready_ps, Event::Inside(Moving::Leaves(number)));
+        None
     }
 
-    fn happen(&mut self, head: Coming, queue: &mut Queue<Event<Coming>>) {
-        let port = self.under_way[head.number as usize];
-        let (_, to_ps) = self.occupy(port, 1, queue.now_ps(), head.gap_ps);
-        queue.push(to_ps, Event::Arrived(head.number));
+    fn happen(&mut self, stage: Moving, queue: &mut Queue<Event<Moving>>) {
+        match stage {
+            Moving::Leaves(number) => {
+                let ready_ps = self.share(number, queue.now_ps());
+                let sent_ps = self.leave(number, ready_ps, queue);
+                queue.push(sent_ps, Event::Sent(number));
+            }
+            Moving::Comes(number) => {
+                let passage = self.under_way[number as usize];
+                let (_, here_ps) = self.occupy(passage.ports[1], 1, queue.now_ps(), passage.gap_ps);
+                queue.push(
+                    here_ps,
+                    match passage.shared_ps {
+                        0 => Event::Arrived(number),
+                        _ => Event::Inside(Moving::Lands(number)),
+                    },
+                );
+            }
+            Moving::Lands(number) => {
+                let here_ps = self.share(number, queue.now_ps());
+                queue.push(here_ps, Event::Arrived(number));
+            }
+        }
     }
 }
 
@@ -237,6 +307,34 @@ mod tests {
         let on_its_way_ps = |bytes| between.latency_ps + between.gap.of(bytes);
         assert_eq!(time(100), 2 * 700_000 + on_its_way_ps(100));
         assert_eq!(time(101), 2 * 5_000_000 + on_its_way_ps(101));
+    }
+
+    #[test]
+    fn nodes_that_share_processors_wait_for_one_another() {
+        let shared_ps = 6_000_000;
+        let between = Reach {
+            latency_ps: 500_000_000,
+            gap: Linear::default(),
+            ..BETWEEN
+        };
+        let times = ClusterTimes {
+            between,
+            shared_ps,
+            ..ClusterTimes::default()
+        };
+        let time = |collective, name, ranks| {
+            let plans = plans(collective, name, ranks, 8);
+            let node_of: Vec<u32> = (0..ranks).collect();
+            let outcome = simulate(&plans, &mut Cluster::new(&node_of, times));
+            outcome.unwrap().completion_ps()
+        };
+        // All messages leave one after another, and the last one is taken in.
+        let ends_ps = between.latency_ps + 2 * between.overhead_ps;
+        let everybody_ps = time(Collective::Alltoall, "scattered", 4);
+        assert_eq!(everybody_ps, ends_ps + 13 * shared_ps);
+        // A message alone waits for nobody.
+        let alone_ps = time(Collective::Broadcast, "binomial", 2);
+        assert_eq!(alone_ps, ends_ps + 2 * shared_ps);
     }
 
     #[test]

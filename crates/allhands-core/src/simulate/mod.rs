@@ -40,7 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use check::Checker;
-pub use cluster::{Cluster, ClusterTimes, Coming, Reach};
+pub use cluster::{Cluster, ClusterTimes, Moving, Reach};
 pub use dragonfly::{Dragonfly, DragonflyRoutes};
 pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
 pub use flat::{Flat, Head, LogGp, Times};

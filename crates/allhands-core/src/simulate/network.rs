@@ -100,6 +100,20 @@ impl Work {
             Work::Copy { .. } | Work::Reduce { .. } => None,
         }
     }
+
+    /// The length of what it is about, in bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Work::Notify { .. } => 0,
+            Work::Send { bytes, .. }
+            | Work::Put { bytes, .. }
+            | Work::Get { bytes, .. }
+            | Work::Receive { bytes, .. }
+            | Work::Copy { bytes }
+            | Work::Reduce { bytes } => bytes,
+        }
+    }
 }
 
 /// What a rank's processor takes for what it does, one thing after another, wherever the peer is.

@@ -69,6 +69,7 @@ fn of_cluster(times: &NetworkTimes) -> ClusterTimes {
         inside: INSIDE,
         copy: INSIDE.gap,
         reduce: by_byte(times.reduce_byte_ns),
+        shared_ps: 0,
     }
 }
 
@@ -94,8 +95,7 @@ pub(super) struct Timed {
     pub(super) time_ps: u64,
     /// How long a rank's processor is busy, on the average, while all are, in picoseconds.
     pub(super) busy_ps: u64,
-    /// What is compared, in picoseconds: the time, which is no less than what processors are busy, as hosts may share them, and until
-    /// the first message has come; and a part of that besides.
+    /// What is compared, in picoseconds: the time, and a part of what processors are busy besides.
     pub(super) cost_ps: u64,
     shape: Shape,
     /// The window, where messages of an exchange wait for others because of it.
@@ -211,7 +211,7 @@ impl Forecast {
         Some(Timed {
             time_ps,
             busy_ps,
-            cost_ps: time_ps.max(busy_ps + self.times.between.latency_ps) + busy_ps / BUSY_PART,
+            cost_ps: time_ps + busy_ps / BUSY_PART,
             window: window(named.0, &shape),
             named,
             shape,
@@ -274,8 +274,12 @@ impl Forecast {
         let node_of: Vec<u32> = (0..call.ranks).map(|rank| places.node(rank)).collect();
         let mut times = self.times;
         times.between.latency_ps += late_ps;
+        // While all nodes send, a message waits for one of each other node.
+        let others = node_of.iter().max().copied().unwrap_or(0);
+        times.shared_ps = self.more_in_burst_ps / u64::from(others.max(1));
         let mut cluster = Cluster::new(&node_of, times);
         let mut busy = Busy {
+            between: times.between,
             more_ps: self.more_in_burst_ps,
             node_of: &node_of,
             all_ps: 0,
@@ -293,7 +297,9 @@ fn hardly_more(ps: u64) -> u64 {
 /// For how many picoseconds processors are busy, all together, while all of them are.
 #[derive(Debug)]
 struct Busy<'a> {
-    /// How much longer with a message to or from another node than if they were not.
+    /// With a message to or from another node if they were not.
+    between: Reach,
+    /// How much longer than that.
     more_ps: u64,
     node_of: &'a [u32],
     all_ps: u64,
@@ -302,8 +308,10 @@ struct Busy<'a> {
 impl Observer for Busy<'_> {
     fn works(&mut self, rank: u32, work: Work, from_ps: Moment, to_ps: Moment) {
         let node = |rank: u32| self.node_of[rank as usize];
-        let is_between = work.peer().is_some_and(|peer| node(peer) != node(rank));
-        self.all_ps += to_ps - from_ps + u64::from(is_between) * self.more_ps;
+        self.all_ps += match work.peer().filter(|peer| node(*peer) != node(rank)) {
+            Some(_) => self.between.overhead_of(work.bytes()) + self.more_ps,
+            None => to_ps - from_ps,
+        };
     }
 }
 

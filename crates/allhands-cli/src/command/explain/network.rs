@@ -104,7 +104,7 @@ fn print(out: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
     writeln!(out, "{}", table.trim_fmt())?;
     writeln!(
         out,
-        "\nBy simulation with LogGP's times; busy is how long a rank's processor is, on the average, while all\nare: no call costs less than that and one message's time, and an eighth of it counts besides."
+        "\nBy simulation with LogGP's times; messages wait for processors that hosts\nshare. Busy is how long a rank's processor is, on the average, while all are; an eighth of it counts besides."
     )?;
     Ok(())
 }

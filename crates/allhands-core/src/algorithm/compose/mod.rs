@@ -41,7 +41,7 @@ mod tests {
         for whole in algorithm::all().filter(|a| a.layers.is_some()) {
             let names = |at: usize| match whole.keys[at].values {
                 Values::Names(names) => names,
-                Values::Range { .. } => &[],
+                Values::Range { .. } | Values::ZeroOr { .. } => &[],
             };
             let several = whole.has_key(Key::LEADERS.name);
             let leaders = if several { &[1, 2, 3][..] } else { &[1] };
