@@ -38,10 +38,10 @@ impl<'a> Lab<'a> {
     }
 
     /// Brings hosts up whose one rail is the kernel's pairs of devices and its bridge: the switch that gives rails a rate takes the
-    /// processors for every packet. Packets and what is cut into them are as long as the kernel lets them be, which carries most.
+    /// processors for every packet. What the kernel hands on at once is as long as on the loopback, and not cut for that switch.
     pub(super) fn up_without_limits(root: &'a Path, hosts: u32) -> Result<Self, Error> {
         let mut command = command(root, &["up", &hosts.to_string(), "1", "0"]);
-        command.env("LAB_MODE", "tbf");
+        command.env("LAB_MODE", "tbf").env("LAB_GSO", "65536");
         output(&mut command)?;
         Ok(Self { root, hosts })
     }

@@ -201,3 +201,75 @@ impl Place<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    const RANKS: usize = 2;
+
+    fn own() -> Rank {
+        let zero = || AtomicU64::new(0);
+        Rank {
+            epoch: zero(),
+            end_ns: zero(),
+            pid: zero(),
+            wrong: zero(),
+            wrong_index: zero(),
+            wrong_got: zero(),
+            wrong_expected: zero(),
+        }
+    }
+
+    /// Both ranks of a call, with what it must bring.
+    fn brought(kind: Kind, blocks: &[usize]) -> [Replayed; RANKS] {
+        let call = Call {
+            kind,
+            blocks: blocks.to_vec(),
+        };
+        let mut ranks = [0, 1].map(|rank| Replayed::new(call.clone(), rank, RANKS));
+        ranks.iter_mut().for_each(|rank| rank.fill(7));
+        let outputs = [0, 1].map(|to| -> Vec<u8> {
+            let sent = |from: usize| &ranks[from].input[call.place(from, to, RANKS)];
+            [sent(0), sent(1)].concat()
+        });
+        for (rank, output) in ranks.iter_mut().zip(outputs) {
+            assert_eq!(rank.output.len(), output.len());
+            rank.output = output;
+        }
+        ranks
+    }
+
+    #[test]
+    fn what_an_mpi_takes_says_where_blocks_stand() {
+        let [_, one] = brought(Kind::AlltoallV, &[1, 2, 3, 4]);
+        assert_eq!(one.int_counts(), [&[3, 4], &[0, 3], &[2, 4], &[0, 2]]);
+        let [_, one] = brought(Kind::AllgatherV, &[5, 3]);
+        assert_eq!(one.int_counts()[2..], [&[5, 3], &[0, 5]]);
+    }
+
+    #[test]
+    fn every_byte_is_looked_at() {
+        for (kind, blocks) in [
+            (Kind::Allgather, &[3, 3][..]),
+            (Kind::AllgatherV, &[0, 5]),
+            (Kind::Alltoall, &[2; 4]),
+            (Kind::AlltoallV, &[1, 2, 0, 4]),
+        ] {
+            for mut rank in brought(kind, blocks) {
+                let right = own();
+                rank.check(&right, 7);
+                assert_eq!(right.wrong.into_inner(), 0, "{kind:?}");
+                for at in 0..rank.output.len() {
+                    rank.output[at] ^= 1;
+                    let wrong = own();
+                    rank.check(&wrong, 7);
+                    let found = (wrong.wrong.into_inner(), wrong.wrong_index.into_inner());
+                    assert_eq!(found, (1, at as u64), "{kind:?}");
+                    rank.output[at] ^= 1;
+                }
+            }
+        }
+    }
+}
