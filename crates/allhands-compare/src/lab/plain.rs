@@ -23,14 +23,17 @@ const NEEDS: &[Need] = &[Need {
 /// What sends our messages.
 const MESSAGES: &str = "message_latency";
 /// Lengths of long messages, and of short ones.
-const LONG: [u64; 2] = [1 << 20, 4 << 20];
+const LONG: [u64; 3] = [128 << 10, 1 << 20, 4 << 20];
 const SHORT: u64 = 8;
+/// The most that iperf3 sends from, again and again. What goes from and to more memory than caches have takes longer, whoever sends it:
+/// longer messages are beside plain sockets with as much memory at both ends.
+const MOST_OF_IPERF: u64 = 1 << 20;
 /// How long each turn lasts.
-const SECONDS: f64 = 2.0;
+const SECONDS: f64 = 1.0;
 /// Round trips of a turn between plain sockets.
 const TRIPS: &str = "30000";
-/// Of iperf3's rate at least, and of the time between plain sockets at most.
-const OF_IPERF: f64 = 0.9;
+/// Of iperf3's rate at least, or plain sockets', and of the time between plain sockets at most.
+const OF_LONG: f64 = 0.9;
 const OF_SOCKETS: f64 = 1.2;
 /// How long somebody may take to listen, and to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,17 +57,32 @@ impl Where {
     }
 }
 
-/// What two programs take for the same, by round.
+/// What everybody takes for the same.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Record {
     place: Where,
     bytes: u64,
+    /// Ours, and then the others.
+    taken: Vec<Taken>,
+}
+
+/// What one program takes, by round.
+#[derive(Clone, Debug, Serialize)]
+struct Taken {
+    by: By,
     /// GB a second of long messages, microseconds one way of short ones.
-    ours: Vec<f64>,
-    theirs: Vec<f64>,
+    rounds: Vec<f64>,
     /// Nanoseconds of all processors by byte, of long messages.
-    ours_processor_ns: Vec<f64>,
-    theirs_processor_ns: Vec<f64>,
+    processor_ns: Vec<f64>,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    Ours,
+    Iperf3,
+    Sockets,
 }
 
 /// Both ends' place, and the programs.
@@ -108,50 +126,46 @@ pub(super) fn compare(
     records.extend(ends.compare(rounds)?);
     let mut holds = true;
     for record in &records {
-        let (line, is_right) = record.line();
-        println!("{line}");
+        let (lines, is_right) = record.lines();
+        println!("{lines}");
         holds &= is_right;
     }
     Ok((records, holds))
 }
 
 impl Ends<'_> {
-    /// All lengths: in each round ours and theirs, by turns who is first.
+    /// All lengths: in each round everybody, each time beginning with another.
     fn compare(&mut self, rounds: u32) -> Result<Vec<Record>, Error> {
-        let mut records = [SHORT, LONG[0], LONG[1]].map(|bytes| Record::new(self.place, bytes));
-        for round in 0..rounds {
+        let all = std::iter::once(SHORT).chain(LONG);
+        let mut records: Vec<Record> = all.map(|bytes| Record::new(self.place, bytes)).collect();
+        for round in 0..rounds as usize {
             for record in &mut records {
-                let order = if round % 2 == 0 {
-                    [true, false]
-                } else {
-                    [false, true]
-                };
-                for is_ours in order {
+                let count = record.taken.len();
+                for place in 0..count {
                     if processes::interrupted() {
                         return Err(Error::Interrupted);
                     }
-                    match (record.bytes == SHORT, is_ours) {
-                        (true, true) => record.ours.push(self.our_trips()?),
-                        (true, false) => {
-                            // Whoever does better: asleep until something comes, or asking again and again.
-                            let [asleep, asking] = [self.trips(false)?, self.trips(true)?];
-                            record.theirs.push(asleep.min(asking));
-                        }
-                        (false, true) => {
-                            let [rate, processor_ns] = self.our_stream(record.bytes)?;
-                            record.ours.push(rate);
-                            record.ours_processor_ns.push(processor_ns);
-                        }
-                        (false, false) => {
-                            let [rate, processor_ns] = self.iperf()?;
-                            record.theirs.push(rate);
-                            record.theirs_processor_ns.push(processor_ns);
-                        }
-                    }
+                    let taken = &mut record.taken[(round + place) % count];
+                    let [value, processor_ns] = self.take(taken.by, record.bytes)?;
+                    taken.rounds.push(value);
+                    taken.processor_ns.push(processor_ns);
                 }
             }
         }
-        Ok(records.into())
+        Ok(records)
+    }
+
+    /// One turn: a rate with what the processors take of a byte, or a time, with which that is not asked for.
+    fn take(&mut self, by: By, bytes: u64) -> Result<[f64; 2], Error> {
+        let is_short = bytes == SHORT;
+        match by {
+            By::Ours if is_short => Ok([self.our_trips()?, 0.0]),
+            By::Ours => self.our_stream(bytes),
+            By::Iperf3 => self.iperf(bytes.min(MOST_OF_IPERF)),
+            // Whoever does better: asleep until something comes, or asking again and again.
+            By::Sockets if is_short => Ok([self.trips(false)?.min(self.trips(true)?), 0.0]),
+            By::Sockets => self.sockets(bytes),
+        }
     }
 
     /// A program at one of both ends.
@@ -229,8 +243,23 @@ impl Ends<'_> {
         Ok(us)
     }
 
-    /// GB a second and nanoseconds of processors by byte of iperf3, with one connection as ours has.
-    fn iperf(&mut self) -> Result<[f64; 2], Error> {
+    /// GB a second and nanoseconds of processors by byte over one plain socket.
+    fn sockets(&mut self, bytes: u64) -> Result<[f64; 2], Error> {
+        let program = Lab::folder().join("bin/pp");
+        let program = program.to_string_lossy().into_owned();
+        let (port, bytes) = (self.next_port(), bytes.to_string());
+        let mut server = self.at(0, &program);
+        server.args(["r", &port, &bytes]);
+        let server = Server::start(server)?;
+        let mut client = self.at(1, &program);
+        client.args(["w", self.address(), &port, &bytes, &SECONDS.to_string()]);
+        let text = output(&mut client)?;
+        server.end();
+        numbers(&text, [0, 1])
+    }
+
+    /// The same of iperf3, with one connection as ours has.
+    fn iperf(&mut self, bytes: u64) -> Result<[f64; 2], Error> {
         let port = self.next_port();
         let mut server = self.at(0, "iperf3");
         server.args([
@@ -247,6 +276,7 @@ impl Ends<'_> {
         let said = loop {
             let mut client = self.at(1, "iperf3");
             client.args(["--client", self.address(), "--port", &port]);
+            client.args(["--length", &bytes.to_string()]);
             client.args(["--time", &seconds, "--omit", "1", "--json"]);
             let text = output(&mut client)?;
             let said = of_iperf(&text);
@@ -318,56 +348,72 @@ fn of_iperf(text: &str) -> Option<[f64; 2]> {
     Some([bytes_s / 1e9, processors * 1e9 / bytes_s])
 }
 
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Ours => "ours",
+            By::Iperf3 => "iperf3",
+            By::Sockets => "plain sockets",
+        }
+    }
+}
+
 impl Record {
     fn new(place: Where, bytes: u64) -> Record {
+        let all: &[By] = match bytes {
+            SHORT => &[By::Ours, By::Sockets],
+            _ => &[By::Ours, By::Iperf3, By::Sockets],
+        };
+        let taken = |by: &By| Taken {
+            by: *by,
+            rounds: Vec::new(),
+            processor_ns: Vec::new(),
+        };
         Record {
             place,
             bytes,
-            ours: Vec::new(),
-            theirs: Vec::new(),
-            ours_processor_ns: Vec::new(),
-            theirs_processor_ns: Vec::new(),
+            taken: all.iter().map(taken).collect(),
         }
     }
 
-    /// What it comes to in a line, and whether that is what is demanded.
-    fn line(&self) -> (String, bool) {
-        let pairs = self.ours.iter().zip(&self.theirs);
-        let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
-        let ratio = median(&ratios);
+    /// What it comes to in lines, and whether that is what is demanded.
+    fn lines(&self) -> (String, bool) {
         let is_short = self.bytes == SHORT;
-        let (unit, whose, demanded, is_right) = match is_short {
-            true => (
-                "us",
-                "plain sockets",
-                format!("{OF_SOCKETS} at most"),
-                ratio <= OF_SOCKETS,
-            ),
-            false => (
-                "GB/s",
-                "iperf3",
-                format!("{OF_IPERF} at least"),
-                ratio >= OF_IPERF,
-            ),
+        let judge = match self.bytes {
+            SHORT => By::Sockets,
+            bytes if bytes <= MOST_OF_IPERF => By::Iperf3,
+            _ => By::Sockets,
         };
+        let unit = if is_short { "us" } else { "GB/s" };
         let bytes = crate::cell::size(self.bytes as usize);
-        let mut text = format!(
-            "{:<10}{bytes:>3}: ours {} {unit}, {whose} {}: {} of it (demanded: {demanded}){}",
-            self.place.name(),
-            spread(&self.ours),
-            spread(&self.theirs),
-            spread(&ratios),
-            if is_right { "" } else { "  MISSED" }
-        );
-        if !is_short {
-            let _ = write!(
-                text,
-                "; ns of processors by byte {} and {}",
-                spread(&self.ours_processor_ns),
-                spread(&self.theirs_processor_ns)
-            );
+        let mut text = format!("{}, {bytes}:", self.place.name());
+        let mut holds = true;
+        let ours = &self.taken[0].rounds;
+        for taken in &self.taken {
+            let name = taken.by.name();
+            let _ = write!(text, "\n    {name:<14}{} {unit}", spread(&taken.rounds));
+            if !is_short {
+                let by_byte = spread(&taken.processor_ns);
+                let _ = write!(text, ", {by_byte} ns of processors by byte");
+            }
+            if taken.by == By::Ours {
+                continue;
+            }
+            let pairs = ours.iter().zip(&taken.rounds);
+            let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
+            let _ = write!(text, "; ours by it {}", spread(&ratios));
+            if taken.by == judge {
+                let ratio = median(&ratios);
+                let (demanded, is_right) = match is_short {
+                    true => (format!("{OF_SOCKETS} at most"), ratio <= OF_SOCKETS),
+                    false => (format!("{OF_LONG} at least"), ratio >= OF_LONG),
+                };
+                let word = if is_right { "" } else { "  MISSED" };
+                let _ = write!(text, " (demanded: {demanded}){word}");
+                holds &= is_right;
+            }
         }
-        (text, is_right)
+        (text, holds)
     }
 }
 
@@ -401,21 +447,24 @@ mod tests {
 
     #[test]
     fn what_is_demanded_is_of_pairs() {
-        let of = |bytes, ours: [f64; 3], theirs: [f64; 3]| Record {
-            ours: ours.into(),
-            theirs: theirs.into(),
-            ours_processor_ns: vec![0.5],
-            theirs_processor_ns: vec![0.4],
-            ..Record::new(Where::Loopback, bytes)
+        let of = |bytes, rounds: &[[f64; 3]]| {
+            let mut record = Record::new(Where::Loopback, bytes);
+            for (taken, rounds) in record.taken.iter_mut().zip(rounds) {
+                taken.rounds = rounds.to_vec();
+                taken.processor_ns = vec![0.5];
+            }
+            record.lines()
         };
-        let (text, is_right) = of(4 << 20, [1.9, 3.0, 1.8], [2.0, 3.0, 2.0]).line();
-        assert!(
-            is_right && text.contains("0.95 [0.90, 1.00] of it (demanded: 0.9 at least); ns"),
-            "{text}"
-        );
-        let (text, is_right) = of(4 << 20, [1.7, 3.0, 1.7], [2.0, 3.0, 2.0]).line();
+        let (most, longer) = (1 << 20, 4 << 20);
+        let (text, is_right) = of(most, &[[1.9, 3.0, 1.8], [2.0, 3.0, 2.0], [9.0; 3]]);
+        let says = "ours by it 0.95 [0.90, 1.00] (demanded: 0.9 at least)\n    plain sockets";
+        assert!(is_right && text.contains(says), "{text}");
+        let (text, is_right) = of(most, &[[1.7, 3.0, 1.7], [2.0, 3.0, 2.0], [1.0; 3]]);
         assert!(!is_right && text.contains("MISSED"), "{text}");
-        assert!(of(8, [4.7, 4.0, 4.4], [4.0; 3]).line().1);
-        assert!(!of(8, [5.0, 4.0, 5.0], [4.0; 3]).line().1);
+        // Iperf3 has not as much memory as longer messages.
+        assert!(of(longer, &[[1.9; 3], [9.0; 3], [2.0; 3]]).1);
+        assert!(!of(longer, &[[1.7; 3], [1.0; 3], [2.0; 3]]).1);
+        assert!(of(8, &[[4.7, 4.0, 4.4], [4.0; 3]]).1);
+        assert!(!of(8, &[[5.0, 4.0, 5.0], [4.0; 3]]).1);
     }
 }

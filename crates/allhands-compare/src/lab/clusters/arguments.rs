@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', action = ArgAction::Set, value_parser = bytes)]
     bytes: Option<Vec<usize>>,
 
-    /// Only these, or `none` [default: all; with several rails none]
+    /// Only these, or `none` [default: all; with several rails, or ranks on a host, none]
     ///
     /// The `forced` ones have for every collective the algorithm that is made for long vectors; what a peer would take by itself has
     /// its own name without that.
@@ -102,9 +102,10 @@ pub(crate) struct Arguments {
 
     /// Instead of all this: our TCP without emulated limits, beside iperf3 and plain sockets
     ///
-    /// Over the loopback and between two hosts on the kernel's own devices: long messages beside iperf3, which as root on Debian it
-    /// installs, with as many connections; 8 bytes to and fro beside plain sockets, asleep or asking again and again, whichever takes
-    /// less. Exit status 1 also when long messages reach less than 0.9 of iperf3's rate, or short ones take more than 1.2 of the time.
+    /// Over the loopback and between two hosts on the kernel's own devices: messages of 128 KB and 1 MB beside iperf3, which as root on
+    /// Debian it installs, from memory of the same length over as many connections; longer ones beside plain sockets, as iperf3 has no
+    /// more memory; 8 bytes to and fro beside plain sockets, asleep or asking again and again, whichever takes less. Exit status 1
+    /// also when long messages reach less than 0.9 of that rate, or short ones take more than 1.2 of that time.
     #[arg(long, conflicts_with_all = ["hosts", "each", "policies", "rails", "rate", "delay", "collectives", "bytes", "peers",
         "networks", "seconds", "replay"])]
     pub(super) plain: bool,
