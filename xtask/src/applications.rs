@@ -96,6 +96,11 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "radix",
+        &["trace=no-such-folder/trace"],
+        "radix: trace=no-such-folder/trace: ",
+    ),
+    (
+        "radix",
         &["bits=3", "bits=4"],
         "radix: bits=4: it is given twice",
     ),
@@ -150,6 +155,7 @@ fn run_all(built: &Path) -> Result<(), String> {
             println!("{:.1} s: {words}", begun.elapsed().as_secs_f64());
         }
     }
+    traced(built)?;
     for (name, arguments, refusal) in REFUSED {
         let mut command = Command::new(built.join("examples").join(name));
         let output = output(command.args(*arguments))?;
@@ -193,6 +199,38 @@ fn run_one(built: &Path, application: &Application, place: &Place) -> Result<Str
         Some(missing) => Err(format!("{words} does not say `{missing}`:\n{out}{said}")),
         None => Ok(words),
     }
+}
+
+/// Runs one that writes the trace of its collective calls, whose lengths follow from what it is to sort.
+fn traced(built: &Path) -> Result<(), String> {
+    let path = built.join(format!("radix-{}.trace", std::process::id()));
+    let mut command = Command::new(built.join("examples/radix"));
+    command.args(["2", "keys=1001", "bits=16"]);
+    let output = output(command.arg(format!("trace={}", path.display())))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("radix with a trace: {}\n{said}", output.status));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("radix's trace: {error}"))?;
+    let _ = std::fs::remove_file(&path);
+    let lines: Vec<&str> = text.lines().collect();
+    let counts = "allgather 262144 262144";
+    let wrong = || Err(format!("radix's trace is\n{text}"));
+    let ["radix: 2 ranks", first, one, second, other] = lines[..] else {
+        return wrong();
+    };
+    if [first, second] != [counts; 2] {
+        return wrong();
+    }
+    for line in [one, other] {
+        let numbers = line.strip_prefix("alltoall-v ").unwrap_or("").split(' ');
+        let numbers: Vec<usize> = numbers.filter_map(|number| number.parse().ok()).collect();
+        // Both ranks have half of all keys, of four bytes each, before and after each pass.
+        if !matches!(numbers[..], [a, b, c, d] if a + b == 2000 && c + d == 2004 && a + c == 2000) {
+            return wrong();
+        }
+    }
+    Ok(())
 }
 
 fn output(command: &mut Command) -> Result<Output, String> {

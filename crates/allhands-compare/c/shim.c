@@ -48,6 +48,22 @@ int compare_call(int collective, int n, const int *counts, const uint64_t *in, u
     }
 }
 
+/* In the order of `Kind` in src/trace.rs. */
+enum moves { MOVE_ALLGATHER, MOVE_ALLGATHER_V, MOVE_ALLTOALL, MOVE_ALLTOALL_V };
+
+/* A call of an application's trace, on bytes: what goes to and comes from each rank, and where that stands in `in` and `out`. */
+int compare_move(int kind, const int *sent, const int *sent_at, const int *got, const int *got_at, const void *in, void *out)
+{
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    switch (kind) {
+    case MOVE_ALLGATHER: return MPI_Allgather(in, sent[0], MPI_BYTE, out, sent[0], MPI_BYTE, comm);
+    case MOVE_ALLGATHER_V: return MPI_Allgatherv(in, sent[0], MPI_BYTE, out, got, got_at, MPI_BYTE, comm);
+    case MOVE_ALLTOALL: return MPI_Alltoall(in, sent[0], MPI_BYTE, out, sent[0], MPI_BYTE, comm);
+    case MOVE_ALLTOALL_V: return MPI_Alltoallv(in, sent, sent_at, MPI_BYTE, out, got, got_at, MPI_BYTE, comm);
+    default: return MPI_ERR_OTHER;
+    }
+}
+
 /* A call that the drop-in leaves to the MPI, as its communicator has one rank. */
 int compare_pass(void)
 {

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,6 +25,18 @@ pub const EMPTY: u64 = 8;
 
 /// What stands in [`Turn::collective`] when the worker shall end; smaller numbers are indices of [`COLLECTIVES`](crate::cell::COLLECTIVES).
 pub const QUIT: u32 = 11;
+/// What stands there for the calls of a trace, each of which all ranks begin together; the trace's number is in [`Turn::bytes`].
+pub const REPLAY: u32 = 12;
+/// The same for all calls of a trace one after the other, of which all ranks begin the first together.
+pub const REPLAY_AT_ONCE: u32 = 13;
+
+/// Where a board's traces are, each of which has a number: beside it.
+#[must_use]
+pub fn trace_path(board: &Path, number: u64) -> PathBuf {
+    let mut path = board.as_os_str().to_owned();
+    path.push(format!(".trace-{number}"));
+    path.into()
+}
 
 /// One rank's own lines, so that no two ranks write to one line.
 #[repr(C, align(128))]
@@ -66,7 +79,7 @@ pub struct Go {
     pub go: AtomicU64,
     /// When the next call starts.
     pub start_ns: AtomicU64,
-    /// What it counts as.
+    /// What it counts as, or which of a trace it is.
     pub phase: AtomicU64,
 }
 

@@ -36,7 +36,7 @@ pub struct Times {
 /// What a group shall do in a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// The cell.
+    /// The cell, or [`board::REPLAY`] or [`board::REPLAY_AT_ONCE`] with the number of a trace.
     pub cell: Cell,
     /// How long.
     pub budget: Duration,
@@ -206,11 +206,23 @@ impl<'a> Group<'a> {
     /// # Errors
     /// [`Failure`].
     pub fn turn(&mut self, turn: Turn) -> Result<Times, Failure> {
+        let samples_us = self.samples_us(turn)?;
+        Ok(Times {
+            median_us: median(&samples_us),
+            p99_us: quantile(&samples_us, 0.99),
+        })
+    }
+
+    /// The same for any turn, of which all samples are wanted.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn samples_us(&mut self, turn: Turn) -> Result<Vec<f64>, Failure> {
         if self.failures >= MOST_FAILURES {
             return Err(Failure::GivenUp);
         }
-        let times = self.try_turn(turn);
-        match &times {
+        let samples_us = self.try_turn(turn);
+        match &samples_us {
             // A wrong result is no reason to start anew, nor is a busy machine.
             Ok(_) | Err(Failure::Wrong { .. } | Failure::Unsteady) => {}
             Err(_) => {
@@ -218,10 +230,10 @@ impl<'a> Group<'a> {
                 self.end();
             }
         }
-        times
+        samples_us
     }
 
-    fn try_turn(&mut self, turn: Turn) -> Result<Times, Failure> {
+    fn try_turn(&mut self, turn: Turn) -> Result<Vec<f64>, Failure> {
         if self.child.is_none() {
             self.start()?;
         }
@@ -253,10 +265,7 @@ impl<'a> Group<'a> {
         if times.is_empty() {
             return Err(Failure::Unsteady);
         }
-        Ok(Times {
-            median_us: median(&times),
-            p99_us: quantile(&times, 0.99),
-        })
+        Ok(times)
     }
 
     /// Wakes the ranks for `collective`; gives the turn's number.

@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod simgrid;
 pub mod statistics;
+pub mod trace;
 
 /// Runs `cargo xtask lab` with these words behind it.
 pub fn lab_command(root: &Path, words: &[String]) -> ExitCode {

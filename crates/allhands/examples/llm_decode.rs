@@ -100,7 +100,7 @@ fn run(comm: &Communicator, settings: &Settings) -> Result<(), Failure> {
         )
     })?;
     let mut vector = vec![bf16::ZERO; settings.model.width * settings.batch];
-    let mut meter = Meter::new(comm)?;
+    let mut meter = Meter::new(comm, None)?;
     let mut tokens = vec![Duration::ZERO; settings.tokens];
     let mut calls = Vec::with_capacity(settings.tokens * 2 * settings.model.layers);
     let mut token = 1;
@@ -145,7 +145,7 @@ fn layer(
     }
     let bytes = size_of_val(vector);
     let begun = Instant::now();
-    meter.call("allreduce", bytes, |comm| {
+    meter.call("allreduce", &[bytes], |comm| {
         comm.allreduce_in_place(vector, Sum)
     })?;
     let took = begun.elapsed();
@@ -190,7 +190,7 @@ fn next_token(
 ) -> Result<(u32, Duration), Failure> {
     let mine = likeliest(last, comm.rank(), comm.size());
     let begun = Instant::now();
-    let all = meter.call("allgather", size_of_val(&mine), |comm| {
+    let all = meter.call("allgather", &[size_of_val(&mine)], |comm| {
         comm.allgather_value(mine)
     })?;
     let took = begun.elapsed();

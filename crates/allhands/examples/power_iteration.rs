@@ -88,7 +88,7 @@ fn run(comm: &Communicator, settings: &Settings) -> Result<(), Failure> {
     let rows = share(settings.size, comm.rank(), comm.size());
     let block = Block::new(settings.size, rows);
     for way in [Way::Rows, Way::Columns] {
-        let meter = Meter::new(comm)?;
+        let meter = Meter::new(comm, None)?;
         let begun = Instant::now();
         let found = iterate(comm, meter, settings, &block, way)?;
         check(comm, settings, &block, (way, &found), begun.elapsed())?;
@@ -115,7 +115,7 @@ fn iterate(
             Way::Rows => block.rows_times(&whole, &mut piece),
             Way::Columns => {
                 block.columns_times(&piece, &mut whole);
-                meter.call("reduce-scatter-v", size_of_val(&whole[..]), |comm| {
+                meter.call("reduce-scatter-v", &[size_of_val(&whole[..])], |comm| {
                     comm.reduce_scatter_v(&whole, &counts, &mut piece, Sum)
                 })?;
             }
@@ -123,13 +123,13 @@ fn iterate(
         let squares: f64 = piece.iter().map(|x| x * x).sum();
         // The vector was of length 1, so the product's length is the eigenvalue.
         value = meter
-            .call("allreduce", size_of_val(&squares), |comm| {
+            .call("allreduce", &[size_of_val(&squares)], |comm| {
                 comm.allreduce_value(squares, Sum)
             })?
             .sqrt();
         piece.iter_mut().for_each(|x| *x /= value);
         if matches!(way, Way::Rows) {
-            meter.call("allgather-v", size_of_val(&piece[..]), |comm| {
+            meter.call("allgather-v", &[size_of_val(&piece[..])], |comm| {
                 comm.allgather_v(&piece, &mut whole, &counts)
             })?;
         }

@@ -12,10 +12,11 @@ mod common;
 use allhands::{Communicator, Sum};
 use common::{Arguments, Failure, Meter, ensure, share, within};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Settings {
     keys: usize,
     /// Bits of a digit.
@@ -23,6 +24,8 @@ struct Settings {
     /// Each key is the least of so many random numbers: from 2 on, small ones are more often.
     skew: u32,
     seed: u64,
+    /// Where the collective calls are written down.
+    trace: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
             bits: arguments.take("bits", 10, within(1..=16))?,
             skew: arguments.take("skew", 1, within(1..=64))?,
             seed: arguments.take("seed", 1, within(0..=1_000_000))?,
+            trace: arguments.take("trace", None, |path| Ok(Some(path.into())))?,
         };
         arguments.run(|comm| run(comm, &settings))
     })
@@ -58,7 +62,7 @@ fn mixed(number: u64) -> u64 {
 fn run(comm: &Communicator, settings: &Settings) -> Result<(), Failure> {
     let mine = share(settings.keys, comm.rank(), comm.size());
     let unsorted: Vec<u32> = mine.map(|number| key(settings, number)).collect();
-    let mut meter = Meter::new(comm)?;
+    let mut meter = Meter::new(comm, settings.trace.as_deref())?;
     let begun = Instant::now();
     let mut keys = unsorted.clone();
     for shift in (0..u32::BITS).step_by(settings.bits as usize) {
@@ -82,7 +86,7 @@ fn pass(
     let mut counts = vec![0u32; digits];
     keys.iter().for_each(|key| counts[digit(*key)] += 1);
     let mut all = vec![0u32; digits * ranks];
-    meter.call("allgather", size_of_val(&counts[..]), |comm| {
+    meter.call("allgather", &[size_of_val(&counts[..])], |comm| {
         comm.allgather(&counts, &mut all)
     })?;
 
@@ -106,7 +110,8 @@ fn pass(
         .map(|from| runs[from].iter().map(|run| part(run, rank).len()).sum())
         .collect();
     let mut received = vec![0; places(rank).len()];
-    meter.call("alltoall-v", size_of_val(&ordered[..]), |comm| {
+    let bytes: Vec<usize> = send.iter().map(|keys| keys * size_of::<u32>()).collect();
+    meter.call("alltoall-v", &bytes, |comm| {
         comm.alltoall_v(&ordered, &send, &mut received, &receive)
     })?;
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 mod bound;
 pub(crate) mod clusters;
 pub(crate) mod dropin;
+mod plain;
 
 /// Sizes between which what a byte takes is measured, of those that `pp` sends to and fro.
 const SHORTER: u64 = 256 << 10;
@@ -33,6 +34,15 @@ impl<'a> Lab<'a> {
     ) -> Result<Self, Error> {
         let (count, rails) = (hosts.to_string(), rails.to_string());
         output(&mut command(root, &["up", &count, &rails, rate, delay]))?;
+        Ok(Self { root, hosts })
+    }
+
+    /// Brings hosts up whose one rail is the kernel's pairs of devices and its bridge: the switch that gives rails a rate takes the
+    /// processors for every packet. What the kernel hands on at once is as long as on the loopback, and not cut for that switch.
+    pub(super) fn up_without_limits(root: &'a Path, hosts: u32) -> Result<Self, Error> {
+        let mut command = command(root, &["up", &hosts.to_string(), "1", "0"]);
+        command.env("LAB_MODE", "tbf").env("LAB_GSO", "65536");
+        output(&mut command)?;
         Ok(Self { root, hosts })
     }
 

@@ -1,9 +1,11 @@
 //! The meter of an application's calls: how many of each kind and size there were, and what of the run's time they took.
 
-use super::Failure;
+use super::trace::Trace;
+use super::{Failure, MESSAGES};
 use allhands::{Communicator, Error};
 use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Calls of one kind whose sizes are between two powers of two, on one rank or on several.
@@ -68,35 +70,46 @@ pub struct Meter<'a> {
     comm: &'a Communicator,
     begun: Instant,
     lines: Lines,
+    /// If the calls are to be written down.
+    trace: Option<Trace>,
 }
 
 impl<'a> Meter<'a> {
-    /// Begins when all ranks are there.
-    pub fn new(comm: &'a Communicator) -> Result<Meter<'a>, Failure> {
+    /// Begins when all ranks are there; writes down what is called, if there is a file for that.
+    pub fn new(comm: &'a Communicator, file: Option<&Path>) -> Result<Meter<'a>, Failure> {
+        let trace = file.map(|path| Trace::create(comm, path)).transpose()?;
         comm.barrier()?;
         Ok(Meter {
             comm,
             begun: Instant::now(),
             lines: Lines::default(),
+            trace,
         })
     }
 
-    /// Makes a call to which this rank hands so many bytes, and takes its time.
+    /// Makes a call to which this rank hands so many bytes, of an alltoall v so many for each rank, and takes its time.
     pub fn call<T>(
         &mut self,
-        kind: &str,
-        bytes: usize,
+        kind: &'static str,
+        bytes: &[usize],
         call: impl FnOnce(&Communicator) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         let begun = Instant::now();
         let result = call(self.comm)?;
-        self.lines.add(&Line::new(kind, bytes, begun.elapsed()));
+        let took = begun.elapsed();
+        self.lines.add(&Line::new(kind, bytes.iter().sum(), took));
+        if let Some(trace) = self.trace.as_mut().filter(|_| kind != MESSAGES) {
+            trace.add(kind, bytes);
+        }
         Ok(result)
     }
 
-    /// Ends the run: rank 0 prints what its calls took, as the mean of all ranks.
+    /// Ends the run: rank 0 prints what its calls took, as the mean of all ranks, and writes the trace.
     pub fn report(self) -> Result<(), Failure> {
         let run_ns = self.begun.elapsed().as_nanos() as u64;
+        if let Some(trace) = self.trace {
+            trace.write(self.comm)?;
+        }
         let mine: Vec<Line> = self.lines.0.into_values().collect();
         let runs_ns = self.comm.gather_value(run_ns, 0)?;
         let (Some(all), Some(runs_ns)) = (self.comm.gather_vec(&mine, 0)?, runs_ns) else {

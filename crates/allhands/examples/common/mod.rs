@@ -2,11 +2,15 @@
 
 mod arguments;
 mod meter;
+mod trace;
 
 pub use arguments::{Arguments, within};
 pub use meter::Meter;
 
 use std::process::ExitCode;
+
+/// The kind of what is no collective: messages between two ranks.
+pub const MESSAGES: &str = "messages";
 
 /// Why an application ends without its answer.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -6,7 +6,7 @@
 
 use super::bodies::{Body, Totals, drift, kick};
 use super::octree::{self, ALL_KEYS, Bounds, Cell, Cube};
-use crate::common::{Failure, Meter};
+use crate::common::{Failure, MESSAGES, Meter};
 use allhands::{Communicator, Error};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
@@ -33,15 +33,16 @@ pub struct Domain<'a> {
 impl<'a> Domain<'a> {
     pub fn new(
         comm: &'a Communicator,
+        meter: Meter<'a>,
         bodies: Vec<Body>,
         opening: f64,
-    ) -> Result<Domain<'a>, Failure> {
-        Ok(Domain {
+    ) -> Domain<'a> {
+        Domain {
             bodies,
-            meter: Meter::new(comm)?,
+            meter,
             opening,
             comm,
-        })
+        }
     }
 
     /// One step in time, from forces to forces.
@@ -89,7 +90,7 @@ impl<'a> Domain<'a> {
     fn allgather<T: allhands::element::Element>(&mut self, value: T) -> Result<Vec<T>, Failure> {
         let bytes = size_of::<T>();
         self.meter
-            .call("allgather", bytes, |comm| comm.allgather_value(value))
+            .call("allgather", &[bytes], |comm| comm.allgather_value(value))
     }
 
     /// Where each rank's bodies are.
@@ -139,12 +140,15 @@ impl<'a> Domain<'a> {
             .collect();
         let mut receive = vec![0; ranges.len()];
         self.meter
-            .call("alltoall", size_of_val(&send[..]), |comm| {
+            .call("alltoall", &[size_of_val(&send[..])], |comm| {
                 comm.alltoall(&send, &mut receive)
             })?;
         let mut bodies = vec![Body::zeroed(); receive.iter().sum()];
-        let bytes = size_of_val(&self.bodies[..]);
-        self.meter.call("alltoall-v", bytes, |comm| {
+        let bytes: Vec<usize> = send
+            .iter()
+            .map(|bodies| bodies * size_of::<Body>())
+            .collect();
+        self.meter.call("alltoall-v", &bytes, |comm| {
             comm.alltoall_v(&self.bodies, &send, &mut bodies, &receive)
         })?;
         self.bodies = bodies;
@@ -159,7 +163,7 @@ impl<'a> Domain<'a> {
         let counts = self.allgather(roots.len())?;
         let mut all = vec![Cell::zeroed(); counts.iter().sum()];
         let bytes = size_of_val(&roots[..]);
-        self.meter.call("allgather-v", bytes, |comm| {
+        self.meter.call("allgather-v", &[bytes], |comm| {
             comm.allgather_v(&roots, &mut all, &counts)
         })?;
         let mut rest = &all[..];
@@ -208,7 +212,7 @@ impl<'a> Domain<'a> {
             .collect();
         let mut received = vec![Vec::new(); ranks];
         let bytes = send.iter().map(|cells| size_of_val(&cells[..])).sum();
-        self.meter.call("messages", bytes, |comm| {
+        self.meter.call(MESSAGES, &[bytes], |comm| {
             comm.scope(|scope| {
                 // Neighbours in a circle, so that not all send to the same rank at first.
                 let others = |step: usize| (me + step) % ranks;

@@ -15,13 +15,14 @@ mod octree;
 
 use allhands::Communicator;
 use bodies::{Body, Totals, direct, dot, drift, kick, plummer, plus};
-use common::{Arguments, Failure, ensure, share, within};
+use common::{Arguments, Failure, Meter, ensure, share, within};
 use domain::Domain;
 use octree::{Bounds, Cube};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Settings {
     bodies: usize,
     steps: usize,
@@ -31,6 +32,8 @@ struct Settings {
     /// than 1 to the square root of 3.
     opening: f64,
     seed: u64,
+    /// Where the collective calls are written down.
+    trace: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
             step: arguments.take("step", 0.01, within(1e-6..=0.1))?,
             opening: arguments.take("opening", 0.5, within(0.0..=0.57))?,
             seed: arguments.take("seed", 1, within(0..=1_000_000))?,
+            trace: arguments.take("trace", None, |path| Ok(Some(path.into())))?,
         };
         arguments.run(|comm| run(comm, &settings))
     })
@@ -61,7 +65,8 @@ fn run(comm: &Communicator, settings: &Settings) -> Result<(), Failure> {
     let counts = if rank == 0 { &counts[..] } else { &[] };
     comm.scatter_v(&all, counts, &mut mine, 0)?;
 
-    let mut domain = Domain::new(comm, mine, settings.opening)?;
+    let meter = Meter::new(comm, settings.trace.as_deref())?;
+    let mut domain = Domain::new(comm, meter, mine, settings.opening);
     let begun = Instant::now();
     domain.forces()?;
     let first = domain.totals()?;

@@ -1,7 +1,9 @@
 //! The library under test, as the worker of one rank sees it.
 
+use super::replay::Replayed;
 use super::work::{Collective, Work};
 use allhands::{Communicator, Source, Sum, Tag};
+use allhands_compare::trace::Kind;
 use std::error::Error;
 
 /// One rank's end of a library.
@@ -17,6 +19,9 @@ pub trait Library {
 
     /// The call that is timed: nothing that could be done before it.
     fn call(&self, work: &mut Work) -> Result<(), Self::Error>;
+
+    /// The same of a call of a trace.
+    fn again(&self, replayed: &mut Replayed) -> Result<(), Self::Error>;
 
     /// Takes what other ranks still need of this one further, as any call of a program would.
     fn poke(&self) -> Result<(), Self::Error>;
@@ -51,6 +56,17 @@ impl Library for Communicator {
             Collective::Allreduce => self.allreduce(input, output, Sum),
             Collective::Scan => self.scan(input, output, Sum),
             Collective::Exscan => self.exscan(input, output, Sum),
+        }
+    }
+
+    fn again(&self, replayed: &mut Replayed) -> Result<(), Self::Error> {
+        let kind = replayed.kind();
+        let (send, receive, input, output) = replayed.lengths_and_buffers();
+        match kind {
+            Kind::Allgather => self.allgather(input, output),
+            Kind::AllgatherV => self.allgather_v(input, output, receive),
+            Kind::Alltoall => self.alltoall(input, output),
+            Kind::AlltoallV => self.alltoall_v(input, send, output, receive),
         }
     }
 

@@ -10,6 +10,8 @@ mod mpi;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
+mod replay;
+#[cfg(target_os = "linux")]
 mod work;
 
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use super::library::Library;
 use super::place::now_ns;
+use super::replay::Replayed;
 use super::work::{Collective, Work};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
@@ -19,6 +20,15 @@ type Call = unsafe extern "C" fn(
     input: *const u64,
     output: *mut u64,
 ) -> c_int;
+type Move = unsafe extern "C" fn(
+    kind: c_int,
+    sent: *const c_int,
+    sent_at: *const c_int,
+    got: *const c_int,
+    got_at: *const c_int,
+    input: *const u8,
+    output: *mut u8,
+) -> c_int;
 type Pass = unsafe extern "C" fn() -> c_int;
 type Poke = unsafe extern "C" fn() -> c_int;
 
@@ -27,6 +37,7 @@ pub struct Mpi {
     rank: usize,
     ranks: usize,
     call: Call,
+    moves: Move,
     pass: Pass,
     poke: Poke,
     end: End,
@@ -61,6 +72,7 @@ impl Mpi {
                 rank: 0,
                 ranks: 0,
                 call: std::mem::transmute::<*mut c_void, Call>(symbol(handle, c"compare_call")?),
+                moves: std::mem::transmute::<*mut c_void, Move>(symbol(handle, c"compare_move")?),
                 pass: std::mem::transmute::<*mut c_void, Pass>(symbol(handle, c"compare_pass")?),
                 poke: std::mem::transmute::<*mut c_void, Poke>(symbol(handle, c"compare_poke")?),
                 end: std::mem::transmute::<*mut c_void, End>(symbol(handle, c"compare_end")?),
@@ -126,6 +138,16 @@ impl Library for Mpi {
         // SAFETY: the MPI was started; `Work::prepare` gives the buffers the lengths, and the counts a length for each rank, that
         // this collective reads and writes.
         succeeded(unsafe { (self.call)(collective, elements, counts, input, output) })
+    }
+
+    fn again(&self, replayed: &mut Replayed) -> Result<(), Failure> {
+        let [sent, sent_at, got, got_at] = replayed.int_counts().map(<[c_int]>::as_ptr);
+        let kind = replayed.kind() as c_int;
+        let (input, output) = replayed.buffers();
+        let (input, output) = (input.as_ptr(), output.as_mut_ptr());
+        // SAFETY: the MPI was started; `Replayed::new` gives each array a number for each rank, and the buffers the bytes that these
+        // come to.
+        succeeded(unsafe { (self.moves)(kind, sent, sent_at, got, got_at, input, output) })
     }
 
     fn poke(&self) -> Result<(), Failure> {

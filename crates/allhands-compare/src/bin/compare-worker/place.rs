@@ -2,11 +2,13 @@
 
 use super::library::Library;
 use super::mpi::Mpi;
+use super::replay;
 use super::work::{Collective, Work};
 use allhands::{Communicator, Policy, threads};
 use allhands_compare::board::{self, Board, Group};
 use std::error::Error;
 use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
@@ -20,7 +22,7 @@ const NAP: Duration = Duration::from_millis(1);
 const LATE: u64 = u64::MAX;
 
 /// What a rank comes to.
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+pub(super) type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// How ranks wait for one another.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,11 +62,21 @@ enum Phase {
     Last,
 }
 
+impl Phase {
+    fn of(number: u64) -> Phase {
+        match number {
+            0 => Phase::Warm,
+            1 => Phase::Timed,
+            _ => Phase::Last,
+        }
+    }
+}
+
 /// A rank's place at the board.
-struct Place<'a> {
-    group: &'a Group,
-    rank: usize,
-    ranks: usize,
+pub(super) struct Place<'a> {
+    pub(super) group: &'a Group,
+    pub(super) rank: usize,
+    pub(super) ranks: usize,
     /// Barriers entered.
     epoch: u64,
     waiting: Waiting,
@@ -138,12 +150,16 @@ impl Place<'_> {
         self.until(go, self.epoch, library)
     }
 
-    /// All ranks leave at the same time, which rank 0 sets; gives that time, or that this rank is late, and the phase that rank 0 chose.
-    fn start(&mut self, phase: Phase, library: &impl Library) -> Outcome<(Option<u64>, Phase)> {
+    /// All ranks leave at the same time, which rank 0 sets; gives that time, or that this rank is late, and what rank 0 says of the call.
+    pub(super) fn start(
+        &mut self,
+        says: u64,
+        library: &impl Library,
+    ) -> Outcome<(Option<u64>, u64)> {
         let go = &self.group.go;
         self.assemble(library)?;
         if self.rank == 0 {
-            go.phase.store(phase as u64, Relaxed);
+            go.phase.store(says, Relaxed);
             let ahead = match self.waiting {
                 Waiting::Spinning => 3000,
                 Waiting::Yielding => 4000 * self.ranks as u64,
@@ -152,11 +168,7 @@ impl Place<'_> {
             go.start_ns.store(now_ns() + ahead, Relaxed);
         }
         self.release(library)?;
-        let phase = match go.phase.load(Relaxed) {
-            0 => Phase::Warm,
-            1 => Phase::Timed,
-            _ => Phase::Last,
-        };
+        let says = go.phase.load(Relaxed);
         let start_ns = go.start_ns.load(Relaxed);
         let is_late = self.waiting == Waiting::Asleep && now_ns() > start_ns;
         while now_ns() < start_ns {
@@ -169,11 +181,15 @@ impl Place<'_> {
                 Waiting::Asleep => sleep_until(start_ns),
             }
         }
-        Ok(((!is_late).then_some(start_ns), phase))
+        Ok(((!is_late).then_some(start_ns), says))
     }
 
     /// Notes the end; gives rank 0 the time from the start to the last rank's end, if no rank was late.
-    fn finish(&mut self, library: &impl Library, start_ns: Option<u64>) -> Outcome<Option<u64>> {
+    pub(super) fn finish(
+        &mut self,
+        library: &impl Library,
+        start_ns: Option<u64>,
+    ) -> Outcome<Option<u64>> {
         let ranks = &self.group.ranks[..self.ranks];
         let end_ns = if start_ns.is_some() { now_ns() } else { LATE };
         ranks[self.rank].end_ns.store(end_ns, Relaxed);
@@ -190,13 +206,12 @@ impl Place<'_> {
 
     /// Calls until the turn's time is up.
     fn take_turn(&mut self, library: &impl Library) -> Outcome<()> {
-        let (turn, done) = (&self.group.turn, &self.group.done);
+        let turn = &self.group.turn;
         let own = &self.group.ranks[self.rank];
         let flags = turn.flags.load(Relaxed);
         let is_empty = flags & board::EMPTY != 0;
         let budget_ns = turn.budget_ns.load(Relaxed);
         let bytes = turn.bytes.load(Relaxed) as usize;
-        self.waiting = Waiting::of(flags);
         own.wrong.store(0, Relaxed);
         let collective = Collective::of(turn.collective.load(Relaxed))
             .ok_or("a collective that this worker does not know")?;
@@ -212,8 +227,8 @@ impl Place<'_> {
                 let least = self.waiting.least_calls();
                 phase = choose_phase(iteration, samples, now_ns() - begin_ns, (budget_ns, least));
             }
-            let start_ns;
-            (start_ns, phase) = self.start(phase, library)?;
+            let (start_ns, says) = self.start(phase as u64, library)?;
+            phase = Phase::of(says);
             if !is_empty {
                 library.call(&mut work)?;
             }
@@ -231,11 +246,17 @@ impl Place<'_> {
             }
         }
         drop(work);
+        self.done(samples as u32, library)
+    }
+
+    /// Tells the conductor, when all ranks are there, that the turn is over.
+    pub(super) fn done(&mut self, samples: u32, library: &impl Library) -> Outcome<()> {
         self.assemble(library)?;
         self.release(library)?;
         if self.rank == 0 {
-            done.samples.store(samples as u32, Relaxed);
-            done.done.store(turn.turn.load(Relaxed), Release);
+            let done = &self.group.done;
+            done.samples.store(samples, Relaxed);
+            done.done.store(self.group.turn.turn.load(Relaxed), Release);
             board::futex_wake(&done.done);
         }
         Ok(())
@@ -278,7 +299,7 @@ fn sleep_until(time_ns: u64) {
 }
 
 /// One rank: takes turns until it is told to end.
-fn attend(group: &Group, library: &impl Library) -> Outcome<()> {
+fn attend((group, path): (&Group, &Path), library: &impl Library) -> Outcome<()> {
     let (rank, ranks) = (library.rank(), library.ranks());
     let mut place = Place {
         group,
@@ -304,10 +325,13 @@ fn attend(group: &Group, library: &impl Library) -> Outcome<()> {
             board::futex_wait(turn, seen, Duration::from_secs(3600));
         }
         seen = turn.load(Acquire);
-        if group.turn.collective.load(Relaxed) == board::QUIT {
-            return Ok(());
+        place.waiting = Waiting::of(group.turn.flags.load(Relaxed));
+        match group.turn.collective.load(Relaxed) {
+            board::QUIT => return Ok(()),
+            board::REPLAY => place.replay(path, replay::Pace::CallByCall, library)?,
+            board::REPLAY_AT_ONCE => place.replay(path, replay::Pace::AtOnce, library)?,
+            _ => place.take_turn(library)?,
         }
-        place.take_turn(library)?;
     }
 }
 
@@ -357,7 +381,7 @@ pub fn run(arguments: &[String]) -> Outcome<()> {
     };
     let file = File::options().read(true).write(true).open(path)?;
     let board = Board::map(&file)?;
-    let group = board.group(number.parse()?);
+    let group = (board.group(number.parse()?), Path::new(path));
     match ranks {
         Ranks::Process(policy) => {
             let world = Communicator::world()?;
@@ -376,7 +400,7 @@ pub fn run(arguments: &[String]) -> Outcome<()> {
 }
 
 /// All ranks, as threads of this process.
-fn attend_as_threads(group: &Group, ranks: usize, is_bound: bool) -> Outcome<()> {
+fn attend_as_threads(group: (&Group, &Path), ranks: usize, is_bound: bool) -> Outcome<()> {
     threads::run(ranks, |comm| {
         if is_bound {
             bind(comm.rank());

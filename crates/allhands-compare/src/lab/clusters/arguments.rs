@@ -6,7 +6,7 @@ use crate::board;
 use crate::cell::{COLLECTIVES, Cell};
 use allhands::Policy;
 use allhands_core::algorithm;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{ArgPredicate, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser};
 use std::path::PathBuf;
@@ -41,9 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Set, value_parser = hosts)]
     hosts: Option<Vec<u32>>,
 
-    /// Ranks of each host; the peers have one
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=MOST_EACH), default_value_t = 1,
-        conflicts_with = "peers")]
+    /// Ranks of each host
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=MOST_EACH), default_value_t = 1)]
     pub(super) each: u32,
 
     /// What is to choose algorithms beside our own choice, once for each: an algorithm NAME[:key=value,…], or a preset such as qsnet
@@ -70,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', action = ArgAction::Set, value_parser = bytes)]
     bytes: Option<Vec<usize>>,
 
-    /// Only these, or `none` [default: all; with several rails none]
+    /// Only these, or `none` [default: all; with several rails, or ranks on a host, none]
     ///
     /// The `forced` ones have for every collective the algorithm that is made for long vectors; what a peer would take by itself has
     /// its own name without that.
@@ -83,13 +82,33 @@ pub(crate) struct Arguments {
         default_value_ifs([("rails", "2", "tcp"), ("rails", "4", "tcp")]))]
     pub(super) networks: Vec<String>,
 
-    /// Turns of everybody in a cell, at least 3; from 6 on the interval is that of the sign test, below that Student's
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=1000), default_value_t = 3)]
+    /// Turns of everybody in a cell, at least 3, with --plain 5; from 6 on the interval is that of the sign test, below that Student's
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=1000), default_value = "3",
+        default_value_if("plain", ArgPredicate::IsPresent, "5"))]
     pub(super) rounds: u32,
 
     /// Seconds for everything; cells for which none are left are named at the end
     #[arg(long = "time", value_name = "S", value_parser = time, default_value = "3600", allow_negative_numbers = true)]
     pub(super) seconds: f64,
+
+    /// Instead of collectives: the collective calls that applications have made, in their order, on as many ranks
+    ///
+    /// `nbody trace=FILE` and `radix trace=FILE` (docs/applications.md) write such files. Each call begins on all ranks together, and
+    /// its time is as above; then all are made one after the other, of which the first begins together. Printed is everybody's time by
+    /// ours, by kind and in all. Exit status 1 when a result is wrong or ours fails.
+    #[arg(long, value_name = "FILE", value_delimiter = ',', action = ArgAction::Set,
+        conflicts_with_all = ["hosts", "rails", "collectives", "bytes"])]
+    pub(super) replay: Vec<PathBuf>,
+
+    /// Instead of all this: our TCP without emulated limits, beside iperf3 and plain sockets
+    ///
+    /// Over the loopback and between two hosts on the kernel's own devices: messages of 128 KB and 1 MB beside iperf3, which as root on
+    /// Debian it installs, from memory of the same length over as many connections; longer ones beside plain sockets, as iperf3 has no
+    /// more memory; 8 bytes to and fro beside plain sockets, asleep or asking again and again, whichever takes less. Exit status 1
+    /// also when long messages reach less than 0.9 of that rate, or short ones take more than 1.2 of that time.
+    #[arg(long, conflicts_with_all = ["hosts", "each", "policies", "rails", "rate", "delay", "collectives", "bytes", "peers",
+        "networks", "seconds", "replay"])]
+    pub(super) plain: bool,
 
     /// Where the records go, from the repository's root
     #[arg(
@@ -307,6 +326,10 @@ mod tests {
         ];
         let arguments = read(&words).expect("is right");
         assert_eq!((arguments.peers().len(), arguments.policies.len()), (0, 1));
+        let arguments = read(&["--replay", "a,b", "--each", "4"]).expect("is right");
+        assert_eq!((arguments.replay.len(), arguments.rounds), (2, 3));
+        let arguments = read(&["--plain"]).expect("is right");
+        assert!(arguments.plain && arguments.rounds == 5);
         assert!(
             read(&["--peers", "none"])
                 .expect("is right")
@@ -341,10 +364,8 @@ mod tests {
                 &["--hosts", "2,13", "--each", "5"],
                 "13 hosts with 5 ranks each",
             ),
-            (
-                &["--each", "2", "--peers", "openmpi"],
-                "cannot be used with",
-            ),
+            (&["--replay", "a", "--hosts", "8"], "cannot be used with"),
+            (&["--plain", "--bytes", "8"], "cannot be used with"),
             (&["--policy", "rign"], "`allhands list`"),
             (&["--policy", "ring", "--rails", "2"], "cannot be used with"),
             (&["--rails", "0"], "from 1 to 4"),

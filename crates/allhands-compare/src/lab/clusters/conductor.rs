@@ -8,6 +8,7 @@ use crate::cell::{COLLECTIVES, Cell};
 use crate::error::{Error, at};
 use crate::group::{Failure, Group, Name, Turn};
 use crate::lab::Lab;
+use std::fmt::Display;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,6 +57,10 @@ pub(super) struct Outcome {
 }
 
 impl Cast<'_> {
+    pub(super) fn whose(&self) -> &[Whose] {
+        &self.whose
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.whose.iter().map(|whose| whose.name.clone()).collect()
     }
@@ -92,6 +97,14 @@ impl Stage<'_> {
         self.entry(lab, name, ours)
     }
 
+    /// All that is on one rail: ours on each network and by each policy, and the peers.
+    pub(super) fn contenders(&self, lab: &Lab<'_>) -> Vec<Entry> {
+        let networks = self.arguments.networks.iter();
+        let ours = networks.map(|network| self.ours(lab, network, network, 1));
+        let entries = ours.chain(self.by_policies(lab));
+        entries.chain(self.peers(lab)).collect()
+    }
+
     /// Ours by what else is to choose.
     pub(super) fn by_policies(&self, lab: &Lab<'_>) -> Vec<Entry> {
         let entry = |policy: &String| {
@@ -124,13 +137,13 @@ impl Stage<'_> {
                 .iter()
                 .find(|i| i.peer().name == peer.library)?;
             let shim = self.shim(peer.library);
-            let rails = self.arguments.rails;
+            let places = (self.arguments.each, self.arguments.rails);
             Some(Entry {
                 whose: Whose {
                     name: peer.name.to_owned(),
                     is_ours: false,
                 },
-                launcher: peer.command(lab, installed, [&self.worker, &shim], rails),
+                launcher: peer.command(lab, installed, [&self.worker, &shim], places),
             })
         };
         self.arguments
@@ -251,20 +264,31 @@ impl Stage<'_> {
             budget,
             flags,
         };
+        self.by_turns(cast, &cell, has_failed, |group| take(group, turn))
+    }
+
+    /// By group and round, what turns give, each round beginning with another group; nothing of a group that failed.
+    pub(super) fn by_turns<T>(
+        &self,
+        cast: &mut Cast<'_>,
+        what: &dyn Display,
+        has_failed: &mut bool,
+        mut turn: impl FnMut(&mut Group<'_>) -> Result<T, Failure>,
+    ) -> Result<Vec<Vec<T>>, Error> {
         let count = cast.groups.len();
-        let mut columns: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); count];
+        let mut columns: Vec<Option<Vec<T>>> = (0..count).map(|_| Some(Vec::new())).collect();
         for round in 0..self.arguments.rounds as usize {
             for place in 0..count {
                 let at = (round + place) % count;
                 let Some(column) = &mut columns[at] else {
                     continue;
                 };
-                match take(&mut cast.groups[at], turn) {
-                    Ok(us) => column.push(us),
+                match turn(&mut cast.groups[at]) {
+                    Ok(given) => column.push(given),
                     Err(Failure::Interrupted) => return Err(Error::Interrupted),
                     Err(failure) => {
                         let whose = &cast.whose[at];
-                        println!("{cell}: {}: {failure}", whose.name);
+                        println!("{what}: {}: {failure}", whose.name);
                         *has_failed |= matches!(failure, Failure::Wrong { .. }) || at == 0;
                         columns[at] = None;
                     }

@@ -86,15 +86,15 @@ const LONG_IN_OPENMPI: &[(&str, &str)] = &[
 ];
 
 impl Contender {
-    /// What starts a rank on each host; the arguments that the worker has behind its shim come behind.
+    /// What starts so many ranks on each host; the arguments that the worker has behind its shim come behind.
     pub(super) fn command(
         &self,
         lab: &Lab<'_>,
         installed: &Installed,
         [worker, shim]: [&Path; 2],
-        rails: u32,
+        (each, rails): (u32, u32),
     ) -> Command {
-        let hosts = lab.hosts().to_string();
+        let ranks = (lab.hosts() * each).to_string();
         let (launcher, programs, word): (_, _, &[&str]) = match self.library {
             "mpich" => ("mpich", "MPICH_BIN", &["-genv"]),
             _ => ("ompi", "OMPI_BIN", &["--mca"]),
@@ -105,12 +105,13 @@ impl Contender {
             command.args(word).args([name, value]);
         }
         command
-            .args(["-n", &hosts])
+            .args(["-n", &ranks])
             .arg(worker)
             .arg("--mpi")
             .arg(shim)
             .env(programs, installed.program(""))
             .env("NETMOD", self.netmod)
+            .env("HOSTS", places(lab.hosts(), "", each))
             .env("DEVS", devices(rails));
         command
     }
@@ -135,7 +136,7 @@ pub(super) fn ours(lab: &Lab<'_>, worker: &Path, ours: Ours<'_>) -> Command {
         .arg(worker)
         .env("LAB_ALLHANDS", worker.with_file_name("allhands"))
         .env("DEVS", devices(ours.rails))
-        .env("HOSTS", places(lab.hosts(), ours.each));
+        .env("HOSTS", places(lab.hosts(), "-r0", ours.each));
     if let Some(policy) = ours.policy {
         command.args(["--policy", policy]);
     }
@@ -145,10 +146,10 @@ pub(super) fn ours(lab: &Lab<'_>, worker: &Path, ours: Ours<'_>) -> Command {
     command
 }
 
-/// All hosts, as `allhands run --hosts` takes them, with so many ranks each.
-fn places(hosts: u32, each: u32) -> String {
+/// All hosts by their names in a network, with so many ranks each.
+fn places(hosts: u32, network: &str, each: u32) -> String {
     let places: Vec<String> = (1..=hosts)
-        .map(|host| format!("h{host}-r0:{each}"))
+        .map(|host| format!("h{host}{network}:{each}"))
         .collect();
     places.join(",")
 }
@@ -172,6 +173,6 @@ mod tests {
         let known = |peer: &Contender| xtask::peers::PEERS.iter().any(|p| p.name == peer.library);
         assert!(PEERS.iter().all(known));
         assert_eq!(devices(2), "rail0,rail1");
-        assert_eq!(places(2, 4), "h1-r0:4,h2-r0:4");
+        assert_eq!(places(2, "-r0", 4), "h1-r0:4,h2-r0:4");
     }
 }

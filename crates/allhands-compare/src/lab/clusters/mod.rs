@@ -5,11 +5,13 @@
 //! A call's time is from the start to the last rank's end; the start is 5 ms after all have come.
 
 use crate::error::{Error, at};
-use crate::lab::Lab;
+use crate::lab::{Lab, plain};
 use crate::run::{OWN_PROGRAMS, build};
 use arguments::Arguments;
 use conductor::{Outcome, Stage};
 use record::{Network, Record};
+use replay::Replay;
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ mod contender;
 mod needs;
 mod rails;
 mod record;
+mod replay;
 mod report;
 
 /// What cells are called whose last rail has half its rate.
@@ -58,29 +61,53 @@ fn compare(root: &Path, arguments: &Arguments) -> Result<bool, Error> {
     }
     let target =
         std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), PathBuf::from);
-    let worker = build(root, &target, &OWN_PROGRAMS)?;
+    let begin = Instant::now();
+    let (json, holds) = match arguments.plain {
+        true => {
+            let (records, holds) = plain::compare(root, &target, arguments.rounds)?;
+            (json(&records)?, holds)
+        }
+        false => in_turns(root, &target, arguments)?,
+    };
+    let path = root.join(&arguments.json);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    fs::write(&path, json).map_err(at(&path))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    println!("{seconds:.0} s, records in {}", path.display());
+    Ok(holds)
+}
+
+/// Everybody's ranks in turns: the records, and whether everything is right and all that is demanded is shown.
+fn in_turns(root: &Path, target: &Path, arguments: &Arguments) -> Result<(String, bool), Error> {
+    let (files, each) = (&arguments.replay, arguments.each);
+    let replay = (!files.is_empty()).then(|| Replay::read(root, files, each));
+    let replay = replay.transpose()?;
+    let worker = build(root, target, &OWN_PROGRAMS)?;
     let begin = Instant::now();
     let folder = target.join(format!("compare/clusters-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let stage = Stage {
         arguments,
         worker,
-        installed: installed(root, arguments, &target, &folder)?,
+        installed: installed(root, arguments, target, &folder)?,
         folder,
         end: begin + Duration::from_secs_f64(arguments.seconds),
     };
-    let compared = all_hosts(root, &stage);
+    let compared = match replay {
+        Some(replay) => replay
+            .play(root, &stage)
+            .and_then(|(rows, holds)| Ok((json(&rows)?, holds))),
+        None => all_hosts(root, &stage).and_then(|(records, holds)| Ok((json(&records)?, holds))),
+    };
     fs::remove_dir_all(&stage.folder).map_err(at(&stage.folder))?;
-    let (records, holds) = compared?;
-    let path = root.join(&arguments.json);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(at(folder))?;
-    }
-    let json = serde_json::to_string_pretty(&records).map_err(|e| Error::Lab(e.to_string()))?;
-    fs::write(&path, json).map_err(at(&path))?;
-    let seconds = begin.elapsed().as_secs_f64();
-    println!("{seconds:.0} s, records in {}", path.display());
-    Ok(holds)
+    compared
+}
+
+/// Records as a file has them.
+fn json(records: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string_pretty(records).map_err(|error| Error::Lab(error.to_string()))
 }
 
 /// The MPIs of the peers that are asked for, each with what makes the worker's calls.
@@ -135,12 +162,7 @@ fn beside_peers(
     lab: &Lab<'_>,
     end: Instant,
 ) -> Result<(Vec<Record>, bool), Error> {
-    let networks = stage.arguments.networks.iter();
-    let mut entries: Vec<_> = networks
-        .map(|network| stage.ours(lab, network, network, 1))
-        .collect();
-    entries.extend(stage.by_policies(lab));
-    entries.extend(stage.peers(lab));
+    let entries = stage.contenders(lab);
     let outcome = played(stage, lab, "peers", entries, end)?;
     if !stage.arguments.policies.is_empty() {
         println!("{}", report::fastest_of_ours(&outcome.records));
