@@ -79,6 +79,18 @@ const PLACES: &[Place] = &[
         ],
         after: &[],
     },
+    Place {
+        before: &[
+            "--hosts",
+            "a,b",
+            "--launcher",
+            "env HERE={host}",
+            "--rendezvous",
+            "127.0.0.1",
+            "--tls",
+        ],
+        after: &[],
+    },
 ];
 
 /// What is refused: an application, its arguments, and words of the refusal.
@@ -135,6 +147,8 @@ fn build(root: &Path) -> Result<PathBuf, String> {
         "checked",
         "--locked",
         "--workspace",
+        "--features",
+        "allhands-cli/tls",
         "--bins",
         "--examples",
     ];

@@ -83,10 +83,13 @@ const RELEASED: &str = "integration tests of real transports, compiled as releas
 const SANITIZED: &str = "the tests for AddressSanitizer, compiled";
 
 /// The arguments with which cargo tests what is optimized and has every assertion. All packages are named together, whatever is run:
-/// features, and so what must be compiled, would differ otherwise.
+/// features, and so what must be compiled, would differ otherwise. This build has TLS; that as released, and that under
+/// AddressSanitizer, do not.
 macro_rules! checked {
     ($($more:literal),*) => {
-        &["test", "--workspace", "--profile", "checked", "--locked", $($more),*]
+        &[
+            "test", "--workspace", "--features", "allhands-cli/tls", "--profile", "checked", "--locked", $($more),*
+        ]
     };
 }
 
@@ -169,7 +172,9 @@ pub const STEPS: &[Step] = &[
             "--test",
             "tcp",
             "--test",
-            "threads"
+            "threads",
+            "--test",
+            "tls"
         ),
         ..STEP
     },
@@ -307,6 +312,8 @@ pub const STEPS: &[Step] = &[
         name: "proofs of every algorithm, all roots",
         cargo: &[
             "run",
+            "--features",
+            "tls",
             "--profile",
             "checked",
             "--locked",

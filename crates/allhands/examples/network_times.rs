@@ -1,5 +1,5 @@
-//! Measures networks between two processes: `network_times [tcp | ofi:PROVIDER]…`, each of them in turns; without, TCP and
-//! libfabric's providers for TCP and shared memory.
+//! Measures networks between two processes: `network_times [tcp | tls | ofi:PROVIDER]…`, each of them in turns; without, TCP and
+//! libfabric's providers for TCP and shared memory. `tls` is TCP that is encrypted, in a build with that feature.
 //!
 //! 8 bytes go back and forth, and half of that is their time; then four messages of 1 MB at once go one way, and a short one comes back.
 #![cfg(target_os = "linux")]
@@ -94,14 +94,12 @@ fn connect(
         |text: String| -> Box<[SocketAddr]> { [text.parse().expect("an address")].into() };
     let addresses = in_order(mine, theirs).map(address);
     let secret = Secret::new(b"a secret of two processes").expect("it is long enough");
-    let tcp = TcpNetwork::new(
-        listener,
-        rank,
-        addresses.into(),
-        secret,
-        Settings::default(),
-    );
-    let tcp = tcp.expect("there are sockets");
+    let settings = Settings {
+        tls: medium == "tls",
+        ..Settings::default()
+    };
+    let tcp = TcpNetwork::new(listener, rank, addresses.into(), secret, settings);
+    let tcp = tcp.unwrap_or_else(|error| panic!("{error}"));
     let Some(provider) = medium.strip_prefix("ofi:") else {
         return Box::new(tcp);
     };

@@ -21,7 +21,8 @@ impl Communicator {
     /// where [`ALLHANDS_RENDEZVOUS`](launch::RENDEZVOUS) says; of this process alone, if nothing says that there are others.
     ///
     /// Those that meet may be on several hosts: ranks of a host share memory, and hosts are joined by the kernel's TCP,
-    /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so. What messages between hosts take is measured before this
+    /// or by libfabric where [`ALLHANDS_NETWORK`](launch::NETWORK) says so; what goes over TCP is encrypted where
+    /// [`ALLHANDS_TLS`](launch::TLS) says so. What messages between hosts take is measured before this
     /// returns, in some 40 round trips and 60 ms, and calls are then served by what is the fastest by that.
     ///
     /// Two ranks connect when the first message goes between them, unless [`ALLHANDS_CONNECT`](launch::CONNECT) has all do so before
@@ -123,7 +124,10 @@ fn network(cluster: &Cluster) -> Result<(Box<dyn Network>, Places), Error> {
     let listener = cluster.take_listener().ok_or_else(asked_before)?;
     let addresses = Arc::clone(&cluster.addresses);
     let secret = cluster.secret.clone();
-    let settings = Settings::of_job(places.ranks());
+    let settings = Settings {
+        tls: cluster.tls,
+        ..Settings::of_job(places.ranks())
+    };
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, settings);
     let tcp = tcp.map_err(|why| wrong(why.to_string()))?;
     let tcp = tcp.with_names(&places, &cluster.rails);

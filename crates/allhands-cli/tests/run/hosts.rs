@@ -164,6 +164,29 @@ fn ranks_of_several_hosts_are_one_world() {
 }
 
 #[test]
+fn what_goes_between_hosts_can_be_encrypted() {
+    let script = "echo ${ALLHANDS_TLS-none}";
+    assert_eq!(lines(&on("a,b", &["--tls", "sh", "-c", script])), ["1"; 2]);
+    assert_eq!(lines(&on("a,b", &["sh", "-c", script])), ["none"; 2]);
+    let output = run(&on("a,b", &["--tls", "--network", "ofi", "true"]));
+    let said = text(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("would not be encrypted"),
+        "{said}"
+    );
+    let (code, out, said) = ranks_of_rust("live", &on("a:2,b,c", &["--tls"]));
+    if cfg!(feature = "tls") {
+        assert_eq!(code, Some(0), "{said}{out}");
+        assert_eq!(out.matches("total 10 on 2,1,1").count(), 4, "{out}");
+    } else {
+        assert!(
+            code != Some(0) && said.contains("built without TLS"),
+            "{said}{out}"
+        );
+    }
+}
+
+#[test]
 fn a_rank_that_is_killed_ends_all_hosts() {
     let before = Instant::now();
     let (code, _, said) = ranks_of_rust("die", &on("a:2,b:2,c", &[]));

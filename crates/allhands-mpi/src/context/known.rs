@@ -13,7 +13,7 @@ const PREFIX: &str = "ALLHANDS_";
 const OWN: [&str; 7] = [SWITCH, VERIFY, POLICY, NODES, REPORT, TIMES, TRACE];
 
 /// Those of the other parts of the project: they mean nothing here, and are no mistakes.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 23] = [
     "ALLHANDS_RANK",
     "ALLHANDS_RANKS",
     "ALLHANDS_SEGMENT",
@@ -28,6 +28,7 @@ const OTHERS: [&str; 22] = [
     "ALLHANDS_CONNECT",
     "ALLHANDS_NETWORK",
     "ALLHANDS_OFI_PROVIDER",
+    "ALLHANDS_TLS",
     "ALLHANDS_BENCH_SECONDS",
     "ALLHANDS_TUNE_MEMBER",
     "ALLHANDS_CI_MPI",

@@ -58,6 +58,9 @@ pub const RAILS: &str = "ALLHANDS_RAILS";
 pub const PORTS: &str = "ALLHANDS_PORTS";
 /// The variable that says what carries messages between hosts: `tcp`, the kernel's own, or `ofi`, libfabric's; `tcp` without.
 pub const NETWORK: &str = "ALLHANDS_NETWORK";
+/// The variable that says whether what goes over TCP between ranks is encrypted: `1`, which takes the feature `tls` of this crate, or
+/// `0`, as without.
+pub const TLS: &str = "ALLHANDS_TLS";
 /// The variable that says when ranks of several hosts connect: `needed`, two of them when the first message goes between these, or
 /// `eager`, all of them before [`Communicator::world`](crate::Communicator::world) returns, which is so for all if one rank has it;
 /// `needed` without.

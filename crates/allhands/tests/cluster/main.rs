@@ -4,6 +4,8 @@
 mod faults;
 mod ofi;
 mod parts;
+#[cfg(feature = "tls")]
+mod tls;
 mod world;
 
 use allhands::launch::{CONNECT, PORTS, RAILS, RANK, RANKS, SIZE};

@@ -1,6 +1,7 @@
 //! Allocations: once messages of some length have gone both ways, more of them need no more memory.
 
 use crate::sockets::{end, pair, receive, send};
+use crate::world::{IS_ENCRYPTED, settings as base};
 use allhands::net::tcp::{Settings, TcpNetwork};
 use allhands::net::{Ended, Network};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -47,8 +48,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often memory is asked for in the best of several spans of two thousand exchanges of messages of this length, some of which come
-/// before their receives.
+/// The exchanges of a span: fewer where it takes long to encrypt them.
+const EXCHANGES: u32 = if IS_ENCRYPTED { 200 } else { 2000 };
+
+/// How often memory is asked for in the best of several spans of exchanges of messages of this length, some of which come before their
+/// receives.
 fn asked(settings: Settings, bytes: usize) -> u64 {
     let (_loopback, mut all) = pair(1, settings);
     let sent = [vec![3; bytes], vec![4; bytes]];
@@ -78,7 +82,7 @@ fn asked(settings: Settings, bytes: usize) -> u64 {
     // When the other cores are busy more is under way at once than ever before, and a queue grows once more.
     let spans = (0..6).map(|span| {
         let before = ASKED.get();
-        (span * 2000..(span + 1) * 2000).for_each(&mut exchange);
+        (span * EXCHANGES..(span + 1) * EXCHANGES).for_each(&mut exchange);
         ASKED.get() - before
     });
     spans.min().unwrap_or(u64::MAX)
@@ -89,10 +93,7 @@ fn messages_of_a_steady_exchange_allocate_nothing() {
     assert!(ASKED.get() > 0, "nothing is counted");
     for resends in [true, false] {
         for bytes in [8, 64 << 10, 256 << 10] {
-            let settings = Settings {
-                resends,
-                ..Settings::default()
-            };
+            let settings = Settings { resends, ..base() };
             assert_eq!(asked(settings, bytes), 0, "{bytes} bytes, {resends}");
         }
     }

@@ -10,6 +10,14 @@ pub const IS_DISORDERLY: bool = true;
 /// Whether a message that is longer than its receive breaks the connection between two ranks.
 pub const BREAKS_AT_LONG_MESSAGES: bool = false;
 
+/// Whether connections are encrypted.
+pub const IS_ENCRYPTED: bool = false;
+
+/// Settings as a test has no opinion about them.
+pub fn settings() -> Settings {
+    Settings::default()
+}
+
 /// Sockets over up to three rails, in which few messages are short, none are kept for long, and many are cut.
 pub fn disorder(ranks: usize, seed: u64) -> Loopback {
     let settings = Settings {
@@ -20,7 +28,7 @@ pub fn disorder(ranks: usize, seed: u64) -> Loopback {
         part_bytes: (100, 1000),
         acknowledged_bytes: 500,
         resends: seed % 3 != 2,
-        ..Settings::default()
+        ..settings()
     };
     let rails = 1 + (seed % 3) as u8;
     Loopback::new(ranks as u32, rails, settings).expect("the loopback is there")
@@ -29,5 +37,5 @@ pub fn disorder(ranks: usize, seed: u64) -> Loopback {
 /// Sockets as a test has no opinion about them.
 pub fn network(node_of: &[u32]) -> Loopback {
     let ranks = node_of.len() as u32;
-    Loopback::new(ranks, 1, Settings::default()).expect("the loopback is there")
+    Loopback::new(ranks, 1, settings()).expect("the loopback is there")
 }

@@ -81,6 +81,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NETWORK", requires = "hosts", value_parser = ["tcp", "ofi"])]
     network: Option<String>,
 
+    /// Encrypt what goes over TCP between ranks (ALLHANDS_TLS=1); the program must be built with the feature tls of allhands
+    #[arg(long, requires = "hosts")]
+    tls: bool,
+
     /// The rails by which hosts reach one another, as many on each: interfaces, addresses or networks [default: the networks
     /// that all hosts share, if the way to rank 0 is one of them]
     #[arg(long, value_name = "RAIL,…", requires = "hosts")]

@@ -23,6 +23,8 @@ pub(crate) struct Cluster {
     /// Where all ranks listen.
     pub(crate) addresses: Addresses,
     pub(crate) secret: Secret,
+    /// Whether what goes over TCP is encrypted.
+    pub(crate) tls: bool,
     /// Whether anywhere more ranks than cores are on a machine.
     pub(crate) oversubscribed: bool,
     /// Whether all connections are to be made before the world is there.
@@ -42,6 +44,7 @@ pub(super) struct Own {
     pub(super) listener: Listener,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) secret: Secret,
+    pub(super) tls: bool,
     /// By which address rank 0 was reached.
     pub(super) reached: Option<IpAddr>,
 }
@@ -82,6 +85,7 @@ impl Cluster {
             place,
             addresses: addresses(table, own.reached),
             secret: own.secret.of_world(&table.nonce),
+            tls: own.tls,
             oversubscribed,
             is_eager: table.cards.iter().any(|card| card.is_eager),
             // Where all share memory, nobody needs to listen.

@@ -1,30 +1,24 @@
 //! The driver: a wire-up over sockets of this host.
 
 use super::card::Table;
+use super::link::Refusal;
+use super::wire::Wire;
 use super::wireup::{Action, At, To, WireUp};
 use crate::launch::LaunchError;
 use crate::transport::net::tcp;
 use crate::transport::net::tcp::protocol::handshake::Nonce;
+use crate::transport::net::tcp::tls::{Fault, Tls};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How long what was to be said last may take to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// A connection's socket, and what is to be written to it.
-struct Wire {
-    stream: TcpStream,
-    out: Vec<u8>,
-    is_connecting: bool,
-    /// It is closed when all is written.
-    is_closing: bool,
-}
 
 /// What drives a wire-up.
 pub(super) struct Driver {
@@ -33,6 +27,8 @@ pub(super) struct Driver {
     listener: TcpListener,
     /// Where rank 0 may listen; they are tried one after the other.
     point: Vec<SocketAddr>,
+    /// What encrypts connections, if they are to be.
+    tls: Option<Tls>,
     wires: BTreeMap<At, Wire>,
     tries: usize,
     /// By which address rank 0 was reached.
@@ -43,7 +39,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(
         wireup: WireUp,
-        listener: TcpListener,
+        (listener, tls): (TcpListener, Option<Tls>),
         point: Vec<SocketAddr>,
         began: Instant,
     ) -> Driver {
@@ -51,6 +47,7 @@ impl Driver {
             wireup,
             listener,
             point,
+            tls,
             wires: BTreeMap::new(),
             tries: 0,
             reached: None,
@@ -81,7 +78,7 @@ impl Driver {
             self.act();
             if self.wireup.outcome().is_some() {
                 let until = *until.get_or_insert_with(|| Instant::now() + LAST_WORDS);
-                self.wires.retain(|_, wire| !wire.out.is_empty());
+                self.wires.retain(|_, wire| wire.is_busy());
                 if self.wires.is_empty() || Instant::now() >= until {
                     break;
                 }
@@ -113,7 +110,10 @@ impl Driver {
                     };
                     self.tries += 1;
                     match connect(to) {
-                        Ok(stream) => drop(self.wires.insert(at, Wire::new(stream, true))),
+                        Ok(stream) => {
+                            let session = self.tls.as_ref().map(Tls::connecting);
+                            self.wires.insert(at, Wire::new(stream, session, true));
+                        }
                         Err(error) => self.wireup.lost(at, &said(error.into())),
                     }
                 }
@@ -126,7 +126,7 @@ impl Driver {
                 Action::Close { at } => {
                     if let Some(wire) = self.wires.get_mut(&at) {
                         wire.is_closing = true;
-                        if wire.out.is_empty() {
+                        if !wire.is_busy() {
                             self.wires.remove(&at);
                         }
                     }
@@ -158,8 +158,7 @@ impl Driver {
         let numbers: Vec<At> = self.wires.keys().copied().collect();
         let mut fds = Vec::with_capacity(numbers.len() + 1);
         for wire in self.wires.values() {
-            let out = wire.is_connecting || !wire.out.is_empty();
-            let write = if out {
+            let write = if wire.is_connecting || wire.is_busy() {
                 PollFlags::OUT
             } else {
                 PollFlags::empty()
@@ -218,15 +217,28 @@ impl Driver {
     fn read(&mut self, at: At) {
         let mut buffer = [0; 64 << 10];
         while let Some(wire) = self.wires.get_mut(&at).filter(|wire| !wire.is_closing) {
-            match wire.stream.read(&mut buffer) {
+            let read = wire.read(&mut buffer);
+            if wire.has_opened() {
+                self.write(at);
+            }
+            match read {
                 Ok(0) => return self.lose(at, std::io::ErrorKind::UnexpectedEof.into()),
                 Ok(bytes) => {
                     self.wireup.arrived(at, &buffer[..bytes]);
                     self.act();
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return self.lose(at, error),
+                Err(Fault::System(Errno::AGAIN)) => return,
+                Err(Fault::System(Errno::INTR)) => {}
+                Err(Fault::System(error)) => return self.lose(at, error.into()),
+                Err(Fault::Refused(error)) => {
+                    self.wires.remove(&at);
+                    self.wireup.refused(at, &Refusal::Handshake(error));
+                    return self.act();
+                }
+                Err(Fault::Changed) => {
+                    let error = "what came was changed on its way";
+                    return self.lose(at, std::io::Error::other(error));
+                }
             }
         }
     }
@@ -235,14 +247,8 @@ impl Driver {
         let Some(wire) = self.wires.get_mut(&at).filter(|wire| !wire.is_connecting) else {
             return;
         };
-        while !wire.out.is_empty() {
-            match wire.stream.write(&wire.out) {
-                Ok(written) => drop(wire.out.drain(..written)),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // What the other end has said before is still read; after that it is lost.
-                Err(_) => wire.out.clear(),
-            }
+        if !wire.write() {
+            return;
         }
         if wire.is_closing {
             let _ = wire.stream.shutdown(Shutdown::Write);
@@ -262,20 +268,10 @@ impl Driver {
             let _ = stream.set_nonblocking(true);
             let _ = keep_alive(&stream).and_then(|()| expect_answers(&stream));
             let at = self.wireup.accepted(&nonce()?);
-            self.wires.insert(at, Wire::new(stream, false));
+            let session = self.tls.as_ref().map(Tls::accepting);
+            self.wires.insert(at, Wire::new(stream, session, false));
         }
         Ok(())
-    }
-}
-
-impl Wire {
-    fn new(stream: TcpStream, is_connecting: bool) -> Wire {
-        Wire {
-            stream,
-            out: Vec::new(),
-            is_connecting,
-            is_closing: false,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`settings`] is what the environment says, [`announcement`] what a process manager tells instead; [`card`] what each rank tells all;
 //! [`wireup`] the exchange of cards, a machine without sockets, whose connections are [`link`]s; [`offer`] is by which interfaces a rank
-//! can be reached, and [`rails`] which of them carry messages; [`driver`] drives the wire-up; [`seat`] is what a rank has of its node's
+//! can be reached, and [`rails`] which of them carry messages; [`driver`] drives the wire-up, over [`wire`]s; [`seat`] is what a rank has of its node's
 //! memory meanwhile, [`cluster`] what it has in the end.
 
 mod announcement;
@@ -18,6 +18,7 @@ mod seat;
 mod settings;
 #[cfg(test)]
 mod simulation;
+mod wire;
 mod wireup;
 
 pub(super) use announcement::{Announcement, Location};
@@ -28,6 +29,7 @@ pub(super) use settings::Settings;
 use super::{Environment, LaunchError, Launcher, Segment};
 use crate::transport::net::ofi::{Endpoint, Wishes};
 use crate::transport::net::tcp::Listener;
+use crate::transport::net::tcp::tls::Tls;
 use card::Card;
 use driver::Driver;
 use offer::Offer;
@@ -81,10 +83,12 @@ pub(super) fn meet(
         ..card
     };
     let secret = settings.secret.clone();
+    let tls = settings.tls.then(|| Tls::new(&secret)).transpose();
+    let tls = tls.map_err(|says| LaunchError::WireUp { says })?;
     let last = (settings.limit, driver::nonce()?);
     let wireup = WireUp::new(card, settings.place(), secret.clone(), last);
     let _files = Files::allow(u64::from(settings.ranks));
-    let mut driver = Driver::new(wireup, listener, point, began);
+    let mut driver = Driver::new(wireup, (listener, tls), point, began);
     let met = driver.run(|table| {
         let fit = cluster::fit(table, settings.rank, endpoint.as_ref());
         fit.map_err(|says| LaunchError::WireUp { says })?;
@@ -99,6 +103,7 @@ pub(super) fn meet(
         listener: rails,
         endpoint,
         secret,
+        tls: settings.tls,
         reached,
     };
     Cluster::new(&table, own)

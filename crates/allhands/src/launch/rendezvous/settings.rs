@@ -2,9 +2,9 @@
 
 use crate::launch::{
     CONNECT, Environment, HOST, LaunchError, NETWORK, OFI_PROVIDER, PATIENCE, PORTS, RAILS, RANK,
-    RANKS, RENDEZVOUS, SECRET, SIZE, number, wrong,
+    RANKS, RENDEZVOUS, SECRET, SIZE, TLS, number, wrong,
 };
-use crate::transport::net::tcp::Secret;
+use crate::transport::net::tcp::{Secret, tls};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(in crate::launch) struct Settings {
     /// What is to be taken for the name of this host.
     pub(super) node: Option<String>,
     pub(super) medium: Medium,
+    /// Whether what goes over TCP is encrypted.
+    pub(super) tls: bool,
     /// Whether all connections are to be made before the world is there.
     pub(super) is_eager: bool,
 }
@@ -84,6 +86,7 @@ impl Settings {
     ) -> Result<Settings, LaunchError> {
         let secret = Secret::new(secret.as_bytes());
         let secret = secret.map_err(|error| LaunchError::Secret { bytes: error.bytes })?;
+        let medium = medium(environment)?;
         Ok(Settings {
             rank,
             ranks,
@@ -94,7 +97,8 @@ impl Settings {
             rails: Settings::rails(environment),
             ports: Settings::ports(environment)?,
             node: environment(HOST).filter(|host| !host.is_empty()),
-            medium: medium(environment)?,
+            tls: is_encrypted(environment, rank, &medium)?,
+            medium,
             is_eager: is_eager(environment)?,
         })
     }
@@ -173,6 +177,28 @@ fn medium(environment: Environment<'_>) -> Result<Medium, LaunchError> {
     }
 }
 
+/// Whether what goes over TCP is to be encrypted, which then must be possible, and all that goes.
+fn is_encrypted(
+    environment: Environment<'_>,
+    rank: u32,
+    medium: &Medium,
+) -> Result<bool, LaunchError> {
+    match environment(TLS).as_deref().map(str::trim) {
+        None | Some("" | "0") => return Ok(false),
+        Some("1") => {}
+        Some(_) => return Err(wrong(environment, TLS, "1 or 0".into())),
+    }
+    let why = match medium {
+        Medium::Ofi(_) => Err(
+            "with ALLHANDS_NETWORK=ofi libfabric's messages would not be encrypted; right would be ALLHANDS_NETWORK=tcp, or ALLHANDS_TLS=0 and a network that nobody else uses",
+        ),
+        Medium::Tcp => tls::is_there(),
+    };
+    why.map(|()| true).map_err(|why| LaunchError::WireUp {
+        says: format!("rank {rank} has ALLHANDS_TLS=1: {why}"),
+    })
+}
+
 fn is_eager(environment: Environment<'_>) -> Result<bool, LaunchError> {
     match environment(CONNECT).as_deref().map(str::trim) {
         None | Some("" | "needed") => Ok(false),
@@ -242,6 +268,24 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_encrypted_is_refused() {
+        for no in ["", "0", "unset"] {
+            assert!(!read(&[(TLS, no)]).unwrap().unwrap().tls, "{no}");
+        }
+        let ofi = read(&[(TLS, "1"), (NETWORK, "ofi")]);
+        let said = ofi.err().expect("it is refused").to_string();
+        let says = "rank 1 has ALLHANDS_TLS=1: with ALLHANDS_NETWORK=ofi libfabric's messages would not be encrypted";
+        assert!(said.contains(says), "{said}");
+        let tcp = read(&[(TLS, "1")]);
+        if cfg!(feature = "tls") {
+            return assert!(tcp.unwrap().unwrap().tls);
+        }
+        let said = tcp.err().expect("it is refused").to_string();
+        let says = "built without TLS; right would be the feature tls of the crate allhands: cargo build --features";
+        assert!(said.contains(says), "{said}");
+    }
+
+    #[test]
     fn what_makes_no_sense_is_named_with_what_would_be_right() {
         for (name, value, says) in [
             (
@@ -268,6 +312,7 @@ mod tests {
                 "fifteen  bytes!",
                 "ALLHANDS_SECRET has 15 bytes, where at least 16",
             ),
+            (TLS, "yes", "ALLHANDS_TLS is 'yes', where 1 or 0"),
             (NETWORK, "ib", "ALLHANDS_NETWORK is 'ib', where tcp or ofi"),
             (PORTS, "9-3", "ALLHANDS_PORTS is '9-3', where FIRST-LAST"),
             (

@@ -7,7 +7,7 @@ pub(super) mod record;
 mod template;
 
 use super::Arguments;
-use allhands::launch::{CONNECT, NETWORK, RAILS};
+use allhands::launch::{CONNECT, NETWORK, RAILS, TLS};
 use anyhow::Context;
 use fleet::{Agent, Fleet};
 pub use list::Host;
@@ -35,6 +35,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
         arguments.nodes.is_none(),
         "--nodes pretends nodes on one machine; with --hosts there are some"
     );
+    anyhow::ensure!(
+        !arguments.tls || arguments.network.as_deref() != Some("ofi"),
+        "--tls encrypts what goes over TCP; with --network ofi libfabric's messages would not be encrypted"
+    );
     let places = list::places(&arguments.hosts, arguments.ranks)?;
     let all = places.iter().map(|(_, ranks)| ranks.len() as u32).sum();
     let program = match &arguments.agent {
@@ -49,6 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
         (NETWORK, &arguments.network),
         (RAILS, &arguments.rails),
         (CONNECT, &arguments.connect),
+        (TLS, &arguments.tls.then(|| "1".to_string())),
     ] {
         environment.extend(said.iter().map(|value| (name.into(), value.clone())));
     }

@@ -21,7 +21,9 @@ mod words;
 
 use super::card::{Card, Table};
 use super::link::{Frame, Link, POINT, Refusal, identity, job};
-use crate::transport::net::tcp::protocol::handshake::{HandshakeError, Nonce, Secret};
+use crate::transport::net::tcp::protocol::handshake::{
+    HandshakeError, Nonce, Secret, not_encrypted,
+};
 use point::Point;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -421,9 +423,19 @@ impl WireUp {
     }
 
     /// The other end of a connection has said something that it must not.
-    fn refused(&mut self, at: At, refusal: &Refusal) {
+    pub(super) fn refused(&mut self, at: At, refusal: &Refusal) {
         let role = self.connections.get(&at).map(|c| &c.role);
         match (role, refusal) {
+            (Some(Role::Stranger(_)), Refusal::Handshake(error)) => {
+                if let Some(point) = &mut self.point {
+                    point.count(error);
+                }
+                if *error == HandshakeError::Encrypted {
+                    // Who waits for an answer in TLS would take the end of the connection for anything.
+                    self.send(at, not_encrypted().to_vec());
+                }
+                self.refuse(at);
+            }
             (Some(Role::Star), Refusal::Handshake(error)) => {
                 let says = self.not_the_point(error);
                 self.fail(says);

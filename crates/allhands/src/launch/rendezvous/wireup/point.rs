@@ -3,7 +3,7 @@
 use super::{Connection, Role, WireUp, words};
 use crate::launch::rendezvous::card::{Card, Table};
 use crate::launch::rendezvous::rails;
-use crate::transport::net::tcp::protocol::handshake::Nonce;
+use crate::transport::net::tcp::protocol::handshake::{HandshakeError, Nonce};
 use std::time::Duration;
 
 /// After how long a wait rank 0 says for whom, at first; then each time that it has doubled.
@@ -17,8 +17,9 @@ pub(super) struct Point {
     missing: u32,
     nonce: Nonce,
     says_next: Duration,
-    /// Connections that have proved nothing.
+    /// Connections that have proved nothing, and how many of them encrypted where this rank does not, or the other way round.
     pub(super) refused: u64,
+    otherwise: u64,
 }
 
 impl Point {
@@ -33,6 +34,7 @@ impl Point {
             nonce,
             says_next: SAYS_AFTER,
             refused: 0,
+            otherwise: 0,
         }
     }
 
@@ -43,6 +45,12 @@ impl Point {
 
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.is_waiting().then_some(self.says_next)
+    }
+
+    /// Somebody was refused for this.
+    pub(super) fn count(&mut self, error: &HandshakeError) {
+        let is_otherwise = matches!(error, HandshakeError::Encrypted | HandshakeError::Plain);
+        self.otherwise += u64::from(is_otherwise);
     }
 
     /// Who is waited for, if it is time to say so.
@@ -64,7 +72,13 @@ impl Point {
                 "; {times} connections were refused, which did not prove that they know ALLHANDS_SECRET"
             ),
         };
-        format!("rank 0 has waited {seconds} s for {whom}, in vain{refused}")
+        let otherwise = match self.otherwise {
+            0 => String::new(),
+            times => format!(
+                "; {times} of them encrypted and rank 0 does not, or the other way round: right would be the same ALLHANDS_TLS everywhere"
+            ),
+        };
+        format!("rank 0 has waited {seconds} s for {whom}, in vain{refused}{otherwise}")
     }
 
     /// `ranks 1, 4 and 5 of 8`.

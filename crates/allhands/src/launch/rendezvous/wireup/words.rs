@@ -69,6 +69,12 @@ impl WireUp {
             HandshakeError::Proof => format!(
                 "{name} and rank 0 at {place} have different secrets; right would be the same ALLHANDS_SECRET everywhere"
             ),
+            HandshakeError::Encrypted => format!(
+                "{name} does not encrypt, and rank 0 at {place} does; right would be ALLHANDS_TLS=1 for all ranks, or for none"
+            ),
+            HandshakeError::Plain => format!(
+                "{name} encrypts (ALLHANDS_TLS=1), and rank 0 at {place} does not; right would be ALLHANDS_TLS=1 for all ranks, or for none"
+            ),
             HandshakeError::Version { .. } => {
                 format!("{name} and rank 0 at {place} use different versions of allhands ({error})")
             }

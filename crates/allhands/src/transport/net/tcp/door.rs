@@ -2,6 +2,7 @@
 
 use super::driver::{MOST_EVENTS, TcpNetwork, data, failed};
 use super::socket::{Socket, nonce};
+use super::tls::Tls;
 use crate::transport::net::NetworkError;
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -84,6 +85,7 @@ impl TcpNetwork {
             let serial = self.serial;
             let (socket, nonce) = (Socket::accepted(accepted, serial), nonce().map_err(failed)?);
             let Ok(socket) = socket else { continue };
+            let socket = socket.with(self.tls.as_ref().map(Tls::accepting));
             let at = self.machine.accepted(&nonce);
             // The number may be that of one that is to be closed.
             self.act_all();

@@ -6,8 +6,10 @@ use super::listener::Listener;
 use super::protocol::Settings;
 use super::protocol::handshake::{Job, Secret};
 use super::protocol::peer::Loss;
-use super::protocol::rank::{Action, Rank, Report, Target};
+use super::protocol::rank::{Action, Rank, Report};
+use super::read::STAGED_BYTES;
 use super::socket::{Answers, Socket, loss, nonce};
+use super::tls::Tls;
 use super::user_memory::UserMemory;
 use crate::transport::net::{NetworkError, Places};
 use crate::transport::shm::wait::doorbell::Doorbell;
@@ -22,12 +24,6 @@ use std::time::{Duration, Instant};
 /// Where all ranks listen, by rank and by rail.
 pub type Addresses = Arc<[Box<[SocketAddr]>]>;
 
-/// How much is read beyond what has its place: the next header, and a short payload behind it.
-const AHEAD_BYTES: usize = 4 << 10;
-/// How much is read at once of what nobody wants.
-const STAGED_BYTES: usize = 64 << 10;
-/// How often a connection is read in one look, so that no other waits for long.
-const MOST_READS: usize = 16;
 pub(super) const MOST_EVENTS: usize = 64;
 /// Every so many looks all connections are looked at, if there is one, and if there are several.
 const LOOKS: u32 = 16;
@@ -36,9 +32,6 @@ const LOOKS_OF_SEVERAL: u32 = 3;
 const LOOKS_AFTER: Duration = Duration::from_micros(50);
 /// How often is asked whether other hosts still answer.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
-/// How long a rank that leaves waits until everything that it has sent is away.
-const LINGERS: Duration = Duration::from_secs(5);
-
 /// The serial that no socket gets to.
 const DOORBELL: u32 = u32::MAX;
 
@@ -57,6 +50,8 @@ pub struct TcpNetwork {
     pub(super) doors: Vec<Door>,
     /// How often this rank could not accept.
     pub(super) unaccepted: u64,
+    /// What encrypts connections, if they are to be.
+    pub(super) tls: Option<Tls>,
     pub(super) epoll: OwnedFd,
     /// What wakes this rank though nothing came; without one it cannot sleep.
     pub(super) doorbell: Option<Doorbell>,
@@ -64,16 +59,16 @@ pub struct TcpNetwork {
     pub(super) sockets: Vec<Option<Socket>>,
     /// Connections that may have something to read.
     pub(super) readable: Vec<u32>,
-    reading: Vec<u32>,
+    pub(super) reading: Vec<u32>,
     pub(super) serial: u32,
     /// The connection that was read last, and how many looks there were.
-    hot: u32,
+    pub(super) hot: u32,
     looks: u32,
     /// When all connections were looked at last.
     waited: Instant,
     /// Whether the last look has found anything.
     pub(super) has_read: bool,
-    staging: Box<[u8]>,
+    pub(super) staging: Box<[u8]>,
     pub(super) clock: Clock,
     /// When it was asked last what the other ends have, and whether they answer.
     pub(super) measured: Instant,
@@ -85,7 +80,7 @@ impl TcpNetwork {
     /// settings. Connections are made when they are needed.
     ///
     /// # Errors
-    /// If the system does not let it, or the rank has no address.
+    /// If the system does not let it, the rank has no address, or connections are to be encrypted in a build that cannot.
     pub fn new(
         listener: Listener,
         rank: u32,
@@ -100,6 +95,8 @@ impl TcpNetwork {
                 format!("rank {rank} of {ranks} has {rails} rails, and others have more or fewer");
             return Err(NetworkError::Other(why));
         }
+        let tls = settings.tls.then(|| Tls::new(&secret)).transpose();
+        let tls = tls.map_err(NetworkError::Other)?;
         let job = Job {
             secret,
             id: *b"allhands tcp job",
@@ -129,6 +126,7 @@ impl TcpNetwork {
             rails: Box::default(),
             doors: listener.sockets.into_iter().map(Door::new).collect(),
             unaccepted: 0,
+            tls,
             epoll,
             doorbell,
             sockets: Vec::new(),
@@ -260,6 +258,7 @@ impl TcpNetwork {
             }
         }
         if flags.contains(Flags::OUT) {
+            socket.flush();
             self.machine.writable(at);
         }
         let ends = Flags::RDHUP | Flags::HUP | Flags::ERR;
@@ -290,7 +289,7 @@ impl TcpNetwork {
     }
 
     /// Closes the socket of a connection that is lost, and says so.
-    fn lose(&mut self, at: u32, loss: Loss) {
+    pub(super) fn lose(&mut self, at: u32, loss: Loss) {
         self.sockets[at as usize] = None;
         self.machine.lost(at, loss);
     }
@@ -323,7 +322,10 @@ impl TcpNetwork {
                 self.serial += 1;
                 let to = self.addresses[peer as usize][rail as usize];
                 match Socket::connect(to, self.serial) {
-                    Ok(socket) => self.adopt(connection, socket),
+                    Ok(socket) => {
+                        let session = self.tls.as_ref().map(Tls::connecting);
+                        self.adopt(connection, socket.with(session));
+                    }
                     Err(error) => self.machine.lost(connection, loss(error)),
                 }
             }
@@ -341,7 +343,7 @@ impl TcpNetwork {
     }
 
     fn write(&mut self, at: u32) {
-        let Some(Some(socket)) = self.sockets.get(at as usize) else {
+        let Some(Some(socket)) = self.sockets.get_mut(at as usize) else {
             return;
         };
         let machine = &self.machine;
@@ -373,81 +375,6 @@ impl TcpNetwork {
         }
     }
 
-    fn read_all(&mut self) {
-        let mut reading = std::mem::replace(&mut self.readable, std::mem::take(&mut self.reading));
-        for at in reading.drain(..) {
-            for _ in 0..MOST_READS {
-                let is_more = self.read(at);
-                // A connection that the machine has closed is not read any more.
-                self.act_all();
-                if !is_more {
-                    break;
-                }
-            }
-            let socket = self.sockets.get(at as usize).and_then(Option::as_ref);
-            if socket.is_some_and(|socket| socket.is_readable) && !self.readable.contains(&at) {
-                self.readable.push(at);
-            }
-        }
-        self.reading = reading;
-    }
-
-    /// Reads once: what has its place goes there; whether there may be more.
-    fn read(&mut self, at: u32) -> bool {
-        let Some(Some(socket)) = self.sockets.get_mut(at as usize) else {
-            return false;
-        };
-        if !socket.is_readable {
-            return false;
-        }
-        let ahead = &mut self.staging[..AHEAD_BYTES];
-        let (read, placed, asked) = match self.machine.target(at) {
-            Target::Protocol => (socket.read(&mut [], ahead), 0, AHEAD_BYTES),
-            Target::Nowhere(bytes) => {
-                let most = bytes.clamp(AHEAD_BYTES, STAGED_BYTES);
-                (socket.read(&mut [], &mut self.staging[..most]), 0, most)
-            }
-            Target::Own(own) => {
-                let bytes = own.len();
-                (socket.read(own, ahead), bytes, bytes + AHEAD_BYTES)
-            }
-            Target::Users(span) => {
-                let address = std::ptr::with_exposed_provenance_mut(span.address);
-                // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody
-                // else, as `Network::receive` asks; its address was exposed there. The slice is gone before the machine is
-                // called again.
-                let users = unsafe { std::slice::from_raw_parts_mut(address, span.bytes) };
-                (
-                    socket.read(users, ahead),
-                    span.bytes,
-                    span.bytes + AHEAD_BYTES,
-                )
-            }
-        };
-        match read {
-            Ok(0) => self.lose(at, Loss::Closed),
-            Ok(bytes) => {
-                // Less than was asked for is all that there was, unless the end is behind it.
-                socket.is_readable = bytes == asked || socket.is_ending;
-                let is_more = socket.is_readable;
-                self.hot = at;
-                self.has_read = true;
-                let landed = bytes.min(placed);
-                if landed > 0 {
-                    self.machine.landed(at, landed);
-                }
-                if bytes > landed {
-                    self.machine.arrived(at, &self.staging[..bytes - landed]);
-                }
-                return is_more;
-            }
-            Err(Errno::AGAIN) => socket.is_readable = false,
-            Err(Errno::INTR) => return true,
-            Err(error) => self.lose(at, loss(error)),
-        }
-        false
-    }
-
     /// Looks whether other hosts still answer.
     fn ask_all(&mut self, now: Instant) {
         for at in 0..self.sockets.len() {
@@ -468,19 +395,6 @@ impl TcpNetwork {
                 }
             }
         }
-    }
-}
-
-impl Drop for TcpNetwork {
-    /// Waits until what was sent is away: a rank leaves without a word for nobody.
-    fn drop(&mut self) {
-        self.machine.leave();
-        let until = Instant::now() + LINGERS;
-        let is_away = |sockets: &[Option<Socket>]| sockets.iter().flatten().all(Socket::is_sent);
-        while self.look(Duration::from_micros(200)).is_ok()
-            && !(self.machine.is_drained() && is_away(&self.sockets))
-            && Instant::now() < until
-        {}
     }
 }
 

@@ -76,7 +76,9 @@ unsafe impl Network for TcpNetwork {
     }
 
     fn is_away(&mut self) -> bool {
-        self.machine.is_drained()
+        // What is encrypted goes by way of a buffer.
+        let is_written = || self.sockets.iter().flatten().all(|it| it.unwritten() == 0);
+        self.machine.is_drained() && (self.tls.is_none() || is_written())
     }
 
     fn doorbell(&self) -> Option<u32> {

@@ -3,6 +3,7 @@
 use super::protocol::handshake::Nonce;
 use super::protocol::peer::Loss;
 use super::protocol::rank::Piece;
+use super::tls::{Fault, Session};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, sockopt,
@@ -35,6 +36,8 @@ pub(super) struct Socket {
     pub(super) is_readable: bool,
     /// Whether the other end sends nothing more, so that it is read to its end.
     pub(super) is_ending: bool,
+    /// What encrypts it, if something does.
+    session: Option<Box<Session>>,
     /// Since when it has been seen to wait for an acknowledgement.
     waits_since: Option<Instant>,
     looked: Instant,
@@ -83,9 +86,16 @@ impl Socket {
             is_connecting: false,
             is_readable: false,
             is_ending: false,
+            session: None,
             waits_since: None,
             looked: Instant::now(),
         })
+    }
+
+    /// The same, encrypted if there is a session for it.
+    pub(super) fn with(mut self, session: Option<Session>) -> Socket {
+        self.session = session.map(Box::new);
+        self
     }
 
     /// How connecting has ended.
@@ -94,13 +104,41 @@ impl Socket {
     }
 
     /// Reads into memory, first of the user's or the machine's, and then of the driver's.
-    pub(super) fn read(&self, first: &mut [u8], then: &mut [u8]) -> Result<usize, Errno> {
+    pub(super) fn read(&mut self, first: &mut [u8], then: &mut [u8]) -> Result<usize, Fault> {
+        if let Some(session) = &mut self.session {
+            return session.read(&self.descriptor, first, then);
+        }
         if first.is_empty() {
-            return rustix::net::recv(&self.descriptor, then, RecvFlags::DONTWAIT)
-                .map(|(bytes, _)| bytes);
+            let (bytes, _) = rustix::net::recv(&self.descriptor, then, RecvFlags::DONTWAIT)?;
+            return Ok(bytes);
         }
         let mut slices = [IoSliceMut::new(first), IoSliceMut::new(then)];
-        rustix::io::readv(&self.descriptor, &mut slices)
+        Ok(rustix::io::readv(&self.descriptor, &mut slices)?)
+    }
+
+    /// Whether there is more to be read of which the system does not tell.
+    pub(super) fn has_more(&self) -> bool {
+        self.session.as_ref().is_some_and(|it| it.has_more())
+    }
+
+    /// Whether something can be written now, as both ends of an encrypted connection have just become sure of each other.
+    pub(super) fn has_opened(&mut self) -> bool {
+        self.session.as_mut().is_some_and(|it| it.has_opened())
+    }
+
+    /// Writes what was encrypted and waits. What goes wrong is found when more is written, or read.
+    pub(super) fn flush(&mut self) {
+        if let Some(session) = &mut self.session {
+            let _ = session.flush(&self.descriptor);
+        }
+    }
+
+    /// Says that nothing more comes, where that must be said.
+    pub(super) fn close(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.close();
+        }
+        self.flush();
     }
 
     /// Writes what a machine shows, if the kernel takes it: how many bytes, and of how many.
@@ -108,7 +146,7 @@ impl Socket {
     /// # Safety
     /// The memory of the user's that is shown is readable, and nobody writes it meanwhile.
     pub(super) unsafe fn write<'a>(
-        &self,
+        &mut self,
         pieces: impl FnOnce(&mut dyn FnMut(Piece<'a>)),
     ) -> Result<(usize, usize), Errno> {
         let mut slices = [IoSlice::new(&[]); MOST_PIECES];
@@ -130,6 +168,16 @@ impl Socket {
                 (count, bytes) = (count + 1, bytes + slice.len());
             }
         });
+        if let Some(session) = &mut self.session {
+            return match session.write(&self.descriptor, &slices[..count]) {
+                // Where all is with the kernel it takes more, though not all was encrypted at once: it would not tell of room again.
+                Ok(written) if session.unwritten_bytes() == 0 => Ok((written, written)),
+                Ok(written) => Ok((written, bytes)),
+                Err(Fault::System(error)) => Err(error),
+                // Whoever reads hears why.
+                Err(Fault::Refused(_) | Fault::Changed) => Err(Errno::CONNABORTED),
+            };
+        }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         if bytes <= COPIED_BYTES {
             // One piece costs the kernel less than several, by more than it costs to copy them.
@@ -148,13 +196,20 @@ impl Socket {
         Ok((written, bytes))
     }
 
-    /// How many bytes that were written the other end's kernel has not acknowledged; none where the own one does not say.
+    /// How many bytes were encrypted, and are not with the kernel.
+    pub(super) fn unwritten(&self) -> u64 {
+        let session = self.session.as_ref();
+        session.map_or(0, |it| it.unwritten_bytes() as u64)
+    }
+
+    /// How many bytes that were written the other end's kernel has not acknowledged; none where the own one does not say. Those that
+    /// are encrypted are a little more than what they say.
     pub(super) fn unacknowledged(&self) -> u64 {
         let mut queued: libc::c_int = 0;
         // SAFETY: a request that writes a number, to a number.
         let code =
             unsafe { libc::ioctl(self.descriptor.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
-        if code == 0 { queued.max(0) as u64 } else { 0 }
+        self.unwritten() + if code == 0 { queued.max(0) as u64 } else { 0 }
     }
 
     /// Whether everything that was written is with the other end's kernel.

@@ -25,6 +25,7 @@ const PROOF_BYTES: usize = 32;
 const HELLO: u8 = 0x81;
 const CHALLENGE: u8 = 0x82;
 const LAST: u8 = 0x83;
+const REFUSED: u8 = 0x84;
 
 /// A number used once.
 pub type Nonce = [u8; NONCE_BYTES];
@@ -61,11 +62,16 @@ impl Secret {
 
     /// That of one world among all that have this one: `number` was drawn for it.
     pub(crate) fn of_world(&self, number: &Nonce) -> Secret {
+        Secret(self.derive(b"allhands world", number).into())
+    }
+
+    /// A key for what a label says, from which nobody learns the secret.
+    pub(crate) fn derive(&self, label: &[u8], number: &[u8]) -> [u8; 32] {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0);
         let mut mac = mac.expect("HMAC takes keys of any length");
-        mac.update(b"allhands world");
+        mac.update(label);
         mac.update(number);
-        Secret(mac.finalize().into_bytes()[..].into())
+        mac.finalize().into_bytes().into()
     }
 }
 
@@ -150,7 +156,16 @@ pub enum HandshakeError {
     /// The other end does not know the secret, or repeats what it has heard.
     #[error("the other end does not prove that it knows the job's secret")]
     Proof,
+    /// The other end speaks TLS to one that does not.
+    #[error("the other end encrypts (ALLHANDS_TLS=1), and this one does not")]
+    Encrypted,
+    /// The other end does not speak TLS to one that does.
+    #[error("the other end does not encrypt, and this one does (ALLHANDS_TLS=1)")]
+    Plain,
 }
+
+/// The first bytes with which TLS begins, to handshake or to refuse it.
+const TLS_STARTS: [[u8; 2]; 2] = [[0x16, 3], [0x15, 3]];
 
 /// Bytes that are to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -308,6 +323,18 @@ impl Hello {
     }
 }
 
+/// Whether what came begins as a handshake does that is not encrypted.
+#[must_use]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
+
+/// What tells an end that encrypts that this one does not: it cannot be read as TLS, and is no step of a handshake.
+#[must_use]
+pub fn not_encrypted() -> [u8; 4] {
+    start(REFUSED)
+}
+
 fn start(step: u8) -> [u8; 4] {
     let [one, two] = MAGIC.to_le_bytes();
     [one, two, VERSION, step]
@@ -379,7 +406,10 @@ impl Handshake {
         let have = self.have.min(right.len());
         let found = &self.came[..have];
         if found[..have.min(2)] != right[..have.min(2)] {
-            return Err(HandshakeError::Garbage);
+            return Err(match TLS_STARTS.iter().any(|tls| found.starts_with(tls)) {
+                true => HandshakeError::Encrypted,
+                false => HandshakeError::Garbage,
+            });
         }
         match (found.get(2), found.get(3)) {
             (Some(&found), _) if found != VERSION => Err(HandshakeError::Version { found }),

@@ -30,6 +30,9 @@ pub enum Loss {
     /// What came is none of this protocol.
     #[error("{0}")]
     Frame(#[from] FrameError),
+    /// What came over an encrypted connection is not what was sent.
+    #[error("what came was changed on its way")]
+    Changed,
     /// The rank makes ever more connections.
     #[error("it has made more than {0} connections over one rail")]
     Connections(u32),

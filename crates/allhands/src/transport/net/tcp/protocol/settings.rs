@@ -39,6 +39,9 @@ pub struct Settings {
     pub patience: Duration,
     /// How long a receive waits for a first connection before this rank makes one.
     pub grace: Duration,
+    /// Whether connections are encrypted, by TLS, which takes the feature `tls` of this crate. What the driver does with it is nothing
+    /// to the protocol.
+    pub tls: bool,
     /// In a job of no more ranks than this, a notice that need not come has a connection made for it.
     pub told_ranks: u32,
 }
@@ -58,6 +61,7 @@ impl Default for Settings {
             resends: true,
             patience: Duration::from_secs(3),
             grace: Duration::from_millis(20),
+            tls: false,
             told_ranks: 64,
         }
     }
