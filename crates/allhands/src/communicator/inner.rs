@@ -165,7 +165,8 @@ impl Inner {
         let on_torus = algorithm.requires.contains(&Requirement::Torus);
         let shape = shape.on_torus(self.torus.filter(|_| on_torus));
         if let Some(places) = self.endpoint.places() {
-            let apart = algorithm.admits_apart(&shape, |nodes| places.contain(nodes));
+            let puts = self.endpoint.puts_to_other_nodes();
+            let apart = algorithm.admits_apart(&shape, puts, |nodes| places.contain(nodes));
             apart.map_err(|source| unsuitable(algorithm, source))?;
         }
         Ok((algorithm, shape))

@@ -13,6 +13,8 @@ mod messages;
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
+#[path = "../nodes/puts.rs"]
+mod puts;
 mod sockets;
 #[path = "../nodes/splits.rs"]
 mod splits;

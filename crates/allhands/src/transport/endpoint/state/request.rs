@@ -1,6 +1,7 @@
 //! The request state: one call of a plan under way, as the transport keeps it.
 
 use crate::transport::endpoint::nodes::remote::Remote;
+use crate::transport::endpoint::nodes::windows::Flags;
 use crate::transport::endpoint::plan::distances::{PipelinedMost, distance};
 use crate::transport::endpoint::plan::fast_path::FastPath;
 use crate::transport::endpoint::plan::incoming::ConcurrentRendezvous;
@@ -52,7 +53,7 @@ pub struct RequestState {
     /// Where memory is that another rank has written.
     pub(crate) distance: Distance,
     bases: [*mut u8; 4],
-    window: Option<WindowSet>,
+    window: Option<Arc<WindowSet>>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
     taken: Box<[Cell<i64>]>,
     /// Taken only when the request ends for good.
@@ -116,7 +117,7 @@ impl RequestState {
             let window = segment.window(rank, window_key, size, call)?;
             // Flags carry no signature: calls before this one that differed might never be found out.
             endpoint.agree_so_far()?;
-            Some(window)
+            Some(Arc::new(window))
         } else {
             None
         };
@@ -136,7 +137,7 @@ impl RequestState {
         }
         let descriptors = SendDescriptors::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
-        let fast_path = FastPath::new((&segment, rank), plan, window.as_ref(), exchanges);
+        let fast_path = FastPath::new((&segment, rank), plan, window.as_deref(), exchanges);
         let concurrent = segment
             .is_oversubscribed()
             .then(|| ConcurrentRendezvous::new(plan, segment.ranks()));
@@ -144,6 +145,12 @@ impl RequestState {
         let may_double = !segment.is_oversubscribed();
         let double = may_double.then(|| Double::of(plan, exchanges)).flatten();
         let pipelined_most = PipelinedMost::new(&segment, distance, double.is_some());
+        let flags = window.as_ref().map(|set| Flags {
+            segment: Arc::clone(&segment),
+            rank,
+            set: Arc::clone(set),
+        });
+        let remote = Remote::new(endpoint.cluster.as_ref(), endpoint.ranks(), plan, flags);
         Ok(RequestState {
             rank,
             distance,
@@ -161,7 +168,7 @@ impl RequestState {
             taken: taken.into_iter().map(Cell::new).collect(),
             descriptors: Some(descriptors),
             _scratch: scratch,
-            remote: Remote::new(endpoint.cluster.as_ref(), endpoint.ranks(), plan).map(Box::new),
+            remote: remote.map_err(|error| endpoint.exposed_nothing(&error))?,
             combine: None,
             deferred: Cell::new(None),
             deferred_trial: RefCell::new(DeferredTrial::new()),

@@ -345,7 +345,7 @@ impl TcpNetwork {
             return;
         };
         let machine = &self.machine;
-        // SAFETY: the machine shows memory of sends that have neither ended nor were cancelled, which stays as it is, as
+        // SAFETY: the machine shows memory of sends and puts that have neither ended nor were cancelled, which stays as it is, as
         // `Network::send` asks.
         let written = unsafe { socket.write(|show| machine.pieces(at, show)) };
         match written {
@@ -413,9 +413,9 @@ impl TcpNetwork {
             }
             Target::Users(span) => {
                 let address = std::ptr::with_exposed_provenance_mut(span.address);
-                // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody
-                // else, as `Network::receive` asks; its address was exposed there. The slice is gone before the machine is
-                // called again.
+                // SAFETY: memory of a receive that has neither ended nor was cancelled, or of a window that is not withdrawn, which is
+                // writable and used by nobody else, as `Network::receive` and `Network::expose` ask; its address was exposed
+                // there. The slice is gone before the machine is called again.
                 let users = unsafe { std::slice::from_raw_parts_mut(address, span.bytes) };
                 (
                     socket.read(users, ahead),
