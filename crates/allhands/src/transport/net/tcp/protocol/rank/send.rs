@@ -240,7 +240,9 @@ impl<M: Memory> Rank<M> {
         let peer = &mut self.peers[send.peer as usize];
         peer.cutting.retain(|other| *other != at);
         peer.held.retain(|other| *other != at);
-        if peer.waiting.remove(&send.key).is_some() && send.is_announced {
+        // A put has no such key, and never waits.
+        let waits = send.kind.is_none() && peer.waiting.remove(&send.key).is_some();
+        if waits && send.is_announced {
             peer.withdrawn.insert(send.key, ());
         }
         if send.kind == Some(Kind::Eager) && peer.loss().is_none() {

@@ -4,6 +4,7 @@ use super::arena::Arena;
 use super::chance::Chance;
 use super::counts::{Counts, Event};
 use super::traffic::{Operation, SIGNATURE, draw};
+use super::windows::{self, Stream, Window};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::matching;
@@ -29,6 +30,8 @@ const FOUND_WITHIN: Duration = Duration::from_millis(4750);
 pub struct Node {
     pub rank: Rank<Arena>,
     pub operations: Vec<Operation>,
+    pub streams: Vec<Stream>,
+    pub windows: Vec<Window>,
     /// When it looks next, and how long after that again.
     next: Duration,
     pause: Duration,
@@ -107,6 +110,8 @@ impl World {
                 died: Duration::ZERO,
                 host: host_of[at],
                 operations,
+                streams: Vec::new(),
+                windows: Vec::new(),
                 next: micros(chance.below(100)),
                 pause: micros(50),
                 dies,
@@ -124,7 +129,8 @@ impl World {
                 heard: Vec::new(),
             }
         });
-        let nodes = nodes.collect();
+        let mut nodes: Vec<Node> = nodes.collect();
+        windows::draw(&mut nodes, seed);
         let cuts = draw_cuts(&mut chance);
         World {
             seed,
@@ -209,6 +215,7 @@ impl World {
         }
         node.rank.at(node.clock(now));
         let mut is_busy = self.work(at);
+        is_busy |= self.put(at);
         is_busy |= self.decide(at);
         let sleeps = self.nodes[at].sleeps;
         if !(sleeps.0..sleeps.1).contains(&now) {
@@ -216,6 +223,7 @@ impl World {
         } else {
             self.counts.add(Event::Nap, 1);
         }
+        self.hear_flags(at);
         is_busy |= self.write_all(at);
         self.act(at);
         let node = &mut self.nodes[at];
@@ -233,7 +241,8 @@ impl World {
         let begins = begins.map_or(Duration::MAX, |operation| {
             operation.when.max(now + micros(1))
         });
-        node.next = (now + node.pause).min(begins);
+        let puts = node.next_put().max(now + micros(1));
+        node.next = (now + node.pause).min(begins).min(puts);
     }
 
     /// All ranks of a rank's system are gone, without a word.
@@ -342,7 +351,7 @@ impl World {
     }
 
     /// Only who is dead may be lost, or whose wire was cut where nothing is sent again.
-    fn check_loss(&mut self, at: usize, lost: LostPeer, since: Duration) {
+    pub(super) fn check_loss(&mut self, at: usize, lost: LostPeer, since: Duration) {
         self.counts.add(Event::Failed, 1);
         let (seed, other) = (self.seed, lost.rank as usize);
         let by_cut = self.had_cuts && !self.settings.resends;
@@ -375,7 +384,8 @@ impl Node {
 
     /// Whether all its messages are over, or it is.
     fn is_done(&self) -> bool {
-        self.is_dead || self.operations.iter().all(|operation| operation.is_over)
+        let is_over = || self.operations.iter().all(|operation| operation.is_over);
+        self.is_dead || is_over() && self.has_put()
     }
 
     /// What it should have heard of the living.
