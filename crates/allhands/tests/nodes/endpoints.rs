@@ -158,7 +158,7 @@ fn a_plan_that_reaches_into_another_node_is_refused() {
         Err(TransportError::OtherNode {
             rank: 1,
             other: 0,
-            operation: "get"
+            operation: "wait for a flag there"
         })
     );
 }

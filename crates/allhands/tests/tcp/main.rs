@@ -20,4 +20,5 @@ mod sockets;
 mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
+mod windows;
 mod world;
