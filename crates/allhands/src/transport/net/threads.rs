@@ -234,26 +234,6 @@ impl ThreadsNetwork {
         Content::Copied(copy)
     }
 
-    /// Has something arrive at a window of rank `to`.
-    fn arrive(
-        &mut self,
-        to: u32,
-        window: &mut RemoteWindow,
-        what: What,
-    ) -> Result<(), NetworkError> {
-        let [number, ..] = window.descriptor.words();
-        let arrival = Arrival {
-            from: self.rank,
-            window: number,
-            place: window.count,
-            looks: self.looks(),
-            what,
-        };
-        window.count += 1;
-        self.shared.mailbox(to)?.arrivals.push(arrival);
-        Ok(())
-    }
-
     /// Throws away what came with tags that are retired, and gives the long messages among it, whose senders wait for that.
     fn throw_away(&self, mailbox: &mut Mailbox) -> Vec<(u32, Ticket)> {
         let mut thrown = Vec::new();

@@ -2,9 +2,12 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::cluster::{CALL_CHANNELS, Cluster};
+use crate::transport::endpoint::nodes::remote::Remote;
+use crate::transport::endpoint::nodes::windows::Flags;
 use crate::transport::endpoint::state::endpoint::Endpoint;
-use crate::transport::net::{Context, Medium, Network, NetworkError, Places, Way};
+use crate::transport::net::{Context, Medium, Network, Places, Way};
 use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::segment::window::WindowSet;
 use crate::transport::shm::wait::backoff::Patience;
 use allhands_core::schedule::{AGREEMENT_CHANNEL, OpKind, Plan};
 use std::sync::Arc;
@@ -97,16 +100,27 @@ impl Endpoint {
         self.cluster = Some(Arc::new(cluster));
     }
 
-    /// Why a request has no window into which other nodes can put: the communicator stops.
-    #[cold]
-    pub(super) fn exposed_nothing(&self, error: &NetworkError) -> TransportError {
-        let (rank, why) = (self.rank, error.to_string());
-        self.segment
-            .poison(rank, Fault::Network { rank, lost: rank });
-        TransportError::Network {
-            rank: self.global_rank(),
-            why,
-        }
+    /// What a request of a plan keeps for ranks of other nodes, if it has to do with some; `window` is its own.
+    pub(super) fn remote(
+        &self,
+        plan: &Plan,
+        window: Option<&Arc<WindowSet>>,
+    ) -> Result<Option<Box<Remote>>, TransportError> {
+        let flags = window.map(|set| Flags {
+            segment: Arc::clone(&self.segment),
+            rank: self.rank,
+            set: Arc::clone(set),
+        });
+        let remote = Remote::new(self.cluster.as_ref(), self.ranks(), plan, flags);
+        remote.map_err(|error| {
+            let (rank, why) = (self.rank, error.to_string());
+            self.segment
+                .poison(rank, Fault::Network { rank, lost: rank });
+            TransportError::Network {
+                rank: self.global_rank(),
+                why,
+            }
+        })
     }
 
     /// Whether ranks of other nodes can put into windows here, and this one there; no if there are none.

@@ -1,7 +1,6 @@
 //! The request state: one call of a plan under way, as the transport keeps it.
 
 use crate::transport::endpoint::nodes::remote::Remote;
-use crate::transport::endpoint::nodes::windows::Flags;
 use crate::transport::endpoint::plan::distances::{PipelinedMost, distance};
 use crate::transport::endpoint::plan::fast_path::FastPath;
 use crate::transport::endpoint::plan::incoming::ConcurrentRendezvous;
@@ -145,12 +144,7 @@ impl RequestState {
         let may_double = !segment.is_oversubscribed();
         let double = may_double.then(|| Double::of(plan, exchanges)).flatten();
         let pipelined_most = PipelinedMost::new(&segment, distance, double.is_some());
-        let flags = window.as_ref().map(|set| Flags {
-            segment: Arc::clone(&segment),
-            rank,
-            set: Arc::clone(set),
-        });
-        let remote = Remote::new(endpoint.cluster.as_ref(), endpoint.ranks(), plan, flags);
+        let remote = endpoint.remote(plan, window.as_ref())?;
         Ok(RequestState {
             rank,
             distance,
@@ -168,7 +162,7 @@ impl RequestState {
             taken: taken.into_iter().map(Cell::new).collect(),
             descriptors: Some(descriptors),
             _scratch: scratch,
-            remote: remote.map_err(|error| endpoint.exposed_nothing(&error))?,
+            remote,
             combine: None,
             deferred: Cell::new(None),
             deferred_trial: RefCell::new(DeferredTrial::new()),

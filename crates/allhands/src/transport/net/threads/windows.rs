@@ -1,7 +1,7 @@
 //! Windows among threads: what is put lands when its receiver looks, each part for itself, and a flag is heard after all before it.
 
-use super::{Content, Mailbox, Span};
-use crate::transport::net::{NetworkError, Raised, SignedCall, Ticket};
+use super::{Content, Mailbox, Span, ThreadsNetwork};
+use crate::transport::net::{NetworkError, Raised, RemoteWindow, SignedCall, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is put, or raised, and has not landed.
@@ -130,6 +130,28 @@ impl Windows {
         {
             self.raised.push_back(entry.remove());
         }
+        Ok(())
+    }
+}
+
+impl ThreadsNetwork {
+    /// Has something arrive at a window of rank `to`.
+    pub(super) fn arrive(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        what: What,
+    ) -> Result<(), NetworkError> {
+        let [number, ..] = window.descriptor.words();
+        let arrival = Arrival {
+            from: self.rank,
+            window: number,
+            place: window.count,
+            looks: self.looks(),
+            what,
+        };
+        window.count += 1;
+        self.shared.mailbox(to)?.arrivals.push(arrival);
         Ok(())
     }
 }

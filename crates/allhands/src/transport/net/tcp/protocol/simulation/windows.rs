@@ -32,9 +32,16 @@ enum What {
     Raise,
 }
 
+/// What a rank puts into windows of others, and its own windows.
+#[derive(Debug, Default)]
+pub struct Puts {
+    streams: Vec<Stream>,
+    windows: Vec<Window>,
+}
+
 /// What a rank puts into another one's window.
 #[derive(Debug)]
-pub struct Stream {
+struct Stream {
     to: u32,
     window: u32,
     steps: Vec<Step>,
@@ -48,7 +55,7 @@ pub struct Stream {
 
 /// A window into which one other rank puts.
 #[derive(Debug)]
-pub struct Window {
+struct Window {
     from: u32,
     number: u32,
     span: Span,
@@ -63,18 +70,17 @@ pub struct Window {
 }
 
 /// Gives every rank windows, and something to put into those of others, in half of all worlds.
-pub fn draw(nodes: &mut [Node], seed: u64) {
+pub fn draw(mut nodes: Vec<Node>, seed: u64) -> Vec<Node> {
     let chance = &mut Chance::new(seed ^ 0x0070_7574);
-    if chance.one_in(2) {
-        return;
-    }
-    for from in 0..nodes.len() {
-        for to in (0..nodes.len()).filter(|to| *to != from) {
+    let ranks = if chance.one_in(2) { nodes.len() } else { 0 };
+    for from in 0..ranks {
+        for to in (0..ranks).filter(|to| *to != from) {
             if !chance.one_in(3) {
-                draw_stream(nodes, (from, to), chance);
+                draw_stream(&mut nodes, (from, to), chance);
             }
         }
     }
+    nodes
 }
 
 fn draw_stream(nodes: &mut [Node], (from, to): (usize, usize), chance: &mut Chance) {
@@ -106,7 +112,7 @@ fn draw_stream(nodes: &mut [Node], (from, to): (usize, usize), chance: &mut Chan
     let rank = &mut nodes[to].rank;
     let span = rank.memory_mut().lend(vec![NOTHING; bytes]);
     let number = rank.expose(span, FLAGS).expect("few windows are exposed");
-    nodes[to].windows.push(Window {
+    nodes[to].puts.windows.push(Window {
         from: from as u32,
         number,
         span,
@@ -118,7 +124,7 @@ fn draw_stream(nodes: &mut [Node], (from, to): (usize, usize), chance: &mut Chan
         is_withdrawn: false,
         is_over: false,
     });
-    nodes[from].streams.push(Stream {
+    nodes[from].puts.streams.push(Stream {
         to: to as u32,
         window: number,
         steps,
@@ -137,11 +143,11 @@ impl World {
     /// Puts what is due, and looks which puts have ended and which windows are seen to the end.
     pub(super) fn put(&mut self, at: usize) -> bool {
         let mut is_busy = false;
-        for number in 0..self.nodes[at].streams.len() {
+        for number in 0..self.nodes[at].puts.streams.len() {
             is_busy |= self.begin_puts(at, number);
             self.end_puts(at, number);
         }
-        for number in 0..self.nodes[at].windows.len() {
+        for number in 0..self.nodes[at].puts.windows.len() {
             self.attend(at, number);
         }
         is_busy
@@ -149,7 +155,7 @@ impl World {
 
     fn begin_puts(&mut self, at: usize, number: usize) -> bool {
         let (now, node) = (self.now, &mut self.nodes[at]);
-        let (stream, rank) = (&mut node.streams[number], &mut node.rank);
+        let (stream, rank) = (&mut node.puts.streams[number], &mut node.rank);
         let mut is_busy = false;
         while let Some(step) = stream.steps.get(stream.next)
             && step.when <= now
@@ -188,7 +194,7 @@ impl World {
 
     fn end_puts(&mut self, at: usize, number: usize) {
         let (now, node) = (self.now, &mut self.nodes[at]);
-        let (stream, rank) = (&mut node.streams[number], &mut node.rank);
+        let (stream, rank) = (&mut node.puts.streams[number], &mut node.rank);
         let mut failed = None;
         stream.under_way.retain(|(put, span, until)| {
             let event = match rank.test(*put) {
@@ -219,7 +225,7 @@ impl World {
     /// Waits for what is put into a window, until all of it is there, or its owner wants it no more.
     fn attend(&mut self, at: usize, number: usize) {
         let (now, node) = (self.now, &mut self.nodes[at]);
-        let (window, rank) = (&mut node.windows[number], &mut node.rank);
+        let (window, rank) = (&mut node.puts.windows[number], &mut node.rank);
         if window.withdraws.is_some_and(|when| when <= now) {
             window.withdraws = None;
             (window.is_over, window.is_withdrawn) = (true, true);
@@ -246,9 +252,12 @@ impl World {
 
     /// Hears which flags were raised: all that was put before must be there.
     pub(super) fn hear_flags(&mut self, at: usize) {
-        let Node { rank, windows, .. } = &mut self.nodes[at];
+        let Node { rank, puts, .. } = &mut self.nodes[at];
         while let Some(raised) = rank.raised() {
-            let window = windows.iter_mut().find(|it| it.number == raised.window);
+            let window = puts
+                .windows
+                .iter_mut()
+                .find(|it| it.number == raised.window);
             let window = window.expect("it is a window of this rank");
             self.counts.add(Event::Raised, 1);
             window.see(raised, rank.memory_mut(), self.seed);
@@ -308,20 +317,20 @@ impl Window {
 impl Node {
     /// Whether all that it puts, and waits for, is over.
     pub(super) fn has_put(&self) -> bool {
-        self.streams.iter().all(|stream| stream.is_over)
-            && self.windows.iter().all(|window| window.is_over)
+        self.puts.streams.iter().all(|stream| stream.is_over)
+            && self.puts.windows.iter().all(|window| window.is_over)
     }
 
     /// When it puts something next.
     pub(super) fn next_put(&self) -> Duration {
         let due = |stream: &Stream| Some(stream.steps.get(stream.next)?.when);
-        let streams = self.streams.iter().filter(|stream| !stream.is_over);
+        let streams = self.puts.streams.iter().filter(|stream| !stream.is_over);
         streams.filter_map(due).min().unwrap_or(Duration::MAX)
     }
 
     /// Looks whether its windows are as they must be in the end.
     pub(super) fn check_windows(&mut self, seed: u64) {
-        for window in self.windows.iter().filter(|it| !it.is_withdrawn) {
+        for window in self.puts.windows.iter().filter(|it| !it.is_withdrawn) {
             window.check(self.rank.memory_mut(), seed);
         }
     }

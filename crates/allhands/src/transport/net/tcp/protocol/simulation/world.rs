@@ -4,7 +4,7 @@ use super::arena::Arena;
 use super::chance::Chance;
 use super::counts::{Counts, Event};
 use super::traffic::{Operation, SIGNATURE, draw};
-use super::windows::{self, Stream, Window};
+use super::windows::{self, Puts};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::matching;
@@ -30,8 +30,7 @@ const FOUND_WITHIN: Duration = Duration::from_millis(4750);
 pub struct Node {
     pub rank: Rank<Arena>,
     pub operations: Vec<Operation>,
-    pub streams: Vec<Stream>,
-    pub windows: Vec<Window>,
+    pub(super) puts: Puts,
     /// When it looks next, and how long after that again.
     next: Duration,
     pause: Duration,
@@ -110,8 +109,7 @@ impl World {
                 died: Duration::ZERO,
                 host: host_of[at],
                 operations,
-                streams: Vec::new(),
-                windows: Vec::new(),
+                puts: Puts::default(),
                 next: micros(chance.below(100)),
                 pause: micros(50),
                 dies,
@@ -129,8 +127,7 @@ impl World {
                 heard: Vec::new(),
             }
         });
-        let mut nodes: Vec<Node> = nodes.collect();
-        windows::draw(&mut nodes, seed);
+        let nodes = windows::draw(nodes.collect(), seed);
         let cuts = draw_cuts(&mut chance);
         World {
             seed,
