@@ -144,7 +144,6 @@ impl RequestState {
         let may_double = !segment.is_oversubscribed();
         let double = may_double.then(|| Double::of(plan, exchanges)).flatten();
         let pipelined_most = PipelinedMost::new(&segment, distance, double.is_some());
-        let remote = endpoint.remote(plan, window.as_ref())?;
         Ok(RequestState {
             rank,
             distance,
@@ -158,11 +157,11 @@ impl RequestState {
             space_bytes: plan.space_bytes,
             pipelined_most: pipelined_most.in_elements(plan.element_bytes),
             bases,
+            remote: endpoint.remote(plan, window.as_ref())?,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
             descriptors: Some(descriptors),
             _scratch: scratch,
-            remote,
             combine: None,
             deferred: Cell::new(None),
             deferred_trial: RefCell::new(DeferredTrial::new()),
