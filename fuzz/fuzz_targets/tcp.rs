@@ -117,7 +117,17 @@ fn frames(bytes: &[u8]) {
     let third = rank.receive(0, 1, span(1010, 0), 7);
     let _ = rank.send(0, 2, span(2000, 1000), 0);
     let _ = rank.send(0, 3, span(3000, 60), 0);
+    // Windows, one of which is there no more, and what is put into the one whose end is that of all memory.
+    let withdrawn = rank.expose(span(3100, 100), 2);
+    let window = rank.expose(span(ARENA_BYTES - 300, 300), 2);
+    rank.withdraw(withdrawn.expect("it is the first"));
+    let attends = rank.attend(0);
     read(&mut rank, here, bytes);
+    while let Some(raised) = rank.raised() {
+        assert!(Some(raised.window) == window && raised.flag < 2);
+    }
+    let _ = rank.test(attends);
+    rank.cancel(attends);
     // Its own five, those that were announced, those that the credit of 2000 bytes pays for, and one that is refused.
     assert!(rank.messages_under_way() <= 5 + 10 + 2000 / 64 + 1);
     rank.cancel(first);

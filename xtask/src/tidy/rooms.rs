@@ -107,6 +107,7 @@ const LIBRARY: Order = Order {
         "transport/net/tcp/protocol/buffers",
         "transport/net/tcp/protocol/slots",
         "transport/net/tcp/protocol/matching",
+        "transport/net/tcp/protocol/windows",
         "transport/net/tcp/protocol/frames",
         "transport/net/tcp/protocol/connection",
         "transport/net/tcp/protocol/peer",

@@ -46,6 +46,8 @@ pub enum Sharing {
     Nobody,
     /// Those of each innermost node.
     Nodes,
+    /// The same, and ranks put into windows of other nodes and raise flags there, but read nothing there.
+    Windows,
     /// All.
     Everybody,
 }
@@ -275,24 +277,26 @@ impl Algorithm {
     }
 
     /// Whether it serves the call where ranks share memory only if they share a node: `really(nodes)` says whether the ranks of
-    /// each innermost one of these nodes do.
+    /// each innermost one of these nodes do, and `puts` whether ranks can put into windows of other nodes and raise flags there.
     ///
     /// # Errors
-    /// [`Unsuitable::NotOneNode`] or [`Unsuitable::NodesApart`].
+    /// [`Unsuitable::NotOneNode`], [`Unsuitable::NoPuts`] or [`Unsuitable::NodesApart`].
     pub fn admits_apart(
         &self,
         shape: &Shape,
-        really: impl FnOnce(&Nodes) -> bool,
+        puts: bool,
+        really: impl Fn(&Nodes) -> bool,
     ) -> Result<(), Unsuitable> {
         if !self.requires.contains(&Requirement::Window) {
             return Ok(());
         }
         match (self.sharing)(shape) {
             Sharing::Everybody => Err(Unsuitable::NotOneNode),
-            Sharing::Nodes if !really(&shape.nodes) => {
+            Sharing::Windows if !puts => Err(Unsuitable::NoPuts),
+            Sharing::Nodes | Sharing::Windows if !really(&shape.nodes) => {
                 Err(Unsuitable::NodesApart(shape.nodes.clone()))
             }
-            Sharing::Nodes | Sharing::Nobody => Ok(()),
+            Sharing::Nodes | Sharing::Windows | Sharing::Nobody => Ok(()),
         }
     }
 

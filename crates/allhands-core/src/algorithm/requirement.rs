@@ -70,6 +70,8 @@ pub enum Unsuitable {
     NoTorus,
     /// It needs memory that all ranks share, and they are on several nodes.
     NotOneNode,
+    /// It puts into windows of ranks on other nodes, which the network between them does not offer.
+    NoPuts,
     /// It needs memory that the ranks of each node share, and some nodes have ranks that share none.
     NodesApart(Nodes),
     /// It was given ports, and what is to serve the nodes' leaders, an algorithm of this name, has no such parameter.
@@ -113,6 +115,10 @@ impl fmt::Display for Unsuitable {
             Unsuitable::NotOneNode => write!(
                 f,
                 "needs memory that all ranks share, and they are on several nodes"
+            ),
+            Unsuitable::NoPuts => write!(
+                f,
+                "puts into windows of other nodes, which this network does not offer; right is what sends messages between nodes, as between=messages"
             ),
             Unsuitable::NodesApart(nodes) => write!(
                 f,

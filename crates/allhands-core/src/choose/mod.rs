@@ -299,7 +299,9 @@ fn suitable(
         .admits(&shape)
         .map_err(|why| Verdict::Unsuitable(name, why))?;
     let reached = |_: &_| true;
-    let apart = facts.apart.then(|| algorithm.admits_apart(&shape, reached));
+    let apart = facts
+        .apart
+        .then(|| algorithm.admits_apart(&shape, false, reached));
     apart
         .unwrap_or(Ok(()))
         .map_err(|why| Verdict::Unsuitable(name, why))?;

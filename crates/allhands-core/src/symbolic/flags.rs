@@ -7,7 +7,8 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-/// For each strand of the world two counters: items done, and items whose puts are visible.
+/// For each strand of the world two counters: items done, and items whose puts are visible. Where nodes share no memory, also for each rank
+/// of other nodes: what was put to that one and is visible.
 pub(super) type WorldClock = Vec<u32>;
 
 /// What a message or notification tells the receiver about the world.

@@ -11,7 +11,7 @@ mod order;
 mod run;
 mod value;
 
-pub use run::{Entered, run, run_observed};
+pub use run::{Entered, run, run_apart, run_observed};
 pub use value::{Sets, Value};
 
 use crate::call::{Call, Unit};

@@ -13,6 +13,7 @@ use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use one_sided::counters_of_strand;
 
 /// A set of ranks, as bits.
 pub type Entered = Vec<u64>;
@@ -25,14 +26,31 @@ pub fn run(worlds: &[World<'_>]) -> Result<Outcome, Failure> {
     run_observed(worlds, &mut Nobody)
 }
 
+/// [`run`], where only ranks of one node share memory: `node_of` says which. What is put to a rank of another node is seen by nobody but
+/// who knows of a later notification to that same rank, as puts go ways of their own.
+///
+/// # Errors
+/// The first law that a rank breaks.
+pub fn run_apart(worlds: &[World<'_>], node_of: &[u32]) -> Result<Outcome, Failure> {
+    run_on(worlds, node_of, &mut Nobody)
+}
+
 /// [`run`], seen by an observer.
 ///
 /// # Errors
 /// The first law that a rank breaks.
 pub fn run_observed(worlds: &[World<'_>], observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    run_on(worlds, &[], observer)
+}
+
+fn run_on(
+    worlds: &[World<'_>],
+    node_of: &[u32],
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Failure> {
     worlds.iter().try_for_each(same_windows)?;
     worlds.iter().try_for_each(order::check)?;
-    let mut runner = Runner::new(worlds, observer);
+    let mut runner = Runner::new(worlds, node_of, observer);
     for rank in 0..runner.ranks.len() as u32 {
         runner.enter(rank)?;
     }
@@ -121,6 +139,8 @@ struct Runner<'a, 'o> {
     one_sided: OneSided,
     meetings: meetings::Meetings,
     windows: bool,
+    /// By rank its node; nothing where all share memory.
+    node_of: &'a [u32],
     counters: Vec<u32>,
     ready: Vec<(u32, u16)>,
     spare: blocks::Spare,
@@ -131,7 +151,11 @@ struct Runner<'a, 'o> {
 }
 
 impl<'a, 'o> Runner<'a, 'o> {
-    fn new(worlds: &'a [World<'a>], observer: &'o mut dyn Observer) -> Runner<'a, 'o> {
+    fn new(
+        worlds: &'a [World<'a>],
+        node_of: &'a [u32],
+        observer: &'o mut dyn Observer,
+    ) -> Runner<'a, 'o> {
         let ordered = worlds.iter().any(|w| !w.call.commutative);
         let schedules = || worlds.iter().flat_map(|w| w.schedules);
         let windows = schedules().any(|s| s.flags > 0 || !s.window.is_empty());
@@ -144,7 +168,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             );
             one_sided.make_flags(schedule);
         }
-        // Two counters a strand; strands are numbered rank by rank.
+        // Strands are numbered rank by rank.
         let mut counters = vec![0];
         for rank in 0..ranks {
             let strands = worlds
@@ -152,7 +176,7 @@ impl<'a, 'o> Runner<'a, 'o> {
                 .map(|w| w.schedules[rank].strands.len())
                 .max()
                 .unwrap_or(1);
-            counters.push(counters[rank] + 2 * strands as u32);
+            counters.push(counters[rank] + counters_of_strand(node_of) * strands as u32);
         }
         let mut sets = Sets::new(ordered);
         let ranks: Vec<RankState<'_>> = worlds[0]
@@ -168,6 +192,7 @@ impl<'a, 'o> Runner<'a, 'o> {
             one_sided,
             meetings: meetings::Meetings::default(),
             windows,
+            node_of,
             counters,
             ready: Vec::new(),
             spare: blocks::Spare::default(),
@@ -277,7 +302,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         let strands = self.ranks[rank as usize].strands.len();
         let base = self.ranks[rank as usize].base_items;
         let base_ops = self.ranks[rank as usize].base_ops;
-        let counter = self.counters[rank as usize] + 2 * u32::from(strand);
+        let counter = self.counter(rank, strand);
         let state = &mut self.ranks[rank as usize].strands[strand as usize];
         let (ops_done, items_done) = (item.ops().end as u32, number as u32 + 1);
         if let Item::Repeat { times, .. } = item {

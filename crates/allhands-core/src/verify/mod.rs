@@ -7,7 +7,8 @@
 //! 4. Nothing is read before it is written; no two unordered operations touch the same block unless
 //!    both only read; with input and output apart (the input is never written) and in place.
 //! 5. One-sided operations touch a window only between the notifications that grant it, also across
-//!    two consecutive calls, of the same root and of the next.
+//!    two consecutive calls, of the same root and of the next; and where ranks put to other nodes, also if a network carries that,
+//!    on which a put is told of by notifications to the same rank alone.
 //! 6. No rank uses more ports than claimed; steps, volume and work are what the algorithm's file claims
 //!    (of what is made of other algorithms, the steps at most); where streams are claimed to share no link of the torus, they
 //!    [share none](links); and where a [prefix] is asked for, nothing begins before it.
@@ -24,7 +25,7 @@ pub mod prefix;
 mod staged;
 mod turned;
 
-use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement};
+use crate::algorithm::{Algorithm, Claims, InPlace, Key, Requirement, Sharing};
 use crate::call::{Alias, Call, Collective};
 use crate::machine::{Fabrics, Torus};
 use crate::schedule::{Schedule, Shape};
@@ -237,6 +238,9 @@ fn aliases_without_staging(algorithm: &Algorithm, in_place: &Shape) -> bool {
 fn verify_placed(algorithm: &Algorithm, placed: &Placed) -> Result<(Outcome, Claims), Failure> {
     let (shape, schedules) = (&placed.shape, &placed.world[..]);
     let counted = verify_world(&shape.call, schedules, has_windows(algorithm))?;
+    if puts_between_nodes(algorithm, shape) {
+        verify_apart(shape, schedules)?;
+    }
     if let Some((next, after)) = &placed.next {
         verify_two((&shape.call, schedules), (next, after))?;
     }
@@ -255,6 +259,27 @@ fn verify_placed(algorithm: &Algorithm, placed: &Placed) -> Result<(Outcome, Cla
         learned::check(&shape.call, schedules)?;
     }
     Ok((counted, claims))
+}
+
+/// Whether ranks put into windows of other nodes, which may be where a network carries that.
+fn puts_between_nodes(algorithm: &Algorithm, shape: &Shape) -> bool {
+    has_windows(algorithm) && (algorithm.sharing)(shape) == Sharing::Windows
+}
+
+/// Law 5 over two consecutive calls where nodes share no memory: what is put to another one is there for whoever knows of a later
+/// notification to the same rank, and for nobody else.
+///
+/// # Errors
+/// That the law is broken, and where.
+pub fn verify_apart(shape: &Shape, schedules: &[Schedule]) -> Result<(), Failure> {
+    let sizes = shape.nodes.innermost(shape.ranks());
+    let on_node = |(node, size): (u32, &u32)| vec![node; *size as usize];
+    let node_of: Vec<u32> = (0..).zip(&sizes).flat_map(on_node).collect();
+    let world = World {
+        call: &shape.call,
+        schedules,
+    };
+    symbolic::run_apart(&[world, world], &node_of).map(|_| ())
 }
 
 /// The node of the torus on which each rank is: its own, or the one that it shares.

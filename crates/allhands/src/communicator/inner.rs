@@ -157,15 +157,15 @@ impl Inner {
             Some(name) => named(call, name)?,
             None => self.choose_by_policy(operation, call, layout)?,
         };
-        let by_node = algorithm.requires.contains(&Requirement::Nodes);
-        let shape = match by_node {
+        let asks = |what| algorithm.requires.contains(&what);
+        let shape = match asks(Requirement::Nodes) {
             true => shape.on(self.nodes.clone()),
             false => shape,
         };
-        let on_torus = algorithm.requires.contains(&Requirement::Torus);
-        let shape = shape.on_torus(self.torus.filter(|_| on_torus));
+        let shape = shape.on_torus(self.torus.filter(|_| asks(Requirement::Torus)));
         if let Some(places) = self.endpoint.places() {
-            let apart = algorithm.admits_apart(&shape, |nodes| places.contain(nodes));
+            let puts = self.endpoint.puts_to_other_nodes();
+            let apart = algorithm.admits_apart(&shape, puts, |nodes| places.contain(nodes));
             apart.map_err(|source| unsuitable(algorithm, source))?;
         }
         Ok((algorithm, shape))

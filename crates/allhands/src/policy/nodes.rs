@@ -78,9 +78,10 @@ fn hierarchical(
     serves(algorithm, &shape.clone().on(nodes.clone()), places).then_some((algorithm, shape))
 }
 
-/// Whether an algorithm serves a call whose ranks share memory only if they share a place.
+/// Whether an algorithm serves a call whose ranks share memory only if they share a place, on any network: nothing is put to other nodes
+/// that is not asked for by name.
 pub(super) fn serves(algorithm: &Algorithm, shape: &Shape, places: &Places) -> bool {
-    let apart = algorithm.admits_apart(shape, |nodes| places.contain(nodes));
+    let apart = algorithm.admits_apart(shape, false, |nodes| places.contain(nodes));
     apart.is_ok() && algorithm.admits(shape).is_ok()
 }
 

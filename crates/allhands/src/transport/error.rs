@@ -96,12 +96,16 @@ pub enum TransportError {
         why: String,
     },
     /// An algorithm reaches into the memory of a rank on another node.
-    #[error("rank {rank} would reach into the memory of rank {other}, which is on another node")]
+    #[error(
+        "rank {rank} would reach into the memory of rank {other}, which is on another node, by a {operation}; puts and notifications alone go there, where the network has windows"
+    )]
     OtherNode {
         /// The rank.
         rank: u32,
         /// The rank on another node.
         other: u32,
+        /// By what.
+        operation: &'static str,
     },
     /// A schedule has more channels to another node than the network has tags for.
     #[error("the schedule of rank {rank} sends to another node on channel {channel}; there are channels 0 to {}", channels - 1)]

@@ -155,7 +155,11 @@ fn a_plan_that_reaches_into_another_node_is_refused() {
     let mut prepared = prepare(allreduce(2), "shared-memory", 1, 10);
     assert_eq!(
         endpoint.localize(&mut prepared.plan),
-        Err(TransportError::OtherNode { rank: 1, other: 0 })
+        Err(TransportError::OtherNode {
+            rank: 1,
+            other: 0,
+            operation: "wait for a flag there"
+        })
     );
 }
 

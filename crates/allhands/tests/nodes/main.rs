@@ -11,6 +11,7 @@ mod messages;
 mod on_nodes;
 mod pipelines;
 mod properties;
+mod puts;
 mod splits;
 #[cfg(target_os = "linux")]
 mod times;

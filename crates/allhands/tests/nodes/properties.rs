@@ -1,6 +1,6 @@
 //! Properties on real bytes, on nodes: every algorithm and setting that serves them, against a serial definition.
 
-use crate::world::{IS_DISORDERLY, disorder, few_are_enough, network, on_all, worlds};
+use crate::world::{HAS_WINDOWS, IS_DISORDERLY, disorder, few_are_enough, network, on_all, worlds};
 use allhands::Communicator;
 use allhands::bootstrap::Bootstrap;
 use allhands::policy::NetworkTimes;
@@ -12,7 +12,7 @@ use proptest::prelude::Just;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// The algorithms and settings that serve so many ranks where nothing is reached but a node's own memory.
+/// The algorithms and settings that serve so many ranks where nothing is reached but a node's own memory, and windows if there are some.
 fn serving(ranks: usize) -> impl Iterator<Item = (&'static Algorithm, &'static str)> {
     let served = move |algorithm: &&Algorithm| {
         let power = algorithm.requires.contains(&Requirement::PowerOfTwo);
@@ -23,7 +23,9 @@ fn serving(ranks: usize) -> impl Iterator<Item = (&'static Algorithm, &'static s
     let reaches = |(algorithm, setting): &(&'static Algorithm, &'static str)| {
         let shape = algorithm.shape(Call::new(algorithm.collective, 4), setting);
         let shape = shape.expect("a registered setting");
-        algorithm.admits_apart(&shape, |_| true).is_ok()
+        algorithm
+            .admits_apart(&shape, HAS_WINDOWS, |_| true)
+            .is_ok()
     };
     algorithm::all()
         .filter(served)

@@ -10,6 +10,9 @@ pub fn worlds() -> impl Iterator<Item = &'static [u32]> {
     worlds_of_several_nodes().chain([&[0, 0, 0][..], &[0]])
 }
 
+/// Whether ranks can put into windows of other nodes.
+pub const HAS_WINDOWS: bool = true;
+
 /// Whether a network can be asked for disorder.
 pub const IS_DISORDERLY: bool = true;
 

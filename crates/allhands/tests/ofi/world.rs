@@ -53,6 +53,9 @@ pub fn loopback(ranks: usize, provider: &str) -> Option<OfiLoopback> {
     }
 }
 
+/// Whether ranks can put into windows of other nodes.
+pub const HAS_WINDOWS: bool = false;
+
 /// Whether a network can be asked for disorder: a provider brings its own.
 pub const IS_DISORDERLY: bool = false;
 

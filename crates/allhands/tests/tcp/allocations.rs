@@ -1,9 +1,10 @@
 //! Allocations: once messages of some length have gone both ways, more of them need no more memory.
 
 use crate::sockets::{end, pair, receive, send};
+use crate::windows::{expose, hear, put};
 use crate::world::{IS_ENCRYPTED, settings as base};
 use allhands::net::tcp::{Settings, TcpNetwork};
-use allhands::net::{Ended, Network};
+use allhands::net::{Ended, Network, SignedCall};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -96,5 +97,36 @@ fn messages_of_a_steady_exchange_allocate_nothing() {
             let settings = Settings { resends, ..base() };
             assert_eq!(asked(settings, bytes), 0, "{bytes} bytes, {resends}");
         }
+    }
+}
+
+/// As [`asked`], of puts that are each followed by a flag.
+fn asked_of_puts(rails: u8, settings: Settings, bytes: usize) -> u64 {
+    let (_loopback, mut all) = pair(rails, settings);
+    let (sent, mut memory) = (vec![3; bytes], vec![0; bytes]);
+    let (_, mut window) = expose(&mut all, &mut memory, 1);
+    let spans = (0..6).map(|_| {
+        let before = ASKED.get();
+        for _ in 0..EXCHANGES / 2 {
+            let ticket = put(&mut all, &mut window, 0, &sent).unwrap();
+            let by = SignedCall::default();
+            all[0].raise(1, &mut window, 0, by).unwrap();
+            hear(&mut all);
+            assert_eq!(end(&mut all, 0, ticket).unwrap(), Ended::Whole(bytes));
+        }
+        ASKED.get() - before
+    });
+    spans.min().unwrap_or(u64::MAX)
+}
+
+#[test]
+fn puts_and_flags_allocate_nothing() {
+    assert!(ASKED.get() > 0, "nothing is counted");
+    for (rails, bytes) in [(1, 8), (1, 64 << 10), (2, 128 << 10)] {
+        assert_eq!(
+            asked_of_puts(rails, base(), bytes),
+            0,
+            "{bytes} bytes, {rails} rails"
+        );
     }
 }

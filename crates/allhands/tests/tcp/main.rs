@@ -13,9 +13,12 @@ mod messages;
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
+#[path = "../nodes/puts.rs"]
+mod puts;
 mod sockets;
 #[path = "../nodes/splits.rs"]
 mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
+mod windows;
 mod world;

@@ -4,6 +4,9 @@ pub use crate::on_nodes::{in_every_order, on_all, places, worlds_of_several_node
 use allhands::net::tcp::{Loopback, Settings};
 pub use allhands_suite::property::few_are_enough;
 
+/// Whether ranks can put into windows of other nodes.
+pub const HAS_WINDOWS: bool = true;
+
 /// Whether a network can be asked for disorder.
 pub const IS_DISORDERLY: bool = true;
 

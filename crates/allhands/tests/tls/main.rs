@@ -15,5 +15,7 @@ mod on_nodes;
 mod sockets;
 #[path = "../nodes/splits.rs"]
 mod splits;
+#[path = "../tcp/windows.rs"]
+mod windows;
 mod wire;
 mod world;

@@ -88,7 +88,9 @@ fn where_nobody_can_put_to_other_nodes_leaders_send() {
                     ..question(collective, 16, bytes)
                 };
                 let choice = choose(&policy, &question, &|_, _, _| 0.0).expect("rules serve all");
-                let reaches = choice.algorithm.admits_apart(&choice.shape, |_| true);
+                let reaches = choice
+                    .algorithm
+                    .admits_apart(&choice.shape, false, |_| true);
                 assert_eq!(reaches, Ok(()), "{policy} {collective} {bytes}");
                 let puts = choice.algorithm.name.starts_with("smp-bruck");
                 assert_eq!(

@@ -104,7 +104,7 @@ impl Runner<'_, '_> {
         let mut values = self.spare.room();
         for &(space, block) in blocks {
             values.push(if space == Space::Window {
-                let stamp = self.stamp(instance, false);
+                let stamp = self.stamp(instance, None);
                 let world = self.world(instance);
                 self.one_sided
                     .read(instance.rank, (instance.rank, block), stamp, &world)?
@@ -157,7 +157,7 @@ impl Runner<'_, '_> {
         self.same_count(instance, values.len(), blocks.len())?;
         for (&(space, block), &value) in blocks.iter().zip(values) {
             if space == Space::Window {
-                let stamp = self.stamp(instance, false);
+                let stamp = self.stamp(instance, None);
                 let world = self.world(instance);
                 self.one_sided.write(
                     instance.rank,

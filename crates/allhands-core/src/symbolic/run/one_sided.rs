@@ -7,15 +7,36 @@ use super::{
 };
 use crate::schedule::Units;
 
+/// How many counters a strand has in a clock.
+pub(super) fn counters_of_strand(node_of: &[u32]) -> u32 {
+    2 + node_of.len() as u32
+}
+
 impl Runner<'_, '_> {
-    /// The stamp of an access to a window; puts have a counter of their own, which only notifications publish, and count
-    /// operations: a notification tells of what is put before it in its step, and not of what is put behind.
-    pub(super) fn stamp(&self, instance: &Instance, put: bool) -> Stamp {
+    /// The first counter of a strand.
+    pub(super) fn counter(&self, rank: u32, strand: u16) -> u32 {
+        self.counters[rank as usize] + counters_of_strand(self.node_of) * u32::from(strand)
+    }
+
+    /// Whether two ranks share no memory.
+    fn are_apart(&self, one: u32, other: u32) -> bool {
+        let node = |rank: u32| self.node_of.get(rank as usize);
+        node(one) != node(other)
+    }
+
+    /// The stamp of an access to a window; `put` says to whom, if it is a put. Puts have a counter of their own, which only notifications
+    /// publish, and count operations: a notification tells of what is put before it in its step, and not of what is put behind.
+    /// Those to each rank of another node have one, too, which the end of a step does not publish, nor notifications to others.
+    pub(super) fn stamp(&self, instance: &Instance, put: Option<u32>) -> Stamp {
         let state = &self.ranks[instance.rank as usize];
-        let counter = self.counters[instance.rank as usize] + 2 * u32::from(instance.strand);
-        if put {
+        let counter = self.counter(instance.rank, instance.strand);
+        if let Some(to) = put {
+            let own = match self.are_apart(instance.rank, to) {
+                true => 2 + to,
+                false => 1,
+            };
             return Stamp {
-                counter: counter + 1,
+                counter: counter + own,
                 place: state.base_ops + instance.op + 1,
             };
         }
@@ -76,7 +97,7 @@ impl Runner<'_, '_> {
         let (_, op) = self.op(instance);
         self.is_there(instance, to, None)?;
         let values = self.read_all(instance, from, clock)?;
-        let (stamp, world) = (self.stamp(instance, true), self.world(instance));
+        let (stamp, world) = (self.stamp(instance, Some(to)), self.world(instance));
         self.same_count(instance, values.len(), into.len())?;
         let combined = match op.kind {
             OpKind::PutReduce { side, .. } => {
@@ -119,7 +140,7 @@ impl Runner<'_, '_> {
         let (OpKind::Get { last, .. } | OpKind::GetReduce { last, .. }) = op.kind else {
             return Ok(());
         };
-        let (stamp, world) = (self.stamp(instance, false), self.world(instance));
+        let (stamp, world) = (self.stamp(instance, None), self.world(instance));
         let mut values = Vec::with_capacity(other.len());
         for &(_, block) in &other {
             let block = (owner, block);
@@ -235,10 +256,12 @@ impl Runner<'_, '_> {
     ) -> Result<(), Failure> {
         self.is_there(instance, to, Some(flag))?;
         let mut knowledge = instance.knowledge.clone();
-        let stamp = self.stamp(instance, true);
+        let stamp = self.stamp(instance, Some(instance.rank));
         if self.windows {
-            let clock = knowledge.clock.get_or_insert_default();
-            Rc::make_mut(clock)[stamp.counter as usize] = stamp.place;
+            let clock = Rc::make_mut(knowledge.clock.get_or_insert_default());
+            for told in [stamp, self.stamp(instance, Some(to))] {
+                clock[told.counter as usize] = told.place;
+            }
         }
         self.observe(instance, (instance.rank, to), (&[], &[]), &[], &[]);
         let notification = Notification {
@@ -281,5 +304,47 @@ impl Runner<'_, '_> {
         };
         let round = instance.round.max(told.round);
         self.complete(instance, round, &told.knowledge)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schedule::text::parse;
+    use crate::symbolic::{Law, World, run, run_apart};
+
+    /// Rank 0 puts to rank 2 and tells rank 1, or rank 2 itself; whoever was told first tells rank 2.
+    fn broadcast(told: u32) -> alloc::string::String {
+        let words = alloc::format!(
+            "call broadcast ranks 3 root 0
+             parts 1
+             rank 0 {{ window[0..1] run first=0 modulo=1 flag 0 credits 0 flag 1 credits 0 strand 0 {{
+               step {{ copy in[0] into out[0] put to 1 port 0 in[0] into window[0] put to 2 port 0 in[0] into window[0] }}
+               step {{ notify 1 flag 0 notify {told} flag 1 }} }} }}
+             rank 1 {{ window[0..1] run first=0 modulo=1 flag 0 credits 0 flag 1 credits 0 strand 0 {{
+               step {{ wait at 1 flag 0 count 1 {} }}
+               step {{ copy window[0] into out[0] notify 2 flag 0 }} }} }}
+             rank 2 {{ window[0..1] run first=0 modulo=1 flag 0 credits 0 flag 1 credits 0 strand 0 {{
+               step {{ wait at 2 flag 0 count 1 {} }}
+               step {{ copy window[0] into out[0] }} }} }}",
+            if told == 1 { "wait at 1 flag 1 count 1" } else { "" },
+            if told == 2 { "wait at 2 flag 1 count 1" } else { "" },
+        );
+        words
+    }
+
+    #[test]
+    fn a_put_to_another_node_is_told_of_by_notifications_to_the_same_rank_alone() {
+        for (told, apart) in [(1, Err(Law::Window)), (2, Ok(()))] {
+            let document = parse(&broadcast(told)).unwrap();
+            let world = World {
+                call: &document.call,
+                schedules: &document.schedules,
+            };
+            assert!(run(&[world]).is_ok(), "{told}");
+            let ran = |node_of| run_apart(&[world], node_of);
+            let law = |node_of| ran(node_of).map(|_| ()).map_err(|failure| failure.law);
+            assert_eq!(law(&[0, 1, 2]), apart, "{told}");
+            assert_eq!(law(&[0, 1, 0]), Ok(()), "{told}: both share memory");
+        }
     }
 }

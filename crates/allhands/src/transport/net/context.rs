@@ -1,7 +1,10 @@
 //! The context: the part of a medium that one communicator's messages go through, as a network of its own.
 
 use super::medium::{Claim, State};
-use super::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
+use super::{
+    Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow, SignedCall,
+    Sleep, Ticket,
+};
 use std::time::Duration;
 
 /// How long a rank sleeps whose network another thread has.
@@ -47,19 +50,21 @@ impl Context {
     }
 
     fn address(&self, peer: u32, tag: u32) -> Result<(u32, u32), NetworkError> {
-        let (ranks, tags) = (self.ranks.len(), &self.claim.tags);
-        let Some(name) = self.ranks.get(peer as usize) else {
-            return Err(NetworkError::Other(format!(
-                "there is no rank {peer} among {ranks}"
-            )));
-        };
+        let (name, tags) = (self.name(peer)?, &self.claim.tags);
         match tag < tags.end - tags.start {
-            true => Ok((*name, tags.start + tag)),
+            true => Ok((name, tags.start + tag)),
             false => Err(NetworkError::Other(format!(
                 "there is no tag {tag} of {}",
                 tags.end - tags.start
             ))),
         }
+    }
+
+    /// What the network calls a rank.
+    fn name(&self, peer: u32) -> Result<u32, NetworkError> {
+        let (name, ranks) = (self.ranks.get(peer as usize), self.ranks.len());
+        name.copied()
+            .ok_or_else(|| NetworkError::Other(format!("there is no rank {peer} among {ranks}")))
     }
 
     /// An error of the network's, which has other names for ranks.
@@ -159,6 +164,73 @@ unsafe impl Network for Context {
 
     fn is_away(&mut self) -> bool {
         self.claim.with(|state| state.network.is_away())
+    }
+
+    fn has_windows(&self) -> bool {
+        self.claim.has_windows()
+    }
+
+    unsafe fn expose(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        flags: u16,
+    ) -> Result<Exposed, NetworkError> {
+        let number = self.claim.number;
+        self.with(|state| {
+            // SAFETY: promised by the caller.
+            let exposed = unsafe { state.network.expose(base, bytes, flags) }?;
+            state.windows.insert(exposed.number, number);
+            Ok(exposed)
+        })
+    }
+
+    fn withdraw(&mut self, window: u64) {
+        self.claim.with(|state| {
+            state.windows.remove(&window);
+            state.network.withdraw(window);
+        });
+    }
+
+    unsafe fn put(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        offset: usize,
+        span: (*const u8, usize),
+    ) -> Result<Ticket, NetworkError> {
+        let name = self.name(to)?;
+        // SAFETY: promised by the caller.
+        self.with(|state| unsafe { state.network.put(name, window, offset, span) })
+    }
+
+    fn raise(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        flag: u16,
+        by: SignedCall,
+    ) -> Result<(), NetworkError> {
+        let name = self.name(to)?;
+        self.with(|state| state.network.raise(name, window, flag, by))
+    }
+
+    fn raised(&mut self) -> Option<Raised> {
+        let (ranks, number) = (&self.ranks, self.claim.number);
+        self.claim.with(|state| {
+            while let Some(raised) = state.raised(number) {
+                if let Some(rank) = ranks.iter().position(|other| *other == raised.from) {
+                    let from = rank as u32;
+                    return Some(Raised { from, ..raised });
+                }
+            }
+            None
+        })
+    }
+
+    fn attend(&mut self, from: u32) -> Result<Ticket, NetworkError> {
+        let name = self.name(from)?;
+        self.with(|state| state.network.attend(name))
     }
 
     fn cancel(&mut self, ticket: Ticket) -> bool {

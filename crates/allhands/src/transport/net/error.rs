@@ -12,6 +12,9 @@ pub enum NetworkError {
     /// A rank cannot be reached any more that this communicator does not have.
     #[error("a rank of another communicator is lost: {0}")]
     LostElsewhere(LossCause),
+    /// It has no windows that ranks of other nodes can put into.
+    #[error("this network has no windows: nothing can be put to other nodes")]
+    NoWindows,
     /// Anything else, in the network's own words.
     #[error("{0}")]
     Other(String),
@@ -50,7 +53,9 @@ impl NetworkError {
     pub fn lost(&self) -> Option<&LostRank> {
         match self {
             NetworkError::Lost(lost) => Some(lost),
-            NetworkError::LostElsewhere(_) | NetworkError::Other(_) => None,
+            NetworkError::LostElsewhere(_) | NetworkError::NoWindows | NetworkError::Other(_) => {
+                None
+            }
         }
     }
 

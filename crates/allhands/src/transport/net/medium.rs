@@ -8,7 +8,7 @@
 //! While there is one communicator, the network is its own, and nobody takes a lock for it (`Claim::own`). While there are several, they
 //! share it behind one, as threads may use them at the same time. The network is left when the last communicator of the rank is dropped.
 
-use super::{Network, NetworkError, Notice, Sleep};
+use super::{Network, NetworkError, Notice, Raised, Sleep};
 #[cfg(target_os = "linux")]
 use crate::transport::shm::wait::doorbell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -61,6 +61,7 @@ pub(crate) struct Medium {
     division: Division,
     doorbell: Option<u32>,
     bears_overlap: bool,
+    has_windows: bool,
     /// How many threads want the network, and whether one sleeps in it.
     wanting: AtomicU32,
     is_asleep: AtomicBool,
@@ -80,6 +81,9 @@ pub(super) struct State {
     places: BTreeSet<u32>,
     /// Notices that nobody has heard, by their communicator.
     heard: BTreeMap<u32, VecDeque<(u32, Notice)>>,
+    /// Of which communicator each window is, and flags that were raised and nobody has heard, by their communicator.
+    pub(super) windows: BTreeMap<u64, u32>,
+    raised: BTreeMap<u32, VecDeque<Raised>>,
 }
 
 impl State {
@@ -108,6 +112,16 @@ impl State {
         self.heard.get_mut(&number)?.pop_front()
     }
 
+    /// The next flag of a communicator that was raised.
+    pub(super) fn raised(&mut self, number: u32) -> Option<Raised> {
+        while let Some(raised) = self.network.raised() {
+            if let Some(of) = self.windows.get(&raised.window) {
+                self.raised.entry(*of).or_default().push_back(raised);
+            }
+        }
+        self.raised.get_mut(&number)?.pop_front()
+    }
+
     /// Takes a number, if a communicator of this rank can have it.
     fn claim(&mut self, number: u32, division: Division) -> Option<Range<u32>> {
         if number < self.next || !self.places.insert(division.place(number)) {
@@ -131,6 +145,7 @@ impl Medium {
             division: Division::of(network.tags()),
             doorbell: network.doorbell(),
             bears_overlap: network.bears_overlap(),
+            has_windows: network.has_windows(),
             wanting: AtomicU32::new(0),
             is_asleep: AtomicBool::new(false),
             shared: Mutex::new(None),
@@ -143,6 +158,8 @@ impl Medium {
                 open: BTreeSet::from([0]),
                 places: BTreeSet::from([0]),
                 heard: BTreeMap::new(),
+                windows: BTreeMap::new(),
+                raised: BTreeMap::new(),
             })),
             tags: medium.division.tags(0),
             medium: Arc::new(medium),
@@ -242,6 +259,11 @@ impl Claim {
         self.medium.bears_overlap
     }
 
+    /// See [`Network::has_windows`].
+    pub(super) fn has_windows(&self) -> bool {
+        self.medium.has_windows
+    }
+
     /// How many communicators there may be at a time.
     pub(super) fn contexts(&self) -> u32 {
         self.medium.division.contexts
@@ -281,6 +303,7 @@ impl Drop for Claim {
         self.with(|state| {
             state.open.remove(&number);
             state.heard.remove(&number);
+            state.raised.remove(&number);
             if state.network.retire(tags) || !is_unclean {
                 state.places.remove(&place);
             }

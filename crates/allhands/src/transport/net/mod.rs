@@ -15,6 +15,7 @@ pub mod tcp;
 mod threads;
 pub mod times;
 mod way;
+mod windows;
 
 pub(crate) use context::Context;
 pub use error::{LossCause, LostRank, NetworkError};
@@ -22,6 +23,7 @@ pub(crate) use medium::{Claim, Medium};
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
 pub(crate) use way::Way;
+pub use windows::{Descriptor, Exposed, Raised, RemoteWindow, SignedCall};
 
 use std::ops::Range;
 use std::time::Duration;
@@ -103,8 +105,9 @@ impl Notice {
 ///
 /// # Safety
 /// The network touches the memory of a message only between the call that begins it and the moment that
-/// [`test`](Network::test) says that it has ended, or [`cancel`](Network::cancel) that it is over; and it reads that of a send,
-/// and writes that of a receive only within the length given.
+/// [`test`](Network::test) says that it has ended, or [`cancel`](Network::cancel) that it is over; and it reads that of a send, or a
+/// put, and writes that of a receive only within the length given. It touches a window's only until that is
+/// [withdrawn](Network::withdraw).
 pub unsafe trait Network: Send {
     /// How many tags there are, from 0; at least 256. MPI guarantees 32768.
     fn tags(&self) -> u32;
@@ -200,6 +203,82 @@ pub unsafe trait Network: Send {
     /// Says that tags which were retired together, or never used, are used from now on.
     fn readmit(&mut self, tags: Range<u32>) {
         let _ = tags;
+    }
+
+    /// Whether ranks of other nodes can put into [windows](Network::expose) of this one, as this one into theirs; all say the same.
+    fn has_windows(&self) -> bool {
+        false
+    }
+
+    /// Lets ranks of other nodes put into memory of this one, and raise flags 0 to `flags` - 1 of it, once they have its descriptor.
+    ///
+    /// # Errors
+    /// What keeps them from that.
+    ///
+    /// # Safety
+    /// The memory is readable and writable until [`withdraw`](Network::withdraw) has returned; what other ranks put there meanwhile
+    /// nobody reads or writes but in the order that flags say.
+    unsafe fn expose(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        flags: u16,
+    ) -> Result<Exposed, NetworkError> {
+        let _ = (base, bytes, flags);
+        Err(NetworkError::NoWindows)
+    }
+
+    /// Ends that for the window of this number: its memory is not touched any more. What others still put there is thrown away, and
+    /// no flag of it is [heard](Network::raised).
+    fn withdraw(&mut self, window: u64) {
+        let _ = window;
+    }
+
+    /// Begins to put `bytes` bytes at `offset` into a window of rank `to`, which need not look for that. The ticket ends when the
+    /// memory here is not needed any more; what is there then only a flag that is raised afterwards tells.
+    ///
+    /// # Errors
+    /// What keeps it from being put; it has then not begun.
+    ///
+    /// # Safety
+    /// The memory is readable, and nobody writes it, until the put has ended or is over.
+    unsafe fn put(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        offset: usize,
+        (from, bytes): (*const u8, usize),
+    ) -> Result<Ticket, NetworkError> {
+        let _ = (to, window, offset, from, bytes);
+        Err(NetworkError::NoWindows)
+    }
+
+    /// Raises a flag of rank `to`, after all that this rank has put into that window before, whatever way that goes. Nothing is to be
+    /// waited for.
+    ///
+    /// # Errors
+    /// What keeps it from being raised.
+    fn raise(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        flag: u16,
+        by: SignedCall,
+    ) -> Result<(), NetworkError> {
+        let _ = (to, window, flag, by);
+        Err(NetworkError::NoWindows)
+    }
+
+    /// The next flag of this rank that another one has raised.
+    fn raised(&mut self) -> Option<Raised> {
+        None
+    }
+
+    /// Says that this rank waits for what rank `from` puts or raises, until the ticket is [cancelled](Network::cancel), which works at
+    /// once. It never ends, but [`test`](Network::test) says if that rank is lost.
+    fn attend(&mut self, from: u32) -> Result<Ticket, NetworkError> {
+        let _ = from;
+        Err(NetworkError::NoWindows)
     }
 
     /// Gives rank `to` word, without waiting for it. A network whose errors end all ranks anyway need not, and one to which words

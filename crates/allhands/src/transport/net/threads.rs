@@ -4,10 +4,18 @@
 //! ones when they are received, nothing arrives while its receiver does not look, and, if [`Disorder`] is asked for,
 //! messages take their time and overtake those with other tags.
 
-use super::{Ended, Network, NetworkError, Networks, Notice, Ticket};
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use super::{
+    Descriptor, Ended, Exposed, Network, NetworkError, Networks, Notice, Raised, RemoteWindow,
+    SignedCall, Ticket,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use windows::{Arrival, What, Windows};
 
 /// How a network among threads misbehaves, as far as a network may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +42,8 @@ struct Mailbox {
     /// Long messages of this rank that were received, and for how many looks it does not know.
     received: Vec<(Ticket, u32)>,
     notices: VecDeque<(u32, Notice)>,
+    /// What is put into its windows, and raised there.
+    arrivals: Vec<Arrival>,
 }
 
 /// A message that nobody has received.
@@ -51,6 +61,16 @@ enum Content {
     Copied(Vec<u8>),
     /// Where its sender has it.
     There(Span, Ticket),
+}
+
+impl Content {
+    /// Where it lies, and how long it is.
+    fn memory(&self) -> (*const u8, usize) {
+        match self {
+            Content::Copied(bytes) => (bytes.as_ptr(), bytes.len()),
+            Content::There(span, _) => (span.address.cast_const(), span.bytes),
+        }
+    }
 }
 
 /// Memory of a message.
@@ -86,6 +106,7 @@ pub struct ThreadsNetwork {
     long: BTreeMap<u64, (u32, usize)>,
     /// Tags with which whatever comes is thrown away.
     retired: Vec<Range<u32>>,
+    windows: Windows,
     next: u64,
     chance: u64,
 }
@@ -141,6 +162,7 @@ impl Threads {
             ended: BTreeMap::new(),
             long: BTreeMap::new(),
             retired: Vec::new(),
+            windows: Windows::default(),
             next: 0,
             chance: seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         }
@@ -189,6 +211,29 @@ impl ThreadsNetwork {
         Ticket(self.next)
     }
 
+    /// What goes to rank `to`: a copy, which has ended, or where it lies.
+    ///
+    /// # Safety
+    /// As for [`Network::send`].
+    unsafe fn content(
+        &mut self,
+        to: u32,
+        ticket: Ticket,
+        from: *const u8,
+        bytes: usize,
+    ) -> Content {
+        if bytes > self.shared.short_bytes {
+            self.long.insert(ticket.0, (to, bytes));
+            let address = from.cast_mut();
+            return Content::There(Span { address, bytes }, ticket);
+        }
+        let mut copy = vec![0; bytes];
+        // SAFETY: readable for that many bytes, as the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes) };
+        self.ended.insert(ticket.0, Ended::Whole(bytes));
+        Content::Copied(copy)
+    }
+
     /// Throws away what came with tags that are retired, and gives the long messages among it, whose senders wait for that.
     fn throw_away(&self, mailbox: &mut Mailbox) -> Vec<(u32, Ticket)> {
         let mut thrown = Vec::new();
@@ -219,13 +264,10 @@ impl ThreadsNetwork {
             let Some(letter) = mailbox.letters.remove(at) else {
                 return true;
             };
-            let (from, bytes) = match &letter.content {
-                Content::Copied(bytes) => (bytes.as_ptr(), bytes.len()),
-                Content::There(span, ticket) => {
-                    received.push((letter.from, *ticket));
-                    (span.address.cast_const(), span.bytes)
-                }
-            };
+            let (from, bytes) = letter.content.memory();
+            if let Content::There(_, ticket) = letter.content {
+                received.push((letter.from, ticket));
+            }
             let (theirs, ours) = (letter.signature, wanted.signature);
             let differs = theirs != ours && theirs != 0 && ours != 0;
             let whole = bytes <= wanted.into.bytes;
@@ -270,17 +312,8 @@ unsafe impl Network for ThreadsNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         let (ticket, looks) = (self.ticket(), self.looks());
-        let content = if bytes <= self.shared.short_bytes {
-            let mut copy = vec![0; bytes];
-            // SAFETY: readable for that many bytes, as the caller promises.
-            unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), bytes) };
-            self.ended.insert(ticket.0, Ended::Whole(bytes));
-            Content::Copied(copy)
-        } else {
-            self.long.insert(ticket.0, (to, bytes));
-            let address = from.cast_mut();
-            Content::There(Span { address, bytes }, ticket)
-        };
+        // SAFETY: the caller's promise.
+        let content = unsafe { self.content(to, ticket, from, bytes) };
         let (from, signature) = (self.rank, self.signature);
         let letter = Letter {
             from,
@@ -336,7 +369,9 @@ unsafe impl Network for ThreadsNetwork {
         });
         let mut received = self.throw_away(mailbox_now);
         received.append(&mut self.receive_wanted(mailbox_now));
+        let landed = self.windows.land_all(mailbox_now);
         drop(mailbox);
+        received.append(&mut landed?);
         for (from, ticket) in received {
             let looks = self.looks();
             shared.mailbox(from)?.received.push((ticket, looks));
@@ -360,8 +395,71 @@ unsafe impl Network for ThreadsNetwork {
                 |letter: &Letter| matches!(letter.content, Content::There(_, t) if t == ticket);
             let from = self.rank;
             mailbox.letters.retain(|l| l.from != from || !is_it(l));
+            mailbox.arrivals.retain(|arrival| {
+                let is_it =
+                    matches!(arrival.what, What::Put(_, Content::There(_, t)) if t == ticket);
+                arrival.from != from || !is_it
+            });
         }
         true
+    }
+
+    fn has_windows(&self) -> bool {
+        true
+    }
+
+    unsafe fn expose(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        flags: u16,
+    ) -> Result<Exposed, NetworkError> {
+        let address = base;
+        let number = self.windows.expose(Span { address, bytes }, flags);
+        let descriptor = Descriptor::of_words([number, bytes as u64, 0, 0]);
+        Ok(Exposed { number, descriptor })
+    }
+
+    fn withdraw(&mut self, window: u64) {
+        self.windows.withdraw(window);
+    }
+
+    unsafe fn put(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        offset: usize,
+        (from, bytes): (*const u8, usize),
+    ) -> Result<Ticket, NetworkError> {
+        let [_, all, ..] = window.descriptor.words();
+        if offset.checked_add(bytes).is_none_or(|end| end as u64 > all) {
+            let why = format!("{bytes} bytes at {offset} lie outside a window of {all}");
+            return Err(NetworkError::Other(why));
+        }
+        let ticket = self.ticket();
+        // SAFETY: the caller's promise.
+        let content = unsafe { self.content(to, ticket, from, bytes) };
+        self.arrive(to, window, What::Put(offset, content))?;
+        Ok(ticket)
+    }
+
+    fn raise(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        flag: u16,
+        by: SignedCall,
+    ) -> Result<(), NetworkError> {
+        self.arrive(to, window, What::Raise(flag, by))
+    }
+
+    fn raised(&mut self) -> Option<Raised> {
+        self.windows.raised()
+    }
+
+    fn attend(&mut self, _: u32) -> Result<Ticket, NetworkError> {
+        // No rank is ever lost.
+        Ok(self.ticket())
     }
 
     fn retire(&mut self, tags: Range<u32>) -> bool {
@@ -382,89 +480,5 @@ unsafe impl Network for ThreadsNetwork {
     fn hear(&mut self) -> Option<(u32, Notice)> {
         let mailbox = self.shared.mailbox(self.rank);
         mailbox.ok()?.notices.pop_front()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pair(threads: Threads) -> [ThreadsNetwork; 2] {
-        [0, 1].map(|rank| threads.network(rank))
-    }
-
-    fn send(network: &mut ThreadsNetwork, tag: u32, bytes: &[u8]) -> Ticket {
-        // SAFETY: the tests keep what they send until it has ended or is over.
-        unsafe { network.send(1, tag, bytes.as_ptr(), bytes.len()) }.unwrap()
-    }
-
-    fn receive(network: &mut ThreadsNetwork, tag: u32, into: &mut [u8]) -> Ticket {
-        // SAFETY: as above.
-        unsafe { network.receive(0, tag, into.as_mut_ptr(), into.len()) }.unwrap()
-    }
-
-    fn end(all: &mut [ThreadsNetwork; 2], rank: usize, ticket: Ticket) -> Ended {
-        for _ in 0..1000 {
-            all.iter_mut()
-                .for_each(|network| network.progress().unwrap());
-            if let Some(ended) = all[rank].test(ticket).unwrap() {
-                return ended;
-            }
-        }
-        panic!("{ticket:?} of rank {rank} does not end");
-    }
-
-    #[test]
-    fn messages_of_a_tag_keep_their_order_and_others_do_not() {
-        let disorder = Disorder {
-            seed: 5,
-            most_looks: 50,
-        };
-        let mut all = pair(Threads::new(2).with_short_bytes(2).in_disorder(disorder));
-        let messages: Vec<Vec<u8>> = (1..=20).map(|n| vec![n; 1 + n as usize % 4]).collect();
-        for (at, message) in (0..).zip(&messages) {
-            send(&mut all[0], at % 2, message);
-        }
-        let (mut into, mut order) = (vec![[0u8; 4]; 20], Vec::new());
-        let mut tickets: Vec<(u32, Ticket)> = (0..20)
-            .map(|at| (at, receive(&mut all[1], at % 2, &mut into[at as usize])))
-            .collect();
-        while !tickets.is_empty() {
-            all[1].progress().unwrap();
-            tickets.retain(|(at, ticket)| {
-                let ended = all[1].test(*ticket).unwrap();
-                order.extend(ended.map(|_| *at));
-                ended.is_none()
-            });
-        }
-        for (message, into) in messages.iter().zip(&into) {
-            assert_eq!(message[..], into[..message.len()]);
-        }
-        let of_tag = |tag| order.iter().filter(|at| *at % 2 == tag).is_sorted();
-        assert!(of_tag(0) && of_tag(1) && !order.is_sorted(), "{order:?}");
-    }
-
-    #[test]
-    fn long_messages_are_away_when_they_are_received_and_can_be_taken_back() {
-        let mut all = pair(Threads::new(2).with_short_bytes(3));
-        let (long, mut into) = ([7u8; 9], [0u8; 9]);
-        let first = send(&mut all[0], 4, &long);
-        all[0].progress().unwrap();
-        assert_eq!(all[0].test(first).unwrap(), None);
-        assert!(all[0].cancel(first));
-        let second = send(&mut all[0], 4, &long[..8]);
-        let ticket = receive(&mut all[1], 4, &mut into);
-        assert_eq!(end(&mut all, 1, ticket), Ended::Whole(8));
-        assert_eq!(end(&mut all, 0, second), Ended::Whole(8));
-        let third = send(&mut all[0], 4, &long);
-        let ticket = receive(&mut all[1], 4, &mut into[..5]);
-        assert_eq!(end(&mut all, 1, ticket), Ended::TooLong);
-        assert_eq!(end(&mut all, 0, third), Ended::Whole(9));
-        // SAFETY: nothing is sent to a rank that there is not.
-        let nobody = unsafe { all[0].send(2, 0, long.as_ptr(), 1) };
-        assert_eq!(
-            nobody.unwrap_err().to_string(),
-            "there is no rank 2 among 2"
-        );
     }
 }

@@ -25,7 +25,7 @@ pub const BETWEEN: Key = Key {
     name: "between",
     values: Values::Names(&["puts", "messages"]),
     default: 0,
-    about: "how blocks go from a leader's window to another's: put there, or sent, where nodes share no memory",
+    about: "how blocks go from a leader's window to another's: put there, or sent, where the network has no puts",
 };
 
 /// `overlap`: what a rank copies out while blocks of other nodes are under way.
@@ -36,11 +36,11 @@ pub const OVERLAP: Key = Key {
     about: "what is copied out while blocks are under way: the own node's, or also what the step before has brought",
 };
 
-/// Which ranks must share memory: all, where leaders put.
+/// Which ranks must share memory: those of a node; leaders may put into windows of others.
 #[must_use]
 pub fn sharing(shape: &Shape) -> Sharing {
     match shape.get(BETWEEN.name) {
-        0 => Sharing::Everybody,
+        0 => Sharing::Windows,
         _ => Sharing::Nodes,
     }
 }

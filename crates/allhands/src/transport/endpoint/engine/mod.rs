@@ -9,3 +9,4 @@ pub(crate) mod node;
 mod operations;
 mod pipelined;
 mod several;
+mod windows;

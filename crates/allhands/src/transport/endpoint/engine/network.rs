@@ -3,10 +3,10 @@
 use crate::transport::endpoint::engine::node::NodeEngine;
 use crate::transport::endpoint::nodes::cluster::{Cluster, State};
 use crate::transport::endpoint::nodes::differing::Differing;
-use crate::transport::endpoint::nodes::remote::{Held, Message, Remote};
+use crate::transport::endpoint::nodes::remote::{Held, Hindrance, Message, Remote};
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::endpoint::state::request::{Iovecs, RequestState};
-use crate::transport::net::{Ended, NetworkError};
+use crate::transport::net::{Ended, NetworkError, SignedCall};
 use crate::transport::shm::failure::fault::Fault;
 use crate::transport::shm::memory::copy::Distance;
 use crate::transport::shm::memory::iovec::{self, Iovec, Sink};
@@ -16,11 +16,11 @@ use allhands_core::schedule::{OpKind, Plan};
 use std::sync::MutexGuard;
 
 /// Drives one request that exchanges messages with other nodes; made anew for each look at the call.
-struct NetworkEngine<'a> {
-    node: NodeEngine<'a>,
+pub(super) struct NetworkEngine<'a> {
+    pub(super) node: NodeEngine<'a>,
     plan: &'a Plan,
     cluster: &'a Cluster,
-    state: MutexGuard<'a, State>,
+    pub(super) state: MutexGuard<'a, State>,
     /// The ranks of this node have numbers below.
     here: u32,
     /// What is sent when all that may begin has begun.
@@ -38,6 +38,7 @@ impl Engine for NetworkEngine<'_> {
 
     fn start(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         let status = match self.remote_peer(post) {
+            Some(peer) if !post.kind().is_two_sided() => self.begin_one_sided(post, peer),
             // It began early.
             Some(peer) if self.message(post).ticket.is_some() => self.look(post, peer),
             Some(peer) => self.begin(post, peer),
@@ -49,6 +50,7 @@ impl Engine for NetworkEngine<'_> {
 
     fn poll(&mut self, post: &Post<'_>) -> Result<Status, TransportError> {
         let status = match self.remote_peer(post) {
+            Some(_) if !post.kind().is_two_sided() => self.look_at_put(post),
             Some(peer) => self.look(post, peer),
             None => self.node.poll(post),
         }?;
@@ -62,7 +64,7 @@ impl NetworkEngine<'_> {
         post.kind().peer().filter(|peer| *peer >= self.here)
     }
 
-    fn remote(&mut self) -> &mut Remote {
+    pub(super) fn remote(&mut self) -> &mut Remote {
         let remote = self.node.request.remote.as_mut();
         remote.expect("a request of this engine has remote messages")
     }
@@ -279,7 +281,7 @@ impl NetworkEngine<'_> {
     }
 
     #[cold]
-    fn failed(&self, error: NetworkError) -> TransportError {
+    pub(super) fn failed(&self, error: NetworkError) -> TransportError {
         self.node.endpoint.message_failed(&error)
     }
 }
@@ -297,9 +299,11 @@ impl Endpoint {
         let (Some(cluster), Some(remote)) = (self.cluster.clone(), &mut request.remote) else {
             return Ok(Status::Pending);
         };
-        let has_begun = match remote.depart(call) {
+        let signature = request.chain;
+        let has_begun = match remote.depart(SignedCall { call, signature }) {
             Ok(has_begun) => has_begun,
-            Err(error) => {
+            Err(Hindrance::Network(error)) => return Err(self.message_failed(&error)),
+            Err(Hindrance::Tags(error)) => {
                 let rank = self.rank();
                 let fault = Fault::Dropped { rank };
                 self.segment().poison_from(call, rank, fault);
@@ -320,13 +324,20 @@ impl Endpoint {
             state,
             held,
         };
-        let mut status = advance(plan, cursor, &mut engine);
+        let mut status = match engine.exchange() {
+            Ok(true) => advance(plan, cursor, &mut engine),
+            Ok(false) => Ok(Status::Pending),
+            Err(error) => Err(error),
+        };
         // What is away at once lets the next go, of which no event would tell later.
         while matches!(status, Ok(Status::Pending)) && !engine.held.is_empty() {
             status = match engine.send_held() {
                 Ok(()) => advance(plan, cursor, &mut engine),
                 Err(error) => Err(error),
             };
+        }
+        if matches!(status, Ok(Status::Pending)) {
+            status = engine.look_at_peers().map(|()| Status::Pending);
         }
         let mut held = std::mem::take(&mut engine.held);
         drop(engine);

@@ -6,6 +6,7 @@
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::endpoint::nodes::reported::ReportedRefusals;
+use crate::transport::endpoint::nodes::windows::OwnWindows;
 use crate::transport::net::notice::MISSING;
 use crate::transport::net::{Claim, NetworkError, Notice, Places, Sleep, Way};
 use allhands_core::schedule::AGREEMENT_CHANNEL;
@@ -17,10 +18,12 @@ pub(crate) const CHANNELS: u32 = AGREEMENT_CHANNEL as u32 + 1;
 
 /// Channels of no call, the last ones before that of agreement: their tags, of every call, are for messages between two ranks.
 const MESSAGE_CHANNELS: u16 = 2;
-/// The first of these; channels below are for calls.
-pub(crate) const CALL_CHANNELS: u16 = AGREEMENT_CHANNEL - MESSAGE_CHANNELS;
+/// The channel before these, by which ranks describe their windows to one another; channels below are for calls.
+pub(crate) const WINDOW_CHANNEL: u16 = AGREEMENT_CHANNEL - MESSAGE_CHANNELS - 1;
+/// How many channels are for calls.
+pub(crate) const CALL_CHANNELS: u16 = WINDOW_CHANNEL;
 /// The tag of what is said between two ranks outside of calls, and of short messages with it.
-pub(crate) const FRAME_TAG: u32 = CALL_CHANNELS as u32;
+pub(crate) const FRAME_TAG: u32 = WINDOW_CHANNEL as u32 + 1;
 /// The tag of the long messages among these.
 pub(crate) const DATA_TAG: u32 = FRAME_TAG + 1;
 
@@ -35,6 +38,8 @@ pub(crate) struct Cluster {
     pub(crate) numbers: Box<[u32]>,
     /// How many calls may be under way, so that their tags differ.
     calls: u64,
+    /// Whether ranks of other nodes can put into windows here, and this one there.
+    pub(crate) has_windows: bool,
     /// What wakes this rank while it sleeps at its network, if it can.
     pub(crate) doorbell: Option<u32>,
     state: Mutex<State>,
@@ -69,6 +74,8 @@ pub(crate) struct State {
     pub(crate) refusals: ReportedRefusals,
     /// The first rank from which a message of another call came.
     pub(crate) differing: Option<Differing>,
+    /// The windows into which ranks of other nodes put.
+    pub(crate) windows: OwnWindows,
 }
 
 impl Cluster {
@@ -104,7 +111,7 @@ impl Cluster {
         for (number, name) in (0..).zip(&names) {
             numbers[*name as usize] = number;
         }
-        let doorbell = network.doorbell();
+        let (doorbell, has_windows) = (network.doorbell(), network.has_windows());
         let state = State {
             network,
             looks: 0,
@@ -114,12 +121,14 @@ impl Cluster {
             frames: Box::default(),
             refusals: ReportedRefusals::default(),
             differing: None,
+            windows: OwnWindows::new(),
         };
         Ok(Cluster {
             rank,
             names,
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
+            has_windows,
             doorbell,
             state: Mutex::new(state),
             places,
@@ -164,8 +173,7 @@ impl Cluster {
     }
 
     /// Whether call `call` may begin: all that have its tags have ended.
-    pub(crate) fn begin(&self, call: u64) -> Result<(), TransportError> {
-        let mut state = self.state();
+    pub(crate) fn begin(&self, state: &mut State, call: u64) -> Result<(), TransportError> {
         let same_tags = |earlier: &u64| call.abs_diff(*earlier) >= self.calls;
         if state.under_way.iter().any(same_tags) {
             let (rank, calls) = (self.rank, self.calls);
@@ -173,11 +181,6 @@ impl Cluster {
         }
         state.under_way.push(call);
         Ok(())
-    }
-
-    /// Says that a call is under way no more.
-    pub(crate) fn end(&self, call: u64) {
-        self.state().under_way.retain(|other| *other != call);
     }
 
     /// The ranks of other nodes, as the communicator calls them.
@@ -194,15 +197,24 @@ impl Cluster {
 }
 
 impl State {
+    /// Says that a call is under way no more.
+    pub(crate) fn end(&mut self, call: u64) {
+        self.under_way.retain(|other| *other != call);
+    }
+
     /// Sleeps at the network.
     pub(crate) fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
         self.looks += 1;
-        self.network.sleep(limit)
+        let slept = self.network.sleep(limit);
+        self.raise_all();
+        slept
     }
 
     /// Takes the network further.
     pub(crate) fn look(&mut self) -> Result<(), NetworkError> {
         self.looks += 1;
-        self.network.progress()
+        let looked = self.network.progress();
+        self.raise_all();
+        looked
     }
 }

@@ -9,3 +9,4 @@ pub(crate) mod differing;
 pub(crate) mod overlap;
 pub(crate) mod remote;
 pub(crate) mod reported;
+pub(crate) mod windows;

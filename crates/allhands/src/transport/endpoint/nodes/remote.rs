@@ -5,7 +5,8 @@
 
 use crate::transport::endpoint::nodes::cluster::Cluster;
 use crate::transport::endpoint::nodes::overlap::Overlap;
-use crate::transport::net::Ticket;
+use crate::transport::endpoint::nodes::windows::{Flags, RemoteWindows};
+use crate::transport::net::{NetworkError, SignedCall, Ticket};
 use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::{AlignedBytes, TransportError};
 use allhands_core::schedule::Plan;
@@ -37,6 +38,16 @@ pub(crate) struct Remote {
     pub(crate) bounce_buffers: Vec<AlignedBytes>,
     /// Empty between two looks.
     pub(crate) held: Vec<Held>,
+    /// The windows of other nodes, if it has to do with some.
+    pub(crate) windows: Option<Box<RemoteWindows>>,
+}
+
+/// Why a call cannot begin.
+pub(crate) enum Hindrance {
+    /// There are no tags for it.
+    Tags(TransportError),
+    /// The network has failed.
+    Network(NetworkError),
 }
 
 /// A message that waits for receives to begin.
@@ -50,30 +61,49 @@ pub(crate) struct Held {
 }
 
 impl Remote {
-    /// For the messages of a plan, on a node of `here` ranks; none if it exchanges none with other nodes.
-    pub(crate) fn new(cluster: Option<&Arc<Cluster>>, here: u32, plan: &Plan) -> Option<Remote> {
-        let cluster = cluster?;
+    /// For the messages of a plan, and its puts into windows, on a node of `here` ranks; none if it has none with other nodes. `flags` are
+    /// those of its own window, if it has some.
+    pub(crate) fn new(
+        cluster: Option<&Arc<Cluster>>,
+        here: u32,
+        plan: &Plan,
+        flags: Option<Flags>,
+    ) -> Result<Option<Box<Remote>>, NetworkError> {
+        let Some(cluster) = cluster else {
+            return Ok(None);
+        };
         let mut peers = plan.kinds().filter_map(|kind| kind.peer());
         let overlap = || match cluster.state().network.bears_overlap() {
             true => Overlap::of(plan, here),
             false => Overlap::default(),
         };
-        peers.any(|peer| peer >= here).then(|| Remote {
+        if !peers.any(|peer| peer >= here) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Remote {
+            windows: RemoteWindows::new(cluster, here, plan, flags)?,
             cluster: Arc::clone(cluster),
             call: None,
             messages: plan.kinds().map(|_| Message::default()).collect(),
             overlap: overlap(),
             bounce_buffers: Vec::new(),
             held: Vec::new(),
-        })
+        })))
     }
 
-    /// Says that call `call` is about to begin, if it has not begun; whether it had.
-    pub(crate) fn depart(&mut self, call: u64) -> Result<bool, TransportError> {
-        let has_begun = self.call == Some(call);
+    /// Says that a call is about to begin, if it has not begun; whether it had.
+    pub(crate) fn depart(&mut self, by: SignedCall) -> Result<bool, Hindrance> {
+        let has_begun = self.call == Some(by.call);
         if !has_begun {
-            self.cluster.begin(call)?;
-            self.call = Some(call);
+            let mut state = self.cluster.state();
+            let begun = self.cluster.begin(&mut state, by.call);
+            begun.map_err(Hindrance::Tags)?;
+            self.call = Some(by.call);
+            state.enter(by);
+            if let Some(windows) = &mut self.windows {
+                let departed = windows.depart(&mut state);
+                departed.map_err(Hindrance::Network)?;
+            }
         }
         Ok(has_begun)
     }
@@ -83,7 +113,11 @@ impl Remote {
         if let Some(call) = self.call.take() {
             let is_over = |message: &Message| message.ticket.is_none();
             debug_assert!(self.messages.iter().all(is_over), "one is under way");
-            self.cluster.end(call);
+            let mut state = self.cluster.state();
+            if let Some(windows) = &mut self.windows {
+                windows.arrive(&mut state);
+            }
+            state.end(call);
         }
     }
 
@@ -105,8 +139,16 @@ impl Remote {
                 std::thread::yield_now();
             }
         }
+        for ticket in self.windows.iter_mut().flat_map(|it| it.take_under_way()) {
+            while !state.network.cancel(ticket) {
+                let _ = state.look();
+                std::thread::yield_now();
+            }
+        }
         drop(state);
         self.arrive();
+        // What peers still put is thrown away.
+        self.windows = None;
     }
 
     /// A bounce buffer for `bytes` bytes.

@@ -34,7 +34,8 @@ impl FastPath {
             return None;
         }
         let steps = plan.items.iter().map(|item| item.start..item.end);
-        let is_plain = plan.strands.len() == 1 && plan.repeats.is_empty();
+        let is_here = plan.kinds().all(|kind| kind.peer() < Some(segment.ranks()));
+        let is_plain = plan.strands.len() == 1 && plan.repeats.is_empty() && is_here;
         if !is_plain || plan.ops.len() > MOST || plan.items.is_empty() {
             return None;
         }

@@ -2,10 +2,14 @@
 
 use crate::transport::TransportError;
 use crate::transport::endpoint::nodes::cluster::{CALL_CHANNELS, Cluster};
+use crate::transport::endpoint::nodes::remote::Remote;
+use crate::transport::endpoint::nodes::windows::Flags;
 use crate::transport::endpoint::state::endpoint::Endpoint;
 use crate::transport::net::{Context, Medium, Network, Places, Way};
+use crate::transport::shm::failure::fault::Fault;
+use crate::transport::shm::segment::window::WindowSet;
 use crate::transport::shm::wait::backoff::Patience;
-use allhands_core::schedule::{AGREEMENT_CHANNEL, Plan};
+use allhands_core::schedule::{AGREEMENT_CHANNEL, OpKind, Plan};
 use std::sync::Arc;
 
 impl Endpoint {
@@ -96,6 +100,35 @@ impl Endpoint {
         self.cluster = Some(Arc::new(cluster));
     }
 
+    /// What a request of a plan keeps for ranks of other nodes, if it has to do with some; `window` is its own.
+    pub(super) fn remote(
+        &self,
+        plan: &Plan,
+        window: Option<&Arc<WindowSet>>,
+    ) -> Result<Option<Box<Remote>>, TransportError> {
+        let flags = window.map(|set| Flags {
+            segment: Arc::clone(&self.segment),
+            rank: self.rank,
+            set: Arc::clone(set),
+        });
+        let remote = Remote::new(self.cluster.as_ref(), self.ranks(), plan, flags);
+        remote.map_err(|error| {
+            let (rank, why) = (self.rank, error.to_string());
+            self.segment
+                .poison(rank, Fault::Network { rank, lost: rank });
+            TransportError::Network {
+                rank: self.global_rank(),
+                why,
+            }
+        })
+    }
+
+    /// Whether ranks of other nodes can put into windows here, and this one there; no if there are none.
+    #[must_use]
+    pub fn puts_to_other_nodes(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|it| it.has_windows)
+    }
+
     /// The rank in the communicator; [`Endpoint::rank`] is the number on the node.
     #[must_use]
     pub fn global_rank(&self) -> u32 {
@@ -118,8 +151,8 @@ impl Endpoint {
     /// Gives the peers of a plan, which has those of the communicator, the numbers by which this endpoint knows them.
     ///
     /// # Errors
-    /// [`TransportError::OtherNode`] if the plan would reach into the memory of a rank on another node, and
-    /// [`TransportError::TooManyChannels`].
+    /// [`TransportError::OtherNode`] if the plan would reach into the memory of a rank on another node, but by puts and notifications over
+    /// a network that has windows, and [`TransportError::TooManyChannels`].
     pub fn localize(&self, plan: &mut Plan) -> Result<(), TransportError> {
         let Some(cluster) = &self.cluster else {
             return Ok(());
@@ -131,8 +164,15 @@ impl Endpoint {
                 continue;
             };
             if !kind.is_two_sided() {
-                let other = cluster.name(peer);
-                return Err(TransportError::OtherNode { rank, other });
+                let puts = matches!(kind, OpKind::Put { .. } | OpKind::Notify { .. });
+                if puts && cluster.has_windows {
+                    continue;
+                }
+                return Err(TransportError::OtherNode {
+                    rank,
+                    other: cluster.name(peer),
+                    operation: operation(kind),
+                });
             }
             let (channel, channels) = (kind.channel(), u32::from(CALL_CHANNELS));
             if u32::from(channel) >= channels && channel != AGREEMENT_CHANNEL {
@@ -144,5 +184,24 @@ impl Endpoint {
             }
         }
         Ok(())
+    }
+}
+
+/// What an operation is called that reaches into another rank's memory.
+fn operation(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Put { .. } => "put",
+        OpKind::PutReduce { .. } => "put-reduce",
+        OpKind::Get { .. } => "get",
+        OpKind::GetReduce { .. } => "get-reduce",
+        OpKind::Notify { .. } => "notification",
+        OpKind::Wait { .. } => "wait for a flag there",
+        OpKind::Send { .. }
+        | OpKind::Recv { .. }
+        | OpKind::RecvReduce { .. }
+        | OpKind::Combine { .. }
+        | OpKind::Copy
+        | OpKind::Reduce
+        | OpKind::Await { .. } => "message",
     }
 }

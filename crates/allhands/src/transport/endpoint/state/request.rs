@@ -52,7 +52,7 @@ pub struct RequestState {
     /// Where memory is that another rank has written.
     pub(crate) distance: Distance,
     bases: [*mut u8; 4],
-    window: Option<WindowSet>,
+    window: Option<Arc<WindowSet>>,
     /// For each flag of a rank that this one waits for, how many notifications earlier waits took, beyond the credit.
     taken: Box<[Cell<i64>]>,
     /// Taken only when the request ends for good.
@@ -116,7 +116,7 @@ impl RequestState {
             let window = segment.window(rank, window_key, size, call)?;
             // Flags carry no signature: calls before this one that differed might never be found out.
             endpoint.agree_so_far()?;
-            Some(window)
+            Some(Arc::new(window))
         } else {
             None
         };
@@ -136,7 +136,7 @@ impl RequestState {
         }
         let descriptors = SendDescriptors::new(segment.arena(), plan, segment.ranks())?;
         let exchanges = |at: usize| slots[at].exchanges;
-        let fast_path = FastPath::new((&segment, rank), plan, window.as_ref(), exchanges);
+        let fast_path = FastPath::new((&segment, rank), plan, window.as_deref(), exchanges);
         let concurrent = segment
             .is_oversubscribed()
             .then(|| ConcurrentRendezvous::new(plan, segment.ranks()));
@@ -157,11 +157,11 @@ impl RequestState {
             space_bytes: plan.space_bytes,
             pipelined_most: pipelined_most.in_elements(plan.element_bytes),
             bases,
+            remote: endpoint.remote(plan, window.as_ref())?,
             window,
             taken: taken.into_iter().map(Cell::new).collect(),
             descriptors: Some(descriptors),
             _scratch: scratch,
-            remote: Remote::new(endpoint.cluster.as_ref(), endpoint.ranks(), plan).map(Box::new),
             combine: None,
             deferred: Cell::new(None),
             deferred_trial: RefCell::new(DeferredTrial::new()),

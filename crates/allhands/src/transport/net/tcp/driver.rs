@@ -347,7 +347,7 @@ impl TcpNetwork {
             return;
         };
         let machine = &self.machine;
-        // SAFETY: the machine shows memory of sends that have neither ended nor were cancelled, which stays as it is, as
+        // SAFETY: the machine shows memory of sends and puts that have neither ended nor were cancelled, which stays as it is, as
         // `Network::send` asks.
         let written = unsafe { socket.write(|show| machine.pieces(at, show)) };
         match written {

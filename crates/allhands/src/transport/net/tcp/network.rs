@@ -6,7 +6,10 @@ use super::protocol::frame::NOTICE_BYTES;
 use super::protocol::matching::End;
 use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
-use crate::transport::net::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::net::{
+    Descriptor, Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow,
+    SignedCall, Sleep, Ticket,
+};
 use crate::transport::shm::wait::doorbell::Doorbell;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,7 +17,8 @@ use std::time::Duration;
 
 // SAFETY: the machine touches, or shows to the driver, memory of messages alone that have neither ended nor were cancelled: a
 // send ends when all of it is with the kernel or copied, a receive when all of it has landed, and cancelling one of either takes
-// it out of all that the machine shows. The driver keeps no span from one call of the machine to the next. Parts of a message
+// it out of all that the machine shows; a put ends as a send does. Memory of windows is shown only until they are withdrawn, and what
+// is put there is checked to lie inside. The driver keeps no span from one call of the machine to the next. Parts of a message
 // lie inside it, as frames are checked for that, and a message longer than its receive goes nowhere.
 unsafe impl Network for TcpNetwork {
     fn tags(&self) -> u32 {
@@ -107,6 +111,97 @@ unsafe impl Network for TcpNetwork {
         }
     }
 
+    fn has_windows(&self) -> bool {
+        true
+    }
+
+    unsafe fn expose(
+        &mut self,
+        base: *mut u8,
+        bytes: usize,
+        flags: u16,
+    ) -> Result<Exposed, NetworkError> {
+        let address = base.expose_provenance();
+        let number = self.machine.expose(Span { address, bytes }, flags);
+        let number = number.ok_or_else(|| {
+            NetworkError::Other(format!("rank {} has no more windows to expose", self.rank))
+        })?;
+        let number = u64::from(number);
+        Ok(Exposed {
+            number,
+            descriptor: Descriptor::of_words([number, bytes as u64, 0, 0]),
+        })
+    }
+
+    fn withdraw(&mut self, window: u64) {
+        self.machine.withdraw(window as u32);
+    }
+
+    unsafe fn put(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        offset: usize,
+        (from, bytes): (*const u8, usize),
+    ) -> Result<Ticket, NetworkError> {
+        self.check(to, 0)?;
+        let [number, all, ..] = window.descriptor.words();
+        let end = offset.checked_add(bytes);
+        if end.is_none_or(|end| end as u64 > all) {
+            let why = format!("{bytes} bytes at {offset} lie outside a window of {all}");
+            return Err(NetworkError::Other(why));
+        }
+        self.begin_with(to);
+        self.measure();
+        let address = from.expose_provenance();
+        let stream = (number as u32, window.count);
+        let put = self
+            .machine
+            .put(to, stream, offset as u64, Span { address, bytes });
+        window.count += bytes as u64;
+        // It is written together with the flag that is raised after it, or by the next look.
+        self.act_all();
+        put.map(ticket).map_err(|lost| self.failed_by(lost))
+    }
+
+    fn raise(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        flag: u16,
+        SignedCall { call, signature }: SignedCall,
+    ) -> Result<(), NetworkError> {
+        self.check(to, 0)?;
+        self.begin_with(to);
+        let [number, ..] = window.descriptor.words();
+        let stream = (number as u32, window.count);
+        let raised = self.machine.raise(to, stream, flag, (call, signature));
+        window.count += 1;
+        self.act_and_write();
+        raised.map_err(|lost| self.failed_by(lost))
+    }
+
+    fn raised(&mut self) -> Option<Raised> {
+        let raised = self.machine.raised()?;
+        Some(Raised {
+            from: raised.from,
+            window: u64::from(raised.window),
+            flag: raised.flag,
+            by: SignedCall {
+                call: raised.call,
+                signature: raised.signature,
+            },
+        })
+    }
+
+    fn attend(&mut self, from: u32) -> Result<Ticket, NetworkError> {
+        self.check(from, 0)?;
+        self.begin_with(from);
+        let attends = self.machine.attend(from);
+        self.act_and_write();
+        Ok(ticket(attends))
+    }
+
     fn retire(&mut self, tags: Range<u32>) -> bool {
         self.begin();
         self.machine.retire(tags);
@@ -146,16 +241,19 @@ impl TcpNetwork {
 }
 
 fn ticket(message: Message) -> Ticket {
-    Ticket(match message {
-        Message::Send(at) => u64::from(at) << 1,
-        Message::Receive(at) => u64::from(at) << 1 | 1,
-    })
+    let (at, kind) = match message {
+        Message::Send(at) => (at, 0),
+        Message::Receive(at) => (at, 1),
+        Message::Peer(peer) => (peer, 2),
+    };
+    Ticket(u64::from(at) << 2 | kind)
 }
 
 fn message(Ticket(number): Ticket) -> Message {
-    let at = (number >> 1) as u32;
-    match number & 1 {
+    let at = (number >> 2) as u32;
+    match number & 3 {
         0 => Message::Send(at),
-        _ => Message::Receive(at),
+        1 => Message::Receive(at),
+        _ => Message::Peer(at),
     }
 }

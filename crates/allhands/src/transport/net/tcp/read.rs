@@ -55,9 +55,9 @@ impl TcpNetwork {
             }
             Target::Users(span) => {
                 let address = std::ptr::with_exposed_provenance_mut(span.address);
-                // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody
-                // else, as `Network::receive` asks; its address was exposed there. The slice is gone before the machine is
-                // called again.
+                // SAFETY: memory of a receive that has neither ended nor was cancelled, or of a window that is not withdrawn, which is
+                // writable and used by nobody else, as `Network::receive` and `Network::expose` ask; its address was exposed
+                // there. The slice is gone before the machine is called again.
                 let users = unsafe { std::slice::from_raw_parts_mut(address, span.bytes) };
                 (
                     socket.read(users, ahead),

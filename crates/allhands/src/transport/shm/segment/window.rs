@@ -99,6 +99,16 @@ impl WindowSet {
         self.arena.at(self.block.0 + at as u64)
     }
 
+    /// How long a window is, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.extent.bytes
+    }
+
+    /// How many flags a rank has.
+    pub(crate) fn flags(&self) -> u16 {
+        self.extent.flags as u16
+    }
+
     #[inline]
     fn flag(&self, rank: u32, flag: u16) -> &Flag {
         let flag = usize::from(flag);

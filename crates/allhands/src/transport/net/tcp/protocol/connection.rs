@@ -102,6 +102,8 @@ pub struct Part {
 pub enum Landing {
     /// To a message.
     Message(u32),
+    /// To the window that its header names.
+    Window,
     /// It is a notice.
     Notice,
     /// Nobody wants it.

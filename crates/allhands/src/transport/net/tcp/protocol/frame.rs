@@ -7,6 +7,10 @@
 //!
 //! All numbers are little-endian. A header is read as it lies, and whatever is wrong with it has a name.
 
+mod error;
+
+pub use error::FrameError;
+
 /// The bytes of a header.
 pub const HEADER_BYTES: usize = 48;
 
@@ -17,7 +21,7 @@ pub const NOTICE_BYTES: usize = 256;
 pub const MOST_PAYLOAD_BYTES: u32 = 1 << 20;
 
 /// The version of the protocol: both ends have the same, or do not talk.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 pub(super) const MAGIC: u16 = u16::from_le_bytes(*b"Ah");
 
@@ -44,10 +48,14 @@ pub enum Kind {
     Notice = 7,
     /// The sender makes no further frame, and closes its connections.
     Leave = 8,
+    /// A part of what is put into a window.
+    Put = 9,
+    /// A flag of a window is raised, after all that was put there before.
+    Raise = 10,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 10] = [
         Kind::Eager,
         Kind::Ready,
         Kind::Grant,
@@ -56,12 +64,20 @@ impl Kind {
         Kind::Acknowledge,
         Kind::Notice,
         Kind::Leave,
+        Kind::Put,
+        Kind::Raise,
     ];
 
-    /// Whether it carries a part of a message.
+    /// Whether it carries a part of a message, or of a put.
     #[must_use]
     pub fn is_part(self) -> bool {
-        matches!(self, Kind::Eager | Kind::Granted)
+        matches!(self, Kind::Eager | Kind::Granted | Kind::Put)
+    }
+
+    /// Whether it is about a window, whose number stands in the place of a tag.
+    #[must_use]
+    pub fn is_of_window(self) -> bool {
+        matches!(self, Kind::Put | Kind::Raise)
     }
 
     /// Whether the receiver counts it, and the sender keeps it until it was counted.
@@ -76,153 +92,22 @@ impl Kind {
 pub struct Header {
     /// What the frame is for.
     pub kind: Kind,
-    /// The message's tag.
+    /// The message's tag, or the window's number.
     pub tag: u32,
-    /// Which of the sender's messages to this rank with this tag it is, from 0; or which notice.
+    /// Which of the sender's messages to this rank with this tag it is, from 0; or which notice. Of a put or raise, how much this
+    /// rank has put into the window before, in bytes, where each raise counts one.
     pub number: u64,
-    /// The bytes of the whole message.
+    /// The bytes of the whole message, or put. Of a raise, the number of the call.
     pub length: u64,
-    /// Where in the message the payload belongs.
+    /// Where in the message the payload belongs. Of a raise, which flag.
     pub offset: u64,
     /// The bytes of the payload.
     pub bytes: u32,
     /// How many counted frames the sender of this one has had over this connection, modulo 2³².
     pub acknowledged: u32,
-    /// The signature of the call that sends the message, which is compared with that of its receive; 0 says nothing.
+    /// The signature of the call that sends the message, which is compared with that of its receive; 0 says nothing. Of a put,
+    /// where in the window it begins.
     pub signature: u64,
-}
-
-/// What is wrong with a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
-    /// It is no header of this protocol.
-    #[error("a frame begins with {found:#06x} instead of {MAGIC:#06x}")]
-    Magic {
-        /// What stands there.
-        found: u16,
-    },
-    /// The other end runs another version.
-    #[error("a frame has version {found} of the protocol instead of {VERSION}")]
-    Version {
-        /// What stands there.
-        found: u8,
-    },
-    /// There is no such kind.
-    #[error("a frame has kind {found}, which there is not")]
-    Kind {
-        /// What stands there.
-        found: u8,
-    },
-    /// The payload is longer than any may be.
-    #[error("a frame has {bytes} bytes of payload; the most are {MOST_PAYLOAD_BYTES}")]
-    TooLong {
-        /// Its length.
-        bytes: u32,
-    },
-    /// A part does not lie inside its message.
-    #[error("{bytes} bytes at {offset} lie outside a message of {length}")]
-    Outside {
-        /// Where it would begin.
-        offset: u64,
-        /// Its length.
-        bytes: u32,
-        /// The message's length.
-        length: u64,
-    },
-    /// A part without bytes, of a message that has some.
-    #[error("an empty part of a message of {length} bytes")]
-    EmptyPart {
-        /// The message's length.
-        length: u64,
-    },
-    /// A field has a value that frames of this kind do not have there.
-    #[error("a frame of kind {kind:?} has {value} as its {field}")]
-    Field {
-        /// The kind.
-        kind: Kind,
-        /// The field's name.
-        field: &'static str,
-        /// What stands there.
-        value: u64,
-    },
-    /// The tag is beyond those of the job.
-    #[error("a frame has tag {tag} of {tags}")]
-    Tag {
-        /// The tag.
-        tag: u32,
-        /// How many there are.
-        tags: u32,
-    },
-    /// The message has another length than an earlier frame said.
-    #[error("a message of {earlier} bytes has {length} now")]
-    Length {
-        /// What was said first.
-        earlier: u64,
-        /// What is said now.
-        length: u64,
-    },
-    /// A message came without a grant that was longer than any credit.
-    #[error("a message of {length} bytes came without credit")]
-    Unpaid {
-        /// Its length.
-        length: u64,
-    },
-    /// More frames were acknowledged than sent.
-    #[error("{acknowledged} frames are acknowledged of {sent}")]
-    Acknowledged {
-        /// How many the other end says it has had since it said so last.
-        acknowledged: u32,
-        /// How many were under way.
-        sent: u32,
-    },
-    /// A part is shorter than any of its message may be, and not its end.
-    #[error(
-        "{bytes} bytes at {offset} are a part of a message of {length}; parts have {least} at least"
-    )]
-    ShortPart {
-        /// Where it would begin.
-        offset: u64,
-        /// Its length.
-        bytes: u32,
-        /// The message's length.
-        length: u64,
-        /// How long parts are.
-        least: u64,
-    },
-    /// The parts of a message have come with too many gaps between them.
-    #[error("the parts of a message of {length} bytes leave more than {most} gaps")]
-    Scattered {
-        /// The message's length.
-        length: u64,
-        /// How many there may be.
-        most: u32,
-    },
-    /// More messages wait at the sender than may be announced.
-    #[error("more than {most} messages are announced that nobody has asked for")]
-    Announced {
-        /// How many may be.
-        most: u32,
-    },
-    /// More messages were granted than may be before they are there.
-    #[error("more than {most} messages are granted that nobody has sent")]
-    Grants {
-        /// How many may be.
-        most: u32,
-    },
-    /// More notices came than are ever under way.
-    #[error("more than {most} notices came at once")]
-    Notices {
-        /// How many may.
-        most: u32,
-    },
-    /// The number of a message lies so far ahead that it cannot be one.
-    #[error("message {number} is announced where {expected} is next")]
-    Number {
-        /// The number.
-        number: u64,
-        /// The next one.
-        expected: u64,
-    },
 }
 
 impl Header {
@@ -321,7 +206,8 @@ impl Header {
             Kind::Credit => [Some(0), Some(0), Some(0), Some(0)],
             Kind::Notice => [Some(0), Some(notice), Some(0), Some(notice)],
             Kind::Acknowledge | Kind::Leave => [Some(0), Some(0), Some(0), Some(0)],
-            Kind::Eager | Kind::Granted => [None; 4],
+            Kind::Raise => [None, None, None, Some(0)],
+            Kind::Eager | Kind::Granted | Kind::Put => [None; 4],
         };
         let fields = ["tag", "length", "offset", "bytes"];
         let values = [tag, length, offset, bytes];
@@ -382,6 +268,18 @@ mod tests {
                 ..Header::new(Kind::Notice)
             },
             Header::new(Kind::Leave),
+            Header {
+                kind: Kind::Put,
+                ..part()
+            },
+            Header {
+                tag: u32::MAX,
+                number: 77,
+                length: u64::MAX,
+                offset: 3,
+                signature: 9,
+                ..Header::new(Kind::Raise)
+            },
         ];
         for header in headers {
             let mut encoded = header.encode();
@@ -409,7 +307,7 @@ mod tests {
             FrameError::Magic { found: 0x4547 }
         );
         assert_eq!(broken(|b| b[2] = 9), FrameError::Version { found: 9 });
-        for found in [0, 9, 255] {
+        for found in [0, 11, 255] {
             assert_eq!(broken(|b| b[3] = found), FrameError::Kind { found });
         }
         let bytes = MOST_PAYLOAD_BYTES + 1;
@@ -463,6 +361,15 @@ mod tests {
             assert_eq!(wrong(Header { tag, ..of(kind) }), ("tag", 2));
             assert_eq!(wrong(Header { length, ..of(kind) }), ("length", 3));
         }
+        let (offset, bytes) = (4, 5);
+        assert_eq!(
+            wrong(Header {
+                offset,
+                bytes,
+                ..of(Kind::Raise)
+            }),
+            ("bytes", 5)
+        );
         assert_eq!(wrong(of(Kind::Notice)), ("length", 0));
         let length = NOTICE_BYTES as u64;
         assert_eq!(

@@ -6,16 +6,16 @@ use super::matching::{End, Key};
 use super::memory::Span;
 use super::settings::Settings;
 
-/// A message that is sent, until its send has ended and that was asked for.
+/// A message that is sent, or a put, until that has ended and it was asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// To whom.
     pub peer: u32,
-    /// Its tag and number.
+    /// Its tag and number; of a put the window, and its place in the stream.
     pub key: Key,
     /// Its memory.
     pub span: Span,
-    /// The signature of its call.
+    /// The signature of its call; of a put its place in the window.
     pub signature: u64,
     /// How its parts go; none while it waits for a grant.
     pub kind: Option<Kind>,
@@ -36,6 +36,30 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// One of which nothing was done yet; without a kind it waits for a grant.
+    #[must_use]
+    pub fn new(
+        peer: u32,
+        key: Key,
+        (span, signature): (Span, u64),
+        kind: Option<Kind>,
+    ) -> Outgoing {
+        Outgoing {
+            peer,
+            key,
+            span,
+            signature,
+            kind,
+            is_announced: false,
+            cut_bytes: 0,
+            is_cut: false,
+            part_bytes: span.bytes.max(1),
+            unwritten: 0,
+            unacknowledged: 0,
+            end: None,
+        }
+    }
+
     /// The bytes that are not cut off.
     #[must_use]
     pub fn left_bytes(&self) -> usize {

@@ -167,7 +167,7 @@ pub struct Peer {
     pub matching: Matching,
     /// How many grants of messages that nobody wants it may not have had.
     pub unanswered: u32,
-    /// Receives that wait for it.
+    /// Receives that wait for it, and waits for what it puts.
     pub receives: u32,
     /// Since when it has been waited for without a connection.
     pub without_since: Option<Duration>,

@@ -115,7 +115,7 @@ impl Settings {
     #[must_use]
     pub fn is_awaited(&self, kind: Kind, bytes: u64) -> bool {
         let is_long = bytes > u64::from(self.unacknowledged_bytes);
-        kind == Kind::Granted || (kind == Kind::Eager && is_long)
+        kind == Kind::Granted || (matches!(kind, Kind::Eager | Kind::Put) && is_long)
     }
 
     /// How many messages may be announced, and how many granted ahead.
@@ -151,10 +151,12 @@ mod tests {
     fn only_long_messages_and_granted_ones_are_acknowledged_at_once() {
         let settings = Settings::default();
         let long = u64::from(settings.unacknowledged_bytes) + 1;
-        let awaited = [Kind::Eager, Kind::Granted, Kind::Notice].map(|kind| {
+        let kinds = [Kind::Eager, Kind::Put, Kind::Granted, Kind::Notice];
+        let awaited = kinds.map(|kind| {
             let is_awaited = |bytes| settings.is_awaited(kind, bytes);
             [is_awaited(8), is_awaited(long)]
         });
-        assert_eq!(awaited, [[false, true], [true, true], [false, false]]);
+        let if_long = [false, true];
+        assert_eq!(awaited, [if_long, if_long, [true; 2], [false; 2]]);
     }
 }

@@ -31,6 +31,10 @@ impl<M: Memory> Rank<M> {
         let message = match part.landing {
             Landing::Notice => return Target::Own(&mut inbound.notice[done..bytes]),
             Landing::Nowhere => return Target::Nowhere(bytes - done),
+            Landing::Window => {
+                let span = self.windows.span(&part.header, done);
+                return span.map_or(Target::Nowhere(bytes - done), Target::Users);
+            }
             Landing::Message(message) => self.messages.get_mut(message),
         };
         let Some(message) = message else {
@@ -154,7 +158,7 @@ impl<M: Memory> Rank<M> {
         let Some(peer) = connection.peer else {
             return Ok(());
         };
-        if header.tag >= self.settings.tags {
+        if header.tag >= self.settings.tags && !header.kind.is_of_window() {
             let (tag, tags) = (header.tag, self.settings.tags);
             return Err(FrameError::Tag { tag, tags });
         }
@@ -165,10 +169,14 @@ impl<M: Memory> Rank<M> {
         self.end_acknowledged();
         let landing = match header.kind {
             Kind::Eager | Kind::Granted => self.place(peer, &header)?,
+            Kind::Put => self.place_put(peer, &header)?,
             Kind::Notice => Landing::Notice,
-            Kind::Ready | Kind::Grant | Kind::Credit | Kind::Acknowledge | Kind::Leave => {
-                Landing::Nowhere
-            }
+            Kind::Ready
+            | Kind::Grant
+            | Kind::Credit
+            | Kind::Acknowledge
+            | Kind::Leave
+            | Kind::Raise => Landing::Nowhere,
         };
         if let Some(connection) = self.connections.get_mut(at) {
             let done = 0;
@@ -186,8 +194,8 @@ impl<M: Memory> Rank<M> {
         Ok(())
     }
 
-    /// Where a part of a message lands.
-    fn place(&mut self, peer: u32, header: &Header) -> Result<Landing, FrameError> {
+    /// Whether a part is as long as it must be.
+    pub(super) fn check_part(&self, header: &Header) -> Result<(), FrameError> {
         let (offset, bytes, length) = (header.offset, header.bytes, header.length);
         let least = self.settings.least_part_bytes();
         if u64::from(bytes) < least && offset + u64::from(bytes) != length {
@@ -198,6 +206,12 @@ impl<M: Memory> Rank<M> {
                 least,
             });
         }
+        Ok(())
+    }
+
+    /// Where a part of a message lands.
+    fn place(&mut self, peer: u32, header: &Header) -> Result<Landing, FrameError> {
+        self.check_part(header)?;
         if self.retired.has(header.tag) {
             self.pay_back(peer, header);
             return Ok(Landing::Nowhere);
@@ -235,6 +249,8 @@ impl<M: Memory> Rank<M> {
         }
         let ended = match header.kind {
             Kind::Eager | Kind::Granted => self.end_part(peer, &part),
+            Kind::Put => self.end_put(peer, &part),
+            Kind::Raise => self.windows.raise(peer, &header),
             Kind::Ready => self.wanted(peer, &header),
             Kind::Grant => self.granted(peer, &header),
             Kind::Credit => {
@@ -290,12 +306,12 @@ impl<M: Memory> Rank<M> {
     }
 
     /// Whether the sender of a message waits until it is acknowledged.
-    fn is_awaited(&self, header: &Header) -> bool {
+    pub(super) fn is_awaited(&self, header: &Header) -> bool {
         self.settings.is_awaited(header.kind, header.length)
     }
 
     /// Says what has come from a rank, over all connections: it waits for that.
-    fn acknowledge_all(&mut self, peer: u32) {
+    pub(super) fn acknowledge_all(&mut self, peer: u32) {
         for at in 0..self.peers[peer as usize].open.len() {
             let at = self.peers[peer as usize].open[at];
             let connection = self.connections.get(at);

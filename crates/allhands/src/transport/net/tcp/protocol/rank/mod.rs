@@ -1,11 +1,12 @@
 //! The rank: the machine that a driver or a simulation drives.
 //!
-//! Its parts: `send` and `receive` (messages), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `loads` (which rail carries how much), `connect` (who is
+//! Its parts: `send` and `receive` (messages), `put` (windows), `retire` (tags that are used no more), `arrive` (what comes in), `transmit` (what goes out), `loads` (which rail carries how much), `connect` (who is
 //! reached how, and who is lost), `watch` (whose system answers no more).
 
 mod arrive;
 mod connect;
 mod loads;
+mod put;
 mod receive;
 mod retire;
 mod send;
@@ -24,12 +25,14 @@ use super::peer::{Credit, Heard, Loss, LostPeer, Peer, Presence};
 use super::settings::Settings;
 use super::slots::Slots;
 use super::stripe::Way;
+use super::windows::Windows;
 use loads::Load;
 use retire::Retired;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use super::connection::Piece;
+pub use super::windows::Raised;
 
 /// A message of the user's, until [`Rank::test`] has said how it ended or [`Rank::cancel`] that it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +41,8 @@ pub enum Message {
     Send(u32),
     /// One that is received.
     Receive(u32),
+    /// None, but the wait for what a rank puts or raises.
+    Peer(u32),
 }
 
 /// What the driver is to do.
@@ -133,6 +138,8 @@ pub struct Rank<M> {
     strangers: u32,
     /// Tags with which nothing is exchanged any more.
     retired: Retired,
+    /// What other ranks put into.
+    windows: Windows,
     is_leaving: bool,
     report: Report,
 }
@@ -164,6 +171,7 @@ impl<M: Memory> Rank<M> {
             deadline: Duration::MAX,
             strangers: 0,
             retired: Retired::default(),
+            windows: Windows::default(),
             is_leaving: false,
             report: Report::default(),
         }
@@ -212,6 +220,7 @@ impl<M: Memory> Rank<M> {
                 Some(incoming) => (incoming.peer, incoming.end),
                 None => return Ok(None),
             },
+            Message::Peer(peer) => (peer, None),
         };
         if end.is_some() {
             self.forget(message, peer);
@@ -229,6 +238,7 @@ impl<M: Memory> Rank<M> {
         match message {
             Message::Send(at) => self.cancel_send(at),
             Message::Receive(at) => self.cancel_receive(at),
+            Message::Peer(peer) => self.peers[peer as usize].receives -= 1,
         }
     }
 
@@ -239,6 +249,7 @@ impl<M: Memory> Rank<M> {
                 let matching = &mut self.peers[peer as usize].matching;
                 matching.remove(&mut self.messages, at, &mut self.buffers);
             }
+            Message::Peer(_) => {}
         }
     }
 

@@ -35,22 +35,15 @@ impl<M: Memory> Rank<M> {
         } else {
             was_granted.then_some(Kind::Granted)
         };
-        let at = self.sends.insert(Outgoing {
-            peer: to,
-            key,
-            span,
-            signature,
-            kind,
-            is_announced: false,
-            cut_bytes: 0,
-            is_cut: false,
-            part_bytes: span.bytes.max(1),
-            unwritten: 0,
-            unacknowledged: 0,
-            end: None,
-        });
+        Ok(self.begin_send(Outgoing::new(to, key, (span, signature), kind)))
+    }
+
+    /// Lets a message go, or a put, as far as it may.
+    pub(super) fn begin_send(&mut self, send: Outgoing) -> Message {
+        let (to, kind, bytes) = (send.peer, send.kind, send.span.bytes);
+        let at = self.sends.insert(send);
         match kind {
-            Some(kind) if span.bytes <= self.settings.copied_bytes as usize => {
+            Some(kind) if bytes <= self.settings.copied_bytes as usize => {
                 self.send_copy(to, at, kind);
             }
             Some(kind) => self.begin_cutting(at, kind),
@@ -58,7 +51,7 @@ impl<M: Memory> Rank<M> {
         }
         self.tend(to);
         self.schedule(to);
-        Ok(Message::Send(at))
+        Message::Send(at)
     }
 
     /// Sends a copy of a short message, which ends by that: in parts, where rails are so slow that it gains by them.
@@ -247,7 +240,9 @@ impl<M: Memory> Rank<M> {
         let peer = &mut self.peers[send.peer as usize];
         peer.cutting.retain(|other| *other != at);
         peer.held.retain(|other| *other != at);
-        if peer.waiting.remove(&send.key).is_some() && send.is_announced {
+        // A put has no such key, and never waits.
+        let waits = send.kind.is_none() && peer.waiting.remove(&send.key).is_some();
+        if waits && send.is_announced {
             peer.withdrawn.insert(send.key, ());
         }
         if send.kind == Some(Kind::Eager) && peer.loss().is_none() {

@@ -10,6 +10,7 @@ mod bounds;
 mod refused;
 mod retired;
 mod watched;
+mod windows;
 
 struct Bytes(Vec<u8>);
 
@@ -70,6 +71,19 @@ fn written(from: &mut Rank<Bytes>, at: u32) -> Vec<u8> {
 fn carry(from: &mut Rank<Bytes>, to: &mut Rank<Bytes>) {
     while let Some(at) = from.transmit() {
         let bytes = written(from, at);
+        to.arrived(at, &bytes);
+    }
+}
+
+/// As [`carry`], with what is sent from the memory of its sender.
+fn carry_users(from: &mut Rank<Bytes>, to: &mut Rank<Bytes>) {
+    while let Some(at) = from.transmit() {
+        let (mut bytes, memory) = (Vec::new(), &from.memory);
+        from.pieces(at, |piece| match piece {
+            Piece::Own(own) => bytes.extend_from_slice(own),
+            Piece::Users(span) => bytes.extend_from_slice(&memory.0[span.address..][..span.bytes]),
+        });
+        from.written(at, bytes.len());
         to.arrived(at, &bytes);
     }
 }

@@ -22,6 +22,11 @@ pub enum Event {
     Resent,
     Unexpected,
     Waited,
+    Put,
+    PutTakenBack,
+    PutFailed,
+    Raised,
+    Withdrawn,
     Refused,
 }
 

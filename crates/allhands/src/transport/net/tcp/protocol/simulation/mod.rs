@@ -1,7 +1,7 @@
 //! Simulation: the machine in virtual time, with thousands of seeds of delays, cuts, deaths, slow readers and strangers.
 //!
 //! Each message must arrive right, once, and in the order of its source and tag, or fail with the name of a rank that is dead (or,
-//! where nothing is sent again, whose connection was cut); and no world may last for a minute of its time.
+//! where nothing is sent again, whose connection was cut); a flag is heard when all is there that was put before; and no world may last for a minute of its time.
 
 mod arena;
 mod chance;
@@ -9,6 +9,7 @@ mod counts;
 mod rails;
 mod sockets;
 mod traffic;
+mod windows;
 mod wire;
 mod world;
 
@@ -23,6 +24,9 @@ fn try_seed(seed: u64) -> Counts {
     world.run();
     let is_whole = !world.had_cuts || world.settings.resends;
     let mut counts = world.counts.clone();
+    for node in world.nodes.iter_mut().filter(|node| !node.is_dead) {
+        node.check_windows(seed);
+    }
     for (at, node) in world.nodes.iter().enumerate() {
         let report = node.rank.report();
         counts.add(Event::Lost, report.lost);

@@ -3,6 +3,7 @@
 use super::counts::Event;
 use super::wire::{End, Pipe, Wire};
 use super::world::{World, micros};
+use crate::transport::net::tcp::protocol::frame::VERSION;
 use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::Loss;
 use crate::transport::net::tcp::protocol::rank::{Action, Piece, Target};
@@ -74,7 +75,7 @@ impl World {
         let length = self.chance.below(100);
         let mut bytes: Vec<u8> = (0..length).map(|_| self.chance.next() as u8).collect();
         if self.chance.one_in(2) {
-            let start = [b'A', b'h', 1, 0x81];
+            let start = [b'A', b'h', VERSION, 0x81];
             bytes.splice(0..0, start);
         }
         let now = self.now;

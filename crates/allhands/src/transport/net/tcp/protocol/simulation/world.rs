@@ -4,6 +4,7 @@ use super::arena::Arena;
 use super::chance::Chance;
 use super::counts::{Counts, Event};
 use super::traffic::{Operation, SIGNATURE, draw};
+use super::windows::{self, Puts};
 use super::wire::Wire;
 use crate::transport::net::tcp::protocol::handshake::{Job, Secret};
 use crate::transport::net::tcp::protocol::matching;
@@ -29,6 +30,7 @@ const FOUND_WITHIN: Duration = Duration::from_millis(4750);
 pub struct Node {
     pub rank: Rank<Arena>,
     pub operations: Vec<Operation>,
+    pub(super) puts: Puts,
     /// When it looks next, and how long after that again.
     next: Duration,
     pause: Duration,
@@ -107,6 +109,7 @@ impl World {
                 died: Duration::ZERO,
                 host: host_of[at],
                 operations,
+                puts: Puts::default(),
                 next: micros(chance.below(100)),
                 pause: micros(50),
                 dies,
@@ -124,7 +127,7 @@ impl World {
                 heard: Vec::new(),
             }
         });
-        let nodes = nodes.collect();
+        let nodes = windows::draw(nodes.collect(), seed);
         let cuts = draw_cuts(&mut chance);
         World {
             seed,
@@ -209,6 +212,7 @@ impl World {
         }
         node.rank.at(node.clock(now));
         let mut is_busy = self.work(at);
+        is_busy |= self.put(at);
         is_busy |= self.decide(at);
         let sleeps = self.nodes[at].sleeps;
         if !(sleeps.0..sleeps.1).contains(&now) {
@@ -216,6 +220,7 @@ impl World {
         } else {
             self.counts.add(Event::Nap, 1);
         }
+        self.hear_flags(at);
         is_busy |= self.write_all(at);
         self.act(at);
         let node = &mut self.nodes[at];
@@ -233,7 +238,8 @@ impl World {
         let begins = begins.map_or(Duration::MAX, |operation| {
             operation.when.max(now + micros(1))
         });
-        node.next = (now + node.pause).min(begins);
+        let puts = node.next_put().max(now + micros(1));
+        node.next = (now + node.pause).min(begins).min(puts);
     }
 
     /// All ranks of a rank's system are gone, without a word.
@@ -342,7 +348,7 @@ impl World {
     }
 
     /// Only who is dead may be lost, or whose wire was cut where nothing is sent again.
-    fn check_loss(&mut self, at: usize, lost: LostPeer, since: Duration) {
+    pub(super) fn check_loss(&mut self, at: usize, lost: LostPeer, since: Duration) {
         self.counts.add(Event::Failed, 1);
         let (seed, other) = (self.seed, lost.rank as usize);
         let by_cut = self.had_cuts && !self.settings.resends;
@@ -375,7 +381,8 @@ impl Node {
 
     /// Whether all its messages are over, or it is.
     fn is_done(&self) -> bool {
-        self.is_dead || self.operations.iter().all(|operation| operation.is_over)
+        let is_over = || self.operations.iter().all(|operation| operation.is_over);
+        self.is_dead || is_over() && self.has_put()
     }
 
     /// What it should have heard of the living.
