@@ -61,6 +61,7 @@ pub(crate) struct Medium {
     division: Division,
     doorbell: Option<u32>,
     bears_overlap: bool,
+    rails: usize,
     /// How many threads want the network, and whether one sleeps in it.
     wanting: AtomicU32,
     is_asleep: AtomicBool,
@@ -131,6 +132,7 @@ impl Medium {
             division: Division::of(network.tags()),
             doorbell: network.doorbell(),
             bears_overlap: network.bears_overlap(),
+            rails: network.rails(),
             wanting: AtomicU32::new(0),
             is_asleep: AtomicBool::new(false),
             shared: Mutex::new(None),
@@ -240,6 +242,11 @@ impl Claim {
     /// See [`Network::bears_overlap`].
     pub(super) fn bears_overlap(&self) -> bool {
         self.medium.bears_overlap
+    }
+
+    /// See [`Network::rails`].
+    pub(super) fn rails(&self) -> usize {
+        self.medium.rails
     }
 
     /// How many communicators there may be at a time.
