@@ -142,10 +142,9 @@ fn listens(table: &Table, rank: u32) -> Vec<SocketAddr> {
 /// What all ranks tell of their endpoints of libfabric's; nothing of a rank that has none.
 fn cards(table: &Table) -> Box<[ofi::Cards]> {
     let of_rank = |card: &Card| {
-        let endpoints = card.rails.iter().map(|rail| rail.endpoint.clone().into());
-        endpoints
-            .filter(|card: &Box<[u8]>| !card.is_empty())
-            .collect()
+        let endpoints = card.rails.iter().map(|rail| &rail.endpoint);
+        let there = endpoints.filter(|card| !card.is_empty());
+        there.map(|card| card.clone().into()).collect()
     };
     table.cards.iter().map(of_rank).collect()
 }
