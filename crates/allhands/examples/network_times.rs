@@ -106,6 +106,7 @@ fn connect(
     let wishes = Wishes {
         provider: Some(provider.into()),
         interface: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        domain: None,
     };
     let endpoint = Endpoint::open(&wishes).unwrap_or_else(|error| panic!("{error}"));
     let mine: String = endpoint
@@ -115,13 +116,14 @@ fn connect(
         .collect();
     let theirs = exchange(own, other, &mine);
     let digits = |text: &str, at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16);
-    let card = |text: String| -> Box<[u8]> {
-        (0..text.len() / 2)
-            .map(|at| digits(&text, at).expect("two digits"))
-            .collect()
+    let card = |text: String| -> Vec<Box<[u8]>> {
+        let bytes = (0..text.len() / 2).map(|at| digits(&text, at).expect("two digits"));
+        vec![bytes.collect()]
     };
     let cards = in_order(mine, theirs).map(card);
-    Box::new(OfiNetwork::new(endpoint, rank, &cards, tcp).expect("both have the same provider"))
+    Box::new(
+        OfiNetwork::new(vec![endpoint], rank, &cards, tcp).expect("both have the same provider"),
+    )
 }
 
 fn send(network: &mut dyn Network, to: u32, tag: u32, bytes: &[u8]) -> Ticket {

@@ -131,9 +131,9 @@ fn network(cluster: &Cluster) -> Result<(Box<dyn Network>, Places), Error> {
     let tcp = TcpNetwork::new(listener, rank, addresses, secret, settings);
     let tcp = tcp.map_err(|why| wrong(why.to_string()))?;
     let tcp = tcp.with_names(&places, &cluster.rails);
-    let network: Box<dyn Network> = match cluster.take_endpoint() {
-        Some(endpoint) => {
-            let ofi = OfiNetwork::new(endpoint, rank, &cluster.endpoints, tcp);
+    let network: Box<dyn Network> = match cluster.take_endpoints() {
+        Some(endpoints) => {
+            let ofi = OfiNetwork::new(endpoints, rank, &cluster.cards, tcp);
             Box::new(ofi.map_err(|why| wrong(why.to_string()))?)
         }
         None => Box::new(tcp),

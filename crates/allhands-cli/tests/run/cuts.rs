@@ -351,3 +351,44 @@ fn a_host_that_is_cut_off_under_libfabric_is_named_with_its_ranks_soon() {
         }
     }
 }
+
+/// What goes over it cannot be sent again: who has messages with the host ends as if all its rails were cut.
+#[test]
+fn when_one_of_two_rails_is_cut_under_libfabric_all_end_soon() {
+    if !has_libfabric() {
+        return;
+    }
+    let list = "a,b:2,c:2";
+    for (part, named) in [("longs", "eth0,eth1"), ("longs", ""), ("barriers", "")] {
+        let Some(hosts) = Hosts::new(3, 2) else {
+            return;
+        };
+        let cut = format!("TEST_CUT=ip -n {} link set pc1 nomaster", hosts.space('s'));
+        let rails = format!("ALLHANDS_RAILS={named}");
+        let arguments = hosts.arguments(list);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let variables = [
+            "--env",
+            &cut,
+            "--env",
+            &rails,
+            "--keep-going",
+            "--timeout",
+            "20",
+        ];
+        let all = [&arguments[..], &variables, &OVER_LIBFABRIC].concat();
+        let (_, out, said) = ranks_of_test(RANK, part, &all);
+        let (at, heard) = heard(&out);
+        assert_eq!(heard.len(), ranks_of(list).len(), "{part}: {out}{said}");
+        for (rank, when, says) in &heard {
+            let took = when.saturating_sub(at);
+            println!("{part}: rank {rank} heard after {took} ms: {says}");
+            assert!(took <= WITHIN_MS, "{part}: rank {rank} takes {took} ms");
+        }
+        // Whoever finds it out says so, and so does the other end.
+        let is_its =
+            |says: &str| says.contains("over rail 1 (eth1, ") && says.contains("no more: ");
+        let is_named = heard.iter().any(|(_, _, says)| is_its(says));
+        assert!(is_named, "{heard:?}");
+    }
+}

@@ -150,6 +150,7 @@ impl Bootstrap for Communicator {
 
     #[cfg(target_os = "linux")]
     fn measure_network_times(&self) -> Result<Option<NetworkTimes>, Error> {
+        self.measure_rails()?;
         let measured = self.measure_network();
         let mut numbers =
             measured.map_or([f64::NAN; NetworkTimes::NUMBERS], |times| times.numbers());

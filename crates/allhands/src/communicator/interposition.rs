@@ -132,7 +132,11 @@ impl Interposition for Communicator {
     }
 
     fn set_left_alone(&self, hook: Option<fn(*mut u8, usize)>) {
-        self.inner.take().endpoint.left_alone = hook;
+        let endpoint = &mut self.inner.take().endpoint;
+        endpoint.left_alone = hook;
+        if let (Some(_), Some(cluster)) = (hook, &endpoint.cluster) {
+            cluster.state().network.expect_shorter();
+        }
     }
 
     fn begins_alone(&self, operation: &Operation<'_>) -> Result<bool, Error> {

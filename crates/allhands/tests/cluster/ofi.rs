@@ -1,7 +1,7 @@
 //! Worlds that libfabric joins, over the providers that every machine has.
 
 use crate::world::{World, fail};
-use allhands::launch::{NETWORK, OFI_PROVIDER};
+use allhands::launch::{NETWORK, OFI_PROVIDER, RAILS};
 use allhands::net::ofi::{Endpoint, OfiError, Wishes};
 
 /// Both go by sockets and by memory that processes share.
@@ -20,8 +20,13 @@ fn is_there() -> bool {
 }
 
 fn start(world: &mut World, part: &str, hosts: &[&str], provider: &str) {
+    start_on(world, part, hosts, provider, "");
+}
+
+/// The same on these rails.
+fn start_on(world: &mut World, part: &str, hosts: &[&str], provider: &str, rails: &str) {
     for (rank, host) in (0..).zip(hosts) {
-        let changes = [(NETWORK, "ofi"), (OFI_PROVIDER, provider)];
+        let changes = [(NETWORK, "ofi"), (OFI_PROVIDER, provider), (RAILS, rails)];
         world.start(part, host, (rank, hosts.len() as u32), &changes);
     }
 }
@@ -37,6 +42,63 @@ fn several_hosts_have_right_answers() {
             start(&mut world, "collectives", hosts, provider);
             world.end_well(&format!("{provider} on {hosts:?}"));
         }
+    }
+}
+
+/// Interfaces, and domains of the provider's that are none.
+#[test]
+fn several_rails_are_those_that_were_named() {
+    if !is_there() {
+        return;
+    }
+    for rails in ["127.0.0.1,127.0.0.1", "lo,127.0.0.0/8,lo"] {
+        for part in ["collectives", "splits"] {
+            let mut world = World::new();
+            start_on(&mut world, part, &["a", "b", "b", "c"], "tcp", rails);
+            world.end_well(&format!("{part} on {rails}"));
+        }
+    }
+    let mut world = World::new();
+    start_on(&mut world, "collectives", &["a", "b", "a"], "shm", "shm");
+    world.end_well("a domain");
+}
+
+#[test]
+fn rails_that_the_provider_does_not_know_or_others_do_not_have_are_named() {
+    if !is_there() {
+        return;
+    }
+    let mut world = World::new();
+    start_on(&mut world, "wait", &["a", "b"], "shm", "lo,lo");
+    let said = fail("no interfaces", world);
+    let words = "rank 0: libfabric's provider shm has nothing at 127.0.0.1; it has shm";
+    assert!(said[0].contains(words), "{}", said[0]);
+    let mut world = World::new();
+    start_on(&mut world, "wait", &["a", "b"], "shm", "shm,shm");
+    for said in fail("several rails of memory", world) {
+        assert!(said.contains("the provider shm has none"), "{said}");
+    }
+    let mut world = World::new();
+    for (rank, rails) in (0..).zip(["lo,lo", "lo"]) {
+        let changes = [(NETWORK, "ofi"), (OFI_PROVIDER, "tcp"), (RAILS, rails)];
+        world.start("wait", ["a", "b"][rank as usize], (rank, 2), &changes);
+    }
+    for said in fail("rails", world) {
+        let words = "rank 1 on host b has 1 rails, and rank 0 on host a has 2";
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_on_two_rails() {
+    if !is_there() {
+        return;
+    }
+    let mut world = World::new();
+    start_on(&mut world, "die 2", &["a", "b", "b", "c"], "tcp", "lo,lo");
+    for (rank, end) in world.end().iter().enumerate() {
+        let expected = if rank == 2 { 128 + libc::SIGKILL } else { 3 };
+        assert_eq!(end.code, expected, "rank {rank}: {}", end.said);
     }
 }
 

@@ -36,13 +36,15 @@ pub fn wishes(provider: &str) -> Wishes {
     Wishes {
         provider: Some(provider.into()),
         interface: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        domain: None,
     }
 }
 
-/// The endpoints of so many ranks; nothing where libfabric is not installed, which is an error where nothing may be skipped.
-pub fn loopback(ranks: usize, provider: &str) -> Option<OfiLoopback> {
+/// The endpoints of so many ranks, one for each rail; nothing where libfabric is not installed, which is an error where nothing may be
+/// skipped.
+pub fn loopback(ranks: usize, rails: u8, provider: &str) -> Option<OfiLoopback> {
     static SAID: Once = Once::new();
-    match OfiLoopback::new(ranks as u32, &wishes(provider)) {
+    match OfiLoopback::new(ranks as u32, rails, &wishes(provider)) {
         Ok(loopback) => Some(loopback),
         Err(error @ OfiError::Missing { .. }) => {
             assert!(std::env::var("CI").is_err(), "{error}");
@@ -68,9 +70,10 @@ pub fn few_are_enough() -> bool {
 /// libfabric 1.17 does.
 pub const BREAKS_AT_LONG_MESSAGES: bool = true;
 
-/// As a test has no opinion about it.
+/// As a test has no opinion about it: an odd number of ranks has two rails.
 pub fn network(node_of: &[u32]) -> Tried {
-    match loopback(node_of.len(), "tcp") {
+    let rails = 1 + (node_of.len() % 2) as u8;
+    match loopback(node_of.len(), rails, "tcp") {
         Some(loopback) => Tried::Ofi(loopback),
         None => {
             let loopback = Loopback::new(node_of.len() as u32, 1, Settings::default());

@@ -85,8 +85,8 @@ pub struct Arguments {
     #[arg(long, requires = "hosts")]
     tls: bool,
 
-    /// The rails by which hosts reach one another, as many on each: interfaces, addresses or networks [default: the networks
-    /// that all hosts share, if the way to rank 0 is one of them]
+    /// The rails by which hosts reach one another, as many on each: interfaces, addresses or networks, or domains of
+    /// libfabric's [default: the networks that all hosts share, if the way to rank 0 is one of them]
     #[arg(long, value_name = "RAIL,…", requires = "hosts")]
     rails: Option<String>,
 

@@ -4,8 +4,8 @@ use crate::transport::net::ofi::MOST_CARD;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The longest card in bytes.
-pub(in crate::launch) const CARD_BYTES: usize = 4096;
-/// The most words of cpus, 64 of them each, and the most rails.
+pub(in crate::launch) const CARD_BYTES: usize = 12 << 10;
+/// The most words of cpus, 64 of them each, and the most rails: what a card has room for.
 const MOST_WORDS: usize = 128;
 pub(super) const MOST_RAILS: usize = 16;
 /// The longest name in bytes.
@@ -42,8 +42,6 @@ pub(in crate::launch) struct Card {
     pub(in crate::launch) is_eager: bool,
     /// Which rail was named that it does not have, if one was.
     pub(in crate::launch) lacks: String,
-    /// What it tells of its endpoint of libfabric's; nothing if it has none.
-    pub(in crate::launch) endpoint: Vec<u8>,
 }
 
 /// Where a rank listens, and by which interface.
@@ -55,6 +53,8 @@ pub(in crate::launch) struct Rail {
     /// Whether it is at another part of the machine than the rank's cpus.
     pub(in crate::launch) is_far: bool,
     pub(in crate::launch) name: String,
+    /// What the rank tells of its endpoint of libfabric's there; nothing if it has none.
+    pub(in crate::launch) endpoint: Vec<u8>,
 }
 
 /// Where a segment is, for who can look into its process.
@@ -98,12 +98,12 @@ impl Card {
             bytes.extend([rail.prefix, u8::from(rail.is_far)]);
             bytes.extend((rail.name.len() as u16).to_le_bytes());
             bytes.extend(rail.name.as_bytes());
+            bytes.extend((rail.endpoint.len() as u16).to_le_bytes());
+            bytes.extend(&rail.endpoint);
         }
         bytes.extend([self.is_named, self.is_eager].map(u8::from));
         bytes.extend((self.lacks.len() as u16).to_le_bytes());
         bytes.extend(self.lacks.as_bytes());
-        bytes.extend((self.endpoint.len() as u16).to_le_bytes());
-        bytes.extend(&self.endpoint);
         bytes
     }
 
@@ -199,6 +199,7 @@ impl Reader<'_> {
             prefix: self.one()?,
             is_far: self.one()? != 0,
             name: self.name()?,
+            endpoint: self.bytes(MOST_CARD)?,
         })
     }
 
@@ -218,7 +219,6 @@ impl Reader<'_> {
         let rails = (0..rails).map(|_| self.rail()).collect::<Option<_>>()?;
         let [is_named, is_eager] = self.take::<2>()?.map(|byte| byte != 0);
         let lacks = String::from_utf8(self.bytes(MOST_LACKS)?).ok()?;
-        let endpoint = self.bytes(MOST_CARD)?;
         Some(Card {
             rank,
             ranks,
@@ -234,7 +234,6 @@ impl Reader<'_> {
             is_named,
             is_eager,
             lacks,
-            endpoint,
         })
     }
 }
@@ -246,6 +245,7 @@ pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
         prefix: 24,
         is_far: rank % 2 == 1,
         name: name.into(),
+        endpoint: vec![9; rank as usize % 5],
     };
     let address = |port| SocketAddr::from(([10, 0, node as u8, rank as u8], port));
     Card {
@@ -269,7 +269,6 @@ pub(super) fn some_card(rank: u32, ranks: u32, node: u32) -> Card {
         is_named: true,
         is_eager: rank == 1,
         lacks: String::new(),
-        endpoint: vec![9; rank as usize % 5],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::card::{Card, Table};
 use crate::launch::{LaunchError, Launcher, Place, Segment};
-use crate::transport::net::ofi::Endpoint;
+use crate::transport::net::ofi::{self, Endpoint};
 use crate::transport::net::tcp::{Addresses, Listener, Secret};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -30,9 +30,9 @@ pub(crate) struct Cluster {
     /// Whether all connections are to be made before the world is there.
     pub(crate) is_eager: bool,
     listener: Mutex<Option<Listener>>,
-    /// What all ranks tell of their endpoints of libfabric's, and the own one, where there are such.
-    pub(crate) endpoints: Box<[Box<[u8]>]>,
-    endpoint: Mutex<Option<Endpoint>>,
+    /// What all ranks tell of their endpoints of libfabric's, and the own ones, by rail, where there are such.
+    pub(crate) cards: Box<[ofi::Cards]>,
+    endpoints: Mutex<Option<Vec<Endpoint>>>,
 }
 
 /// What this process has besides the table.
@@ -42,7 +42,8 @@ pub(super) struct Own {
     pub(super) segment: Option<Segment>,
     pub(super) launcher: Launcher,
     pub(super) listener: Listener,
-    pub(super) endpoint: Option<Endpoint>,
+    /// One for each of the addresses at which it listens, or none.
+    pub(super) endpoints: Vec<Endpoint>,
     pub(super) secret: Secret,
     pub(super) tls: bool,
     /// By which address rank 0 was reached.
@@ -73,6 +74,8 @@ impl Cluster {
             (segment, _) => Some(place(table, &own, &sharing, segment)?),
         };
         let is_apart = node_of.iter().any(|node| *node != node_of[0]);
+        let listens = listens(table, own.rank);
+        let endpoints = kept(own.endpoints, own.listener.addresses(), &listens);
         Ok(Cluster {
             rank: own.rank,
             node_of,
@@ -89,9 +92,9 @@ impl Cluster {
             oversubscribed,
             is_eager: table.cards.iter().any(|card| card.is_eager),
             // Where all share memory, nobody needs to listen.
-            listener: Mutex::new(is_apart.then(|| own.listener.keep(&listens(table, own.rank)))),
-            endpoints: endpoints(table),
-            endpoint: Mutex::new(own.endpoint.filter(|_| is_apart)),
+            listener: Mutex::new(is_apart.then(|| own.listener.keep(&listens))),
+            cards: cards(table),
+            endpoints: Mutex::new((is_apart && !endpoints.is_empty()).then_some(endpoints)),
         })
     }
 
@@ -115,11 +118,23 @@ impl Cluster {
         listener.take()
     }
 
-    /// The own endpoint of libfabric's; who asks first has it.
-    pub(crate) fn take_endpoint(&self) -> Option<Endpoint> {
-        let mut endpoint = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
-        endpoint.take()
+    /// The own endpoints of libfabric's, by rail; who asks first has them.
+    pub(crate) fn take_endpoints(&self) -> Option<Vec<Endpoint>> {
+        let mut endpoints = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        endpoints.take()
     }
+}
+
+/// The endpoints of those rails that were chosen, in their order, of one at each of these addresses.
+fn kept(all: Vec<Endpoint>, offered: &[SocketAddr], chosen: &[SocketAddr]) -> Vec<Endpoint> {
+    let place = |address: &SocketAddr| chosen.iter().position(|other| other == address);
+    let all = offered.iter().map(place).zip(all);
+    let mut kept: Vec<(usize, Endpoint)> = all.filter_map(|(at, it)| Some((at?, it))).collect();
+    kept.sort_by_key(|(place, _)| *place);
+    kept.into_iter().map(|(_, endpoint)| endpoint).collect()
 }
 
 /// Where a rank listens, by rail.
@@ -128,21 +143,25 @@ fn listens(table: &Table, rank: u32) -> Vec<SocketAddr> {
     rails.map(|rail| rail.address).collect()
 }
 
-/// What all ranks tell of their endpoints of libfabric's.
-fn endpoints(table: &Table) -> Box<[Box<[u8]>]> {
-    let cards = table.cards.iter();
-    cards.map(|card| card.endpoint.clone().into()).collect()
+/// What all ranks tell of their endpoints of libfabric's; nothing of a rank that has none.
+fn cards(table: &Table) -> Box<[ofi::Cards]> {
+    let of_rank = |card: &Card| {
+        let endpoints = card.rails.iter().map(|rail| &rail.endpoint);
+        let there = endpoints.filter(|card| !card.is_empty());
+        there.map(|card| card.clone().into()).collect()
+    };
+    table.cards.iter().map(of_rank).collect()
 }
 
-/// Whether all ranks have what carries messages as the own one has.
-pub(super) fn fit(table: &Table, rank: u32, own: Option<&Endpoint>) -> Result<(), String> {
-    if let Some(own) = own {
-        let fits = own.fits(rank, &endpoints(table));
-        return fits.map_err(|error| error.to_string());
+/// Whether all ranks have what carries messages as this one has.
+pub(super) fn fit(table: &Table, rank: u32) -> Result<(), String> {
+    let cards = cards(table);
+    if !cards[rank as usize].is_empty() {
+        return ofi::fit(&cards, rank).map_err(|error| error.to_string());
     }
-    let other = table.cards.iter().find(|card| !card.endpoint.is_empty());
+    let other = cards.iter().position(|of_rank| !of_rank.is_empty());
     other.map_or(Ok(()), |other| {
-        let (other, own) = (other.name(), table.cards[rank as usize].name());
+        let (other, own) = (table.cards[other].name(), table.cards[rank as usize].name());
         Err(format!(
             "{other} uses libfabric, and {own} does not; right would be the same ALLHANDS_NETWORK everywhere"
         ))
@@ -244,11 +263,14 @@ mod tests {
             cards: (0..2).map(|rank| some_card(rank, 2, rank)).collect(),
         };
         assert_eq!(
-            fit(&table, 0, None).unwrap_err(),
+            fit(&table, 0).unwrap_err(),
             "rank 1 on host h1 uses libfabric, and rank 0 on host h0 does not; right would be the same ALLHANDS_NETWORK everywhere"
         );
-        table.cards[1].endpoint.clear();
-        assert_eq!(fit(&table, 0, None), Ok(()));
+        table.cards[1]
+            .rails
+            .iter_mut()
+            .for_each(|rail| rail.endpoint.clear());
+        assert_eq!(fit(&table, 0), Ok(()));
     }
 
     #[test]

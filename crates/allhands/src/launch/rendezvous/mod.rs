@@ -23,11 +23,9 @@ mod wireup;
 
 pub(super) use announcement::{Announcement, Location};
 pub(crate) use cluster::Cluster;
-use settings::Medium;
 pub(super) use settings::Settings;
 
 use super::{Environment, LaunchError, Launcher, Segment};
-use crate::transport::net::ofi::{Endpoint, Wishes};
 use crate::transport::net::tcp::Listener;
 use crate::transport::net::tcp::tls::Tls;
 use card::Card;
@@ -63,8 +61,11 @@ pub(super) fn meet(
             (own, bind(own, settings)?)
         }
     };
-    let offer = Offer::new(settings, own);
-    let endpoint = open_endpoint(settings, &offer.ips())?;
+    let mut offer = Offer::new(settings, own);
+    let endpoints = offer.open_endpoints(settings);
+    let endpoints = endpoints.map_err(|error| LaunchError::WireUp {
+        says: format!("rank {}: {error}", settings.rank),
+    })?;
     let rails = offer.listen(settings.ports.clone());
     let rails =
         rails.map_err(|error| LaunchError::system("cannot listen for other ranks", error))?;
@@ -76,10 +77,9 @@ pub(super) fn meet(
     }
     let card = Card {
         wiring: listener.local_addr().map_err(no_address)?,
-        rails: offer.rails(rails.addresses(), &card.cpus),
+        rails: offer.rails(rails.addresses(), &endpoints, &card.cpus),
         is_named: offer.is_named,
         lacks,
-        endpoint: endpoint.as_ref().map_or_else(Vec::new, Endpoint::card),
         ..card
     };
     let secret = settings.secret.clone();
@@ -90,7 +90,7 @@ pub(super) fn meet(
     let _files = Files::allow(u64::from(settings.ranks));
     let mut driver = Driver::new(wireup, (listener, tls), point, began);
     let met = driver.run(|table| {
-        let fit = cluster::fit(table, settings.rank, endpoint.as_ref());
+        let fit = cluster::fit(table, settings.rank);
         fit.map_err(|says| LaunchError::WireUp { says })?;
         seat.take(table, settings.rank)
     });
@@ -101,27 +101,12 @@ pub(super) fn meet(
         segment: seat.segment(),
         launcher: means.launcher,
         listener: rails,
-        endpoint,
+        endpoints,
         secret,
         tls: settings.tls,
         reached,
     };
     Cluster::new(&table, own)
-}
-
-/// The endpoint of libfabric's, if that is to carry messages, at the first rail where the provider knows interfaces by addresses.
-fn open_endpoint(settings: &Settings, rails: &[IpAddr]) -> Result<Option<Endpoint>, LaunchError> {
-    let Medium::Ofi(provider) = &settings.medium else {
-        return Ok(None);
-    };
-    let wishes = Wishes {
-        provider: provider.clone(),
-        interface: rails.first().copied(),
-    };
-    let opened = Endpoint::open(&wishes);
-    opened.map(Some).map_err(|error| LaunchError::WireUp {
-        says: format!("rank {}: {error}", settings.rank),
-    })
 }
 
 /// The card of this rank, but for where it listens.
@@ -148,7 +133,6 @@ fn card(
         is_named: false,
         is_eager: settings.is_eager,
         lacks: String::new(),
-        endpoint: Vec::new(),
     })
 }
 

@@ -3,6 +3,7 @@
 use super::card::{Card, MOST_LACKS, MOST_RAILS, Rail};
 use super::interfaces::{self, Interface};
 use super::settings::{Medium, Settings};
+use crate::transport::net::ofi::{Endpoint, OfiError, Wishes};
 use crate::transport::net::tcp::Listener;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -23,8 +24,8 @@ impl Offer {
         let all = interfaces::all();
         let mut offered = interfaces::offered(own, &all);
         let mut lacks = None;
-        match (&settings.rails[..], &settings.medium) {
-            ([], Medium::Tcp) => {
+        match &settings.rails[..] {
+            [] => {
                 let mut place = 0;
                 offered.retain(|interface| {
                     place += 1;
@@ -32,9 +33,7 @@ impl Offer {
                 });
                 offered.truncate(MOST_RAILS);
             }
-            // Messages go another way.
-            ([], Medium::Ofi(_)) => offered.truncate(1),
-            (names, _) => match interfaces::named(names, &all) {
+            names => match interfaces::named(names, &all) {
                 Ok(named) => offered = named,
                 Err(says) => {
                     offered.truncate(1);
@@ -49,16 +48,72 @@ impl Offer {
         }
     }
 
-    pub(super) fn ips(&self) -> Vec<IpAddr> {
-        self.interfaces
-            .iter()
-            .map(|interface| interface.ip)
-            .collect()
+    /// Opens an endpoint of libfabric's at each of them, if that is to carry messages, where the provider knows interfaces by
+    /// addresses. Those of which it knows nothing are offered no more, unless they were named; then what is no interface may also
+    /// be a domain of the provider's, beside the way to rank 0.
+    ///
+    /// # Errors
+    /// What libfabric says, or that the provider has nothing at what was named.
+    pub(super) fn open_endpoints(
+        &mut self,
+        settings: &Settings,
+    ) -> Result<Vec<Endpoint>, OfiError> {
+        let Medium::Ofi(provider) = &settings.medium else {
+            return Ok(Vec::new());
+        };
+        let wishes = |ip: IpAddr| Wishes {
+            provider: provider.clone(),
+            interface: Some(ip),
+            domain: None,
+        };
+        if self.lacks.is_some() {
+            return Ok(self.open_domains(settings, provider.as_deref()));
+        }
+        let is_alone = self.interfaces.len() == 1;
+        let mut endpoints = Vec::with_capacity(self.interfaces.len());
+        for interface in std::mem::take(&mut self.interfaces) {
+            // The only way need not be known to the provider.
+            let is_first = endpoints.is_empty() && (is_alone || !self.is_named);
+            let opened = match is_first {
+                true => Endpoint::open(&wishes(interface.ip)),
+                false => Endpoint::open_there(&wishes(interface.ip)),
+            };
+            match opened {
+                Ok(endpoint) => endpoints.push(endpoint),
+                Err(OfiError::NoRail { .. }) if !self.is_named => continue,
+                Err(error) => return Err(error),
+            }
+            self.interfaces.push(interface);
+        }
+        Ok(endpoints)
+    }
+
+    /// The same for domains that were named; nothing if one of them is none.
+    fn open_domains(&mut self, settings: &Settings, provider: Option<&str>) -> Vec<Endpoint> {
+        let open = |name: &String| {
+            Endpoint::open_there(&Wishes {
+                provider: provider.map(String::from),
+                interface: None,
+                domain: Some(name.clone()),
+            })
+        };
+        let endpoints: Result<Vec<Endpoint>, OfiError> = settings.rails.iter().map(open).collect();
+        let (Ok(endpoints), Some(way)) = (endpoints, self.interfaces.first()) else {
+            return Vec::new();
+        };
+        let beside = |name: &String| Interface {
+            name: name.clone(),
+            ..way.clone()
+        };
+        self.interfaces = settings.rails.iter().map(beside).collect();
+        self.lacks = None;
+        endpoints
     }
 
     /// Listens at all of them.
     pub(super) fn listen(&self, ports: Option<RangeInclusive<u16>>) -> io::Result<Listener> {
-        Listener::bind_within(&self.ips(), ports)
+        let ips: Vec<IpAddr> = self.interfaces.iter().map(|it| it.ip).collect();
+        Listener::bind_within(&ips, ports)
     }
 
     /// What is wrong with what was named, as all ranks say it of the rank with this card; nothing if all is well.
@@ -75,14 +130,22 @@ impl Offer {
         format!("{}; {right}", &says[..end.unwrap_or(0)])
     }
 
-    /// These with where the rank listens and which cpus it may use, for its card.
-    pub(super) fn rails(&self, addresses: &[SocketAddr], cpus: &[u64]) -> Vec<Rail> {
-        let all = self.interfaces.iter().zip(addresses);
-        let rail = |(interface, address): (&Interface, &SocketAddr)| Rail {
+    /// These with where the rank listens, which endpoints it has there, and which cpus it may use, for its card.
+    pub(super) fn rails(
+        &self,
+        addresses: &[SocketAddr],
+        endpoints: &[Endpoint],
+        cpus: &[u64],
+    ) -> Vec<Rail> {
+        let endpoints = endpoints.iter().map(Endpoint::card);
+        let endpoints = endpoints.chain(std::iter::repeat_with(Vec::new));
+        let all = self.interfaces.iter().zip(addresses).zip(endpoints);
+        let rail = |((interface, address), endpoint): ((&Interface, &SocketAddr), Vec<u8>)| Rail {
             address: *address,
             prefix: interface.prefix,
             is_far: interfaces::is_far(&interface.name, cpus),
             name: interface.name.chars().take(60).collect(),
+            endpoint,
         };
         all.map(rail).collect()
     }

@@ -120,6 +120,7 @@ mod tests {
             prefix: prefix.parse().unwrap(),
             is_far: words.get(2) == Some(&"far"),
             name: words[0].into(),
+            endpoint: Vec::new(),
         }
     }
 

@@ -147,6 +147,18 @@ unsafe impl Network for Context {
         self.claim.bears_overlap()
     }
 
+    fn rails(&self) -> usize {
+        self.claim.rails()
+    }
+
+    fn share(&mut self, rates: &[f64]) {
+        self.claim.with(|state| state.network.share(rates));
+    }
+
+    fn expect_shorter(&mut self) {
+        self.claim.with(|state| state.network.expect_shorter());
+    }
+
     fn doorbell(&self) -> Option<u32> {
         self.claim.doorbell()
     }

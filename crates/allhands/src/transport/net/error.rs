@@ -39,6 +39,9 @@ pub enum LossCause {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Connection(#[from] Loss),
+    /// One of several rails to its host, of which all are needed, leads there no more.
+    #[error("{0}")]
+    Rail(String),
     /// What libfabric's provider says.
     #[error("{0}")]
     Provider(String),
@@ -80,7 +83,7 @@ impl LostRank {
         match &self.cause {
             #[cfg(target_os = "linux")]
             LossCause::Connection(loss) => loss.is_silence(),
-            LossCause::Provider(_) | LossCause::Watch(_) => false,
+            LossCause::Rail(_) | LossCause::Provider(_) | LossCause::Watch(_) => false,
         }
     }
 }

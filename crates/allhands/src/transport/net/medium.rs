@@ -62,6 +62,7 @@ pub(crate) struct Medium {
     doorbell: Option<u32>,
     bears_overlap: bool,
     has_windows: bool,
+    rails: usize,
     /// How many threads want the network, and whether one sleeps in it.
     wanting: AtomicU32,
     is_asleep: AtomicBool,
@@ -146,6 +147,7 @@ impl Medium {
             doorbell: network.doorbell(),
             bears_overlap: network.bears_overlap(),
             has_windows: network.has_windows(),
+            rails: network.rails(),
             wanting: AtomicU32::new(0),
             is_asleep: AtomicBool::new(false),
             shared: Mutex::new(None),
@@ -262,6 +264,11 @@ impl Claim {
     /// See [`Network::has_windows`].
     pub(super) fn has_windows(&self) -> bool {
         self.medium.has_windows
+    }
+
+    /// See [`Network::rails`].
+    pub(super) fn rails(&self) -> usize {
+        self.medium.rails
     }
 
     /// How many communicators there may be at a time.

@@ -167,6 +167,22 @@ pub unsafe trait Network: Send {
         true
     }
 
+    /// How many rails it has over which it cuts messages by rates that it is [told](Network::share); one where it has no more, or finds
+    /// rates out by itself.
+    fn rails(&self) -> usize {
+        1
+    }
+
+    /// Says what each rail carries in a second, in bytes: 0 has one carry nothing. All ranks say the same at the same place among
+    /// their messages, while they have none under way; as long as nobody does, rails count as equal.
+    fn share(&mut self, rates: &[f64]) {
+        let _ = rates;
+    }
+
+    /// Says that from now on messages may be shorter than their receives, and that what lies behind them there must stay as it is. A
+    /// network that writes nothing there anyway need not know.
+    fn expect_shorter(&mut self) {}
+
     /// What ranks of the same node can end a [`sleep`](Network::sleep) with, if this network can sleep.
     fn doorbell(&self) -> Option<u32> {
         None

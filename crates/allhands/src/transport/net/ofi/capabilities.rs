@@ -14,6 +14,8 @@ pub struct Wishes {
     pub provider: Option<String>,
     /// The address of the interface that is to be used, where the provider knows interfaces by addresses.
     pub interface: Option<IpAddr>,
+    /// The name of the domain that is to be used, as `fi_info` has it, where there are several.
+    pub domain: Option<String>,
 }
 
 /// What a provider said that it can do, and wants.
@@ -52,8 +54,16 @@ impl Drop for Offer {
     }
 }
 
-/// Asks for what is needed: first for messages that are matched in their order, then for such that are not.
-pub(super) fn find(library: Library, wishes: &Wishes) -> Result<Offer, OfiError> {
+/// Asks for what is needed: first for messages that are matched in their order, then for such that are not. Whether a provider that
+/// has nothing at the interface serves all the same depends on `must_be_there`.
+///
+/// # Errors
+/// If no provider can do what is needed, or it has no such domain.
+pub(super) fn find(
+    library: Library,
+    wishes: &Wishes,
+    must_be_there: bool,
+) -> Result<Offer, OfiError> {
     for order in [abi::ORDER_SAS, 0] {
         let list = ask(library, wishes.provider.as_deref(), order)?;
         if list.is_null() {
@@ -66,9 +76,15 @@ pub(super) fn find(library: Library, wishes: &Wishes) -> Result<Offer, OfiError>
             info: list,
             capabilities: read(list),
         };
-        if let Some(info) = at_interface(&offer, wishes.interface) {
-            offer.capabilities = read(info);
-            offer.info = info;
+        match at_rail(&offer, wishes) {
+            Some(info) => {
+                offer.capabilities = read(info);
+                offer.info = info;
+            }
+            None if must_be_there || wishes.domain.is_some() => {
+                return Err(no_rail(&offer, wishes));
+            }
+            None => {}
         }
         return Ok(offer);
     }
@@ -159,19 +175,48 @@ fn text(text: *const c_char) -> String {
         .into_owned()
 }
 
-/// The entry at an interface, of those that the first's provider has.
-fn at_interface(offer: &Offer, interface: Option<IpAddr>) -> Option<*mut Info> {
-    let wanted = interface.filter(|ip| !ip.is_unspecified())?;
-    let mut at = offer.list;
-    while !at.is_null() {
-        // SAFETY: an entry of the list, which the offer keeps; its address is as long as it says.
-        let (next, address) = unsafe { ((*at).next, source(&*at)) };
-        if address == Some(wanted) && read(at).provider == offer.capabilities.provider {
-            return Some(at);
-        }
-        at = next;
+/// The entries that the first's provider has.
+fn entries(offer: &Offer) -> impl Iterator<Item = *mut Info> {
+    // SAFETY: an entry of the list, which the offer keeps.
+    let next = |at: &*mut Info| Some(unsafe { (**at).next }).filter(|next| !next.is_null());
+    let provider = &offer.capabilities.provider;
+    std::iter::successors(Some(offer.list), next).filter(move |at| read(*at).provider == *provider)
+}
+
+/// The entry of the domain or at the interface that is wished for.
+fn at_rail(offer: &Offer, wishes: &Wishes) -> Option<*mut Info> {
+    if let Some(wanted) = &wishes.domain {
+        return entries(offer).find(|at| domain(*at) == *wanted);
     }
-    None
+    let wanted = wishes.interface.filter(|ip| !ip.is_unspecified())?;
+    // SAFETY: an entry of the list, whose address is as long as it says.
+    entries(offer).find(|at| unsafe { source(&**at) } == Some(wanted))
+}
+
+/// The name of an entry's domain.
+fn domain(info: *const Info) -> String {
+    // SAFETY: an entry of a list has all its parts, and the list is not freed yet.
+    text(unsafe { (*(*info).domain_attr).name })
+}
+
+/// That a provider has no such domain, or nothing at such an interface, and what it has.
+fn no_rail(offer: &Offer, wishes: &Wishes) -> OfiError {
+    let mut found: Vec<String> = Vec::new();
+    for info in entries(offer) {
+        // SAFETY: as above.
+        let address = unsafe { source(&*info) };
+        let address = address.map_or(String::new(), |ip| format!(" ({ip})"));
+        let name = domain(info) + &address;
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    let interface = wishes.interface.map(|ip| ip.to_string());
+    OfiError::NoRail {
+        provider: offer.capabilities.provider.clone(),
+        rail: wishes.domain.clone().or(interface).unwrap_or_default(),
+        found: found.join(", "),
+    }
 }
 
 /// The address of an entry, if it is one of the internet's.

@@ -1,14 +1,17 @@
 //! The driver: takes a rank's messages further, from the wait for a place at the provider to their end there.
 
-use super::abi::{self, op};
+use super::abi;
 use super::endpoint::Endpoint;
+use super::error::OfiError;
 use super::operation::{Failure, Operations, Stage};
+use super::rail::Rail;
 use super::registration::{Place, Registrar};
+use super::shares::{MOST_RAILS, Shares};
 use super::tags::{Numbers, TagLayout};
-use super::wire_up;
+use super::wire_up::{self, Cards};
 use crate::transport::net::tcp::TcpNetwork;
 use crate::transport::net::{Ended, LostRank, Network, NetworkError, Ticket};
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -21,13 +24,9 @@ const WATCHES_EVERY: Duration = Duration::from_millis(100);
 /// What a rank knows of another.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// What it is called in the address vector.
-    address: u64,
     /// What fails when it is lost.
     pub(super) watch: Option<Ticket>,
     pub(super) lost: Option<(LostRank, Instant)>,
-    /// How many of its sends wait for a place.
-    pub(super) waiting: u32,
 }
 
 /// One rank's network over libfabric.
@@ -36,17 +35,20 @@ pub(super) struct Peer {
 /// not say so.
 #[derive(Debug)]
 pub struct OfiNetwork {
-    pub(super) endpoint: Endpoint,
-    pub(super) registrar: Registrar,
+    pub(super) rails: Box<[Rail]>,
+    pub(super) shares: Shares,
     pub(super) operations: Operations,
-    /// Sends and receives that the provider had no place for, in their order.
-    pub(super) sends: VecDeque<u32>,
-    pub(super) receives: VecDeque<u32>,
     pub(super) layout: TagLayout,
     pub(super) tags: u32,
     pub(super) numbers: [Numbers; 2],
     pub(super) rank: u32,
+    /// What of the signature goes with messages, and whether there is one.
     pub(super) signature: u64,
+    pub(super) is_signed: bool,
+    /// Whether messages may be shorter than their receives, and what lies behind them stays as it is.
+    pub(super) expects_shorter: bool,
+    /// What the parts of such messages land in, but for their first, by message.
+    pub(super) landings: HashMap<u32, Box<[u8]>>,
     pub(super) peers: Box<[Peer]>,
     pub(super) words: TcpNetwork,
     /// Why nothing goes any more.
@@ -62,43 +64,48 @@ pub struct OfiNetwork {
 unsafe impl Send for Registrar {}
 
 impl OfiNetwork {
-    /// The network of rank `rank`, of whose endpoints these are the [cards](Endpoint::card), by rank; ranks tell one another
+    /// The network of rank `rank` over these endpoints, one for each rail; `cards` are those of all ranks. They tell one another
     /// everything else by `words`.
     ///
     /// # Errors
     /// If endpoints do not fit one another, or the provider does not know the address of one.
     pub fn new(
-        mut endpoint: Endpoint,
+        endpoints: Vec<Endpoint>,
         rank: u32,
-        cards: &[Box<[u8]>],
-        words: TcpNetwork,
+        cards: &[Cards],
+        mut words: TcpNetwork,
     ) -> Result<OfiNetwork, NetworkError> {
-        let addresses = wire_up::addresses(cards, rank, endpoint.own_card())?;
-        let layout = TagLayout::new(&endpoint.capabilities, cards.len() as u32)?;
-        let mut peers = Vec::with_capacity(cards.len());
-        for (other, address) in (0..).zip(&addresses) {
-            let address = match other == rank {
-                true => abi::ADDRESS_UNSPECIFIED,
-                false => endpoint.know(address)?,
-            };
-            peers.push(Peer {
-                address,
-                ..Peer::default()
-            });
+        let own: Vec<_> = endpoints.iter().map(Endpoint::own_card).collect();
+        let addresses = wire_up::addresses(cards, rank, &own)?;
+        let layout = layout(&endpoints, cards.len() as u32)?;
+        let mut rails = Vec::with_capacity(endpoints.len());
+        for (mut endpoint, addresses) in endpoints.into_iter().zip(&addresses) {
+            let mut names = Vec::with_capacity(addresses.len());
+            for (other, address) in (0..).zip(addresses) {
+                names.push(match other == rank {
+                    true => abi::ADDRESS_UNSPECIFIED,
+                    false => endpoint.know(address)?,
+                });
+            }
+            rails.push(Rail::new(endpoint, &names));
+        }
+        if rails.len() > 1 {
+            words.need_all_rails();
         }
         let now = Instant::now();
         Ok(OfiNetwork {
-            registrar: Registrar::new(&endpoint, &endpoint.capabilities),
-            endpoint,
+            shares: Shares::even(rails.len()),
+            rails: rails.into(),
             operations: Operations::default(),
-            sends: VecDeque::new(),
-            receives: VecDeque::new(),
             tags: layout.tags(),
             layout,
             numbers: Default::default(),
             rank,
             signature: 0,
-            peers: peers.into(),
+            is_signed: false,
+            expects_shorter: false,
+            landings: HashMap::new(),
+            peers: cards.iter().map(|_| Peer::default()).collect(),
             words,
             broken: None,
             now,
@@ -142,9 +149,11 @@ impl OfiNetwork {
         (peer, tag): (u32, u32),
         (memory, bytes): (*mut u8, usize),
     ) -> Result<Ticket, NetworkError> {
-        let most = self.endpoint.capabilities.most_bytes;
-        if bytes > most {
-            let provider = self.endpoint.provider();
+        let all = self.rails.iter().map(|rail| &rail.endpoint.capabilities);
+        if let Some(least) = all.min_by_key(|provider| provider.most_bytes)
+            && bytes > least.most_bytes
+        {
+            let (most, provider) = (least.most_bytes, &least.provider);
             let why = format!(
                 "a message of {bytes} bytes is longer than the {most} that the provider {provider} takes"
             );
@@ -154,47 +163,54 @@ impl OfiNetwork {
             .layout
             .next(&mut self.numbers[usize::from(is_send)], peer, tag);
         let from = if is_send { self.rank } else { peer };
+        // Both ends count this alike; a rank's messages to one after the other take turns, and so do those with one tag.
+        let turn = u64::from(self.rank) + u64::from(peer) + u64::from(tag) + number;
         let tag = self.layout.pack(from, tag, number, self.signature);
-        let message = self
-            .operations
-            .add((is_send, peer, tag), (memory, bytes), self.now);
-        let ticket = self.operations.ticket(message);
-        // None overtakes another that waits.
-        let waits = match is_send {
-            true => self.peers[peer as usize].waiting > 0,
-            false => !self.receives.is_empty(),
+        let first = self.shares.first(turn);
+        let awaits_whole = !is_send && self.expects_shorter;
+        let message = match self.shares.cuts(bytes, self.is_signed) && !awaits_whole {
+            true => self.begin_parts((is_send, peer, tag), first, (memory, bytes)),
+            false => self.begin_one((is_send, peer, tag), first, (memory, bytes)),
         };
-        if waits || !self.post(message) {
-            match is_send {
-                true => {
-                    self.peers[peer as usize].waiting += 1;
-                    self.sends.push_back(message);
-                }
-                false => self.receives.push_back(message),
-            }
+        Ok(self.operations.ticket(message))
+    }
+
+    /// Begins a message that goes over one rail, or a part.
+    pub(super) fn begin_one(
+        &mut self,
+        kind: (bool, u32, u64),
+        rail: usize,
+        memory: (*mut u8, usize),
+    ) -> u32 {
+        let message = self.operations.add(kind, rail, memory, self.now);
+        // None overtakes another that waits.
+        if self.rails[rail].is_behind(self.operations.at(message)) || !self.post(message) {
+            self.rails[rail].put_off(message, self.operations.at(message));
         }
-        Ok(ticket)
+        message
     }
 
     /// Has the provider take a message; whether it has, or the message has ended for another reason.
     fn post(&mut self, number: u32) -> bool {
-        let inject = self.endpoint.capabilities.inject_bytes;
         let operation = self.operations.get(number);
+        let rail = &mut self.rails[usize::from(operation.rail)];
+        let inject = rail.endpoint.capabilities.inject_bytes;
         let is_injected = operation.is_send && operation.bytes <= inject;
         if operation.place.is_none() {
-            let (access, memory, bytes) = match operation.is_send {
-                true => (abi::SEND, operation.memory, operation.bytes),
-                false => (abi::RECV, operation.memory, operation.bytes),
+            let access = match operation.is_send {
+                true => abi::SEND,
+                false => abi::RECV,
             };
+            let (memory, bytes) = (operation.memory, operation.bytes);
             let place = match is_injected {
                 true => Ok(Some(Place::Users)),
-                false => self.registrar.place(memory, bytes, access),
+                false => rail.registrar.place(memory, bytes, access),
             };
             match place {
-                Ok(Some(place)) => self.operations.get(number).place = Some(place),
+                Ok(Some(place)) => operation.place = Some(place),
                 Ok(None) => return false,
                 Err(error) => {
-                    let says = self.endpoint.library.says(error);
+                    let says = rail.endpoint.library.says(error);
                     let why = format!(
                         "libfabric cannot register {bytes} bytes of memory: {says}; right may be a higher limit of locked memory (ulimit -l)"
                     );
@@ -204,8 +220,7 @@ impl OfiNetwork {
             }
         }
         self.copy_out(number);
-        let result = self.hand_over(number, is_injected);
-        match result as c_int {
+        match self.hand_over(number, is_injected) as c_int {
             0 => {
                 self.operations.posted += 1;
                 let operation = self.operations.get(number);
@@ -241,66 +256,10 @@ impl OfiNetwork {
     }
 
     /// Calls the provider.
-    fn hand_over(&mut self, number: u32, is_injected: bool) -> isize {
-        let context = self.operations.context(number);
-        let operation = self.operations.get(number);
-        let (memory, bytes, tag) = (operation.address(), operation.bytes, operation.tag);
-        let descriptor = operation
-            .place
-            .as_ref()
-            .map_or(ptr::null_mut(), Place::descriptor);
-        let (is_send, address) = (
-            operation.is_send,
-            self.peers[operation.peer as usize].address,
-        );
-        let ep = self.endpoint.ep;
-        let none = -(abi::ENODATA as isize);
-        // SAFETY: the endpoint is open, as nothing is begun or waits when it was closed. The memory is readable, or writable, for
-        // as long as the message has neither ended nor is over, as `Network::send` and `receive` ask, or a buffer of ours; it
-        // is registered if the provider wants that. The context lives until the provider is done with the message.
-        unsafe {
-            let ops = (*ep).tagged;
-            if is_injected {
-                let iov = abi::Iov {
-                    base: memory.cast(),
-                    len: bytes,
-                };
-                let message = abi::TaggedMsg {
-                    msg_iov: &iov,
-                    desc: ptr::null_mut(),
-                    iov_count: 1,
-                    addr: address,
-                    tag,
-                    ignore: 0,
-                    context,
-                    data: 0,
-                };
-                let flags = abi::INJECT | abi::COMPLETION;
-                let send = op!(ops, abi::TaggedOps, sendmsg);
-                return send.map_or(none, |send| send(ep, &message, flags));
-            }
-            if is_send {
-                let send = op!(ops, abi::TaggedOps, send);
-                let send = send
-                    .map(|send| send(ep, memory.cast(), bytes, descriptor, address, tag, context));
-                return send.unwrap_or(none);
-            }
-            let from = abi::ADDRESS_UNSPECIFIED;
-            let ignored = self.layout.ignored();
-            let receive = op!(ops, abi::TaggedOps, recv);
-            receive.map_or(none, |receive| {
-                receive(
-                    ep,
-                    memory.cast(),
-                    bytes,
-                    descriptor,
-                    from,
-                    tag,
-                    ignored,
-                    context,
-                )
-            })
-        }
+    fn hand_over(&self, number: u32, is_injected: bool) -> isize {
+        let (operation, context) = (self.operations.at(number), self.operations.context(number));
+        let rail = &self.rails[usize::from(operation.rail)];
+        rail.hand_over(operation, context, (self.layout.ignored(), is_injected))
     }
 
     /// Takes everything further.
@@ -309,7 +268,11 @@ impl OfiNetwork {
         self.has_found = false;
         if self.broken.is_none() {
             self.read_all();
-            self.post_waiting();
+            for rail in 0..self.rails.len() {
+                if self.rails[rail].is_waiting() {
+                    self.post_waiting(rail);
+                }
+            }
         }
         if self.now - self.listened >= LISTENS_EVERY {
             self.listened = self.now;
@@ -328,38 +291,68 @@ impl OfiNetwork {
     /// Frees what a message that is over had.
     pub(super) fn settle(&mut self, number: u32) {
         if let Some(place) = self.operations.settle(number) {
-            self.registrar.release(place);
+            let rail = self.operations.at(number).rail;
+            self.rails[usize::from(rail)].registrar.release(place);
         }
     }
 
     /// Has the provider take what waits: sends of each peer in their order, so that one that is slow keeps no other back, and
     /// receives in the order of all.
-    fn post_waiting(&mut self) {
-        while let Some(first) = self.receives.front().copied() {
+    fn post_waiting(&mut self, rail: usize) {
+        while let Some(first) = self.rails[rail].receives.front().copied() {
             if !self.post(first) {
                 break;
             }
-            self.receives.pop_front();
+            self.rails[rail].receives.pop_front();
         }
         let mut stuck: Vec<u32> = Vec::new();
-        for _ in 0..self.sends.len() {
-            let Some(number) = self.sends.pop_front() else {
+        for _ in 0..self.rails[rail].sends.len() {
+            let Some(number) = self.rails[rail].sends.pop_front() else {
                 break;
             };
-            let peer = self.operations.get(number).peer;
+            let peer = self.operations.at(number).peer;
             if stuck.contains(&peer) || !self.post(number) {
                 if !stuck.contains(&peer) {
                     stuck.push(peer);
                 }
-                self.sends.push_back(number);
+                self.rails[rail].sends.push_back(number);
             } else {
-                self.peers[peer as usize].waiting -= 1;
+                self.rails[rail].others[peer as usize].waiting -= 1;
             }
         }
     }
 
     /// Whether something waits for a place at the provider.
     pub(super) fn is_waiting(&self) -> bool {
-        !(self.sends.is_empty() && self.receives.is_empty())
+        self.rails.iter().any(Rail::is_waiting)
     }
+}
+
+/// What tags say, which all rails have alike: as little as any of their providers lets them.
+fn layout(endpoints: &[Endpoint], ranks: u32) -> Result<TagLayout, OfiError> {
+    let rails = endpoints.len();
+    if rails == 0 || rails > MOST_RAILS {
+        return Err(OfiError::Call {
+            what: "join ranks",
+            why: format!("there are {rails} rails, of which there must be 1 to {MOST_RAILS}"),
+        });
+    }
+    let all = endpoints.iter().map(|endpoint| &endpoint.capabilities);
+    let mut local = all
+        .clone()
+        .filter(|provider| provider.address_format == abi::FORMAT_STR);
+    if let (Some(provider), true) = (local.next(), rails > 1) {
+        return Err(OfiError::Call {
+            what: "join ranks by several rails",
+            why: format!(
+                "the provider {} has none, as it reaches this host alone",
+                provider.provider
+            ),
+        });
+    }
+    let is_ordered = all.clone().all(|provider| provider.is_ordered);
+    let least = all.min_by_key(|provider| provider.tag_bits);
+    let mut least = least.unwrap_or(&endpoints[0].capabilities).clone();
+    least.is_ordered = is_ordered;
+    TagLayout::new(&least, ranks, rails)
 }

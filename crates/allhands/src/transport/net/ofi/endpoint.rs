@@ -4,7 +4,7 @@ use super::abi::{self, Av, AvAttr, Cq, CqAttr, Domain, Ep, Fabric, Fid, op};
 use super::capabilities::{self, Capabilities, Offer, Wishes};
 use super::error::OfiError;
 use super::library::Library;
-use super::wire_up::{self, Card};
+use super::wire_up::Card;
 use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
@@ -38,12 +38,24 @@ impl Endpoint {
     /// # Errors
     /// If there is no libfabric, or no provider of that name, or none that can do what is needed.
     pub fn open(wishes: &Wishes) -> Result<Endpoint, OfiError> {
-        Endpoint::open_with(Library::load()?, wishes)
+        Endpoint::open_with(Library::load()?, wishes, false)
+    }
+
+    /// The same at the interface that is wished for, and nowhere else.
+    ///
+    /// # Errors
+    /// As [`open`](Endpoint::open), or if the provider has nothing there.
+    pub(crate) fn open_there(wishes: &Wishes) -> Result<Endpoint, OfiError> {
+        Endpoint::open_with(Library::load()?, wishes, true)
     }
 
     /// The same with a library that somebody has.
-    pub(super) fn open_with(library: Library, wishes: &Wishes) -> Result<Endpoint, OfiError> {
-        let offer = capabilities::find(library, wishes)?;
+    pub(super) fn open_with(
+        library: Library,
+        wishes: &Wishes,
+        must_be_there: bool,
+    ) -> Result<Endpoint, OfiError> {
+        let offer = capabilities::find(library, wishes, must_be_there)?;
         let mut endpoint = Endpoint {
             library,
             capabilities: offer.capabilities.clone(),
@@ -74,14 +86,6 @@ impl Endpoint {
     #[must_use]
     pub fn card(&self) -> Vec<u8> {
         self.card.encode()
-    }
-
-    /// Whether it can talk to all these ranks, of which it is rank `rank`, by their cards.
-    ///
-    /// # Errors
-    /// [`OfiError::Differs`].
-    pub(crate) fn fits(&self, rank: u32, cards: &[Box<[u8]>]) -> Result<(), OfiError> {
-        wire_up::addresses(cards, rank, &self.card).map(|_| ())
     }
 
     pub(super) fn own_card(&self) -> &Card {

@@ -2,6 +2,7 @@
 
 use super::abi::{self, CqEntry, CqError};
 use super::driver::OfiNetwork;
+use super::library::Library;
 use super::operation::{Failure, Stage};
 use super::registration::Place;
 use crate::transport::net::{Ended, LossCause, LostRank};
@@ -13,8 +14,14 @@ const ENTRIES: usize = 16;
 const MOST_READS: usize = 16;
 
 impl OfiNetwork {
-    /// Reads what has ended.
+    /// Reads what has ended on all rails.
     pub(super) fn read_all(&mut self) {
+        for rail in 0..self.rails.len() {
+            self.read_rail(rail);
+        }
+    }
+
+    fn read_rail(&mut self, rail: usize) {
         let nothing = CqEntry {
             op_context: ptr::null_mut(),
             flags: 0,
@@ -25,7 +32,8 @@ impl OfiNetwork {
         };
         for _ in 0..MOST_READS {
             let mut entries = [nothing; ENTRIES];
-            let read = self.endpoint.read(&mut entries);
+            let endpoint = &mut self.rails[rail].endpoint;
+            let read = endpoint.read(&mut entries);
             if read > 0 {
                 self.has_found = true;
                 for entry in &entries[..(read as usize).min(ENTRIES)] {
@@ -38,7 +46,7 @@ impl OfiNetwork {
             }
             match -read as c_int {
                 0 | abi::EAGAIN => return,
-                abi::EAVAIL => match self.endpoint.read_error() {
+                abi::EAVAIL => match endpoint.read_error() {
                     Some(error) => {
                         self.has_found = true;
                         self.failed(&error);
@@ -46,7 +54,7 @@ impl OfiNetwork {
                     None => return,
                 },
                 error => {
-                    let says = self.endpoint.library.says(error);
+                    let says = endpoint.library.says(error);
                     let why = format!("libfabric cannot say what has ended: {says}");
                     self.broken.get_or_insert(why);
                     return;
@@ -76,37 +84,37 @@ impl OfiNetwork {
             // `Network::receive` asks, and no shorter than this; the buffer is ours.
             unsafe { ptr::copy_nonoverlapping(buffer.memory, operation.memory, bytes) };
         }
+        let is_first = is_wanted && !operation.is_send && operation.is_first;
         self.operations.posted -= 1;
         self.end(number, Ok(end));
+        if is_first && self.rails.len() > 1 {
+            self.first_came(number, entry.tag);
+        }
     }
 
     /// A message has failed.
     pub(super) fn failed(&mut self, error: &CqError) {
         // SAFETY: as above.
         let Some(number) = (unsafe { self.operations.of_context(error.op_context) }) else {
-            let says = self.endpoint.library.says(error.err);
+            let says = self.library().says(error.err);
             let why = format!("libfabric failed in something that no message asked for: {says}");
             self.broken.get_or_insert(why);
             return;
         };
         self.operations.posted -= 1;
-        let operation = self.operations.get(number);
+        let operation = self.operations.at(number);
+        // Some say whose it was, and who calls differently is to hear of that rather.
+        let is_it = (error.tag ^ operation.tag) & !self.layout.ignored() == 0;
+        let tag = if is_it { error.tag } else { 0 };
         // Some providers give the negative of it.
         let end = match error.err.saturating_abs() {
-            abi::ETRUNC => {
-                // Some say whose it was, and who calls differently is to hear of that rather.
-                let ignored = self.layout.ignored();
-                let is_it = (error.tag ^ operation.tag) & !ignored == 0;
-                let differs = is_it && self.layout.differ(error.tag, operation.tag);
-                Ok(if differs {
-                    Ended::Differs
-                } else {
-                    Ended::TooLong
-                })
-            }
+            abi::ETRUNC if self.layout.differ(tag, operation.tag) => Ok(Ended::Differs),
+            abi::ETRUNC => Ok(Ended::TooLong),
             reason => Err(self.failure(number, reason)),
         };
         let operation = self.operations.get(number);
+        let is_wanted = operation.is_held && operation.cancelled.is_none();
+        let is_first = is_wanted && !operation.is_send && operation.is_first && end.is_ok();
         if let (Err(Failure::Other(why)), Some(Ok(_)), None) =
             (&end, &operation.end, operation.cancelled)
         {
@@ -114,13 +122,21 @@ impl OfiNetwork {
             self.broken.get_or_insert(why.clone());
         }
         self.end(number, end);
+        if is_first && self.rails.len() > 1 {
+            self.first_came(number, tag);
+        }
+    }
+
+    /// Libfabric, which all rails have in common.
+    fn library(&self) -> Library {
+        self.rails[0].endpoint.library
     }
 
     /// Why a message with some rank failed, which may be lost.
     pub(super) fn failure(&mut self, number: u32, error: c_int) -> Failure {
-        let operation = self.operations.get(number);
+        let operation = self.operations.at(number);
         let (peer, is_cancelled) = (operation.peer, operation.cancelled.is_some());
-        let says = self.endpoint.library.says(error);
+        let says = self.library().says(error);
         if error == abi::ECANCELED && is_cancelled {
             return Failure::Other("it was taken back".into());
         }

@@ -61,6 +61,31 @@ pub enum OfiError {
         /// What it says.
         why: String,
     },
+    /// Ranks have different numbers of rails.
+    #[error(
+        "rank {rank} has {theirs} rail{} over libfabric, rank {other} has {ours}; right would be as many on every host",
+        if *theirs == 1 { "" } else { "s" }
+    )]
+    Rails {
+        /// One rank.
+        rank: u32,
+        /// How many it has.
+        theirs: usize,
+        /// The other.
+        other: u32,
+        /// And how many that has.
+        ours: usize,
+    },
+    /// A provider has nothing at a rail that was named.
+    #[error("libfabric's provider {provider} has nothing at {rail}; it has {found}")]
+    NoRail {
+        /// The provider.
+        provider: String,
+        /// The interface or the domain.
+        rail: String,
+        /// What there is.
+        found: String,
+    },
     /// Ranks have networks that do not fit one another.
     #[error(
         "rank {rank} has {theirs}, rank {other} has {ours}; right would be the same provider on all hosts, as ALLHANDS_OFI_PROVIDER can name it"

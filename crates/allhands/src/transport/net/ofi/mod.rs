@@ -2,9 +2,9 @@
 //!
 //! Its rooms, from first to last: `abi` is what of its binary interface is used, `library` how it is loaded, `capabilities`
 //! what is asked of a provider, `tags` what a message's tag says, `wire_up` what ranks tell one another before they talk,
-//! `endpoint` a rank's objects, `registration` memory that a provider wants to know, `operation` the messages under way,
-//! `driver` what takes them further (`ends`, `watch` and `withdrawal` are parts of it), `network` that as a network, and
-//! `loopback` the networks of threads.
+//! `endpoint` a rank's objects, `registration` memory that a provider wants to know, `operation` the messages under way, `rail` an
+//! endpoint with what goes over it, `shares` which rail that is, `driver` what takes messages further (`parts`, `ends`, `watch` and
+//! `withdrawal` are parts of it), `network` that as a network, and `loopback` the networks of threads.
 
 mod abi;
 mod capabilities;
@@ -18,7 +18,10 @@ mod library;
 mod loopback;
 mod network;
 mod operation;
+mod parts;
+mod rail;
 mod registration;
+mod shares;
 mod tags;
 mod watch;
 mod wire_up;
@@ -29,4 +32,5 @@ pub use driver::OfiNetwork;
 pub use endpoint::Endpoint;
 pub use error::OfiError;
 pub use loopback::OfiLoopback;
-pub(crate) use wire_up::MOST_CARD;
+pub use wire_up::Cards;
+pub(crate) use wire_up::{MOST_CARD, fit};

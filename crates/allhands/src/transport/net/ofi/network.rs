@@ -1,7 +1,9 @@
 //! The driver as a network: messages, tickets, sleep, and what ranks tell one another.
 
 use super::driver::OfiNetwork;
-use super::operation::Failure;
+use super::operation::{Failure, NONE};
+use super::rail::Rail;
+use super::shares::{MOST_RAILS, Shares};
 use crate::transport::net::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -21,6 +23,7 @@ unsafe impl Network for OfiNetwork {
 
     fn sign(&mut self, signature: u64) {
         self.signature = self.layout.fold(signature);
+        self.is_signed = signature != 0;
     }
 
     unsafe fn send(
@@ -52,18 +55,20 @@ unsafe impl Network for OfiNetwork {
         let Some(number) = self.operations.of_ticket(ticket) else {
             return Err(NetworkError::Other("the message has ended before".into()));
         };
-        let operation = self.operations.get(number);
+        let operation = self.operations.at(number);
         let (peer, since) = (operation.peer, operation.since);
-        match &operation.end {
+        let end = match operation.next {
+            NONE => operation.end.clone(),
+            _ => self.end_of_parts(number),
+        };
+        match end {
             Some(Ok(end)) => {
-                let end = *end;
-                operation.is_held = false;
-                self.settle(number);
+                self.let_go(number);
                 Ok(Some(end))
             }
             Some(Err(Failure::Other(why))) => Err(match &self.peers[peer as usize].lost {
                 Some((lost, _)) => self.failed_by(lost),
-                None => NetworkError::Other(why.clone()),
+                None => NetworkError::Other(why),
             }),
             // What made its other end leave may come a moment later, by words.
             Some(Err(Failure::Lost(_))) | None => match self.never_ends(peer, since) {
@@ -83,10 +88,22 @@ unsafe impl Network for OfiNetwork {
         false
     }
 
+    fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    fn share(&mut self, rates: &[f64]) {
+        debug_assert_eq!(rates.len(), self.rails.len(), "each rail has a rate");
+        self.shares = Shares::by_rates(rates);
+    }
+
+    fn expect_shorter(&mut self) {
+        self.expects_shorter = true;
+    }
+
     fn doorbell(&self) -> Option<u32> {
-        self.endpoint
-            .descriptor()
-            .and_then(|_| self.words.doorbell())
+        let can_sleep = self.rails.iter().all(Rail::can_sleep);
+        self.words.doorbell().filter(|_| can_sleep)
     }
 
     fn sleep(&mut self, limit: Duration) -> Result<Sleep, NetworkError> {
@@ -94,7 +111,7 @@ unsafe impl Network for OfiNetwork {
         if self.has_found {
             return Ok(Sleep::Woken);
         }
-        if self.endpoint.descriptor().is_none() {
+        if !self.rails.iter().all(Rail::can_sleep) {
             return Ok(Sleep::Never);
         }
         let limit = match self.is_waiting() {
@@ -102,7 +119,9 @@ unsafe impl Network for OfiNetwork {
             false => limit,
         };
         // What has ended since the last read is not told of again.
-        let is_over = self.endpoint.may_sleep() && !self.sleep_at_both(limit)?;
+        let mut rails = self.rails.iter_mut();
+        let may_sleep = rails.all(|rail| rail.endpoint.may_sleep());
+        let is_over = may_sleep && !self.sleep_at_all(limit)?;
         self.look()?;
         // The doorbell is silenced, too.
         self.words.progress()?;
@@ -143,21 +162,25 @@ impl OfiNetwork {
         silence.unwrap_or_else(|| lost.clone().into())
     }
 
-    /// Sleeps until the provider or the words have something; whether either has.
-    fn sleep_at_both(&self, limit: Duration) -> Result<bool, NetworkError> {
-        let Some(own) = self.endpoint.descriptor() else {
-            return Ok(false);
-        };
+    /// Sleeps until a rail or the words have something; whether any has.
+    fn sleep_at_all(&self, limit: Duration) -> Result<bool, NetworkError> {
         let limit = self.words.patience(limit);
         let time = Timespec {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        let mut both = [
-            PollFd::from_borrowed_fd(own, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.words.descriptor(), PollFlags::IN),
-        ];
-        match poll(&mut both, Some(&time)) {
+        let words = PollFd::from_borrowed_fd(self.words.descriptor(), PollFlags::IN);
+        let mut all: [PollFd<'_>; MOST_RAILS + 1] = std::array::from_fn(|_| words.clone());
+        let descriptors = self
+            .rails
+            .iter()
+            .filter_map(|rail| rail.endpoint.descriptor());
+        let mut count = 1;
+        for descriptor in descriptors.take(MOST_RAILS) {
+            all[count] = PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
+            count += 1;
+        }
+        match poll(&mut all[..count], Some(&time)) {
             Ok(count) => Ok(count > 0),
             Err(Errno::INTR) => Ok(true),
             Err(error) => Err(NetworkError::Other(format!(

@@ -5,6 +5,9 @@ use crate::transport::net::{Ended, Ticket};
 use std::ffi::c_void;
 use std::time::Instant;
 
+/// No operation.
+pub(super) const NONE: u32 = u32::MAX;
+
 /// What stands for an operation at the provider, which may keep notes in the first eight words.
 #[repr(C)]
 struct Context {
@@ -34,12 +37,19 @@ pub(super) enum Failure {
     Other(String),
 }
 
-/// A message.
+/// A message, or a part of one that goes over several rails.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) stage: Stage,
     pub(super) is_send: bool,
     pub(super) peer: u32,
+    pub(super) rail: u8,
+    /// Whether it is the message itself, or its first part; and the next part.
+    pub(super) is_first: bool,
+    pub(super) next: u32,
+    /// Of the first: how long the message is, or may be, and whether it is cut, as what has come of it says.
+    pub(super) room: usize,
+    pub(super) is_cut: bool,
     /// All of it, with the own signature.
     pub(super) tag: u64,
     pub(super) memory: *mut u8,
@@ -74,6 +84,7 @@ impl Operations {
     pub(super) fn add(
         &mut self,
         (is_send, peer, tag): (bool, u32, u64),
+        rail: usize,
         (memory, bytes): (*mut u8, usize),
         since: Instant,
     ) -> u32 {
@@ -86,6 +97,8 @@ impl Operations {
         operation.stage = Stage::Waiting;
         (operation.is_send, operation.peer, operation.tag) = (is_send, peer, tag);
         (operation.memory, operation.bytes) = (memory, bytes);
+        (operation.rail, operation.room) = (rail as u8, bytes);
+        operation.is_first = true;
         operation.since = since;
         operation.is_held = true;
         number
@@ -93,6 +106,24 @@ impl Operations {
 
     pub(super) fn get(&mut self, number: u32) -> &mut Operation {
         &mut self.all[number as usize]
+    }
+
+    pub(super) fn at(&self, number: u32) -> &Operation {
+        &self.all[number as usize]
+    }
+
+    /// The numbers of a message's parts, from this one on.
+    pub(super) fn parts(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let next = |number: &u32| Some(self.at(*number).next).filter(|next| *next != NONE);
+        std::iter::successors(Some(first), next)
+    }
+
+    /// Nobody has the ticket any more; the next part of the message.
+    pub(super) fn let_go(&mut self, number: u32) -> u32 {
+        let operation = self.get(number);
+        operation.is_held = false;
+        operation.is_cut = false;
+        std::mem::replace(&mut operation.next, NONE)
     }
 
     /// What stands for it at the provider.
@@ -168,6 +199,11 @@ impl Operation {
             stage: Stage::Free,
             is_send: false,
             peer: 0,
+            rail: 0,
+            is_first: true,
+            next: NONE,
+            room: 0,
+            is_cut: false,
             tag: 0,
             memory: std::ptr::null_mut(),
             bytes: 0,

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! high                                                                          low
-//!   sender's rank │ tag │ number, where the provider keeps no order │ signature
+//!   sender's rank │ tag │ number, where there is no order │ signature │ whether it is cut, where there are several rails
 //! ```
 //!
-//! A receive ignores the signature, and compares it when the message is there. Where messages of a sender and a tag may overtake
-//! one another, the n-th receive waits for the n-th message by its number.
+//! A receive ignores the signature, and compares it when the message is there; so it does with the last bit, in which a part says
+//! that the rest of its message goes over other rails. Where messages of a sender and a tag may overtake one another, as the
+//! provider keeps no order or there are several rails, the n-th receive waits for the n-th message by its number.
 
 use super::capabilities::Capabilities;
 use super::error::OfiError;
@@ -26,6 +27,7 @@ pub(super) struct TagLayout {
     tag_bits: u32,
     number_bits: u32,
     signature_bits: u32,
+    cut_bits: u32,
 }
 
 /// How many messages of each peer and tag there were.
@@ -40,21 +42,27 @@ impl Numbers {
 }
 
 impl TagLayout {
-    /// For so many ranks, with what the provider has.
-    pub(super) fn new(capabilities: &Capabilities, ranks: u32) -> Result<TagLayout, OfiError> {
+    /// For so many ranks and rails, with what the provider has.
+    pub(super) fn new(
+        capabilities: &Capabilities,
+        ranks: u32,
+        rails: usize,
+    ) -> Result<TagLayout, OfiError> {
         let rank_bits = u32::BITS - ranks.saturating_sub(1).leading_zeros();
-        let number_bits = match capabilities.is_ordered {
+        let cut_bits = u32::from(rails > 1);
+        let number_bits = match capabilities.is_ordered && rails <= 1 {
             true => 0,
             false => NUMBER_BITS,
         };
         let (most, least) = TAG_BITS;
         let bits = capabilities.tag_bits;
-        let rest = bits.saturating_sub(rank_bits + number_bits);
+        let others = rank_bits + number_bits + cut_bits;
+        let rest = bits.saturating_sub(others);
         if rest < least {
             return Err(OfiError::FewTagBits {
                 provider: capabilities.provider.clone(),
                 bits,
-                least: rank_bits + number_bits + least,
+                least: others + least,
                 ranks,
             });
         }
@@ -63,6 +71,7 @@ impl TagLayout {
             tag_bits,
             number_bits,
             signature_bits: (rest - tag_bits).min(SIGNATURE_BITS.0),
+            cut_bits,
         })
     }
 
@@ -73,7 +82,17 @@ impl TagLayout {
 
     /// The bits that a receive ignores.
     pub(super) fn ignored(&self) -> u64 {
-        (1 << self.signature_bits) - 1
+        (1 << (self.signature_bits + self.cut_bits)) - 1
+    }
+
+    /// The tag of a part: it says that its message is cut.
+    pub(super) fn of_part(&self, tag: u64) -> u64 {
+        tag | u64::from(self.cut_bits)
+    }
+
+    /// Whether a tag that came says that its message is cut.
+    pub(super) fn is_part(&self, tag: u64) -> bool {
+        tag & u64::from(self.cut_bits) != 0
     }
 
     /// What is left of a signature: nothing alone of none.
@@ -90,12 +109,13 @@ impl TagLayout {
     pub(super) fn pack(&self, from: u32, tag: u32, number: u64, folded: u64) -> u64 {
         let number = number & ((1 << self.number_bits) - 1);
         let above = u64::from(from) << self.tag_bits | u64::from(tag);
-        (above << self.number_bits | number) << self.signature_bits | folded
+        ((above << self.number_bits | number) << self.signature_bits | folded) << self.cut_bits
     }
 
     /// Whether the signature in a tag that came differs from that in the receive's.
     pub(super) fn differ(&self, came: u64, wanted: u64) -> bool {
-        let (came, wanted) = (came & self.ignored(), wanted & self.ignored());
+        let signature = |tag: u64| (tag & self.ignored()) >> self.cut_bits;
+        let (came, wanted) = (signature(came), signature(wanted));
         came != wanted && came != 0 && wanted != 0
     }
 
@@ -130,12 +150,21 @@ mod tests {
     use super::*;
 
     fn layout(tag_bits: u32, is_ordered: bool, ranks: u32) -> Result<TagLayout, OfiError> {
+        on_rails(1, tag_bits, is_ordered, ranks)
+    }
+
+    fn on_rails(
+        rails: usize,
+        tag_bits: u32,
+        is_ordered: bool,
+        ranks: u32,
+    ) -> Result<TagLayout, OfiError> {
         let capabilities = Capabilities {
             tag_bits,
             is_ordered,
             ..some_capabilities()
         };
-        TagLayout::new(&capabilities, ranks)
+        TagLayout::new(&capabilities, ranks, rails)
     }
 
     #[test]
@@ -154,7 +183,11 @@ mod tests {
                 tag_bits,
                 number_bits,
                 signature_bits,
-            } = layout;
+                cut_bits: 0,
+            } = layout
+            else {
+                panic!("there is one rail");
+            };
             assert_eq!((tag_bits, number_bits, signature_bits), right);
             let last = layout.pack(ranks - 1, layout.tags() - 1, u64::MAX, layout.ignored());
             assert!(bits == 64 || last < 1 << bits, "{bits}");
@@ -176,6 +209,23 @@ mod tests {
             assert!(!layout.differ(tag(0), tag(9)) && !layout.differ(tag(9), tag(0)));
             assert_eq!(tag(1) & !layout.ignored(), tag(2) & !layout.ignored());
         }
+    }
+
+    #[test]
+    fn on_several_rails_messages_are_numbered_and_parts_say_what_they_are() {
+        for (bits, is_ordered, ranks) in [(64, true, 65536), (48, false, 8), (24, true, 8)] {
+            let layout = on_rails(2, bits, is_ordered, ranks).unwrap();
+            assert_eq!(layout.number_bits, NUMBER_BITS);
+            let last = layout.pack(ranks - 1, layout.tags() - 1, u64::MAX, layout.fold(77));
+            let part = layout.of_part(last);
+            assert!(!layout.is_part(last) && layout.is_part(part));
+            assert_eq!(last & !layout.ignored(), part & !layout.ignored());
+            assert!(!layout.differ(part, last) && !layout.differ(last, part));
+            assert!(bits == 64 || part < 1 << bits);
+        }
+        assert!(on_rails(2, 23, true, 8).is_err() && layout(23, true, 8).is_ok());
+        let one = layout(64, true, 8).unwrap();
+        assert!(!one.is_part(one.of_part(u64::MAX)));
     }
 
     #[test]

@@ -40,6 +40,13 @@ impl OfiNetwork {
                 self.peers[peer as usize].watch = None;
                 self.lose(error.found_lost(peer));
             }
+            if self.peers[peer as usize].lost.is_none()
+                && let Some(cause) = self.words.rail_loss(peer)
+            {
+                // A part of some message will never come.
+                let (rank, host) = (peer, self.words.host(peer).map(String::from));
+                self.lose(LostRank { rank, host, cause });
+            }
         }
     }
 

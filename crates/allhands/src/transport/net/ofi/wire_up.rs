@@ -6,7 +6,7 @@ use super::error::OfiError;
 /// The first byte of a card, which changes with what follows.
 const VERSION: u8 = 1;
 /// The longest card in bytes.
-pub(crate) const MOST_CARD: usize = 512;
+pub(crate) const MOST_CARD: usize = 400;
 
 /// What a rank tells of its endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,23 +81,52 @@ impl Card {
     }
 }
 
-/// The addresses of all ranks, if their endpoints fit that of rank `rank`, which is `own`.
+/// What a rank tells of its endpoints, by rail.
+pub type Cards = Vec<Box<[u8]>>;
+
+/// The addresses of all ranks, by rail and rank, if their endpoints fit those of rank `rank`, which are `own`.
 pub(super) fn addresses(
-    cards: &[Box<[u8]>],
+    cards: &[Cards],
     rank: u32,
-    own: &Card,
-) -> Result<Vec<Box<[u8]>>, OfiError> {
-    let address = |(other, card)| match card {
-        Some(card) if own.fits(&card) => Ok(card.address),
-        card => Err(OfiError::Differs {
-            rank: other,
-            theirs: card.map_or_else(|| "no endpoint of libfabric's".into(), |c| c.name()),
-            other: rank,
-            ours: own.name(),
-        }),
+    own: &[&Card],
+) -> Result<Vec<Vec<Box<[u8]>>>, OfiError> {
+    for (other, theirs) in (0..).zip(cards) {
+        if theirs.len() != own.len() && !theirs.is_empty() {
+            return Err(OfiError::Rails {
+                rank: other,
+                theirs: theirs.len(),
+                other: rank,
+                ours: own.len(),
+            });
+        }
+    }
+    let of_rail = |(rail, own): (usize, &&Card)| {
+        let address = |(other, theirs): (u32, &Cards)| {
+            let card = theirs.get(rail).and_then(|bytes| Card::decode(bytes));
+            match card {
+                Some(card) if own.fits(&card) => Ok(card.address),
+                card => Err(OfiError::Differs {
+                    rank: other,
+                    theirs: card.map_or_else(|| "no endpoint of libfabric's".into(), |c| c.name()),
+                    other: rank,
+                    ours: own.name(),
+                }),
+            }
+        };
+        (0..).zip(cards).map(address).collect()
     };
-    let cards = cards.iter().map(|bytes| Card::decode(bytes));
-    (0..).zip(cards).map(address).collect()
+    own.iter().enumerate().map(of_rail).collect()
+}
+
+/// Whether the endpoints of all ranks fit those of rank `rank`.
+///
+/// # Errors
+/// [`OfiError::Differs`] or [`OfiError::Rails`].
+pub(crate) fn fit(cards: &[Cards], rank: u32) -> Result<(), OfiError> {
+    let own = cards.get(rank as usize).into_iter().flatten();
+    let own: Vec<Card> = own.filter_map(|bytes| Card::decode(bytes)).collect();
+    let own: Vec<&Card> = own.iter().collect();
+    addresses(cards, rank, &own).map(|_| ())
 }
 
 #[cfg(test)]
@@ -138,15 +167,28 @@ mod tests {
             ..other.clone()
         };
         assert!(other.fits(&longer) && !other.fits(&card()));
-        let cards = [card(), other].map(|card| card.encode().into_boxed_slice());
-        let said = addresses(&cards, 0, &card()).unwrap_err().to_string();
+        let cards = [card(), other].map(|card| vec![card.encode().into_boxed_slice()]);
+        let said = addresses(&cards, 0, &[&card()]).unwrap_err().to_string();
         assert_eq!(
             said,
             "rank 1 has the provider shm (protocol 11, addresses of kind 9 and 16 bytes, tags of 64 bits), rank 0 has the provider verbs;ofi_rxm (protocol 11, addresses of kind 2 and 16 bytes, tags of 64 bits); right would be the same provider on all hosts, as ALLHANDS_OFI_PROVIDER can name it"
         );
-        let said = addresses(&[[].into()], 1, &card()).unwrap_err().to_string();
-        assert!(said.starts_with("rank 0 has no endpoint of libfabric's, rank 1 has"));
-        let all = addresses(&[card().encode().into()], 0, &card());
-        assert_eq!(all.unwrap(), [Box::from([7; 16])]);
+        for none in [vec![], vec![Box::from([])]] {
+            let said = addresses(&[none], 1, &[&card()]).unwrap_err().to_string();
+            assert!(said.starts_with("rank 0 has no endpoint of libfabric's, rank 1 has"));
+        }
+        let all = addresses(&[vec![card().encode().into()]], 0, &[&card()]);
+        assert_eq!(all.unwrap(), [[Box::from([7; 16])]]);
+    }
+
+    #[test]
+    fn all_ranks_have_as_many_rails() {
+        let cards = |rails| vec![card().encode().into_boxed_slice(); rails];
+        assert_eq!(fit(&[cards(2), cards(2)], 0), Ok(()));
+        let said = fit(&[cards(2), cards(1)], 0).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "rank 1 has 1 rail over libfabric, rank 0 has 2; right would be as many on every host"
+        );
     }
 }

@@ -2,59 +2,49 @@
 
 use super::abi::{self, op};
 use super::driver::OfiNetwork;
-use super::operation::{Failure, Stage};
+use super::operation::{Failure, NONE};
 use std::time::{Duration, Instant};
 
 /// How long a message may take to be taken back before the endpoint is closed, which takes back all.
-const TAKEN_BACK_IN: Duration = Duration::from_millis(50);
+pub(super) const TAKEN_BACK_IN: Duration = Duration::from_millis(50);
 /// How long a rank that leaves waits until everything that it has sent is away.
 const LINGERS: Duration = Duration::from_secs(5);
 
 impl OfiNetwork {
-    /// Takes a message back; whether its memory is touched no more.
-    pub(super) fn take_back(&mut self, number: u32) -> bool {
+    /// Takes a message back, with all its parts; whether its memory is touched no more.
+    pub(super) fn take_back(&mut self, message: u32) -> bool {
         self.now = Instant::now();
-        let now = self.now;
-        let operation = self.operations.get(number);
-        let is_first = operation.cancelled.is_none();
-        let since = *operation.cancelled.get_or_insert(now);
-        match operation.stage {
-            Stage::Waiting => self.remove_waiting(number),
-            Stage::Posted if is_first => self.ask_for(number),
-            Stage::Posted | Stage::Free | Stage::Over => {}
+        let mut number = message;
+        while number != NONE {
+            self.withdraw(number);
+            number = self.operations.at(number).next;
         }
         if self.broken.is_none() {
             self.read_all();
         }
-        if self.operations.get(number).uses_memory() && now - since >= TAKEN_BACK_IN {
+        let since = self.operations.at(message).cancelled;
+        let is_late = since.is_some_and(|since| self.now - since >= TAKEN_BACK_IN);
+        if is_late && self.uses_memory(message) {
             self.abandon();
         }
-        let operation = self.operations.get(number);
-        if operation.uses_memory() {
+        if self.uses_memory(message) {
             return false;
         }
-        operation.is_held = false;
-        self.settle(number);
+        self.let_go(message);
         true
     }
 
     pub(super) fn remove_waiting(&mut self, number: u32) {
-        let operation = self.operations.get(number);
-        let peer = operation.peer as usize;
-        match operation.is_send {
-            true => {
-                self.sends.retain(|other| *other != number);
-                self.peers[peer].waiting -= 1;
-            }
-            false => self.receives.retain(|other| *other != number),
-        }
+        let operation = self.operations.at(number);
+        self.rails[usize::from(operation.rail)].remove(number, operation);
         self.end(number, Err(Failure::Other("it was taken back".into())));
     }
 
     /// Asks the provider for a message that it has.
     pub(super) fn ask_for(&mut self, number: u32) {
         let context = self.operations.context(number);
-        let ep = self.endpoint.ep;
+        let rail = self.operations.at(number).rail;
+        let ep = self.rails[usize::from(rail)].endpoint.ep;
         // SAFETY: the endpoint is open, as it has messages; it has this one, by this context. A provider need not manage, which
         // is seen by that the message does not end.
         unsafe {
@@ -64,7 +54,7 @@ impl OfiNetwork {
         }
     }
 
-    /// Closes the endpoint, which takes back everything: whatever cannot be taken back alone stopped the communicator.
+    /// Closes all endpoints, which takes back everything: whatever cannot be taken back alone stopped the communicator.
     pub(super) fn abandon(&mut self) {
         let why = "the endpoint was closed, as messages could not be taken back";
         self.broken.get_or_insert_with(|| why.into());
@@ -78,31 +68,44 @@ impl OfiNetwork {
         }
     }
 
-    /// Closes the endpoint, and with it ends all messages; whether that was possible.
+    /// Closes all endpoints, and with them ends all messages; whether that was possible.
     pub(super) fn close(&mut self) -> bool {
-        if !self.endpoint.shut() {
-            // Some do not close while memory is bound to them; and memory that is unregistered is not touched either.
-            let all: Vec<u32> = self.operations.under_way().map(|(n, _)| n).collect();
-            for number in all {
-                if let Some(place) = self.operations.get(number).place.take() {
-                    self.registrar.release(place);
-                }
-            }
-            self.registrar.unregister_buffers();
-            if !self.endpoint.shut() {
-                return false;
-            }
+        if !(0..self.rails.len()).all(|rail| self.shut(rail)) {
+            return false;
         }
-        self.sends.clear();
-        self.receives.clear();
+        for rail in &mut self.rails {
+            rail.sends.clear();
+            rail.receives.clear();
+        }
         let all: Vec<u32> = self.operations.under_way().map(|(n, _)| n).collect();
         self.operations.posted = 0;
         for number in all {
             let why = "its endpoint is closed".to_string();
             self.end(number, Err(Failure::Other(why)));
         }
-        self.registrar.close();
+        for rail in &mut self.rails {
+            rail.registrar.close();
+        }
         true
+    }
+
+    /// Closes the endpoint of a rail; whether that was possible.
+    fn shut(&mut self, at: usize) -> bool {
+        let rail = &mut self.rails[at];
+        if rail.endpoint.shut() {
+            return true;
+        }
+        // Some do not close while memory is bound to them; and memory that is unregistered is not touched either.
+        let all = self.operations.under_way();
+        let its = all.filter(|(_, operation)| usize::from(operation.rail) == at);
+        let its: Vec<u32> = its.map(|(number, _)| number).collect();
+        for number in its {
+            if let Some(place) = self.operations.get(number).place.take() {
+                rail.registrar.release(place);
+            }
+        }
+        rail.registrar.unregister_buffers();
+        rail.endpoint.shut()
     }
 }
 
@@ -122,6 +125,7 @@ impl Drop for OfiNetwork {
         if !self.close() {
             // Nobody knows whether the provider still writes there.
             self.operations.leak();
+            std::mem::forget(std::mem::take(&mut self.landings));
         }
     }
 }

@@ -47,6 +47,8 @@ pub struct TcpNetwork {
     /// What people call the hosts of all ranks, and the own rails, where that is known.
     pub(super) places: Option<Places>,
     pub(super) rails: Box<[String]>,
+    /// Whether a rank is of no use that cannot be reached over all of them.
+    pub(super) needs_all_rails: bool,
     pub(super) doors: Vec<Door>,
     /// How often this rank could not accept.
     pub(super) unaccepted: u64,
@@ -124,6 +126,7 @@ impl TcpNetwork {
             addresses,
             places: None,
             rails: Box::default(),
+            needs_all_rails: false,
             doors: listener.sockets.into_iter().map(Door::new).collect(),
             unaccepted: 0,
             tls,

@@ -2,7 +2,7 @@
 
 use super::driver::TcpNetwork;
 use super::protocol::peer::Loss;
-use crate::transport::net::Places;
+use crate::transport::net::{LossCause, Places};
 use std::net::IpAddr;
 
 impl TcpNetwork {
@@ -24,11 +24,19 @@ impl TcpNetwork {
         self.places.as_ref()?.host(rank)
     }
 
-    /// What is said when a rail leads to the host of a rank no more.
+    /// What is said when a rail leads to the host of a rank no more: nothing where that is an error.
     pub(super) fn warning(&self, (peer, rail): (u32, u32), loss: Loss) -> String {
+        if self.needs_all_rails {
+            return String::new();
+        }
         let own = self
             .host(self.rank)
             .map_or(String::new(), |host| format!(" on host {host}"));
+        let (rank, lost) = (self.rank, self.lost_way((peer, rail), loss));
+        format!("allhands: rank {rank}{own} reaches {lost}; the other rails go on\n")
+    }
+
+    fn lost_way(&self, (peer, rail): (u32, u32), loss: Loss) -> String {
         let other = self
             .host(peer)
             .map_or(format!("rank {peer}"), |host| format!("host {host}"));
@@ -44,9 +52,21 @@ impl TcpNetwork {
             Some(name) => format!("{name}, {way}"),
             None => way,
         };
-        let rank = self.rank;
-        format!(
-            "allhands: rank {rank}{own} reaches {other} over rail {rail} ({way}) no more: {loss}; the other rails go on\n"
-        )
+        format!("{other} over rail {rail} ({way}) no more: {loss}")
+    }
+
+    /// Says that a rank is lost when one rail does not lead to its host any more: whoever uses it needs all of them.
+    pub(in crate::transport::net) fn need_all_rails(&mut self) {
+        self.needs_all_rails = true;
+    }
+
+    /// Why a rank cannot be reached over all rails any more, if that is so.
+    pub(in crate::transport::net) fn rail_loss(&self, rank: u32) -> Option<LossCause> {
+        let (rail, loss) = self
+            .machine
+            .silent_rail(rank)
+            .filter(|_| self.needs_all_rails)?;
+        let lost = self.lost_way((rank, rail), loss);
+        Some(LossCause::Rail(format!("this rank reaches {lost}")))
     }
 }

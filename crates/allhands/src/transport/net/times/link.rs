@@ -162,6 +162,25 @@ impl Link<'_> {
         Ok(words)
     }
 
+    /// Has all messages go over one rail, counted from 1; 0: as they do.
+    pub(super) fn begin_on(&mut self, rail: usize) {
+        let rails = self.network.rails();
+        if (1..=rails).contains(&rail) {
+            let rates: Vec<f64> = (1..=rails)
+                .map(|other| f64::from(u8::from(other == rail)))
+                .collect();
+            self.network.share(&rates);
+        }
+    }
+
+    /// Has them go over all rails again, as if these were equal.
+    pub(super) fn end_on(&mut self, rail: usize) {
+        let rails = self.network.rails();
+        if (1..=rails).contains(&rail) {
+            self.network.share(&vec![1.0; rails]);
+        }
+    }
+
     /// Tells all others that this rank measures no more.
     pub(super) fn give_up(&mut self, firsts: &[u32], rank: u32) {
         let mut notice = Notice([0; Notice::BYTES]);

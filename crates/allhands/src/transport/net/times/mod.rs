@@ -10,6 +10,9 @@
 //! G  what a long message takes more than one of half its length, by the bytes between
 //! ```
 //!
+//! Of a network that cuts messages by rates that it is told, each rail is measured alone before that, and the others with what all ranks
+//! have been told.
+//!
 //! It knows no more of the network than [`Network`](super::Network) says, so an MPI's messages are measured as TCP's are. How long it takes is bounded by
 //! the round trip: about 40 of these, and 60 ms of long messages.
 
@@ -58,6 +61,35 @@ pub fn measure(
     let mut link = Link::new(network, oversubscribed);
     let measured = measure_by(&mut link, firsts, place);
     if measured.is_err() {
+        link.give_up(firsts, rank);
+    }
+    measured
+}
+
+/// Measures each of the rails of a network that [is told](Network::share) their rates, before [`measure`]; every rank of `firsts` calls
+/// this. The first of them has what was found: how many bytes each carries in a second. All ranks have equal rails afterwards.
+///
+/// # Errors
+/// As [`measure`].
+#[cfg(target_os = "linux")]
+pub fn measure_rails(
+    network: &mut dyn Network,
+    rank: u32,
+    firsts: &[u32],
+    oversubscribed: bool,
+) -> Result<Option<Vec<f64>>, NetworkError> {
+    let rails = network.rails();
+    let place = firsts.iter().position(|first| *first == rank);
+    let Some(place @ (0 | 1)) = place.filter(|_| firsts.len() > 1 && rails > 1) else {
+        return Ok(None);
+    };
+    let mut link = Link::new(network, oversubscribed);
+    let measured = match place {
+        0 => pair::ask_rails(&mut link, firsts[1], rails).map(Some),
+        _ => pair::answer(&mut link, firsts[0]).map(|()| None),
+    };
+    if measured.is_err() {
+        link.end_on(1);
         link.give_up(firsts, rank);
     }
     measured

@@ -1,8 +1,8 @@
 //! The pair: two ranks on different nodes, of which one asks for rounds of messages, and has the clock, and the other one answers.
 //!
 //! ```text
-//! asks     rounds, messages, bytes, sleeps ─▶   so many messages ─▶          so many messages ─▶          …    0 rounds ─▶
-//! answers                                                        ◀─ busy ns                    ◀─ busy ns
+//! asks     rounds, messages, bytes, sleeps, rail ─▶   so many messages ─▶          so many messages ─▶          …    0 rounds ─▶
+//! answers                                                              ◀─ busy ns                    ◀─ busy ns
 //! ```
 
 use super::link::{Link, ROOM};
@@ -55,7 +55,12 @@ struct Request {
     messages: usize,
     bytes: usize,
     sleeps: bool,
+    /// Over which rail alone all of that goes, counted from 1; 0: as any messages.
+    rail: usize,
 }
+
+/// How many words say a request.
+const WORDS: usize = 5;
 
 /// What a round of them took.
 struct Round {
@@ -71,7 +76,7 @@ struct Round {
 /// The part of the rank that answers.
 pub(super) fn answer(link: &mut Link<'_>, asks: u32) -> Result<(), NetworkError> {
     loop {
-        let [rounds, messages, bytes, sleeps] = link.receive_words(asks, TAG)?;
+        let [rounds, messages, bytes, sleeps, rail] = link.receive_words::<WORDS>(asks, TAG)?;
         if rounds == 0 {
             return Ok(());
         }
@@ -80,6 +85,7 @@ pub(super) fn answer(link: &mut Link<'_>, asks: u32) -> Result<(), NetworkError>
             return Err(NetworkError::Other("a measurement of another kind".into()));
         }
         link.sleeps = sleeps != 0;
+        link.begin_on(rail as usize);
         for _ in 0..rounds {
             let begun_ns = processor_ns();
             let mut tickets = Vec::with_capacity(messages);
@@ -92,6 +98,7 @@ pub(super) fn answer(link: &mut Link<'_>, asks: u32) -> Result<(), NetworkError>
             let busy_ns = (processor_ns() - begun_ns).max(0.0) as u64;
             link.send(asks, TAG, &[busy_ns], SHORT)?;
         }
+        link.end_on(rail as usize);
         link.sleeps = false;
     }
 }
@@ -103,10 +110,12 @@ fn rounds(link: &mut Link<'_>, peer: u32, request: Request) -> Result<Vec<Round>
         messages,
         bytes,
         sleeps,
+        rail,
     } = request;
-    let words = [rounds, messages, bytes, usize::from(sleeps)].map(|number| number as u64);
+    let words = [rounds, messages, bytes, usize::from(sleeps), rail].map(|number| number as u64);
     link.send(peer, TAG, &words, size_of_val(&words))?;
     link.sleeps = sleeps;
+    link.begin_on(rail);
     let mut all = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let (begun, begun_ns) = (Instant::now(), processor_ns());
@@ -137,18 +146,14 @@ fn rounds(link: &mut Link<'_>, peer: u32, request: Request) -> Result<Vec<Round>
             round.busy_ns = busy_here_ns + busy_there_ns as f64;
         }
     }
+    link.end_on(rail);
     link.sleeps = false;
     Ok(all)
 }
 
 /// The part of the rank that asks.
 pub(super) fn ask(link: &mut Link<'_>, peer: u32) -> Result<Measured, NetworkError> {
-    let trips = |rounds, bytes| Request {
-        rounds,
-        messages: 1,
-        bytes,
-        sleeps: false,
-    };
+    let trips = |rounds, bytes| trips(rounds, bytes, 0);
     let warm = rounds(link, peer, trips(WARM_UP, SHORT))?;
     let trip_ns = least(&warm, |round| round.took_ns).max(1.0);
     let (fewest, most) = ROUND_TRIPS;
@@ -165,10 +170,8 @@ pub(super) fn ask(link: &mut Link<'_>, peer: u32) -> Result<Measured, NetworkErr
     let trains = rounds(link, peer, train)?;
     let gap_ns = (least(&trains, |round| round.took_ns) - 2.0 * half_ns).max(0.0) / TRAIN as f64;
     let long_overhead_ns = overhead_ns + more_busy_ns(link, peer)?;
-    let byte_ns = byte_ns(link, peer, 2.0 * half_ns)?;
-    // There is no more to come.
-    let end = [0_u64; 4];
-    link.send(peer, TAG, &end, size_of_val(&end))?;
+    let byte_ns = byte_ns(link, (peer, 0), 2.0 * half_ns)?;
+    end(link, peer)?;
     let times = NetworkTimes {
         latency_ns: half_ns - 2.0 * overhead_ns,
         overhead_ns,
@@ -188,6 +191,39 @@ pub(super) fn ask(link: &mut Link<'_>, peer: u32) -> Result<Measured, NetworkErr
     })
 }
 
+/// What the rank that asks finds of each of several rails alone: how many bytes it carries in a second.
+pub(super) fn ask_rails(
+    link: &mut Link<'_>,
+    peer: u32,
+    rails: usize,
+) -> Result<Vec<f64>, NetworkError> {
+    let mut rates = Vec::with_capacity(rails);
+    for rail in 1..=rails {
+        let warm = rounds(link, peer, trips(WARM_UP, SHORT, rail))?;
+        let trip_ns = least(&warm, |round| round.took_ns).max(1.0);
+        rates.push(1e9 / byte_ns(link, (peer, rail), trip_ns)?);
+    }
+    end(link, peer)?;
+    Ok(rates)
+}
+
+/// Says that there is no more to come.
+fn end(link: &mut Link<'_>, peer: u32) -> Result<(), NetworkError> {
+    let end = [0_u64; WORDS];
+    link.send(peer, TAG, &end, size_of_val(&end)).map(|_| ())
+}
+
+/// So many rounds of one message.
+fn trips(rounds: usize, bytes: usize, rail: usize) -> Request {
+    Request {
+        rounds,
+        messages: 1,
+        bytes,
+        sleeps: false,
+        rail,
+    }
+}
+
 /// How much longer a processor is busy with a long message than with a short one, at each end. Whoever waits sleeps, so
 /// that nothing else is counted.
 fn more_busy_ns(link: &mut Link<'_>, peer: u32) -> Result<f64, NetworkError> {
@@ -197,6 +233,7 @@ fn more_busy_ns(link: &mut Link<'_>, peer: u32) -> Result<f64, NetworkError> {
             messages: BUSY_TRAIN,
             bytes,
             sleeps: true,
+            rail: 0,
         };
         let all = rounds(link, peer, request)?;
         let busy_ns = least(&all, |round| round.busy_ns);
@@ -207,15 +244,13 @@ fn more_busy_ns(link: &mut Link<'_>, peer: u32) -> Result<f64, NetworkError> {
 }
 
 /// G, where a short message goes to and fro in `trip_ns`.
-fn byte_ns(link: &mut Link<'_>, peer: u32, trip_ns: f64) -> Result<f64, NetworkError> {
+fn byte_ns(
+    link: &mut Link<'_>,
+    (peer, rail): (u32, usize),
+    trip_ns: f64,
+) -> Result<f64, NetworkError> {
     let mut took_ns = |many, bytes| {
-        let request = Request {
-            rounds: many,
-            messages: 1,
-            bytes,
-            sleeps: false,
-        };
-        let all = rounds(link, peer, request)?;
+        let all = rounds(link, peer, trips(many, bytes, rail))?;
         Ok::<f64, NetworkError>(least(&all, |round| round.took_ns))
     };
     let guess_ns = (took_ns(2, GUESS)? - trip_ns).max(1.0) / GUESS as f64;

@@ -3,6 +3,7 @@
 //! [`objects`] are what libfabric's functions make, [`world`] is what becomes of messages.
 
 mod objects;
+mod several;
 mod tests;
 mod world;
 
@@ -28,6 +29,8 @@ pub(super) struct Traits {
     pub(super) notes: usize,
     /// Whether it closes an endpoint to which memory is bound.
     pub(super) closes_bound: bool,
+    /// How many domains it has: `d1`, at the address 10.0.0.1, and so on.
+    pub(super) domains: u8,
 }
 
 impl Traits {
@@ -43,6 +46,7 @@ impl Traits {
         full_every: 0,
         notes: 0,
         closes_bound: true,
+        domains: 1,
     };
 }
 
@@ -90,6 +94,8 @@ struct Entry {
     ep: EpAttr,
     domain: DomainAttr,
     fabric: FabricAttr,
+    /// As the system writes one of IPv4: behind a family and a port.
+    source: [u8; 16],
 }
 
 extern "C" fn dupinfo(from: *const Info) -> *mut Info {
@@ -107,12 +113,14 @@ extern "C" fn dupinfo(from: *const Info) -> *mut Info {
     entry.cast()
 }
 
-unsafe extern "C" fn freeinfo(info: *mut Info) {
-    if !info.is_null() {
-        // SAFETY: from `dupinfo`, with a name from the system's memory or none.
+unsafe extern "C" fn freeinfo(mut info: *mut Info) {
+    while !info.is_null() {
+        // SAFETY: from `dupinfo`, with names from the system's memory or none.
         unsafe {
             let entry = Box::from_raw(info.cast::<Entry>());
             libc::free(entry.fabric.prov_name.cast());
+            libc::free(entry.domain.name.cast());
+            info = entry.info.next;
         }
     }
 }
@@ -146,12 +154,31 @@ unsafe extern "C" fn getinfo(
         if lacks {
             return -abi::ENODATA;
         }
-        let entry = dupinfo(ptr::null()).cast::<Entry>();
+        let mut place = list;
+        *place = ptr::null_mut();
+        for domain in 1..=traits.domains {
+            *place = entry(&traits, name, notes, domain).cast();
+            place = &raw mut (**place).next;
+        }
+    }
+    0
+}
+
+/// The entry of a domain.
+fn entry(traits: &Traits, name: *const c_char, notes: u64, domain: u8) -> *mut Entry {
+    let entry = dupinfo(ptr::null()).cast::<Entry>();
+    let order = match traits.is_ordered {
+        true => abi::ORDER_SAS,
+        false => 0,
+    };
+    let domain_name = format!("d{domain}\0");
+    // SAFETY: it was made just now; the name is one of ours, and both end with zeros.
+    unsafe {
         (*entry).info.mode = notes;
-        let order = match traits.is_ordered {
-            true => abi::ORDER_SAS,
-            false => 0,
-        };
+        (*entry).source = [0, 0, 0, 0, 10, 0, 0, domain, 0, 0, 0, 0, 0, 0, 0, 0];
+        (*entry).info.addr_format = abi::FORMAT_SOCKADDR_IN;
+        (*entry).info.src_addr = (&raw mut (*entry).source).cast();
+        (*entry).info.src_addrlen = size_of::<[u8; 16]>();
         (*entry).tx.msg_order = order;
         (*entry).rx.msg_order = order;
         (*entry).tx.inject_size = traits.inject_bytes;
@@ -159,10 +186,10 @@ unsafe extern "C" fn getinfo(
         (*entry).ep.mem_tag_format = 0xaaaa_aaaa_aaaa_aaaa >> (64 - traits.tag_bits);
         (*entry).domain.mr_mode = traits.mr_mode;
         (*entry).domain.mr_key_size = 2;
+        (*entry).domain.name = libc::strdup(domain_name.as_ptr().cast());
         (*entry).fabric.prov_name = libc::strdup(name);
-        *list = entry.cast();
     }
-    0
+    entry
 }
 
 extern "C" fn strerror(error: c_int) -> *const c_char {

@@ -14,34 +14,53 @@ use std::time::{Duration, Instant};
 fn endpoint(traits: Traits) -> Result<Endpoint, OfiError> {
     let wishes = Wishes {
         provider: Some(provider(traits)),
-        interface: None,
+        ..Wishes::default()
     };
-    Endpoint::open_with(library(), &wishes)
+    Endpoint::open_with(library(), &wishes, false)
 }
 
-fn pair_of(traits: [Traits; 2]) -> Result<[OfiNetwork; 2], NetworkError> {
-    let endpoints = traits.map(|traits| endpoint(traits).unwrap());
-    let loopback = OfiLoopback::of_endpoints(endpoints.into()).unwrap();
+/// Two ranks, each with a rail for each of its providers.
+fn pair_of(traits: [&[Traits]; 2]) -> Result<[OfiNetwork; 2], NetworkError> {
+    let open = |of_rank: &[Traits]| {
+        of_rank
+            .iter()
+            .map(|traits| endpoint(*traits).unwrap())
+            .collect()
+    };
+    let loopback = OfiLoopback::of_endpoints(traits.map(open).into()).unwrap();
     Ok([loopback.ofi_network(0)?, loopback.ofi_network(1)?])
 }
 
-fn pair(traits: Traits) -> [OfiNetwork; 2] {
-    pair_of([traits; 2]).unwrap()
+pub(super) fn pair_on(rails: usize, traits: Traits) -> [OfiNetwork; 2] {
+    let of_rank = vec![traits; rails];
+    pair_of([&of_rank, &of_rank]).unwrap()
 }
 
-fn send(network: &mut OfiNetwork, tag: u32, bytes: &[u8]) -> Result<Ticket, NetworkError> {
+fn pair(traits: Traits) -> [OfiNetwork; 2] {
+    pair_on(1, traits)
+}
+
+pub(super) fn send(
+    network: &mut OfiNetwork,
+    tag: u32,
+    bytes: &[u8],
+) -> Result<Ticket, NetworkError> {
     let to = 1 - network.rank;
     // SAFETY: the tests keep what they send until it has ended or is over.
     unsafe { network.send(to, tag, bytes.as_ptr(), bytes.len()) }
 }
 
-fn receive(network: &mut OfiNetwork, tag: u32, into: &mut [u8]) -> Ticket {
+pub(super) fn receive(network: &mut OfiNetwork, tag: u32, into: &mut [u8]) -> Ticket {
     let from = 1 - network.rank;
     // SAFETY: as above.
     unsafe { network.receive(from, tag, into.as_mut_ptr(), into.len()) }.unwrap()
 }
 
-fn end(all: &mut [OfiNetwork], at: usize, ticket: Ticket) -> Result<Ended, NetworkError> {
+pub(super) fn end(
+    all: &mut [OfiNetwork],
+    at: usize,
+    ticket: Ticket,
+) -> Result<Ended, NetworkError> {
     let until = Instant::now() + Duration::from_secs(10);
     while Instant::now() < until {
         for network in &mut *all {
@@ -54,21 +73,21 @@ fn end(all: &mut [OfiNetwork], at: usize, ticket: Ticket) -> Result<Ended, Netwo
     panic!("{ticket:?} of rank {at} does not end");
 }
 
-fn look(all: &mut [OfiNetwork]) {
+pub(super) fn look(all: &mut [OfiNetwork]) {
     for _ in 0..20 {
         all.iter_mut()
             .for_each(|network| network.progress().unwrap());
     }
 }
 
-fn content(bytes: usize, salt: usize) -> Vec<u8> {
+pub(super) fn content(bytes: usize, salt: usize) -> Vec<u8> {
     (0..bytes)
         .map(|at| (at * 7 + at / 251 + salt) as u8)
         .collect()
 }
 
 /// Messages of many lengths go both ways, several of each tag at once, before their receives and after.
-fn exchange(all: &mut [OfiNetwork; 2]) {
+pub(super) fn exchange(all: &mut [OfiNetwork; 2]) {
     let lengths = [0, 1, 8, 9, 64, 100, 101, 5000, 16_384, 16_385, 70_000, 3];
     for early in [true, false] {
         let sent: Vec<Vec<u8>> = (0..).zip(lengths).map(|(at, n)| content(n, at)).collect();
@@ -130,14 +149,20 @@ fn messages_come_over_every_kind_of_provider() {
             };
             let mut all = pair(traits);
             exchange(&mut all);
-            look(&mut all);
-            for network in &all {
-                assert!(network.is_idle(), "{traits:?}");
-                // Buffers alone are registered still, sixteen at once.
-                let number = network.endpoint.own_card().address.first_chunk();
-                let number = u64::from_ne_bytes(*number.unwrap());
-                assert!(world::registrations(number) <= 2, "{traits:?}");
-            }
+            assert_idle(&mut all, traits);
+        }
+    }
+}
+
+/// Nothing is under way, and buffers alone are registered still, sixteen at once.
+pub(super) fn assert_idle(all: &mut [OfiNetwork; 2], traits: Traits) {
+    look(all);
+    for network in all {
+        assert!(network.is_idle(), "{traits:?}");
+        for rail in &network.rails {
+            let number = rail.endpoint.own_card().address.first_chunk();
+            let number = u64::from_ne_bytes(*number.unwrap());
+            assert!(world::registrations(number) <= 2, "{traits:?}");
         }
     }
 }
@@ -335,7 +360,9 @@ fn mistakes_are_named() {
         tag_bits: 48,
         ..Traits::KIND
     };
-    let said = pair_of([Traits::KIND, other]).unwrap_err().to_string();
+    let said = pair_of([&[Traits::KIND], &[other]])
+        .unwrap_err()
+        .to_string();
     let words = "rank 1 has the provider fake:";
     assert!(
         said.contains(words) && said.contains("ALLHANDS_OFI_PROVIDER"),
@@ -343,9 +370,9 @@ fn mistakes_are_named() {
     );
     let wishes = Wishes {
         provider: Some("fake:99999999".into()),
-        interface: None,
+        ..Wishes::default()
     };
-    let said = Endpoint::open_with(library(), &wishes)
+    let said = Endpoint::open_with(library(), &wishes, false)
         .unwrap_err()
         .to_string();
     assert_eq!(
@@ -356,7 +383,7 @@ fn mistakes_are_named() {
         tag_bits: 8,
         ..Traits::KIND
     };
-    let said = pair_of([few; 2]).unwrap_err().to_string();
+    let said = pair_of([&[few]; 2]).unwrap_err().to_string();
     assert!(
         said.ends_with("has tags of 8 bits, where 9 are needed for 2 ranks"),
         "{said}"

@@ -72,6 +72,12 @@ pub(super) fn registrations(number: u64) -> usize {
     world.1.get(&number).map_or(0, |at| at.registered.len())
 }
 
+/// How many messages were handed to an endpoint.
+pub(super) fn calls(number: u64) -> u32 {
+    let world = world();
+    world.1.get(&number).map_or(0, |at| at.calls)
+}
+
 /// A number for an endpoint; memory may be registered for it from now on.
 pub(super) fn number() -> u64 {
     let mut world = world();

@@ -277,6 +277,17 @@ impl<M: Memory> Rank<M> {
         self.peers[rank as usize].loss()
     }
 
+    /// A rail over which the host of a rank answers no more, and why that is known, if there is one.
+    #[must_use]
+    pub fn silent_rail(&self, rank: u32) -> Option<(u32, Loss)> {
+        let mut rails = (0..).zip(&self.peers[rank as usize].rails);
+        rails.find_map(|(number, rail)| {
+            let loss = rail.loss.unwrap_or(Loss::Silent);
+            let is_silent = rail.is_silent || rail.loss.is_some_and(|loss| loss.is_silence());
+            (rail.open == 0 && is_silent).then_some((number, loss))
+        })
+    }
+
     /// Whether there is a connection to a rank.
     #[must_use]
     pub fn is_connected(&self, to: u32) -> bool {
