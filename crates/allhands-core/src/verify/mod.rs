@@ -17,6 +17,7 @@
 //! is run on real elements as well: what runs is what was proved, also where ranks learn counts from one another. Where the schedules for one root are those for another with the
 //! ranks turned, one run stands for both.
 
+mod apart;
 pub mod bound;
 mod learned;
 pub mod links;
@@ -33,6 +34,7 @@ use crate::symbolic::{self, Failure, Law, Outcome, World};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+pub use apart::verify_apart;
 use turned::Turn;
 
 /// What was proved, and what it costs.
@@ -264,22 +266,6 @@ fn verify_placed(algorithm: &Algorithm, placed: &Placed) -> Result<(Outcome, Cla
 /// Whether ranks put into windows of other nodes, which may be where a network carries that.
 fn puts_between_nodes(algorithm: &Algorithm, shape: &Shape) -> bool {
     has_windows(algorithm) && (algorithm.sharing)(shape) == Sharing::Windows
-}
-
-/// Law 5 over two consecutive calls where nodes share no memory: what is put to another one is there for whoever knows of a later
-/// notification to the same rank, and for nobody else.
-///
-/// # Errors
-/// That the law is broken, and where.
-pub fn verify_apart(shape: &Shape, schedules: &[Schedule]) -> Result<(), Failure> {
-    let sizes = shape.nodes.innermost(shape.ranks());
-    let on_node = |(node, size): (u32, &u32)| vec![node; *size as usize];
-    let node_of: Vec<u32> = (0..).zip(&sizes).flat_map(on_node).collect();
-    let world = World {
-        call: &shape.call,
-        schedules,
-    };
-    symbolic::run_apart(&[world, world], &node_of).map(|_| ())
 }
 
 /// The node of the torus on which each rank is: its own, or the one that it shares.
