@@ -267,6 +267,8 @@ pub const STEPS: &[Step] = &[
             "--test",
             "schedules",
             "--test",
+            "settings",
+            "--test",
             "text",
             "--test",
             "torus",
