@@ -7,6 +7,7 @@ mod allocations;
 mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
+mod loopbacks;
 #[path = "../nodes/messages.rs"]
 mod messages;
 #[path = "../nodes/on_nodes.rs"]

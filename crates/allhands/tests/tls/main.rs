@@ -7,6 +7,8 @@ mod allocations;
 mod communicator;
 #[path = "../nodes/failure.rs"]
 mod failure;
+#[path = "../tcp/loopbacks.rs"]
+mod loopbacks;
 #[path = "../nodes/messages.rs"]
 mod messages;
 #[path = "../nodes/on_nodes.rs"]

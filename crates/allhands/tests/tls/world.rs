@@ -1,7 +1,8 @@
 //! Sockets of the loopback, kind and unkind, all of them encrypted, and the worlds that they are tried in.
 
+pub use crate::loopbacks::{disorder, network};
 pub use crate::on_nodes::{in_every_order, on_all, places, worlds_of_several_nodes as worlds};
-use allhands::net::tcp::{Loopback, Settings};
+use allhands::net::tcp::Settings;
 
 /// Whether a network can be asked for disorder.
 pub const IS_DISORDERLY: bool = true;
@@ -23,26 +24,4 @@ pub fn settings() -> Settings {
         tls: true,
         ..Settings::default()
     }
-}
-
-/// Sockets over up to three rails, in which few messages are short, none are kept for long, and many are cut.
-pub fn disorder(ranks: usize, seed: u64) -> Loopback {
-    let settings = Settings {
-        connections: 1 + (seed % 2) as u32,
-        eager_bytes: 24,
-        unexpected_bytes: 600,
-        copied_bytes: 10,
-        part_bytes: (100, 1000),
-        acknowledged_bytes: 500,
-        resends: seed % 3 != 2,
-        ..settings()
-    };
-    let rails = 1 + (seed % 3) as u8;
-    Loopback::new(ranks as u32, rails, settings).expect("the loopback is there")
-}
-
-/// Sockets as a test has no opinion about them.
-pub fn network(node_of: &[u32]) -> Loopback {
-    let ranks = node_of.len() as u32;
-    Loopback::new(ranks, 1, settings()).expect("the loopback is there")
 }
