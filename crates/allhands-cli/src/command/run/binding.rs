@@ -1,4 +1,4 @@
-//! Binding: which rank may run on which cpu.
+//! Binding: which rank may run on which cpus.
 
 use anyhow::ensure;
 use rustix::thread::CpuSet;
@@ -7,7 +7,9 @@ use std::str::FromStr;
 /// How ranks are bound to cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
-    /// A cpu for each rank if there are enough, otherwise none.
+    /// An equal share of the cpus for each rank if there are enough, otherwise none. Who is alone is free to go where there is room:
+    /// a program of several threads needs more than a cpu, and of several jobs on a machine, or hosts that are containers on it,
+    /// none knows which cpus the others take.
     Auto,
     /// No rank is bound.
     None,
@@ -62,18 +64,20 @@ fn range(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
 }
 
 impl Bind {
-    /// The cpu of each rank; `None` if they are not bound.
-    pub fn cpus(&self, ranks: u32) -> anyhow::Result<Option<Vec<usize>>> {
-        self.among(&allowed(), ranks as usize)
+    /// The cpus of each rank; `None` if they are not bound.
+    pub fn cpus(&self, ranks: u32) -> anyhow::Result<Option<Vec<CpuSet>>> {
+        if *self == Bind::Auto {
+            return Ok(shares(&cores(&allowed()), ranks as usize));
+        }
+        let cpus = self.among(&allowed(), ranks as usize)?;
+        Ok(cpus.map(|cpus| cpus.into_iter().map(|cpu| set([cpu])).collect()))
     }
 
     fn among(&self, allowed: &[usize], ranks: usize) -> anyhow::Result<Option<Vec<usize>>> {
         let names: Vec<String> = allowed.iter().map(ToString::to_string).collect();
         let names = names.join(",");
         Ok(match self {
-            Bind::None => None,
-            Bind::Auto if allowed.len() < ranks => None,
-            Bind::Auto => Some(allowed[..ranks].to_vec()),
+            Bind::None | Bind::Auto => None,
             Bind::Cores => {
                 ensure!(
                     ranks <= allowed.len(),
@@ -105,6 +109,47 @@ impl Bind {
     }
 }
 
+fn set(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+    let mut set = CpuSet::new();
+    cpus.into_iter().for_each(|cpu| set.set(cpu));
+    set
+}
+
+/// The same number of cores for each rank, or one more, each with its neighbours; of threads where there are not so many cores; and
+/// nothing where there are not so many threads either.
+fn shares(cores: &[Vec<usize>], ranks: usize) -> Option<Vec<CpuSet>> {
+    let threads: Vec<Vec<usize>> = cores.iter().flatten().map(|cpu| vec![*cpu]).collect();
+    let parts = match cores.len() >= ranks {
+        true => cores,
+        false => &threads,
+    };
+    let begin = |rank| rank * parts.len() / ranks;
+    let share = |rank| {
+        set(parts[begin(rank)..begin(rank + 1)]
+            .iter()
+            .flatten()
+            .copied())
+    };
+    (ranks <= parts.len()).then(|| (0..ranks).map(share).collect())
+}
+
+/// The cpus that are threads of the same core, for each core, package by package; each for itself where the kernel does not tell.
+fn cores(cpus: &[usize]) -> Vec<Vec<usize>> {
+    let told = |cpu: usize, what: &str| -> Option<String> {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{what}");
+        std::fs::read_to_string(path).ok()
+    };
+    let first = |list: String| list.trim().split([',', '-']).next()?.parse::<usize>().ok();
+    let mut cores = std::collections::BTreeMap::<_, Vec<usize>>::new();
+    for cpu in cpus {
+        let package = told(*cpu, "physical_package_id").and_then(first);
+        let core = told(*cpu, "thread_siblings_list").and_then(first);
+        let of_core = cores.entry((package, core.unwrap_or(*cpu))).or_default();
+        of_core.push(*cpu);
+    }
+    cores.into_values().collect()
+}
+
 /// The cpus that this process may use; none where the kernel does not tell.
 fn allowed() -> Vec<usize> {
     let set = rustix::thread::sched_getaffinity(None);
@@ -125,8 +170,6 @@ mod tests {
     #[test]
     fn ranks_are_bound_in_order_and_share_a_cpu_only_if_told_to() {
         let on = |bind: &str, ranks| bind.parse::<Bind>().unwrap().among(&[1, 3, 5], ranks);
-        assert_eq!(on("auto", 2).unwrap(), Some(vec![1, 3]));
-        assert_eq!(on("auto", 4).unwrap(), None);
         assert_eq!(on("none", 1).unwrap(), None);
         assert_eq!(on("turns", 4).unwrap(), Some(vec![1, 3, 5, 1]));
         assert_eq!(on("cores", 3).unwrap(), Some(vec![1, 3, 5]));
@@ -135,6 +178,38 @@ mod tests {
         assert!(error("cores", 4).contains("4 ranks, but only 3 cpus (1,3,5)"));
         assert!(error("1-3", 2).contains("no cpu 2"));
         assert!(error("1,3", 3).contains("2 cpus for 3 ranks"));
+    }
+
+    #[test]
+    fn by_itself_each_rank_has_an_equal_share_of_whole_cores() {
+        let cores = |all: &[&[usize]]| all.iter().map(|core| core.to_vec()).collect::<Vec<_>>();
+        let of = |cores: &[Vec<usize>], ranks| {
+            let shares = shares(cores, ranks)?;
+            let cpus = |set: &CpuSet| (0..16).filter(|cpu| set.is_set(*cpu)).collect::<Vec<_>>();
+            Some(shares.iter().map(cpus).collect::<Vec<_>>())
+        };
+        // Three cores of two threads each, which the kernel numbers core by core first.
+        let six = cores(&[&[0, 3], &[1, 4], &[2, 5]]);
+        assert_eq!(of(&six, 1), Some(vec![vec![0, 1, 2, 3, 4, 5]]));
+        assert_eq!(of(&six, 2), Some(vec![vec![0, 3], vec![1, 2, 4, 5]]));
+        assert_eq!(of(&six, 3), Some(vec![vec![0, 3], vec![1, 4], vec![2, 5]]));
+        let four = vec![vec![0], vec![3, 1], vec![4], vec![2, 5]];
+        let sorted = |mut all: Vec<Vec<usize>>| {
+            all.iter_mut().for_each(|share| share.sort_unstable());
+            all
+        };
+        assert_eq!(of(&six, 4), Some(sorted(four)));
+        assert_eq!(of(&six, 6).map(|shares| shares.len()), Some(6));
+        assert_eq!(of(&six, 7), None);
+        assert_eq!(of(&[], 1), None);
+    }
+
+    #[test]
+    fn every_cpu_is_a_thread_of_one_core() {
+        let allowed = allowed();
+        let mut all: Vec<usize> = cores(&allowed).into_iter().flatten().collect();
+        all.sort_unstable();
+        assert_eq!(all, allowed);
     }
 
     #[test]

@@ -103,8 +103,8 @@ pub struct Arguments {
     #[arg(long)]
     prefix: bool,
 
-    /// Bind each rank to a cpu: auto (if there are enough), none, cores (or fail), turns (several ranks to a cpu if
-    /// need be), or cpus by number: 0,2,4-7
+    /// Bind ranks to cpus: auto (each to an equal share, if there are enough), none, cores (each to one, or fail), turns (several
+    /// ranks to a cpu if need be), or cpus by number: 0,2,4-7
     #[arg(long, default_value = "auto")]
     bind: Bind,
 

@@ -29,8 +29,8 @@ pub struct Plan {
     pub nodes: Option<Nodes>,
     /// The world that these ranks are part of, if there are others on other hosts.
     pub world: Option<World>,
-    /// The cpu of each rank.
-    pub cpus: Option<Vec<usize>>,
+    /// The cpus of each rank.
+    pub cpus: Option<Vec<CpuSet>>,
     /// Whether output comes to the launcher.
     pub piped: bool,
     /// Whether the launcher hands rank 0 what is typed.
@@ -147,11 +147,7 @@ impl Plan {
         let launcher = rustix::process::getpid();
         let segment = self.segment;
         let (mask, files) = (self.mask, self.files);
-        let cpu = self.cpus.as_ref().map(|cpus| {
-            let mut set = CpuSet::new();
-            set.set(cpus[rank as usize]);
-            set
-        });
+        let cpus = self.cpus.as_ref().map(|cpus| cpus[rank as usize]);
         let in_child = move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // If the launcher has died already, that signal never comes.
@@ -159,7 +155,7 @@ impl Plan {
                 return Err(Errno::SRCH.into());
             }
             guard::tell(guard)?;
-            if let Some(set) = &cpu {
+            if let Some(set) = &cpus {
                 rustix::thread::sched_setaffinity(None, set)?;
             }
             // SAFETY: dup2 touches no memory; nothing that this child still needs has that number, as `reserve` has seen to.
@@ -241,6 +237,7 @@ pub fn allow_files(files: u64) -> anyhow::Result<Rlimit> {
     }
     Ok(before)
 }
+
 /// How many cpus the ranks together may use.
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
