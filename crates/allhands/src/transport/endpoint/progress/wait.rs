@@ -166,20 +166,22 @@ impl Endpoint {
         let mut patient_for = PATIENT_FOR;
         let (mut nap, mut looks_now) = (Patience::NAP, self.patience.looks());
         loop {
-            let start = Instant::now();
+            let (start, alert_for) = (Instant::now(), self.alertness.begin());
             for look in 0..looks_now {
                 let looks = cluster.state().looks;
                 if awaited.step(self)? == Status::Done {
+                    self.alertness.came(start.elapsed());
                     return Ok(());
                 }
                 let is_due = self.patience.is_hook_due(look);
                 self.look_at_network(cluster, (looks, is_due))?;
                 self.patience.pause_at_network(look);
-                let is_over = look % LOOKS_PER_TIME == LOOKS_PER_TIME - 1
-                    && match cluster.doorbell {
-                        Some(_) => self.patience.is_over_at_network(start),
-                        None => self.patience.is_over(start),
-                    };
+                let is_over = match cluster.doorbell {
+                    Some(_) if alert_for.is_zero() => true,
+                    _ if look % LOOKS_PER_TIME < LOOKS_PER_TIME - 1 => false,
+                    Some(_) => start.elapsed() >= alert_for,
+                    None => self.patience.is_over(start),
+                };
                 if is_over {
                     break;
                 }
@@ -187,6 +189,9 @@ impl Endpoint {
             let (status, slept) = self.sleep_at_network(cluster, nap, awaited)?;
             if status == Status::Done {
                 return Ok(());
+            }
+            if slept == Sleep::Woken {
+                self.alertness.came(start.elapsed());
             }
             // One that was not woken need not look as if somebody were about to come.
             looks_now = match slept {

@@ -8,7 +8,7 @@ use crate::transport::shm::failure::refusals::Refusals;
 use crate::transport::shm::protocol::copy_protocol::CopyProtocols;
 use crate::transport::shm::queue::ring::{Consumer, Producer};
 use crate::transport::shm::segment::shared_segment::SharedSegment;
-use crate::transport::shm::wait::backoff::Patience;
+use crate::transport::shm::wait::backoff::{Alertness, Patience};
 use crate::transport::{AlignedBytes, Signature, TransportError};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,6 +52,7 @@ pub struct Endpoint {
     /// The hash of all calls that were begun: who called differently once is found out by the next message.
     pub(crate) chain: u64,
     pub(crate) patience: Patience,
+    pub(crate) alertness: Alertness,
     /// What is called now and then while this rank waits.
     pub(crate) while_waiting: Option<fn()>,
     /// Who is told of memory that messages leave alone, if they may be shorter than their rooms.
@@ -106,6 +107,7 @@ impl Endpoint {
             refused_since: None,
             chain: 0,
             patience: Patience::new(segment.is_oversubscribed()),
+            alertness: Alertness::new(),
             while_waiting: None,
             left_alone: None,
             looked_out: None,

@@ -1,7 +1,7 @@
 //! The link: a network as the measurement uses it, which ends each message that it begins, and gives up when somebody else has.
 
 use crate::transport::net::{Ended, Network, NetworkError, Notice, Sleep, Ticket};
-use crate::transport::shm::wait::backoff::Patience;
+use crate::transport::shm::wait::backoff::{Alertness, Patience};
 use std::time::{Duration, Instant};
 
 /// The longest message, and the most bytes of those that are under way at once.
@@ -23,6 +23,7 @@ const BLIND_NAP: Duration = Duration::from_micros(100);
 pub(super) struct Link<'a> {
     network: &'a mut dyn Network,
     patience: Patience,
+    alertness: Alertness,
     /// Whether this rank sleeps instead of looking, so that its processor is busy with messages alone.
     pub(super) sleeps: bool,
     /// What is sent, and where what comes lands.
@@ -36,6 +37,7 @@ impl Link<'_> {
         Link {
             network,
             patience: Patience::new(oversubscribed),
+            alertness: Alertness::new(),
             sleeps: false,
             // Pages that nobody touches take no memory.
             outgoing: vec![0; ROOM],
@@ -84,8 +86,10 @@ impl Link<'_> {
     pub(super) fn end(&mut self, ticket: Ticket) -> Result<(), NetworkError> {
         let (begun, mut looks) = (Instant::now(), 0_u32);
         let (round, mut awake) = (self.patience.looks(), begun);
+        let mut alert_for = self.alertness.begin();
         loop {
             if let Some(ended) = self.network.test(ticket)? {
+                self.alertness.came(awake.elapsed());
                 self.under_way.retain(|other| *other != ticket);
                 return match ended {
                     Ended::Whole(_) => Ok(()),
@@ -95,10 +99,12 @@ impl Link<'_> {
                 };
             }
             looks = looks.wrapping_add(1);
-            let is_over = looks % LOOKS_PER_TIME == 0 && self.patience.is_over_at_network(awake);
+            let is_over =
+                alert_for.is_zero() || looks % LOOKS_PER_TIME == 0 && awake.elapsed() >= alert_for;
             if self.sleeps || is_over {
                 self.sleep()?;
-                awake = Instant::now();
+                self.alertness.came(awake.elapsed());
+                (awake, alert_for) = (Instant::now(), self.alertness.begin());
             } else {
                 self.network.progress()?;
                 self.patience.pause_at_network(looks % round);

@@ -21,9 +21,6 @@ impl Patience {
     pub(crate) const HOOKED_NAP: Duration = Duration::from_micros(500);
     /// The longest time without a sleep; all looks take less, unless others than our ranks want the cores, too.
     const LONGEST_LOOKS: Duration = Duration::from_millis(10);
-    /// The longest time without a sleep at a network that wakes its ranks: what is not there by then is still on its way for longer than
-    /// it takes to be woken, and others on the machine, or the kernel's part of the network, have the core meanwhile.
-    const LONGEST_LOOKS_AT_NETWORK: Duration = Duration::from_micros(50);
     /// The time between checks whether the call can complete at all.
     const CHECK_EVERY: Duration = Duration::from_millis(5);
 
@@ -44,11 +41,6 @@ impl Patience {
     /// Whether looks that began at `start` have taken so long that others must want the core: then they are not worth it.
     pub(crate) fn is_over(&self, start: Instant) -> bool {
         start.elapsed() >= Self::LONGEST_LOOKS
-    }
-
-    /// The same of looks at a network that wakes its ranks.
-    pub(crate) fn is_over_at_network(&self, start: Instant) -> bool {
-        start.elapsed() >= Self::LONGEST_LOOKS_AT_NETWORK
     }
 
     /// Lets time pass after look `look`.
@@ -88,5 +80,77 @@ impl Patience {
             *last = Some(now);
         }
         due
+    }
+}
+
+/// How long a rank looks by itself at a network that wakes it before it sleeps: for as long as it takes to be woken, if what it waited
+/// for has lately come by then. What comes later is no sooner found by looking, and others on the machine, or the kernel's part of the
+/// network, have the core meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alertness {
+    limit: Duration,
+    /// Waits since it was last tried whether looking is worth it.
+    since_trial: u32,
+}
+
+impl Alertness {
+    /// The longest looks.
+    const MOST: Duration = Duration::from_micros(50);
+    /// Shorter ones are one look.
+    const LEAST: Duration = Duration::from_micros(10);
+    /// Every so many waits the looks are the longest, whatever came of them before: how late a rank is woken where a machine is asleep
+    /// says nothing of how late its messages are.
+    const TRIAL: u32 = 16;
+
+    pub(crate) fn new() -> Alertness {
+        Alertness {
+            limit: Self::MOST,
+            since_trial: 0,
+        }
+    }
+
+    /// How long to look from now on.
+    pub(crate) fn begin(&mut self) -> Duration {
+        self.since_trial += 1;
+        match self.since_trial >= Self::TRIAL {
+            true => {
+                self.since_trial = 0;
+                Self::MOST
+            }
+            false => self.limit,
+        }
+    }
+
+    /// Something came so long after the first look.
+    pub(crate) fn came(&mut self, after: Duration) {
+        let half = self.limit / 2;
+        self.limit = match after {
+            soon if soon <= Self::MOST => Self::MOST,
+            _ if half >= Self::LEAST => half,
+            _ => Duration::ZERO,
+        };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_what_comes_late_looks_but_now_and_then() {
+        let (soon, late) = (Duration::from_micros(20), Duration::from_micros(400));
+        let mut alertness = Alertness::new();
+        assert_eq!(alertness.begin(), Alertness::MOST);
+        alertness.came(late);
+        assert_eq!(alertness.begin(), Alertness::MOST / 2);
+        for _ in 0..3 {
+            alertness.came(late);
+        }
+        let waits = (0..3 * Alertness::TRIAL).map(|_| alertness.begin());
+        let trials = waits.filter(|limit| *limit == Alertness::MOST).count();
+        assert_eq!(trials, 3);
+        assert_eq!(alertness.limit, Duration::ZERO);
+        alertness.came(soon);
+        assert_eq!(alertness.begin(), Alertness::MOST);
     }
 }
