@@ -4,10 +4,20 @@ use anyhow::ensure;
 use rustix::thread::CpuSet;
 use std::str::FromStr;
 
+/// What every command takes that starts ranks as processes.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Binding {
+    /// Bind each rank to a cpu: auto (if there are enough), none, cores (or fail), turns (several ranks to a cpu if
+    /// need be), or cpus by number: 0,2,4-7
+    #[arg(long, default_value = "auto")]
+    pub bind: Bind,
+}
+
 /// How ranks are bound to cpus.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Bind {
     /// A cpu for each rank if there are enough, otherwise none.
+    #[default]
     Auto,
     /// No rank is bound.
     None,
@@ -17,6 +27,13 @@ pub enum Bind {
     Turns,
     /// These cpus, in the order of the ranks.
     Cpus(Vec<usize>),
+}
+
+impl Binding {
+    /// Whether something else is asked for than what is done anyway.
+    pub fn is_asked(&self) -> bool {
+        self.bind != Bind::Auto
+    }
 }
 
 impl FromStr for Bind {
