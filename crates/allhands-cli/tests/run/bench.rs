@@ -93,6 +93,20 @@ fn ranks_of_one_machine_talk_by_its_loopback_as_if_each_had_its_own() {
 }
 
 #[test]
+fn what_goes_between_ranks_is_encrypted_where_that_is_built() {
+    let bench = ["broadcast", "--transport", "tcp", "-n", "2", "--tls"];
+    let bench = [&bench[..], &["--bytes", "8", "--time", "1"]].concat();
+    if cfg!(feature = "tls") {
+        measured("tls", &bench);
+    } else {
+        let output = run_program(&[&["bench"], &bench[..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("built without TLS"), "{said}");
+    }
+}
+
+#[test]
 fn ranks_talk_over_libfabric() {
     if !has_libfabric() {
         return;
