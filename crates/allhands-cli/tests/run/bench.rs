@@ -190,6 +190,45 @@ fn a_call_takes_as_long_as_the_network_between_hosts_does() {
     assert!(us > least && us < 3.0 * least, "{us}, not {least}");
 }
 
+#[test]
+fn ranks_that_another_launcher_has_started_measure_too() {
+    let json = folder("others").join("records.json");
+    let program = env!("CARGO_BIN_EXE_allhands");
+    let bench = [
+        "--",
+        program,
+        "bench",
+        "allreduce",
+        "--latency",
+        "--bytes",
+        "8",
+    ];
+    let rest = ["--time", "1", "--json", &json.to_string_lossy()];
+    let bench = [&bench[..], &rest].concat();
+    let tcp = ["--transport", "tcp"];
+    let output = run_program(&[&["run"], &NAMES[..], &bench, &tcp].concat());
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{out}");
+    assert!(
+        out.contains("among ranks 3 as processes over tcp:"),
+        "{out}"
+    );
+    let written = std::fs::read_to_string(&json).expect("it is written");
+    let records: Vec<Value> = serde_json::from_str(&written).expect("it is JSON");
+    assert!(all_say(&records, "nodes", "2,1") && records.len() == 1);
+    assert!(records[0]["hosts"].is_null() && records[0]["clock_us"].is_f64());
+    for (launcher, transport, says) in [
+        (&NAMES[..], "ofi", "messages go over tcp"),
+        (&["-n", "2"], "tcp", "these 2 ranks share memory"),
+    ] {
+        let asked = [&["run"], launcher, &bench, &["--transport", transport]].concat();
+        let output = run_program(&asked);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
+
 /// A benchmark of many cells that has printed some; it goes on for long.
 fn begun(more: &[&str]) -> World {
     let bench = ["bench", "--transport", "tcp", "--latency", "--time", "300"];

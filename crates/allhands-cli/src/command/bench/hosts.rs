@@ -1,7 +1,7 @@
 //! The hosts of a benchmark: those that are named, or pretended ones, whose ranks talk by the loopback of this machine.
 
 use super::rows::Ground;
-use super::{Arguments, Transport};
+use super::{Arguments, Transport, processes};
 use crate::command::memory;
 use crate::command::run::hosts::{Host, OFI, Options, TCP, places};
 use allhands::net::ofi::{Endpoint, OfiError, Wishes};
@@ -142,9 +142,9 @@ pub fn program(on: &Options) -> anyhow::Result<std::ffi::OsString> {
     }
 }
 
-/// Whether the hosts are pretended, on this machine.
+/// Whether the hosts are pretended, on this machine: none are named, and no other launcher has started this process as a rank.
 pub fn is_pretended(arguments: &Arguments) -> bool {
-    arguments.on.hosts.is_empty()
+    arguments.on.hosts.is_empty() && !processes::is_of_others()
 }
 
 /// The ground of so many ranks on them, as far as it is known before they have met.
@@ -209,11 +209,12 @@ pub fn kind(arguments: &Arguments, network: &str) -> String {
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         hosts.join(",")
     };
+    if !arguments.on.hosts.is_empty() {
+        let hosts = list(&arguments.on.hosts);
+        return format!("processes over {network} on hosts {hosts}");
+    }
     if !is_pretended(arguments) {
-        return format!(
-            "processes over {network} on hosts {}",
-            list(&arguments.on.hosts)
-        );
+        return format!("processes over {network}");
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let each = match arguments.nodes {
@@ -228,9 +229,10 @@ pub fn kind(arguments: &Arguments, network: &str) -> String {
 
 /// A part of the names of plots.
 pub fn tag(arguments: &Arguments, network: &str) -> String {
-    match is_pretended(arguments) {
-        true => format!("{network}-{LOOPBACK}"),
+    match arguments.on.hosts.len() {
+        0 if is_pretended(arguments) => format!("{network}-{LOOPBACK}"),
+        0 => network.to_string(),
         // All their names would be too long for that of a file.
-        false => format!("{network}-{}-hosts", arguments.on.hosts.len()),
+        hosts => format!("{network}-{hosts}-hosts"),
     }
 }

@@ -76,6 +76,12 @@ fn is_rank() -> anyhow::Result<bool> {
     }
 }
 
+/// Whether this process is a rank that somebody else has started than this command.
+pub fn is_of_others() -> bool {
+    // Whatever keeps it from being one is said where it measures.
+    std::env::var_os(SECONDS).is_none() && is_rank().unwrap_or(false)
+}
+
 /// What so many ranks stand on, as far as it is known before they are there.
 fn ground(arguments: &Arguments, ranks: u32) -> anyhow::Result<Ground> {
     match arguments.transport.network() {
@@ -186,13 +192,12 @@ fn among(arguments: &Arguments) -> anyhow::Result<(Among, Ground)> {
     let most_bytes = comm.allreduce_value(memory::most() as u64, Min)?;
     let place = (&comm.nodes(), ranks);
     let ground = hosts::ground_of(arguments, network, place, most_bytes as usize);
-    let is_ours = std::env::var_os(SECONDS).is_some();
-    let hosts = is_ours
-        .then(|| hosts::named(arguments, ranks))
-        .transpose()?;
-    // Ranks that somebody else has started are on hosts, whatever is not said of these.
-    let has_one_clock = is_ours && hosts::is_pretended(arguments);
-    let starts = Starts::far(has_one_clock);
+    // Where others have started ranks nobody knows here; their clocks are compared.
+    let hosts = match is_of_others() {
+        true => None,
+        false => Some(hosts::named(arguments, ranks)?),
+    };
+    let starts = Starts::far(hosts::is_pretended(arguments));
     Ok((
         Among::far(comm, starts, arguments.transport.name(), hosts),
         ground,
@@ -227,7 +232,7 @@ fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (false, _) => {}
         (true, None) => {
             arguments.check_outputs()?;
-            let head = (&ranks[..], "processes");
+            let head = (&ranks[..], &arguments.kind()[..]);
             arguments.printer().head(&mut out, head, budget)?;
             summary.expect(rows.len(), std::mem::take(&mut rows.left_out));
         }
