@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod bench;
 mod cuts;
 mod hosts;
 mod managers;

@@ -14,16 +14,18 @@ pub struct World {
     mark: String,
 }
 
-/// A command with a new mark for all that comes of it.
+/// An `allhands run` with a new mark for all that comes of it.
 pub fn marked(arguments: &[&str]) -> (Command, String) {
+    marked_program(&[&["run"], arguments].concat())
+}
+
+/// The same of any command of the program.
+fn marked_program(arguments: &[&str]) -> (Command, String) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     let mark = format!("mark-{}-{next}-end", std::process::id());
     let mut command = Command::new(env!("CARGO_BIN_EXE_allhands"));
-    command
-        .arg("run")
-        .args(arguments)
-        .env("ALLHANDS_TEST_MARK", &mark);
+    command.args(arguments).env("ALLHANDS_TEST_MARK", &mark);
     // The tests may have been started by a shell that lets what runs in the background ignore signals.
     let as_usual = || {
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTSTP] {
@@ -37,9 +39,14 @@ pub fn marked(arguments: &[&str]) -> (Command, String) {
     (command, mark)
 }
 
-/// Runs to the end, after which nothing may be left.
+/// Runs ranks to the end, after which nothing may be left.
 pub fn run(arguments: &[&str]) -> Output {
-    let (mut command, mark) = marked(arguments);
+    run_program(&[&["run"], arguments].concat())
+}
+
+/// The same of any command of the program.
+pub fn run_program(arguments: &[&str]) -> Output {
+    let (mut command, mark) = marked_program(arguments);
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -73,7 +80,12 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// Starts a run and goes on.
 pub fn start(arguments: &[&str]) -> World {
-    let (mut command, mark) = marked(arguments);
+    start_program(&[&["run"], arguments].concat())
+}
+
+/// The same of any command of the program.
+pub fn start_program(arguments: &[&str]) -> World {
+    let (mut command, mark) = marked_program(arguments);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,6 +1,7 @@
 //! A cell of the benchmark: one algorithm at one size, run until its time is up.
 
 use super::spread::Spread;
+use super::starts::{Starts, now_ns};
 use super::workload::Workload;
 use crate::interrupt;
 use allhands::{Communicator, Error, Max, policy, threads};
@@ -73,6 +74,15 @@ pub struct Record {
     pub rank_max_us: f64,
     pub correct: bool,
     pub transport: Cow<'static, str>,
+    /// The hosts and how many ranks each has, or that they are pretended on the loopback; none where all share memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<String>,
+    /// How many ranks share memory, from the first ones on; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
+    /// By how much times may be wrong at most, as hosts have clocks of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_us: Option<f64>,
     pub machine: Cow<'static, str>,
     pub version: Cow<'static, str>,
     /// The layout, if it is not regular.
@@ -120,9 +130,46 @@ struct Samples {
     failure: Option<String>,
 }
 
+/// Processes that measure together, and what records say of them.
+pub struct Among {
+    pub comm: Communicator,
+    starts: Starts,
+    transport: &'static str,
+    hosts: Option<String>,
+}
+
+impl Among {
+    /// Processes that share memory.
+    pub fn near(comm: Communicator) -> Among {
+        Among {
+            comm,
+            starts: Starts::Near,
+            transport: "shm",
+            hosts: None,
+        }
+    }
+
+    /// Processes between which there is a network.
+    pub fn far(
+        comm: Communicator,
+        starts: Starts,
+        transport: &'static str,
+        hosts: Option<String>,
+    ) -> Among {
+        Among {
+            comm,
+            starts,
+            transport,
+            hosts,
+        }
+    }
+}
+
 /// Measures a cell for about `budget` among threads of this process.
 pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
-    let done = threads::run(cell.ranks as usize, |comm| run_rank(cell, &comm, budget));
+    let done = threads::run(cell.ranks as usize, |comm| {
+        run_rank(cell, &comm, &mut Starts::Near, budget)
+    });
     let samples = match done {
         Err(error) => Samples {
             failure: Some(error.to_string()),
@@ -133,9 +180,22 @@ pub fn measure(cell: &Cell, budget: (Duration, Least)) -> Record {
     record(cell, samples, "threads")
 }
 
-/// Measures a cell for about `budget` among the processes of `comm`, each of which calls this; what rank 0 gets is of all.
-pub fn measure_among(cell: &Cell, comm: &Communicator, budget: (Duration, Least)) -> Record {
-    record(cell, run_rank(cell, comm, budget), "shm")
+/// Measures a cell for about `budget` among processes, each of which calls this; what rank 0 gets is of all.
+pub fn measure_among(cell: &Cell, among: &mut Among, budget: (Duration, Least)) -> Record {
+    let Among {
+        comm,
+        starts,
+        transport,
+        hosts,
+    } = among;
+    let samples = run_rank(cell, comm, starts, budget);
+    let is_far = matches!(starts, Starts::Far(_));
+    Record {
+        hosts: hosts.clone(),
+        nodes: is_far.then(|| comm.nodes().to_string()),
+        clock_us: starts.take_wrong_by_us(),
+        ..record(cell, samples, transport)
+    }
 }
 
 /// How many of so many iterations are not counted.
@@ -181,6 +241,9 @@ fn record(cell: &Cell, samples: Samples, transport: &'static str) -> Record {
         rank_max_us: own_us[2],
         correct: failure.is_none() && !times.is_empty(),
         transport: transport.into(),
+        hosts: None,
+        nodes: None,
+        clock_us: None,
         machine: machine().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         layout: (cell.spread != Spread::Regular).then(|| cell.spread.to_string()),
@@ -205,28 +268,42 @@ fn total_bytes(cell: &Cell) -> usize {
 }
 
 /// One rank's part: iterations until rank 0 says that the time is up.
-fn run_rank(cell: &Cell, comm: &Communicator, (budget, least): (Duration, Least)) -> Samples {
+fn run_rank(
+    cell: &Cell,
+    comm: &Communicator,
+    starts: &mut Starts,
+    (budget, least): (Duration, Least),
+) -> Samples {
+    /// More calls that count for nothing than these are not waited for, where others have no more.
+    const MISSED: usize = 50;
     let mut samples = Samples::default();
     if let Err(error) = comm.set_torus(cell.torus) {
         samples.failure = Some(error.to_string());
         return samples;
     }
     let begin = Instant::now();
-    let ended = iterate(cell, comm, &mut samples, &|iteration| {
+    let goes_on = |calls: usize, counted: usize| {
         let may_go_on = || begin.elapsed() < budget && !interrupt::is_asked();
-        iteration < least.iterations() || (iteration < WARM_UP + MOST && may_go_on())
-    });
-    if let Err(error) = ended {
+        let is_little = counted < least.iterations() && calls < least.iterations() + MISSED;
+        is_little || (counted < WARM_UP + MOST && may_go_on())
+    };
+    if let Err(error) = iterate(cell, comm, (starts, &mut samples), &goes_on) {
         samples.failure.get_or_insert(error.to_string());
+    }
+    if samples.ns.is_empty() {
+        let says = "no call began on all ranks at the moment that was agreed on: right would be ranks with cores of their own";
+        samples.failure.get_or_insert(says.into());
     }
     samples
 }
 
+/// Calls, each from a start of all ranks to its end and the check of what came out; `goes_on` says by how many there were, and how many
+/// of these count, whether there is to be another.
 fn iterate(
     cell: &Cell,
     comm: &Communicator,
-    samples: &mut Samples,
-    goes_on: &dyn Fn(usize) -> bool,
+    (starts, samples): (&mut Starts, &mut Samples),
+    goes_on: &dyn Fn(usize, usize) -> bool,
 ) -> Result<(), Error> {
     let mut workload = Workload::new(cell, comm.rank(), comm.size());
     let name = format!("{}:{}", cell.algorithm.name, cell.parameters);
@@ -237,12 +314,14 @@ fn iterate(
         }
         workload.fill(iteration as u64);
         let operation = workload.operation().algorithm(&name);
-        let Some(start) = agree_on_start(comm, goes_on(iteration))? else {
+        let Some(start) = starts.next(comm, goes_on(iteration, samples.ns.len()))? else {
             break;
         };
-        wait_until(start, comm.is_oversubscribed());
         comm.run(operation)?;
-        samples.ns.push(now_ns().saturating_sub(start));
+        let end = now_ns();
+        if starts.ended(comm)? {
+            samples.ns.push(end.saturating_sub(start));
+        }
         if let Some(what) = workload.wrong(iteration as u64) {
             wrong.get_or_insert(format!(
                 "rank {}, iteration {iteration}: {what}",
@@ -281,41 +360,6 @@ fn gathered(
 fn machine() -> &'static str {
     static MACHINE: OnceLock<String> = OnceLock::new();
     MACHINE.get_or_init(policy::machine)
-}
-
-/// Nanoseconds of the clock that all processes of this machine share.
-fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// The moment at which all ranks start, soon, as rank 0 says; `None` if it says that there is enough.
-///
-/// A barrier alone would let ranks start as they leave it, one by one, and hide what the last waits for.
-fn agree_on_start(comm: &Communicator, goes_on: bool) -> Result<Option<u64>, Error> {
-    /// From the announcement to the start, where every rank has a core …
-    const SOON_NS: u64 = 3_000;
-    /// … and for each rank, where they take turns.
-    const SOON_EACH_NS: u64 = 6_000;
-    comm.barrier()?;
-    let soon = if comm.is_oversubscribed() {
-        SOON_EACH_NS * comm.size() as u64
-    } else {
-        SOON_NS
-    };
-    let mut start = [if goes_on { now_ns() + soon } else { 0 }];
-    comm.broadcast(&mut start, 0)?;
-    Ok((start[0] > 0).then_some(start[0]))
-}
-
-fn wait_until(start_ns: u64, oversubscribed: bool) {
-    while now_ns() < start_ns {
-        if oversubscribed {
-            std::thread::yield_now();
-        } else {
-            std::hint::spin_loop();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod busy;
 pub(super) mod cell;
+mod clocks;
+mod hosts;
 mod limit;
 mod pace;
 mod peers;
@@ -9,9 +11,12 @@ mod processes;
 mod report;
 mod rows;
 pub(super) mod spread;
+mod starts;
 mod workload;
 
 use super::plot;
+use super::run::Binding;
+use super::run::hosts::{OFI, Options, TCP};
 use crate::ranks::Ranks;
 use crate::{interrupt, names, output, sizes};
 use allhands::launch::Nodes;
@@ -21,7 +26,7 @@ use allhands_core::machine::Torus;
 use cell::{Least, Record};
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{Printer, Summary};
-use rows::{least_seconds, rows};
+use rows::{Ground, least_seconds, rows};
 use spread::Spread;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -30,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// Run algorithms on real data: check every result, show what is fastest
 ///
-/// Ranks are threads of this process or, with --transport shm, processes. A time is from the
+/// Ranks are threads of this process or, with --transport, processes. A time is from the
 /// moment at which all ranks start (which rank 0 says beforehand) to the last rank's end of one call;
 /// inputs are new in every iteration. The table has a row for each collective and size: the fastest
 /// algorithm, its median time, half the distance between the quartiles (±), how many samples that is
@@ -39,13 +44,25 @@ use std::time::{Duration, Instant};
 /// `bench limit` measures what calls must at least cost on this machine: line exchanges, context
 /// switches, copies.
 ///
+/// With --transport tcp or ofi there is a network between ranks: they are on the hosts of --hosts,
+/// which are started and joined as `allhands run` does it, by the same options (that comes on top of
+/// --time); or, without --hosts, on this machine, each as if on a host of its own, and talk by its
+/// loopback. A time is from the common start to the last end there, too: rank 0 says the start a
+/// little ahead, each rank begins it by its own host's clock, and a call counts only if all had
+/// heard of it by then. How far a host's clock is ahead of rank 0's is found by messages to and fro,
+/// anew every 0.1 s (where finding it takes more than 10 ms, after ten times as long). So a time is
+/// wrong by half of the shortest round trip at most (clock_us), and by what clocks drift apart
+/// meanwhile; mostly by much less, as messages take about as long there as back. Ranks check what
+/// came out when all have ended the call, and meet before the next one.
+///
 /// --latency and --bandwidth measure what is chosen without --algorithm, and print it as OSU's
 /// benchmarks and nccl-tests do: of all ranks' mean times the mean, the least and the most; or
 /// algbw (bytes over time) and busbw (what the links carry, as nccl-tests defines it).
 ///
 /// Keys of --json: collective, algorithm, ranks, bytes, total_bytes, root, iterations, min_us,
 /// median_us, p99_us, q1_us, q3_us, rank_min_us, rank_avg_us, rank_max_us, correct, transport,
-/// machine, version.
+/// machine, version; between hosts also hosts (or loopback), nodes (how many ranks share memory) and
+/// clock_us.
 ///
 /// Exit status 1 when a result is wrong, 2 when the arguments are, 130 after Ctrl-C.
 ///
@@ -57,6 +74,9 @@ use std::time::{Duration, Instant};
 ///   allhands bench alltoall --layout random:1
 ///   allhands bench --transport shm -n 64 --time 60
 ///   allhands bench allreduce --transport shm -n 8 --nodes 2x4
+///   allhands bench allreduce --transport tcp --hosts a,b:4 --launcher 'ssh {host}' --json times.json
+///   allhands bench alltoall --transport ofi --provider efa --hosts a,b --latency
+///   allhands bench --transport tcp --nodes 2x4
 ///   allhands bench broadcast -n 8 --torus 4x2 --algorithm torus-trees
 ///   allhands bench limit -n 2,8
 #[derive(clap::Args)]
@@ -70,9 +90,9 @@ pub struct Arguments {
     #[arg(long)]
     algorithm: Option<String>,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
-    #[arg(long, short = 'n', default_value = "8")]
-    ranks: Ranks,
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 [default: as many as --hosts or --nodes have, otherwise 8]
+    #[arg(long, short = 'n')]
+    ranks: Option<Ranks>,
 
     /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "64", "512", "4K", "32K", "256K", "1M"])]
@@ -86,13 +106,20 @@ pub struct Arguments {
     #[arg(long, default_value = "regular")]
     layout: Spread,
 
-    /// What ranks are: threads of this process, or processes that share memory (shm)
+    /// What ranks are: threads of this process, processes that share memory (shm), or processes between which there is
+    /// the kernel's TCP (tcp) or libfabric (ofi)
     #[arg(long, default_value = "threads")]
     transport: Transport,
 
-    /// Pretend nodes, with --transport shm: 2x4 is two of four ranks each
+    /// Pretend nodes: 2x4 is two of four ranks each, with --transport tcp or ofi two hosts of four
     #[arg(long, value_name = "NODESxRANKS")]
     nodes: Option<Nodes>,
+
+    #[command(flatten)]
+    on: Options,
+
+    #[command(flatten)]
+    binding: Binding,
 
     /// Pretend a mesh or torus of all ranks, for algorithms that ask for one: 4x2 (a mesh below 512 nodes), 4x2x2:torus, 4x2:x
     #[arg(long)]
@@ -145,6 +172,30 @@ pub enum Transport {
     Threads,
     /// Processes that share memory.
     Shm,
+    /// Processes on hosts, over the kernel's TCP.
+    Tcp,
+    /// Processes on hosts, over libfabric.
+    Ofi,
+}
+
+impl Transport {
+    /// Its name in records.
+    const fn name(self) -> &'static str {
+        match self {
+            Transport::Threads => "threads",
+            Transport::Shm => "shm",
+            Transport::Tcp => TCP,
+            Transport::Ofi => OFI,
+        }
+    }
+
+    /// The network between hosts, if there are some.
+    const fn network(self) -> Option<&'static str> {
+        match self {
+            Transport::Threads | Transport::Shm => None,
+            Transport::Tcp | Transport::Ofi => Some(self.name()),
+        }
+    }
 }
 
 /// What is measured.
@@ -170,7 +221,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             arguments.collectives.len() == 1,
             "limit stands alone, as in: allhands bench limit -n 2,8"
         );
-        return limit::run(&arguments.ranks.0);
+        return limit::run(&hosts::numbers(arguments)?);
     }
     anyhow::ensure!(
         arguments.time.is_finite() && arguments.time > 0.0,
@@ -181,15 +232,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         !arguments.csv || arguments.latency || arguments.bandwidth,
         "--csv is for --latency or --bandwidth; the table's records are had with --json"
     );
+    hosts::check(arguments)?;
     match arguments.transport {
-        Transport::Threads => {
-            anyhow::ensure!(
-                arguments.nodes.is_none(),
-                "--nodes pretends nodes among processes: add --transport shm"
-            );
-            among_threads(arguments)
-        }
-        Transport::Shm => processes::run(arguments),
+        Transport::Threads => among_threads(arguments),
+        Transport::Shm | Transport::Tcp | Transport::Ofi => processes::run(arguments),
     }
 }
 
@@ -198,6 +244,11 @@ impl Arguments {
     fn budget(&self) -> Duration {
         let quick = if self.quick { 11.0 } else { f64::INFINITY };
         Duration::from_secs_f64(self.time.min(quick))
+    }
+
+    /// Whether what is measured is what serves a call that names no algorithm.
+    fn is_chosen(&self) -> bool {
+        self.algorithm.is_none() && (self.latency || self.bandwidth)
     }
 
     /// In which form what was measured is printed.
@@ -209,6 +260,17 @@ impl Arguments {
                 all: self.all,
                 width: output::width(),
             },
+        }
+    }
+
+    /// What ranks are and where, as it stands above what is printed.
+    fn kind(&self) -> String {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let nodes = self.nodes.map(|nodes| format!(" (nodes {nodes})"));
+        match (self.transport, self.transport.network()) {
+            (_, Some(network)) => hosts::kind(self, network),
+            (Transport::Threads, None) => format!("threads on {cores} cores"),
+            (_, None) => format!("processes{} on {cores} cores", nodes.unwrap_or_default()),
         }
     }
 
@@ -232,9 +294,9 @@ impl Arguments {
 
     /// What tells the plots of this run from those of others: a part of their names, and the line below their titles.
     fn plot_names(&self) -> (String, String) {
-        let mut name = match self.transport {
-            Transport::Threads => "threads".to_string(),
-            Transport::Shm => "shm".to_string(),
+        let mut name = match self.transport.network() {
+            Some(network) => hosts::tag(self, network),
+            None => self.transport.name().to_string(),
         };
         let nodes = self.nodes.map(|nodes| format!("nodes-{nodes}"));
         let torus = self.torus.map(|torus| format!("torus-{torus}"));
@@ -251,24 +313,19 @@ impl Arguments {
 }
 
 fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(ranks) = arguments.ranks.0.iter().find(|ranks| **ranks > 256) {
+    let numbers = hosts::numbers(arguments)?;
+    if let Some(ranks) = numbers.iter().find(|ranks| **ranks > 256) {
         anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
     }
-    let rows = rows(arguments)?;
-    anyhow::ensure!(
-        rows.len() > 0 || !rows.left_out.is_empty(),
-        "no algorithm fits; allhands list prints what each requires"
-    );
+    let rows = rows(arguments, &numbers, &|ranks| Ok(Ground::one(ranks)))?;
+    rows.check()?;
     arguments.check_outputs()?;
     interrupt::ask_first();
     let mut summary = Summary::begin(arguments.budget());
     let (mut pace, bar) = (rows.pace(arguments.budget()), progress_bar(rows.len()));
     let (mut out, printer) = (arguments.json.beside(), arguments.printer());
-    printer.head(
-        &mut out,
-        (&arguments.ranks.0, "threads"),
-        arguments.budget(),
-    )?;
+    let head = (&numbers[..], &arguments.kind()[..]);
+    printer.head(&mut out, head, arguments.budget())?;
     let mut records: Vec<Record> = Vec::with_capacity(rows.len());
     for row in &rows.cells {
         let first = records.len();
@@ -289,7 +346,8 @@ fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bar.suspend(|| printer.row(&mut out, row).and_then(|()| out.flush()))?;
     }
     bar.finish_and_clear();
-    summary.end(rows.len(), rows.left_out);
+    summary.expect(rows.len(), rows.left_out);
+    summary.end();
     finish(arguments, &mut out, &records, &summary)
 }
 

@@ -33,7 +33,6 @@ impl Printer {
         (ranks, kind): (&[u32], &str),
         budget: Duration,
     ) -> std::io::Result<()> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let list: Vec<String> = ranks.iter().map(u32::to_string).collect();
         let list = list.join(", ");
         let seconds = budget.as_secs_f64().ceil();
@@ -44,7 +43,7 @@ impl Printer {
             Printer::Table { .. } => {
                 writeln!(
                     out,
-                    "ranks {list} as {kind} on {cores} cores, {time}\nmedian time, common start to last end; others as multiples of it\n"
+                    "ranks {list} as {kind}, {time}\nmedian time, common start to last end; others as multiples of it\n"
                 )?;
                 writeln!(
                     out,
@@ -124,11 +123,15 @@ fn table_row(
     writeln!(out, "{line}")
 }
 
-/// Says of a cell that the machine's memory does not hold it.
-pub fn left_out(cell: &Cell, held: usize, most: usize) -> String {
+/// Says of a cell that the machine's memory does not hold it, which so many ranks share, if not all do.
+pub fn left_out(cell: &Cell, some: Option<u32>, (held, most): (usize, usize)) -> String {
+    let who = some.map_or_else(
+        || "all ranks".to_string(),
+        |ranks| format!("{ranks} ranks on a host"),
+    );
     let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
     format!(
-        "left out {} {}, {} ranks, {} bytes: all ranks would hold {:.1} GiB, and {:.1} (a quarter of the memory) are the most",
+        "left out {} {}, {} ranks, {} bytes: {who} would hold {:.1} GiB, and {:.1} (a quarter of the memory) are the most",
         cell.algorithm.collective,
         cell.name(),
         cell.ranks,
@@ -167,10 +170,15 @@ impl Summary {
         self.budget.saturating_sub(self.start.elapsed())
     }
 
-    /// Ends with it: there were so many cells, and besides what was left out for want of memory.
-    pub fn end(&mut self, cells: usize, left_out: Vec<String>) {
+    /// There are so many more cells, and besides what is left out for want of memory.
+    pub fn expect(&mut self, cells: usize, left_out: Vec<String>) {
+        self.cells += cells;
+        self.left_out.extend(left_out);
+    }
+
+    /// Ends with the measurement.
+    pub fn end(&mut self) {
         self.disturbed = self.busy.warning();
-        (self.cells, self.left_out) = (cells, left_out);
     }
 
     /// The last lines.
@@ -205,6 +213,13 @@ impl Summary {
                 out,
                 "warning: {few} cells have fewer than {FEW} samples (with ! where they are the fastest), as --time has no more: give more of it, or fewer sizes"
             )?,
+        }
+        let clocks = records.iter().filter_map(|r| r.clock_us);
+        if let Some(us) = clocks.max_by(f64::total_cmp) {
+            writeln!(
+                out,
+                "the clocks of hosts were compared by messages: times are right within {us:.1} µs, and mostly within much less"
+            )?;
         }
         let missing = self.cells.saturating_sub(records.len());
         match missing {

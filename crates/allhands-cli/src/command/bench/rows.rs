@@ -7,9 +7,11 @@ use super::{Arguments, Subject, report};
 use crate::command::memory;
 use crate::names;
 use allhands::policy::{self, predict};
-use allhands_core::algorithm::{self, Algorithm, print_parameters};
+use allhands_core::algorithm::{self, Algorithm, Requirement, Unsuitable, print_parameters};
 use allhands_core::call::{Call, Collective};
 use allhands_core::choose::{self, Question};
+use allhands_core::machine::Nodes;
+use allhands_core::schedule::Shape;
 use std::time::Duration;
 
 /// The collectives to measure: those that were named, or all that fit.
@@ -40,18 +42,76 @@ fn collectives(arguments: &Arguments) -> anyhow::Result<Vec<Collective>> {
     Ok(collectives)
 }
 
+/// What ranks stand on, as far as it says what they can measure.
+#[derive(Clone)]
+pub struct Ground {
+    /// Which ranks share memory, where not all do.
+    pub apart: Option<Nodes>,
+    /// Whether the others put into one another's windows.
+    pub puts: bool,
+    /// How many ranks have one machine's memory.
+    pub on_one: u32,
+    /// How much of it they may hold.
+    pub most_bytes: usize,
+}
+
+impl Ground {
+    /// This machine, on which all ranks share memory.
+    pub fn one(ranks: u32) -> Ground {
+        Ground {
+            apart: None,
+            puts: false,
+            on_one: ranks,
+            most_bytes: memory::most(),
+        }
+    }
+
+    /// Whether an algorithm serves a call here.
+    fn admits(&self, algorithm: &Algorithm, shape: &Shape) -> Result<(), Unsuitable> {
+        algorithm.admits(shape)?;
+        let Some(nodes) = &self.apart else {
+            return Ok(());
+        };
+        let shape = match algorithm.requires.contains(&Requirement::Nodes) {
+            true => shape.clone().on(nodes.clone()),
+            false => shape.clone(),
+        };
+        algorithm.admits(&shape)?;
+        algorithm.admits_apart(&shape, self.puts, |asked| asked == nodes)
+    }
+
+    /// What one machine has of what all ranks hold.
+    fn held(&self, bytes: usize, ranks: u32) -> usize {
+        (bytes as u128 * u128::from(self.on_one) / u128::from(ranks.max(1))) as usize
+    }
+}
+
 /// What is to be measured, and what is not.
+#[derive(Default)]
 pub struct Rows {
     /// The cells: a row for each collective, number of ranks and size.
     pub cells: Vec<Vec<Cell>>,
     /// What would need more memory than the machine lends, in words.
     pub left_out: Vec<String>,
+    /// Why the algorithm that was named does not serve, where that is so.
+    unfit: Option<String>,
 }
 
 impl Rows {
     /// How many cells there are.
     pub fn len(&self) -> usize {
         self.cells.iter().map(Vec::len).sum()
+    }
+
+    /// Finds out whether there is anything to say at all.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let unfit = self.unfit.as_ref();
+        let unfit = unfit.map_or_else(String::new, |why| format!(" ({why})"));
+        anyhow::ensure!(
+            self.len() > 0 || !self.left_out.is_empty(),
+            "no algorithm fits{unfit}; allhands list prints what each requires"
+        );
+        Ok(())
     }
 
     /// A pace at which all cells end within `budget`.
@@ -71,17 +131,15 @@ pub fn least_seconds(cell: &Cell) -> f64 {
     START_S + Least::One.iterations() as f64 * data as f64 * BYTE_S
 }
 
-/// The cells to measure, those that the machine's memory holds.
-pub fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
+/// The cells to measure among so many ranks, each number on its ground: those that the memory there holds.
+pub fn rows(
+    arguments: &Arguments,
+    numbers: &[u32],
+    ground: &dyn Fn(u32) -> anyhow::Result<Ground>,
+) -> anyhow::Result<Rows> {
     let collectives = collectives(arguments)?;
-    let sizes = if arguments.quick {
-        vec![8, 4 << 10, 256 << 10]
-    } else {
-        arguments.bytes.clone()
-    };
-    let most_bytes = memory::most();
-    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for &ranks in &arguments.ranks.0 {
+    let mut rows = Rows::default();
+    for &ranks in numbers {
         anyhow::ensure!(
             arguments.root < ranks,
             "--root {}: the ranks are 0 to {}",
@@ -91,12 +149,8 @@ pub fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
         if let Some(torus) = arguments.torus {
             torus.check(ranks)?;
         }
+        let ground = ground(ranks)?;
         for &collective in &collectives {
-            let sizes = if collective == Collective::Barrier {
-                vec![0]
-            } else {
-                sizes.clone()
-            };
             let root = if collective.rooted() {
                 arguments.root
             } else {
@@ -106,40 +160,71 @@ pub fn rows(arguments: &Arguments) -> anyhow::Result<Rows> {
                 root,
                 ..Call::new(collective, ranks)
             };
-            for bytes in sizes {
-                let mut row = Vec::new();
-                for (algorithm, parameters) in candidates(arguments, call, bytes)? {
-                    let shape =
-                        names::shape(algorithm, call, &parameters)?.on_torus(arguments.torus);
-                    if algorithm.admits(&shape).is_err() {
-                        continue;
-                    }
-                    let cell = Cell {
-                        algorithm,
-                        parameters,
-                        ranks,
-                        root,
-                        bytes,
-                        spread: arguments.layout,
-                        torus: arguments.torus,
-                        fresh: arguments.fresh,
-                    };
-                    let held = memory::of_call(algorithm, &shape, bytes);
-                    if held <= most_bytes {
-                        row.push(cell);
-                    } else {
-                        left_out.push(report::left_out(&cell, held, most_bytes));
-                    }
-                }
-                rows.push(row);
+            for bytes in sizes(arguments, collective) {
+                rows.add(arguments, &ground, (call, bytes))?;
             }
         }
     }
-    rows.retain(|row| !row.is_empty());
-    Ok(Rows {
-        cells: rows,
-        left_out,
-    })
+    rows.cells.retain(|row| !row.is_empty());
+    Ok(rows)
+}
+
+/// The sizes of a collective's calls.
+fn sizes(arguments: &Arguments, collective: Collective) -> Vec<usize> {
+    match collective {
+        Collective::Barrier => vec![0],
+        _ if arguments.quick => vec![8, 4 << 10, 256 << 10],
+        _ => arguments.bytes.clone(),
+    }
+}
+
+impl Rows {
+    /// Adds the row of a call.
+    fn add(
+        &mut self,
+        arguments: &Arguments,
+        ground: &Ground,
+        (call, bytes): (Call, usize),
+    ) -> anyhow::Result<()> {
+        // Which one that is the ranks find out when they are there: till then any stands for it.
+        let is_open = ground.apart.is_some() && arguments.is_chosen();
+        let candidates = match is_open {
+            true => defaults(call.collective).collect(),
+            false => candidates(arguments, call, bytes)?,
+        };
+        let mut row = Vec::new();
+        for (algorithm, parameters) in candidates {
+            let shape = names::shape(algorithm, call, &parameters)?.on_torus(arguments.torus);
+            if let Err(why) = ground.admits(algorithm, &shape) {
+                let why = || format!("{} {}: {why}", algorithm.collective, algorithm.name);
+                self.unfit = arguments.algorithm.as_ref().map(|_| why());
+                continue;
+            }
+            let cell = Cell {
+                algorithm,
+                parameters,
+                ranks: call.ranks,
+                root: call.root,
+                bytes,
+                spread: arguments.layout,
+                torus: arguments.torus,
+                fresh: arguments.fresh,
+            };
+            let held = ground.held(memory::of_call(algorithm, &shape, bytes), call.ranks);
+            if held <= ground.most_bytes {
+                row.push(cell);
+                if is_open {
+                    break;
+                }
+            } else if !is_open {
+                let which = (ground.on_one < call.ranks).then_some(ground.on_one);
+                self.left_out
+                    .push(report::left_out(&cell, which, (held, ground.most_bytes)));
+            }
+        }
+        self.cells.push(row);
+        Ok(())
+    }
 }
 
 fn candidates(
@@ -152,15 +237,25 @@ fn candidates(
         let (algorithm, parameters) = names::algorithm(collective, text)?;
         return Ok(vec![(algorithm, parameters.to_string())]);
     }
-    if arguments.latency || arguments.bandwidth {
+    if arguments.is_chosen() {
         return Ok(vec![chosen(arguments, call, bytes)?]);
     }
+    if !arguments.settings {
+        return Ok(defaults(collective).collect());
+    }
     let all = algorithm::of(collective).flat_map(|a| {
-        let most = if arguments.settings { usize::MAX } else { 1 };
-        let settings = a.settings.iter().take(most);
+        let settings = a.settings.iter();
         settings.map(move |setting| (a, (*setting).to_string()))
     });
     Ok(all.collect())
+}
+
+/// All algorithms of a collective, each in its first setting.
+fn defaults(collective: Collective) -> impl Iterator<Item = (&'static Algorithm, String)> {
+    algorithm::of(collective).flat_map(|a| {
+        let first = a.settings.iter().take(1);
+        first.map(move |setting| (a, (*setting).to_string()))
+    })
 }
 
 /// What serves such a call if no algorithm is named.

@@ -4,12 +4,22 @@ use anyhow::ensure;
 use rustix::thread::CpuSet;
 use std::str::FromStr;
 
+/// What every command takes that starts ranks as processes.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Binding {
+    /// Bind ranks to cpus: auto (each to an equal share, if there are enough), none, cores (each to one, or fail), turns (several
+    /// ranks to a cpu if need be), or cpus by number: 0,2,4-7
+    #[arg(long, default_value = "auto")]
+    pub bind: Bind,
+}
+
 /// How ranks are bound to cpus.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Bind {
     /// An equal share of the cpus for each rank if there are enough, otherwise none. Who is alone is free to go where there is room:
     /// a program of several threads needs more than a cpu, and of several jobs on a machine, or hosts that are containers on it,
     /// none knows which cpus the others take.
+    #[default]
     Auto,
     /// No rank is bound.
     None,
@@ -19,6 +29,13 @@ pub enum Bind {
     Turns,
     /// These cpus, in the order of the ranks.
     Cpus(Vec<usize>),
+}
+
+impl Binding {
+    /// Whether something else is asked for than what is done anyway.
+    pub fn is_asked(&self) -> bool {
+        self.bind != Bind::Auto
+    }
 }
 
 impl FromStr for Bind {

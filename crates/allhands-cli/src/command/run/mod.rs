@@ -14,7 +14,7 @@ mod waits;
 
 use allhands::launch::{MAX_RANKS, Nodes, Roll, Segment};
 use anyhow::Context;
-use binding::Bind;
+pub use binding::Binding;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -56,57 +56,19 @@ pub struct Arguments {
     #[arg(long, value_name = "NODESxRANKS")]
     nodes: Option<Nodes>,
 
-    /// Run on these hosts, the first of which has rank 0: a,b:4 is one rank on a and four on b
-    #[arg(long, value_name = "HOST[:RANKS],…", value_delimiter = ',')]
-    hosts: Vec<hosts::Host>,
-
-    /// How a command is started on a host without asking; it stands at the end, or in place of {command} as one word
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        default_value = "ssh {host}",
-        requires = "hosts"
-    )]
-    launcher: String,
-
-    /// Where rank 0 is reached while ranks find one another, if not by its host's name and a port that is free
-    #[arg(long, value_name = "HOST[:PORT]", requires = "hosts")]
-    rendezvous: Option<String>,
-
-    /// This program's name on the hosts, if not the same as here
-    #[arg(long, value_name = "PROGRAM", requires = "hosts")]
-    agent: Option<String>,
+    #[command(flatten)]
+    on: hosts::Options,
 
     /// What carries messages between hosts: tcp, the kernel's own, or ofi, libfabric's
-    #[arg(long, value_name = "NETWORK", requires = "hosts", value_parser = ["tcp", "ofi"])]
+    #[arg(long, value_name = "NETWORK", requires = "hosts", value_parser = [hosts::TCP, hosts::OFI])]
     network: Option<String>,
-
-    /// Encrypt what goes over TCP between ranks (ALLHANDS_TLS=1); the program must be built with the feature tls of allhands
-    #[arg(long, requires = "hosts")]
-    tls: bool,
-
-    /// The rails by which hosts reach one another, as many on each: interfaces, addresses or networks, or domains of
-    /// libfabric's [default: the networks that all hosts share, if the way to rank 0 is one of them]
-    #[arg(long, value_name = "RAIL,…", requires = "hosts")]
-    rails: Option<String>,
-
-    /// When ranks on hosts connect: two of them when the first message goes between these (needed), or all of them when they have
-    /// met (eager) [default: needed]
-    #[arg(long, value_name = "WHEN", requires = "hosts", value_parser = ["needed", "eager"])]
-    connect: Option<String>,
-
-    /// A variable that ranks on hosts have, as here or with this value
-    #[arg(long, value_name = "NAME[=VALUE]", requires = "hosts")]
-    env: Vec<String>,
 
     /// Begin each line of output with its rank, as in: [3] text
     #[arg(long)]
     prefix: bool,
 
-    /// Bind ranks to cpus: auto (each to an equal share, if there are enough), none, cores (each to one, or fail), turns (several
-    /// ranks to a cpu if need be), or cpus by number: 0,2,4-7
-    #[arg(long, default_value = "auto")]
-    bind: Bind,
+    #[command(flatten)]
+    binding: Binding,
 
     /// When a rank fails, say so and let the others go on
     #[arg(long)]
@@ -134,11 +96,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Runs the ranks; the exit status is that of the first that failed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if !arguments.hosts.is_empty() {
+    if !arguments.on.hosts.is_empty() {
         return hosts::run(arguments).map(ExitCode::from);
     }
+    if let Some(option) = arguments.on.of_starting().or(arguments.on.of_reaching()) {
+        anyhow::bail!("{option} is for ranks on hosts: name these with --hosts, as in a,b:4");
+    }
     let ranks = ranks(arguments)?;
-    let cpus = arguments.bind.cpus(ranks)?;
+    let cpus = arguments.binding.bind.cpus(ranks)?;
     // For each rank what tells its end and two pipes, and what the launcher has besides.
     let each = if arguments.prefix { 3 } else { 1 };
     let files = start::allow_files(u64::from(ranks) * each + 200)?;

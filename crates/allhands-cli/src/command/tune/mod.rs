@@ -4,7 +4,6 @@ mod race;
 mod store;
 mod team;
 
-use super::bench::Transport;
 use super::memory;
 use crate::ranks::Ranks;
 use crate::sizes::say;
@@ -21,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::Store;
-use team::{Request, Team};
+use team::{Request, Team, Transport};
 
 /// Measure what is fastest on this machine, and choose by it from then on
 ///

@@ -5,8 +5,7 @@
 //! tune ◀── the record, as a line ── rank 0       all of them measure
 //! ```
 
-use crate::command::bench::Transport;
-use crate::command::bench::cell::{self, Cell, Least, Record};
+use crate::command::bench::cell::{self, Among, Cell, Least, Record};
 use crate::command::bench::spread::Spread;
 use crate::{interrupt, names};
 use allhands::{Communicator, launch};
@@ -18,6 +17,15 @@ use std::time::Duration;
 
 /// Tells a process that it is a rank of a team.
 const MEMBER: &str = "ALLHANDS_TUNE_MEMBER";
+
+/// What ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// Threads of this process.
+    Threads,
+    /// Processes that share memory.
+    Shm,
+}
 
 /// What is to be measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -167,23 +175,23 @@ pub fn is_member() -> anyhow::Result<bool> {
 
 /// What a rank of a team does: measures what is asked until nothing more is.
 pub fn serve() -> anyhow::Result<ExitCode> {
-    let comm = Communicator::world()?;
-    let (first, mut requests) = (comm.rank() == 0, std::io::stdin().lock());
+    let mut among = Among::near(Communicator::world()?);
+    let (first, mut requests) = (among.comm.rank() == 0, std::io::stdin().lock());
     loop {
         let mut line = Vec::new();
         if first {
             requests.read_until(b'\n', &mut line)?;
         }
         let mut length = [line.len() as u64];
-        comm.broadcast(&mut length, 0)?;
+        among.comm.broadcast(&mut length, 0)?;
         if length[0] == 0 {
             return Ok(ExitCode::SUCCESS);
         }
         line.resize(length[0] as usize, 0);
-        comm.broadcast(&mut line, 0)?;
+        among.comm.broadcast(&mut line, 0)?;
         let request: Request = serde_json::from_slice(&line).context("not a request")?;
         let budget = (request.budget(), Least::Three);
-        let record = cell::measure_among(&request.cell()?, &comm, budget);
+        let record = cell::measure_among(&request.cell()?, &mut among, budget);
         if first {
             let mut out = std::io::stdout().lock();
             writeln!(out, "{}", serde_json::to_string(&record)?)?;

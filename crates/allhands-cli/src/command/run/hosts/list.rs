@@ -42,6 +42,7 @@ impl FromStr for Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ranks {
+            Some(ranks) if self.name.contains(':') => write!(f, "[{}]:{ranks}", self.name),
             Some(ranks) => write!(f, "{}:{ranks}", self.name),
             None => f.write_str(&self.name),
         }

@@ -3,14 +3,16 @@
 pub mod agent;
 mod fleet;
 mod list;
+mod options;
 pub(super) mod record;
 mod template;
 
 use super::Arguments;
-use allhands::launch::{CONNECT, NETWORK, RAILS, TLS};
+use allhands::launch::NETWORK;
 use anyhow::Context;
 use fleet::{Agent, Fleet};
-pub use list::Host;
+pub use list::{Host, places};
+pub use options::{OFI, Options, TCP};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::time::{Duration, Instant};
 
@@ -35,31 +37,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
         arguments.nodes.is_none(),
         "--nodes pretends nodes on one machine; with --hosts there are some"
     );
-    anyhow::ensure!(
-        !arguments.tls || arguments.network.as_deref() != Some("ofi"),
-        "--tls encrypts what goes over TCP; with --network ofi libfabric's messages would not be encrypted"
-    );
-    let places = list::places(&arguments.hosts, arguments.ranks)?;
+    let on = &arguments.on;
+    // Who says nothing here may have said it in the environment, which is handed on.
+    let network = arguments.network.clone();
+    let network = network.or_else(|| std::env::var(NETWORK).ok());
+    on.check(network.as_deref().unwrap_or(TCP), "--network")?;
+    let places = list::places(&on.hosts, arguments.ranks)?;
     let all = places.iter().map(|(_, ranks)| ranks.len() as u32).sum();
-    let program = match &arguments.agent {
+    let program = match &on.agent {
         Some(program) => program.clone(),
         None => text(std::env::current_exe()?.into_os_string())?,
     };
     let words = arguments.program.iter().cloned().map(text);
     let words: Vec<String> = words.collect::<anyhow::Result<_>>()?;
     let directory = text(std::env::current_dir()?.into_os_string())?;
-    let (mut environment, secret) = (environment(&arguments.env)?, secret()?);
-    for (name, said) in [
-        (NETWORK, &arguments.network),
-        (RAILS, &arguments.rails),
-        (CONNECT, &arguments.connect),
-        (TLS, &arguments.tls.then(|| "1".to_string())),
-    ] {
-        environment.extend(said.iter().map(|value| (name.into(), value.clone())));
-    }
+    let (mut environment, secret) = (environment(&on.env)?, secret()?);
+    environment.extend(on.variables(arguments.network.as_deref()));
     let agent = |(host, ranks): &(String, Vec<u32>)| {
         let command = [program.as_str(), "agent"];
-        let words_of_launcher = template::fill(&arguments.launcher, host, &command);
+        let words_of_launcher = template::fill(on.launcher(), host, &command);
         Ok(Agent {
             words: words_of_launcher.map_err(anyhow::Error::msg)?,
             host: host.clone(),
@@ -73,12 +69,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
                 secret: secret.clone(),
                 prefix: arguments.prefix,
                 keep_going: arguments.keep_going,
-                bind: arguments.bind.to_string(),
+                bind: arguments.binding.bind.to_string(),
             },
         })
     };
     let agents: Vec<Agent> = places.iter().map(agent).collect::<anyhow::Result<_>>()?;
-    let mut fleet = Fleet::new(&agents, place(arguments, &places[0].0)?);
+    let mut fleet = Fleet::new(&agents, place(on, &places[0].0)?);
     fleet.keep_going = arguments.keep_going;
     fleet.until = arguments
         .timeout
@@ -87,8 +83,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 /// Where rank 0 is reached: as `--rendezvous` says, or by the name of its host.
-fn place(arguments: &Arguments, first: &str) -> anyhow::Result<(String, Option<u16>)> {
-    let Some(said) = &arguments.rendezvous else {
+fn place(on: &Options, first: &str) -> anyhow::Result<(String, Option<u16>)> {
+    let Some(said) = &on.rendezvous else {
         let bare = first.rsplit_once('@').map_or(first, |(_, host)| host);
         return Ok((bare.to_string(), None));
     };
