@@ -174,12 +174,7 @@ impl SharedSegment {
             temporary,
             ranks,
             links: Links::new(ranks),
-            fencing: match ranks {
-                // Nobody else is here to be fenced for: a barrier would interrupt every processor on which a rank of any job runs, each
-                // time this one waits for the network.
-                1 => Fencing::Both,
-                _ => Fencing::new(),
-            },
+            fencing: Fencing::among(ranks),
             oversubscribed,
             liveness,
             origin: None,

@@ -42,10 +42,13 @@ pub(crate) enum Fencing {
 }
 
 impl Fencing {
-    /// The cheaper way, if the system has it: peers that fence while sleeping is rare pay for nothing.
-    pub(crate) fn new() -> Fencing {
+    /// The cheaper way for so many ranks, if the system has it: peers that fence while sleeping is rare pay for nothing. Who is alone
+    /// on its node has nobody to fence for: the barrier would interrupt every processor on which a rank of any job runs, for nothing,
+    /// each time it waits for the network.
+    pub(crate) fn among(ranks: u32) -> Fencing {
+        debug_assert!(ranks > 0, "the caller is one");
         #[cfg(not(loom))]
-        if register_barrier() {
+        if ranks > 1 && register_barrier() {
             return Fencing::Sleeper;
         }
         Fencing::Both
