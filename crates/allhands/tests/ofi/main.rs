@@ -11,6 +11,8 @@ mod messages;
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
+#[path = "../nodes/puts.rs"]
+mod puts;
 #[path = "../nodes/splits.rs"]
 mod splits;
 #[path = "../nodes/times.rs"]
