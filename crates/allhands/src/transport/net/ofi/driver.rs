@@ -6,7 +6,7 @@ use super::endpoint::Endpoint;
 use super::error::OfiError;
 use super::fence::Fence;
 use super::operation::{Failure, Goal, Kind, Operations, Stage};
-use super::rail::{Manner, Rail};
+use super::rail::{HowHanded, Rail};
 use super::registration::{Place, Registrar};
 use super::shares::{MOST_RAILS, Shares};
 use super::tags::{Numbers, TagLayout};
@@ -307,7 +307,7 @@ impl OfiNetwork {
     fn hand_over(&self, number: u32, is_injected: bool) -> isize {
         let (operation, context) = (self.operations.at(number), self.operations.context(number));
         let rail = &self.rails[usize::from(operation.rail)];
-        let manner = Manner {
+        let how = HowHanded {
             ignored: match operation.kind {
                 Kind::Listen => self.layout.signals().1,
                 _ => self.layout.ignored(),
@@ -318,7 +318,7 @@ impl OfiNetwork {
                 Some(Guarantee::Order) | None => 0,
             },
         };
-        rail.hand_over(operation, context, manner)
+        rail.hand_over(operation, context, how)
     }
 
     /// Takes everything further.

@@ -19,7 +19,7 @@ pub(super) struct Other {
 
 /// How something is handed to the provider.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(super) struct HowHanded {
     /// The bits of its tag that a receive ignores.
     pub(super) ignored: u64,
     /// Whether the provider copies it.
@@ -100,11 +100,11 @@ impl Rail {
         &self,
         operation: &Operation,
         context: *mut c_void,
-        Manner {
+        HowHanded {
             ignored,
             is_injected,
             write_flags,
-        }: Manner,
+        }: HowHanded,
     ) -> isize {
         let (memory, bytes, tag) = (operation.address(), operation.bytes, operation.tag);
         let descriptor = operation
@@ -114,22 +114,12 @@ impl Rail {
         let address = self.others[operation.peer as usize].address;
         let ep = self.endpoint.ep;
         let none = -(abi::ENODATA as isize);
-        let iov = abi::Iov {
-            base: memory.cast(),
-            len: bytes,
-        };
         let injected = match is_injected {
             true => abi::INJECT | abi::COMPLETION,
             false => abi::COMPLETION,
         };
         if operation.kind == Kind::Put {
-            let target = abi::RmaIov {
-                addr: operation.goal.address,
-                len: bytes,
-                key: operation.goal.key,
-            };
-            let flags = injected | write_flags;
-            return self.write((&iov, descriptor), (address, &target), context, flags);
+            return self.write(operation, context, injected | write_flags);
         }
         // SAFETY: the endpoint is open, as nothing is begun or waits when it was closed. The memory is readable, or writable, for
         // as long as the message has neither ended nor is over, as `Network::send` and `receive` ask, or a buffer of ours; it
@@ -137,6 +127,10 @@ impl Rail {
         unsafe {
             let ops = (*ep).tagged;
             if is_injected {
+                let iov = abi::Iov {
+                    base: memory.cast(),
+                    len: bytes,
+                };
                 let message = abi::TaggedMsg {
                     msg_iov: &iov,
                     desc: ptr::null_mut(),
@@ -174,20 +168,25 @@ impl Rail {
     }
 
     /// Calls the provider to write to memory of another rank.
-    fn write(
-        &self,
-        (iov, mut descriptor): (&abi::Iov, *mut c_void),
-        (addr, target): (u64, &abi::RmaIov),
-        context: *mut c_void,
-        flags: u64,
-    ) -> isize {
+    fn write(&self, operation: &Operation, context: *mut c_void, flags: u64) -> isize {
         let ep = self.endpoint.ep;
+        let iov = abi::Iov {
+            base: operation.address().cast(),
+            len: operation.bytes,
+        };
+        let target = abi::RmaIov {
+            addr: operation.goal.address,
+            len: operation.bytes,
+            key: operation.goal.key,
+        };
+        let place = operation.place.as_ref();
+        let mut descriptor = place.map_or(ptr::null_mut(), Place::descriptor);
         let message = abi::RmaMsg {
-            msg_iov: iov,
+            msg_iov: &iov,
             desc: &mut descriptor,
             iov_count: 1,
-            addr,
-            rma_iov: target,
+            addr: self.others[operation.peer as usize].address,
+            rma_iov: &target,
             rma_iov_count: 1,
             context,
             data: 0,

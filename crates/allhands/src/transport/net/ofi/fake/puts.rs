@@ -73,9 +73,42 @@ pub(super) fn of_rails<N: Sum>(network: &OfiNetwork, of_rail: impl Fn(u64) -> N)
         .sum()
 }
 
+/// How long what is put is.
+const LENGTHS: [usize; 10] = [0, 1, 63, 100, 101, 2047, 5000, 16_385, 70_000, 3];
+/// Behind so many puts a flag is raised, and another behind all.
+const FIRST: usize = 7;
+
+/// Where everything goes that is put into a window, one behind the other with gaps between them.
+fn offsets(first: usize) -> impl Iterator<Item = usize> {
+    let ends = LENGTHS.iter().enumerate();
+    let next = ends.scan(first, |at, (salt, bytes)| {
+        let begin = *at;
+        *at += bytes + salt;
+        Some(begin)
+    });
+    next.collect::<Vec<_>>().into_iter()
+}
+
+/// Puts everything into a window of the other rank, and raises its flags; the tickets with their lengths.
+fn put_all(
+    network: &mut OfiNetwork,
+    window: &mut RemoteWindow,
+    (first, call): (usize, u64),
+    sent: &[Vec<u8>],
+) -> Vec<(Ticket, usize)> {
+    let mut away = Vec::new();
+    for (bytes, at) in sent.iter().zip(offsets(first)) {
+        away.push((put(network, window, at, bytes).unwrap(), bytes.len()));
+        if away.len() == FIRST {
+            raise(network, window, 1, call);
+        }
+    }
+    raise(network, window, 2, call);
+    away
+}
+
 /// Puts of many lengths go both ways into two windows of each rank; each flag comes behind what was put to its window before.
 fn put_and_raise(all: &mut [OfiNetwork; 2], what: &str) {
-    let lengths = [0, 1, 63, 100, 101, 2047, 5000, 16_385, 70_000, 3];
     let mut memory = [0, 1].map(|_| [0, 1].map(|_| vec![0; 200_000]));
     let mut windows = [0, 1].map(|rank| {
         let [first, second] = &mut memory[rank];
@@ -83,47 +116,34 @@ fn put_and_raise(all: &mut [OfiNetwork; 2], what: &str) {
         [expose(network, first, 3), expose(network, second, 3)]
     });
     for round in 0..4_usize {
+        let call = 10 + round as u64;
+        let sent = LENGTHS.iter().zip(round..);
+        let sent: Vec<Vec<u8>> = sent.map(|(bytes, salt)| content(*bytes, salt)).collect();
         let mut away = Vec::new();
-        let sent: Vec<Vec<u8>> = (0..)
-            .zip(lengths)
-            .map(|(n, l)| content(l, n + round))
-            .collect();
-        for rank in 0..2 {
-            for which in 0..2 {
-                let (_, window) = &mut windows[1 - rank][which];
-                let mut at = round + which;
-                for (salt, bytes) in sent.iter().enumerate() {
-                    let ticket = put(&mut all[rank], window, at, bytes).unwrap();
-                    away.push((rank, ticket, bytes.len()));
-                    at += bytes.len() + salt;
-                    if salt == 6 {
-                        raise(&mut all[rank], window, 1, 10 + round as u64);
-                    }
-                }
-                raise(&mut all[rank], window, 2, 10 + round as u64);
+        for (rank, theirs) in windows.iter_mut().rev().enumerate() {
+            for (which, (_, window)) in theirs.iter_mut().enumerate() {
+                let tickets = put_all(&mut all[rank], window, (round + which, call), &sent);
+                away.extend(
+                    tickets
+                        .into_iter()
+                        .map(|(ticket, bytes)| (rank, ticket, bytes)),
+                );
             }
         }
-        for rank in 0..2 {
+        for (rank, own) in windows.iter().enumerate() {
             let mut heard = [0; 2];
             while heard != [2; 2] {
                 let raised = hear(all, rank);
-                let mut own = windows[rank].iter();
-                let which = own
-                    .position(|(number, _)| *number == raised.window)
-                    .unwrap();
+                let which = own.iter().position(|(number, _)| *number == raised.window);
+                let which = which.unwrap();
                 heard[which] += 1;
-                let by = SignedCall {
-                    call: 10 + round as u64,
-                    signature: 5,
-                };
+                let by = SignedCall { call, signature: 5 };
                 let right = (1 - rank as u32, heard[which], by);
                 assert_eq!((raised.from, raised.flag, raised.by), right, "{what}");
-                let there = if raised.flag == 1 { 7 } else { lengths.len() };
-                let mut at = round + which;
-                for (salt, bytes) in sent.iter().enumerate().take(there) {
+                let there = if raised.flag == 1 { FIRST } else { sent.len() };
+                for (bytes, at) in sent.iter().zip(offsets(round + which)).take(there) {
                     let found = &memory[rank][which][at..][..bytes.len()];
                     assert!(found == bytes, "{} bytes, {what}", bytes.len());
-                    at += bytes.len() + salt;
                 }
             }
         }
@@ -133,7 +153,7 @@ fn put_and_raise(all: &mut [OfiNetwork; 2], what: &str) {
         look(all);
         for network in &*all {
             // A round's puts with their parts, its flags on all rails, and the receives for signals.
-            let most = network.rails.len() * (2 * lengths.len() + 4 + 16);
+            let most = network.rails.len() * (2 * LENGTHS.len() + 4 + 16);
             assert!(
                 network.operations.slots() <= most,
                 "slots are used again: {what}"

@@ -51,7 +51,8 @@ fn memory_of_a_window_stays_until_nothing_comes_any_more() {
             assert!(memory.iter().all(|byte| *byte == 9));
             // Nobody put into this one, and this one is new.
             let (number, _) = expose(&mut all[1], &mut memory, 1);
-            let (_, mut window) = expose(&mut all[1], &mut vec![0; 10], 1);
+            let mut few = [0; 10];
+            let (_, mut window) = expose(&mut all[1], &mut few, 1);
             all[1].withdraw(number, WindowMemory::new(Arc::clone(&keeper)));
             look(&mut all);
             assert_eq!(Arc::strong_count(&keeper), 1);
@@ -90,8 +91,9 @@ fn memory_that_a_lost_rank_might_write_to_stays_until_the_endpoint_is_closed() {
         );
         let mut memory = vec![0; 1000];
         let keeper = Arc::new(());
+        let mut more = [0; 100];
         let (number, _) = expose(&mut all[0], &mut memory, 1);
-        let (other, _) = expose(&mut all[0], &mut vec![0; 100], 1);
+        let (other, _) = expose(&mut all[0], &mut more, 1);
         all[0].withdraw(number, WindowMemory::new(Arc::clone(&keeper)));
         all[0].abandon();
         assert_eq!(Arc::strong_count(&keeper), 1);
