@@ -1,5 +1,5 @@
 //! Ranks on several nodes over libfabric: what the nodes' tests try with a network among threads, over its provider for TCP, and the
-//! messages of each provider that every machine has.
+//! messages and windows of each provider that every machine has.
 #![cfg(all(target_os = "linux", not(loom)))]
 
 #[path = "../nodes/communicator.rs"]
@@ -11,8 +11,11 @@ mod messages;
 mod on_nodes;
 #[path = "../nodes/properties.rs"]
 mod properties;
+#[path = "../nodes/puts.rs"]
+mod puts;
 #[path = "../nodes/splits.rs"]
 mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
+mod windows;
 mod world;

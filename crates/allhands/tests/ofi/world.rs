@@ -56,7 +56,7 @@ pub fn loopback(ranks: usize, rails: u8, provider: &str) -> Option<OfiLoopback> 
 }
 
 /// Whether ranks can put into windows of other nodes.
-pub const HAS_WINDOWS: bool = false;
+pub const HAS_WINDOWS: bool = true;
 
 /// Whether a network can be asked for disorder: a provider brings its own.
 pub const IS_DISORDERLY: bool = false;

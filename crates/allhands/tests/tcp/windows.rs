@@ -5,6 +5,7 @@ use crate::world::settings;
 use allhands::net::tcp::{Settings, TcpNetwork};
 use allhands::net::{
     Descriptor, Ended, Network, NetworkError, Raised, RemoteWindow, SignedCall, Ticket,
+    WindowMemory,
 };
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 pub fn expose(all: &mut [TcpNetwork; 2], memory: &mut [u8], flags: u16) -> (u64, RemoteWindow) {
     let (base, bytes) = (memory.as_mut_ptr(), memory.len());
     // SAFETY: the tests look at the memory only when a flag says that all is there, and keep it for as long.
-    let exposed = unsafe { all[1].expose(base, bytes, flags) }.unwrap();
+    let exposed = unsafe { all[1].expose((base, bytes), flags, &[0]) }.unwrap();
     (exposed.number, RemoteWindow::new(exposed.descriptor))
 }
 
@@ -86,7 +87,7 @@ fn puts_of_all_lengths_come_over_all_rails_before_their_flags() {
             }
         }
         assert_eq!(all[0].report().lost, 0);
-        all[1].withdraw(number);
+        all[1].withdraw(number, WindowMemory::new(()));
         // What is put there later is thrown away, and its rank is none the worse.
         let late = content(100_000, 1);
         let ticket = put(&mut all, &mut window, 0, &late).unwrap();

@@ -3,7 +3,7 @@
 use super::medium::{Claim, State};
 use super::{
     Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow, SignedCall,
-    Sleep, Ticket,
+    Sleep, Ticket, WindowMemory,
 };
 use std::time::Duration;
 
@@ -184,23 +184,25 @@ unsafe impl Network for Context {
 
     unsafe fn expose(
         &mut self,
-        base: *mut u8,
-        bytes: usize,
+        memory: (*mut u8, usize),
         flags: u16,
+        by: &[u32],
     ) -> Result<Exposed, NetworkError> {
         let number = self.claim.number;
+        let by = by.iter().map(|rank| self.name(*rank));
+        let by: Vec<u32> = by.collect::<Result<_, _>>()?;
         self.with(|state| {
             // SAFETY: promised by the caller.
-            let exposed = unsafe { state.network.expose(base, bytes, flags) }?;
+            let exposed = unsafe { state.network.expose(memory, flags, &by) }?;
             state.windows.insert(exposed.number, number);
             Ok(exposed)
         })
     }
 
-    fn withdraw(&mut self, window: u64) {
+    fn withdraw(&mut self, window: u64, memory: WindowMemory) {
         self.claim.with(|state| {
             state.windows.remove(&window);
-            state.network.withdraw(window);
+            state.network.withdraw(window, memory);
         });
     }
 

@@ -23,7 +23,7 @@ pub(crate) use medium::{Claim, Medium};
 pub use places::{Places, PlacesError};
 pub use threads::{Disorder, Threads, ThreadsNetwork};
 pub(crate) use way::Way;
-pub use windows::{Descriptor, Exposed, Raised, RemoteWindow, SignedCall};
+pub use windows::{Descriptor, Exposed, Raised, RemoteWindow, SignedCall, WindowMemory};
 
 use std::ops::Range;
 use std::time::Duration;
@@ -106,8 +106,8 @@ impl Notice {
 /// # Safety
 /// The network touches the memory of a message only between the call that begins it and the moment that
 /// [`test`](Network::test) says that it has ended, or [`cancel`](Network::cancel) that it is over; and it reads that of a send, or a
-/// put, and writes that of a receive only within the length given. It touches a window's only until that is
-/// [withdrawn](Network::withdraw).
+/// put, and writes that of a receive only within the length given. It touches a window's only until it drops what it was handed when
+/// that was [withdrawn](Network::withdraw).
 pub unsafe trait Network: Send {
     /// How many tags there are, from 0; at least 256. MPI guarantees 32768.
     fn tags(&self) -> u32;
@@ -226,28 +226,31 @@ pub unsafe trait Network: Send {
         false
     }
 
-    /// Lets ranks of other nodes put into memory of this one, and raise flags 0 to `flags` - 1 of it, once they have its descriptor.
+    /// Lets ranks `by` of other nodes put into memory of this one, and raise flags 0 to `flags` - 1 of it, once they have its
+    /// descriptor.
     ///
     /// # Errors
     /// What keeps them from that.
     ///
     /// # Safety
-    /// The memory is readable and writable until [`withdraw`](Network::withdraw) has returned; what other ranks put there meanwhile
-    /// nobody reads or writes but in the order that flags say.
+    /// The memory is readable and writable until the network drops what it is handed by [`withdraw`](Network::withdraw), or is
+    /// dropped itself; what other ranks put there meanwhile nobody reads or writes but in the order that flags say.
     unsafe fn expose(
         &mut self,
-        base: *mut u8,
-        bytes: usize,
+        memory: (*mut u8, usize),
         flags: u16,
+        by: &[u32],
     ) -> Result<Exposed, NetworkError> {
-        let _ = (base, bytes, flags);
+        let _ = (memory, flags, by);
         Err(NetworkError::NoWindows)
     }
 
-    /// Ends that for the window of this number: its memory is not touched any more. What others still put there is thrown away, and
-    /// no flag of it is [heard](Network::raised).
-    fn withdraw(&mut self, window: u64) {
-        let _ = window;
+    /// Ends that for the window of this number: no flag of it is [heard](Network::raised) any more, and nobody is to read what others
+    /// still put there. Where others write to memory by themselves they may do so until they know, so `memory` is what keeps it in
+    /// its place: it is dropped when nobody touches it any more, at once if that can be, and at the latest when the network has ended
+    /// everything.
+    fn withdraw(&mut self, window: u64, memory: WindowMemory) {
+        let _ = (window, memory);
     }
 
     /// Begins to put `bytes` bytes at `offset` into a window of rank `to`, which need not look for that. The ticket ends when the

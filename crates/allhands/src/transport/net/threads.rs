@@ -10,7 +10,7 @@ mod windows;
 
 use super::{
     Descriptor, Ended, Exposed, Network, NetworkError, Networks, Notice, Raised, RemoteWindow,
-    SignedCall, Ticket,
+    SignedCall, Ticket, WindowMemory,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -410,17 +410,17 @@ unsafe impl Network for ThreadsNetwork {
 
     unsafe fn expose(
         &mut self,
-        base: *mut u8,
-        bytes: usize,
+        (address, bytes): (*mut u8, usize),
         flags: u16,
+        _: &[u32],
     ) -> Result<Exposed, NetworkError> {
-        let address = base;
         let number = self.windows.expose(Span { address, bytes }, flags);
         let descriptor = Descriptor::of_words([number, bytes as u64, 0, 0]);
         Ok(Exposed { number, descriptor })
     }
 
-    fn withdraw(&mut self, window: u64) {
+    /// What is put lands when this rank looks, so nobody touches the memory from now on.
+    fn withdraw(&mut self, window: u64, _: WindowMemory) {
         self.windows.withdraw(window);
     }
 

@@ -1,5 +1,7 @@
 //! Windows between nodes: memory that ranks of other nodes put into, and flags that they raise.
 
+use std::fmt;
+
 /// A window as its owner's network describes it to the ranks that put into it; what it says is the network's matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(pub [u8; Descriptor::BYTES]);
@@ -34,6 +36,22 @@ pub struct Exposed {
     pub number: u64,
     /// What those that put into it need to know.
     pub descriptor: Descriptor,
+}
+
+/// What keeps the memory of a window in its place as long as it is there.
+pub struct WindowMemory(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Send>);
+
+impl WindowMemory {
+    /// Whatever does so; memory that outlives the network needs nothing, which is `()`.
+    pub fn new(keeper: impl Send + 'static) -> WindowMemory {
+        WindowMemory(Box::new(keeper))
+    }
+}
+
+impl fmt::Debug for WindowMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WindowMemory")
+    }
 }
 
 /// A window of another rank.

@@ -13,6 +13,7 @@ use crate::transport::endpoint::nodes::cluster::{Cluster, State, WINDOW_CHANNEL}
 use crate::transport::endpoint::nodes::differing::Differing;
 use crate::transport::net::{
     Descriptor, Ended, Exposed, NetworkError, Raised, RemoteWindow, SignedCall, Ticket,
+    WindowMemory,
 };
 use crate::transport::shm::segment::shared_segment::SharedSegment;
 use crate::transport::shm::segment::window::WindowSet;
@@ -180,13 +181,12 @@ impl RemoteWindows {
             return Ok(None);
         };
         let mut state = cluster.state();
-        let (base, bytes) = (flags.set.base(flags.rank), flags.set.bytes());
+        let memory = (flags.set.base(flags.rank), flags.set.bytes());
+        let names: Vec<u32> = numbers.iter().map(|it| cluster.name(*it)).collect();
         // SAFETY: the set's memory is mapped and writable as long as anybody holds the set, which the table of own windows does until this
-        // is dropped and the window withdrawn; who reads or writes there waits for the flags that the plan's schedule says.
-        let own = unsafe { state.network.expose(base, bytes, flags.set.flags()) }?;
-        let peers = numbers
-            .iter()
-            .map(|number| (cluster.name(*number), *number));
+        // is dropped, when the network is handed that hold; who reads or writes there waits for the flags that the plan's schedule says.
+        let own = unsafe { state.network.expose(memory, flags.set.flags(), &names) }?;
+        let peers = names.iter().copied().zip(numbers.iter().copied());
         state.windows.all.push(OwnWindow {
             number: own.number,
             flags,
@@ -371,9 +371,13 @@ impl Drop for RemoteWindows {
     fn drop(&mut self) {
         let number = self.own.number;
         let mut state = self.cluster.state();
-        // The network touches the memory no more before the set may go.
-        state.network.withdraw(number);
         state.windows.early.retain(|raised| raised.window != number);
-        state.windows.all.retain(|window| window.number != number);
+        let mut all = state.windows.all.iter();
+        if let Some(at) = all.position(|window| window.number == number) {
+            let window = state.windows.all.swap_remove(at);
+            // The set goes no sooner than the network lets its memory go.
+            let memory = WindowMemory::new(window.flags.set);
+            state.network.withdraw(number, memory);
+        }
     }
 }

@@ -14,23 +14,31 @@ pub(super) const fn version(major: u32, minor: u32) -> u32 {
     major << 16 | minor
 }
 
+pub(super) const RMA: u64 = 1 << 2;
 pub(super) const TAGGED: u64 = 1 << 3;
+pub(super) const WRITE: u64 = 1 << 9;
 pub(super) const RECV: u64 = 1 << 10;
 pub(super) const SEND: u64 = 1 << 11;
+pub(super) const REMOTE_WRITE: u64 = 1 << 13;
 pub(super) const REMOTE_COMM: u64 = 1 << 52;
 
 /// A message tells of its end, and its memory is free when the call returns.
 pub(super) const COMPLETION: u64 = 1 << 24;
 pub(super) const INJECT: u64 = 1 << 25;
 
-/// Messages are matched in the order in which they were sent.
+/// It ends no sooner than its other end has all of it.
+pub(super) const DELIVERY_COMPLETE: u64 = 1 << 28;
+
+/// Messages are matched in the order in which they were sent, and come after what was written before.
 pub(super) const ORDER_SAS: u64 = 1 << 8;
+pub(super) const ORDER_SAW: u64 = 1 << 7;
 
 /// The provider keeps notes at the address that stands for an operation: four words, or eight.
 pub(super) const CONTEXT: u64 = 1 << 59;
 pub(super) const CONTEXT2: u64 = 1 << 52;
 
 pub(super) const MR_LOCAL: c_int = 1 << 2;
+pub(super) const MR_RAW: c_int = 1 << 3;
 pub(super) const MR_VIRT_ADDR: c_int = 1 << 4;
 pub(super) const MR_ALLOCATED: c_int = 1 << 5;
 pub(super) const MR_PROV_KEY: c_int = 1 << 6;
@@ -331,7 +339,7 @@ pub(super) struct Ep {
     pub(super) ops: *const EpOps,
     pub(super) cm: *const CmOps,
     pub(super) msg: Unused,
-    pub(super) rma: Unused,
+    pub(super) rma: *const RmaOps,
     pub(super) tagged: *const TaggedOps,
 }
 
@@ -400,6 +408,34 @@ pub(super) struct TaggedOps {
     pub(super) sendmsg: Op<TaggedSendMsg>,
 }
 
+/// Memory of another rank: an address as its provider counts them, a length, and the key.
+#[repr(C)]
+pub(super) struct RmaIov {
+    pub(super) addr: u64,
+    pub(super) len: usize,
+    pub(super) key: u64,
+}
+
+#[repr(C)]
+pub(super) struct RmaMsg {
+    pub(super) msg_iov: *const Iov,
+    pub(super) desc: *mut *mut c_void,
+    pub(super) iov_count: usize,
+    pub(super) addr: u64,
+    pub(super) rma_iov: *const RmaIov,
+    pub(super) rma_iov_count: usize,
+    pub(super) context: *mut c_void,
+    pub(super) data: u64,
+}
+
+#[repr(C)]
+pub(super) struct RmaOps {
+    pub(super) size: usize,
+    pub(super) before: [Unused; 5],
+    /// An endpoint, what is to be written, and flags.
+    pub(super) writemsg: Op<unsafe extern "C" fn(*mut Ep, *const RmaMsg, u64) -> isize>,
+}
+
 /// The function of a table, if the provider's is long enough to have it, and has it. The table is one, or null: its first member
 /// says how much of it there is, and no more is read.
 macro_rules! op {
@@ -430,5 +466,7 @@ const _: () = {
     assert!(offset_of!(DomainOps, endpoint) == 24 && offset_of!(FabricOps, trywait) == 40);
     assert!(offset_of!(CqOps, readerr) == 24 && offset_of!(CqOps, strerror) == 56);
     assert!(offset_of!(TaggedOps, send) == 32 && offset_of!(TaggedOps, sendmsg) == 48);
+    assert!(offset_of!(Ep, rma) == 48 && offset_of!(RmaOps, writemsg) == 48);
+    assert!(size_of::<RmaMsg>() == 64 && size_of::<RmaIov>() == 24);
     assert!(offset_of!(CmOps, getname) == 16 && size_of::<TaggedMsg>() == 64);
 };

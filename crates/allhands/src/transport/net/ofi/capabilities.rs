@@ -5,7 +5,7 @@ use super::error::OfiError;
 use super::library::{Library, OLDEST};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ptr;
+use std::{ptr, slice};
 
 /// Which provider is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,15 @@ pub struct Wishes {
     pub interface: Option<IpAddr>,
     /// The name of the domain that is to be used, as `fi_info` has it, where there are several.
     pub domain: Option<String>,
+}
+
+/// What tells that all is there which one rank has written to another's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guarantee {
+    /// A message that is sent afterwards the same way (`FI_ORDER_SAW`).
+    Order,
+    /// The end of the write (`FI_DELIVERY_COMPLETE`).
+    Delivery,
 }
 
 /// What a provider said that it can do, and wants.
@@ -36,6 +45,8 @@ pub(super) struct Capabilities {
     pub(super) most_bytes: usize,
     /// The low bits of a tag that are ours.
     pub(super) tag_bits: u32,
+    /// What it guarantees of windows, if it can have such.
+    pub(super) windows: Option<Guarantee>,
 }
 
 /// A provider's answer: what its objects are made of.
@@ -65,7 +76,12 @@ pub(super) fn find(
     must_be_there: bool,
 ) -> Result<Offer, OfiError> {
     for order in [abi::ORDER_SAS, 0] {
-        let list = ask(library, wishes.provider.as_deref(), order)?;
+        let question = Question {
+            provider: wishes.provider.as_deref(),
+            order,
+            windows: None,
+        };
+        let list = ask(library, &question)?;
         if list.is_null() {
             continue;
         }
@@ -86,7 +102,7 @@ pub(super) fn find(
             }
             None => {}
         }
-        return Ok(offer);
+        return Ok(with_windows(&offer, order).unwrap_or(offer));
     }
     Err(OfiError::NoProvider {
         asked: wishes.provider.clone().unwrap_or_default(),
@@ -94,8 +110,80 @@ pub(super) fn find(
     })
 }
 
+/// The same entry as one that can have windows, if it can: which provider serves does not depend on that.
+fn with_windows(offer: &Offer, order: u64) -> Option<Offer> {
+    for guarantee in [Guarantee::Order, Guarantee::Delivery] {
+        let question = Question {
+            provider: Some(&offer.capabilities.provider),
+            order,
+            windows: Some(guarantee),
+        };
+        let list = ask(offer.library, &question).ok()?;
+        if list.is_null() {
+            continue;
+        }
+        let mut found = Offer {
+            library: offer.library,
+            list,
+            info: list,
+            capabilities: read(list),
+        };
+        let at = entries(&found).find(|at| is_same(*at, offer.info) && has(*at, guarantee));
+        if let Some(info) = at {
+            // SAFETY: an entry of a list has all its parts. Only writes are to end when they are delivered, and those say so.
+            unsafe { (*(*info).tx_attr).op_flags &= !abi::DELIVERY_COMPLETE };
+            found.info = info;
+            found.capabilities = read(info);
+            found.capabilities.windows = Some(guarantee);
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Whether two entries are of the same provider, domain and address.
+fn is_same(one: *const Info, other: *const Info) -> bool {
+    let (said, right) = (read(one), read(other));
+    let address = |info: *const Info| {
+        // SAFETY: an entry of a list that is not freed yet, whose address is as long as it says.
+        unsafe {
+            let (address, length) = ((*info).src_addr, (*info).src_addrlen);
+            match address.is_null() {
+                true => Vec::new(),
+                false => slice::from_raw_parts(address.cast::<u8>(), length).to_vec(),
+            }
+        }
+    };
+    let is_same = (said.provider, said.protocol) == (right.provider, right.protocol);
+    is_same && domain(one) == domain(other) && address(one) == address(other)
+}
+
+/// Whether an entry has all that windows need: keys that fit into a word, of which none is used twice, and a guarantee.
+fn has(info: *const Info, guarantee: Guarantee) -> bool {
+    let caps = abi::RMA | abi::WRITE | abi::REMOTE_WRITE;
+    // SAFETY: an entry of a list has all its parts, and the list is not freed yet.
+    let (info, tx, rx, domain) = unsafe {
+        let info = &*info;
+        (info, &*info.tx_attr, &*info.rx_attr, &*info.domain_attr)
+    };
+    let is_guaranteed = match guarantee {
+        Guarantee::Order => tx.msg_order & rx.msg_order & abi::ORDER_SAW != 0,
+        Guarantee::Delivery => tx.op_flags & abi::DELIVERY_COMPLETE != 0,
+    };
+    let is_raw = domain.mr_mode & abi::MR_RAW != 0;
+    info.caps & caps == caps && is_guaranteed && !is_raw && (2..=8).contains(&domain.mr_key_size)
+}
+
+/// What is asked of libfabric.
+struct Question<'a> {
+    provider: Option<&'a str>,
+    /// Of messages among one another.
+    order: u64,
+    windows: Option<Guarantee>,
+}
+
 /// The list of what can do what is asked for; null if nothing can.
-fn ask(library: Library, provider: Option<&str>, order: u64) -> Result<*mut Info, OfiError> {
+fn ask(library: Library, question: &Question<'_>) -> Result<*mut Info, OfiError> {
     // SAFETY: without something to copy it makes an empty one, with all its parts.
     let hints = unsafe { (library.dupinfo)(ptr::null()) };
     if hints.is_null() {
@@ -111,6 +199,19 @@ fn ask(library: Library, provider: Option<&str>, order: u64) -> Result<*mut Info
         (*hints).caps = abi::TAGGED | abi::SEND | abi::RECV;
         (*hints).mode = abi::CONTEXT | abi::CONTEXT2;
         (*(*hints).ep_attr).kind = abi::EP_RDM;
+        let mut order = question.order;
+        match question.windows {
+            Some(Guarantee::Order) => order |= abi::ORDER_SAW,
+            Some(Guarantee::Delivery) => {
+                (*(*hints).tx_attr).op_flags = abi::DELIVERY_COMPLETE;
+            }
+            None => {}
+        }
+        if question.windows.is_some() {
+            // Who reaches its own host alone writes to other processes' memory without their endpoints, and does not stop when
+            // these are closed.
+            (*hints).caps |= abi::RMA | abi::WRITE | abi::REMOTE_WRITE | abi::REMOTE_COMM;
+        }
         (*(*hints).tx_attr).msg_order = order;
         (*(*hints).rx_attr).msg_order = order;
         let domain = (*hints).domain_attr;
@@ -121,7 +222,7 @@ fn ask(library: Library, provider: Option<&str>, order: u64) -> Result<*mut Info
             | abi::MR_ALLOCATED
             | abi::MR_PROV_KEY
             | abi::MR_ENDPOINT;
-        match provider.and_then(|name| CString::new(name).ok()) {
+        match question.provider.and_then(|name| CString::new(name).ok()) {
             Some(name) => (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr()),
             None => (*hints).caps |= abi::REMOTE_COMM,
         }
@@ -162,6 +263,7 @@ fn read(info: *const Info) -> Capabilities {
         inject_bytes: tx.inject_size,
         most_bytes: ep.max_msg_size,
         tag_bits: u64::BITS - ep.mem_tag_format.leading_zeros(),
+        windows: None,
     }
 }
 
@@ -245,7 +347,12 @@ unsafe fn source(info: &Info) -> Option<IpAddr> {
 
 /// What there is instead, as the end of a sentence.
 fn found(library: Library) -> String {
-    let Ok(list) = ask(library, None, 0) else {
+    let question = Question {
+        provider: None,
+        order: 0,
+        windows: None,
+    };
+    let Ok(list) = ask(library, &question) else {
         return "nor any other".into();
     };
     let mut names: Vec<String> = Vec::new();

@@ -1,13 +1,16 @@
 //! The driver: takes a rank's messages further, from the wait for a place at the provider to their end there.
 
 use super::abi;
+use super::capabilities::Guarantee;
 use super::endpoint::Endpoint;
 use super::error::OfiError;
-use super::operation::{Failure, Operations, Stage};
-use super::rail::Rail;
+use super::fence::Fence;
+use super::operation::{Failure, Goal, Kind, Operations, Stage};
+use super::rail::{HowHanded, Rail};
 use super::registration::{Place, Registrar};
 use super::shares::{MOST_RAILS, Shares};
 use super::tags::{Numbers, TagLayout};
+use super::windows::Windows;
 use super::wire_up::{self, Cards};
 use crate::transport::net::tcp::TcpNetwork;
 use crate::transport::net::{Ended, LostRank, Network, NetworkError, Ticket};
@@ -27,6 +30,8 @@ pub(super) struct Peer {
     /// What fails when it is lost.
     pub(super) watch: Option<Ticket>,
     pub(super) lost: Option<(LostRank, Instant)>,
+    /// What was put there.
+    pub(super) fence: Fence,
 }
 
 /// One rank's network over libfabric.
@@ -50,9 +55,16 @@ pub struct OfiNetwork {
     /// What the parts of such messages land in, but for their first, by message.
     pub(super) landings: HashMap<u32, Box<[u8]>>,
     pub(super) peers: Box<[Peer]>,
+    /// What tells that all is there that was put to a window, if ranks have such.
+    pub(super) guarantee: Option<Guarantee>,
+    pub(super) windows: Windows,
+    /// Whether signals about windows are received.
+    pub(super) is_listening: bool,
     pub(super) words: TcpNetwork,
     /// Why nothing goes any more.
     pub(super) broken: Option<String>,
+    /// Whether the endpoints are closed.
+    pub(super) is_closed: bool,
     pub(super) now: Instant,
     listened: Instant,
     watched: Instant,
@@ -77,7 +89,7 @@ impl OfiNetwork {
     ) -> Result<OfiNetwork, NetworkError> {
         let own: Vec<_> = endpoints.iter().map(Endpoint::own_card).collect();
         let addresses = wire_up::addresses(cards, rank, &own)?;
-        let layout = layout(&endpoints, cards.len() as u32)?;
+        let (layout, guarantee) = layout(&endpoints, cards)?;
         let mut rails = Vec::with_capacity(endpoints.len());
         for (mut endpoint, addresses) in endpoints.into_iter().zip(&addresses) {
             let mut names = Vec::with_capacity(addresses.len());
@@ -106,8 +118,12 @@ impl OfiNetwork {
             expects_shorter: false,
             landings: HashMap::new(),
             peers: cards.iter().map(|_| Peer::default()).collect(),
+            guarantee,
+            windows: Windows::default(),
+            is_listening: false,
             words,
             broken: None,
+            is_closed: false,
             now,
             listened: now,
             watched: now,
@@ -145,20 +161,12 @@ impl OfiNetwork {
     /// Begins a message, and has the provider take it if it can.
     pub(super) fn begin(
         &mut self,
-        is_send: bool,
+        kind: Kind,
         (peer, tag): (u32, u32),
         (memory, bytes): (*mut u8, usize),
     ) -> Result<Ticket, NetworkError> {
-        let all = self.rails.iter().map(|rail| &rail.endpoint.capabilities);
-        if let Some(least) = all.min_by_key(|provider| provider.most_bytes)
-            && bytes > least.most_bytes
-        {
-            let (most, provider) = (least.most_bytes, &least.provider);
-            let why = format!(
-                "a message of {bytes} bytes is longer than the {most} that the provider {provider} takes"
-            );
-            return Err(NetworkError::Other(why));
-        }
+        self.check_length(bytes)?;
+        let is_send = kind.is_outgoing();
         let number = self
             .layout
             .next(&mut self.numbers[usize::from(is_send)], peer, tag);
@@ -169,25 +177,59 @@ impl OfiNetwork {
         let first = self.shares.first(turn);
         let awaits_whole = !is_send && self.expects_shorter;
         let message = match self.shares.cuts(bytes, self.is_signed) && !awaits_whole {
-            true => self.begin_parts((is_send, peer, tag), first, (memory, bytes)),
-            false => self.begin_one((is_send, peer, tag), first, (memory, bytes)),
+            true => self.begin_parts((kind, peer, tag), first, (memory, bytes)),
+            false => self.begin_one((kind, peer, tag), first, (memory, bytes)),
         };
         Ok(self.operations.ticket(message))
+    }
+
+    /// Whether the provider takes so much at once.
+    pub(super) fn check_length(&self, bytes: usize) -> Result<(), NetworkError> {
+        let all = self.rails.iter().map(|rail| &rail.endpoint.capabilities);
+        if let Some(least) = all.min_by_key(|provider| provider.most_bytes)
+            && bytes > least.most_bytes
+        {
+            let (most, provider) = (least.most_bytes, &least.provider);
+            let why = format!(
+                "a message of {bytes} bytes is longer than the {most} that the provider {provider} takes"
+            );
+            return Err(NetworkError::Other(why));
+        }
+        Ok(())
     }
 
     /// Begins a message that goes over one rail, or a part.
     pub(super) fn begin_one(
         &mut self,
-        kind: (bool, u32, u64),
+        kind: (Kind, u32, u64),
         rail: usize,
         memory: (*mut u8, usize),
     ) -> u32 {
         let message = self.operations.add(kind, rail, memory, self.now);
+        self.hand_in(message, rail);
+        message
+    }
+
+    /// Begins a part of a put.
+    pub(super) fn begin_put(
+        &mut self,
+        (peer, goal): (u32, Goal),
+        rail: usize,
+        memory: (*mut u8, usize),
+    ) -> u32 {
+        let kind = (Kind::Put, peer, 0);
+        let put = self.operations.add(kind, rail, memory, self.now);
+        self.operations.get(put).goal = goal;
+        self.hand_in(put, rail);
+        put
+    }
+
+    /// Has the provider take what was begun, or has it wait.
+    pub(super) fn hand_in(&mut self, message: u32, rail: usize) {
         // None overtakes another that waits.
         if self.rails[rail].is_behind(self.operations.at(message)) || !self.post(message) {
             self.rails[rail].put_off(message, self.operations.at(message));
         }
-        message
     }
 
     /// Has the provider take a message; whether it has, or the message has ended for another reason.
@@ -195,11 +237,16 @@ impl OfiNetwork {
         let operation = self.operations.get(number);
         let rail = &mut self.rails[usize::from(operation.rail)];
         let inject = rail.endpoint.capabilities.inject_bytes;
-        let is_injected = operation.is_send && operation.bytes <= inject;
+        // The end of a write is to say that it has come, where nothing else does, so it is not said before.
+        let is_delivered =
+            operation.kind == Kind::Put && self.guarantee == Some(Guarantee::Delivery);
+        let is_outgoing = operation.kind.is_outgoing();
+        let is_injected = is_outgoing && !is_delivered && operation.bytes <= inject;
         if operation.place.is_none() {
-            let access = match operation.is_send {
-                true => abi::SEND,
-                false => abi::RECV,
+            let access = match operation.kind {
+                Kind::Put => abi::WRITE,
+                Kind::Send | Kind::Signal => abi::SEND,
+                Kind::Receive | Kind::Listen | Kind::Attend => abi::RECV,
             };
             let (memory, bytes) = (operation.memory, operation.bytes);
             let place = match is_injected {
@@ -222,13 +269,13 @@ impl OfiNetwork {
         self.copy_out(number);
         match self.hand_over(number, is_injected) as c_int {
             0 => {
-                self.operations.posted += 1;
                 let operation = self.operations.get(number);
                 operation.stage = Stage::Posted;
                 let is_copied = is_injected || matches!(operation.place, Some(Place::Buffer(_)));
-                if operation.is_send && is_copied {
+                if is_outgoing && is_copied && !is_delivered {
                     operation.end = Some(Ok(Ended::Whole(operation.bytes)));
                 }
+                self.operations.posted += usize::from(operation.kind != Kind::Listen);
                 true
             }
             again if again == -abi::EAGAIN => false,
@@ -247,10 +294,11 @@ impl OfiNetwork {
     /// Copies a message that goes by way of a buffer there.
     fn copy_out(&mut self, number: u32) {
         let operation = self.operations.get(number);
-        if let (true, Some(Place::Buffer(buffer))) = (operation.is_send, &operation.place) {
+        let is_outgoing = operation.kind.is_outgoing();
+        if let (true, Some(Place::Buffer(buffer))) = (is_outgoing, &operation.place) {
             let (from, into, bytes) = (operation.memory, buffer.memory, operation.bytes);
-            // SAFETY: memory of a send that has neither ended nor was cancelled, which is readable and written by nobody, as
-            // `Network::send` asks; the buffer is ours, used by this message alone, and no shorter.
+            // SAFETY: memory of a send or a put that has neither ended nor was cancelled, which is readable and written by nobody, as
+            // `Network::send` and `put` ask, or a signal of ours; the buffer is ours, used by this message alone, and no shorter.
             unsafe { ptr::copy_nonoverlapping(from, into, bytes) };
         }
     }
@@ -259,7 +307,18 @@ impl OfiNetwork {
     fn hand_over(&self, number: u32, is_injected: bool) -> isize {
         let (operation, context) = (self.operations.at(number), self.operations.context(number));
         let rail = &self.rails[usize::from(operation.rail)];
-        rail.hand_over(operation, context, (self.layout.ignored(), is_injected))
+        let how = HowHanded {
+            ignored: match operation.kind {
+                Kind::Listen => self.layout.signals().1,
+                _ => self.layout.ignored(),
+            },
+            is_injected,
+            write_flags: match self.guarantee {
+                Some(Guarantee::Delivery) => abi::DELIVERY_COMPLETE,
+                Some(Guarantee::Order) | None => 0,
+            },
+        };
+        rail.hand_over(operation, context, how)
     }
 
     /// Takes everything further.
@@ -328,8 +387,13 @@ impl OfiNetwork {
     }
 }
 
-/// What tags say, which all rails have alike: as little as any of their providers lets them.
-fn layout(endpoints: &[Endpoint], ranks: u32) -> Result<TagLayout, OfiError> {
+/// What tags say, which all rails have alike: as little as any of their providers lets them; and what is guaranteed of windows, if all
+/// ranks can have such, and tags have a bit for their signals.
+fn layout(
+    endpoints: &[Endpoint],
+    cards: &[Cards],
+) -> Result<(TagLayout, Option<Guarantee>), OfiError> {
+    let ranks = cards.len() as u32;
     let rails = endpoints.len();
     if rails == 0 || rails > MOST_RAILS {
         return Err(OfiError::Call {
@@ -354,5 +418,10 @@ fn layout(endpoints: &[Endpoint], ranks: u32) -> Result<TagLayout, OfiError> {
     let least = all.min_by_key(|provider| provider.tag_bits);
     let mut least = least.unwrap_or(&endpoints[0].capabilities).clone();
     least.is_ordered = is_ordered;
-    TagLayout::new(&least, ranks, rails)
+    if let Some(guarantee) = wire_up::guarantee(cards)
+        && let Ok(layout) = TagLayout::new(&least, ranks, rails, true)
+    {
+        return Ok((layout, Some(guarantee)));
+    }
+    Ok((TagLayout::new(&least, ranks, rails, false)?, None))
 }

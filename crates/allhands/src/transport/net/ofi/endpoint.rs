@@ -77,6 +77,7 @@ impl Endpoint {
             format: offer.capabilities.address_format,
             tag_bits: offer.capabilities.tag_bits,
             is_ordered: offer.capabilities.is_ordered,
+            windows: offer.capabilities.windows,
             address: endpoint.address()?,
         };
         Ok(endpoint)

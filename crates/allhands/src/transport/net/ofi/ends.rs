@@ -3,7 +3,7 @@
 use super::abi::{self, CqEntry, CqError};
 use super::driver::OfiNetwork;
 use super::library::Library;
-use super::operation::{Failure, Stage};
+use super::operation::{Failure, Kind, Stage};
 use super::registration::Place;
 use crate::transport::net::{Ended, LossCause, LostRank};
 use std::ffi::c_int;
@@ -70,21 +70,28 @@ impl OfiNetwork {
             return;
         };
         let operation = self.operations.get(number);
-        let end = match operation.is_send {
-            true => Ended::Whole(operation.bytes),
-            false if self.layout.differ(entry.tag, operation.tag) => Ended::Differs,
-            false if entry.len > operation.bytes => Ended::TooLong,
-            false => Ended::Whole(entry.len),
+        let is_outgoing = operation.kind.is_outgoing();
+        let end = match operation.kind {
+            Kind::Send | Kind::Put | Kind::Signal => Ended::Whole(operation.bytes),
+            Kind::Listen | Kind::Attend => Ended::Whole(entry.len),
+            Kind::Receive if self.layout.differ(entry.tag, operation.tag) => Ended::Differs,
+            Kind::Receive if entry.len > operation.bytes => Ended::TooLong,
+            Kind::Receive => Ended::Whole(entry.len),
         };
         let is_wanted = operation.is_held && operation.cancelled.is_none();
         if let (Ended::Whole(bytes), false, true, Some(Place::Buffer(buffer))) =
-            (end, operation.is_send, is_wanted, &operation.place)
+            (end, is_outgoing, is_wanted, &operation.place)
         {
+            let bytes = bytes.min(operation.bytes);
             // SAFETY: memory of a receive that has neither ended nor was cancelled, which is writable and used by nobody else, as
-            // `Network::receive` asks, and no shorter than this; the buffer is ours.
+            // `Network::receive` asks, or ours for a signal, and no shorter than this; the buffer is ours.
             unsafe { ptr::copy_nonoverlapping(buffer.memory, operation.memory, bytes) };
         }
-        let is_first = is_wanted && !operation.is_send && operation.is_first;
+        if operation.kind == Kind::Listen {
+            self.signal_came(number, entry.len);
+            return;
+        }
+        let is_first = is_wanted && !is_outgoing && operation.is_first;
         self.operations.posted -= 1;
         self.end(number, Ok(end));
         if is_first && self.rails.len() > 1 {
@@ -101,6 +108,14 @@ impl OfiNetwork {
             self.broken.get_or_insert(why);
             return;
         };
+        let operation = self.operations.at(number);
+        if operation.kind == Kind::Listen {
+            let says = self.library().says(error.err);
+            self.end(number, Err(Failure::Other(says.clone())));
+            let why = format!("libfabric cannot receive signals about windows: {says}");
+            self.broken.get_or_insert(why);
+            return;
+        }
         self.operations.posted -= 1;
         let operation = self.operations.at(number);
         // Some say whose it was, and who calls differently is to hear of that rather.
@@ -114,9 +129,11 @@ impl OfiNetwork {
         };
         let operation = self.operations.get(number);
         let is_wanted = operation.is_held && operation.cancelled.is_none();
-        let is_first = is_wanted && !operation.is_send && operation.is_first && end.is_ok();
-        if let (Err(Failure::Other(why)), Some(Ok(_)), None) =
-            (&end, &operation.end, operation.cancelled)
+        let is_received = operation.kind == Kind::Receive;
+        let is_promised = operation.kind != Kind::Signal;
+        let is_first = is_wanted && is_received && operation.is_first && end.is_ok();
+        if let (Err(Failure::Other(why)), Some(Ok(_)), None, true) =
+            (&end, &operation.end, operation.cancelled, is_promised)
         {
             // Whoever sent it was told that it is away.
             self.broken.get_or_insert(why.clone());
@@ -136,11 +153,15 @@ impl OfiNetwork {
     pub(super) fn failure(&mut self, number: u32, error: c_int) -> Failure {
         let operation = self.operations.at(number);
         let (peer, is_cancelled) = (operation.peer, operation.cancelled.is_some());
+        let kind = operation.kind;
+        // Word that a window is wanted no more, or gone, may go to a rank that has left, for which nobody waits.
+        let is_word = kind == Kind::Signal && operation.goal.window.is_none();
         let says = self.library().says(error);
         if error == abi::ECANCELED && is_cancelled {
             return Failure::Other("it was taken back".into());
         }
         match abi::is_loss(error) {
+            true if is_word => Failure::Lost(says),
             true => {
                 self.lose(LostRank {
                     rank: peer,
@@ -149,9 +170,10 @@ impl OfiNetwork {
                 });
                 Failure::Lost(says)
             }
-            false => Failure::Other(format!(
-                "libfabric cannot exchange a message with rank {peer}: {says}"
-            )),
+            false => Failure::Other(match kind {
+                Kind::Put => format!("libfabric cannot put into a window of rank {peer}: {says}"),
+                _ => format!("libfabric cannot exchange a message with rank {peer}: {says}"),
+            }),
         }
     }
 
@@ -159,7 +181,23 @@ impl OfiNetwork {
     pub(super) fn end(&mut self, number: u32, end: Result<Ended, Failure>) {
         let operation = self.operations.get(number);
         operation.stage = Stage::Over;
-        operation.end.get_or_insert(end);
+        let (kind, peer, goal) = (operation.kind, operation.peer, operation.goal);
+        if let Err(failure) = &end {
+            let is_flag = kind == Kind::Signal && goal.window.is_some();
+            if let (Failure::Other(why), true) = (failure, is_flag || kind == Kind::Put)
+                && operation.cancelled.is_none()
+            {
+                // Whoever waits for what was put waits for ever, unless all end.
+                self.broken.get_or_insert(why.clone());
+            }
+            if let (Kind::Put, Some(window)) = (kind, goal.window) {
+                self.mute(peer, window);
+            }
+        }
+        self.operations.get(number).end.get_or_insert(end);
         self.settle(number);
+        if kind == Kind::Put {
+            self.put_ended(peer, goal.stretch);
+        }
     }
 }

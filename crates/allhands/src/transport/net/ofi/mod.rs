@@ -3,8 +3,9 @@
 //! Its rooms, from first to last: `abi` is what of its binary interface is used, `library` how it is loaded, `capabilities`
 //! what is asked of a provider, `tags` what a message's tag says, `wire_up` what ranks tell one another before they talk,
 //! `endpoint` a rank's objects, `registration` memory that a provider wants to know, `operation` the messages under way, `rail` an
-//! endpoint with what goes over it, `shares` which rail that is, `driver` what takes messages further (`parts`, `ends`, `watch` and
-//! `withdrawal` are parts of it), `network` that as a network, and `loopback` the networks of threads.
+//! endpoint with what goes over it, `shares` which rail that is, `signal`, `target`, `fence` and `windows` what ranks tell one another of
+//! windows, where those are, what waits until all was put, and the own ones, `driver` what takes messages further (`parts`, `puts`,
+//! `ends`, `watch` and `withdrawal` are parts of it), `network` that as a network, and `loopback` the networks of threads.
 
 mod abi;
 mod capabilities;
@@ -14,16 +15,21 @@ mod ends;
 mod error;
 #[cfg(test)]
 mod fake;
+mod fence;
 mod library;
 mod loopback;
 mod network;
 mod operation;
 mod parts;
+mod puts;
 mod rail;
 mod registration;
 mod shares;
+mod signal;
 mod tags;
+mod target;
 mod watch;
+mod windows;
 mod wire_up;
 mod withdrawal;
 

@@ -1,10 +1,13 @@
 //! The driver as a network: messages, tickets, sleep, and what ranks tell one another.
 
 use super::driver::OfiNetwork;
-use super::operation::{Failure, NONE};
+use super::operation::{Failure, Kind, NONE};
 use super::rail::Rail;
 use super::shares::{MOST_RAILS, Shares};
-use crate::transport::net::{Ended, LostRank, Network, NetworkError, Notice, Sleep, Ticket};
+use crate::transport::net::{
+    Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow, SignedCall,
+    Sleep, Ticket, WindowMemory,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -14,8 +17,10 @@ use std::time::Duration;
 const SHORT: Duration = Duration::from_micros(200);
 
 // SAFETY: the provider has memory of messages from when it takes them until it says that they have ended or were cancelled, or
-// the endpoint is closed, and `test` and `cancel` say so only then, or where the message was copied. It reads that of sends, and
-// writes no more than the length of a receive that it was given.
+// the endpoint is closed, and `test` and `cancel` say so only then, or where the message was copied. It reads that of sends and puts, and
+// writes no more than the length of a receive that it was given. Memory of windows is written to by what other ranks put, which `put`
+// has looked at; what keeps it is dropped when all who may put there have said that nothing of theirs comes any more, which
+// they do behind their last write, or when the endpoint is closed.
 unsafe impl Network for OfiNetwork {
     fn tags(&self) -> u32 {
         self.tags
@@ -37,7 +42,7 @@ unsafe impl Network for OfiNetwork {
         if let Some((lost, _)) = &self.peers[to as usize].lost {
             return Err(self.failed_by(lost));
         }
-        self.begin(true, (to, tag), (from.cast_mut(), bytes))
+        self.begin(Kind::Send, (to, tag), (from.cast_mut(), bytes))
     }
 
     unsafe fn receive(
@@ -48,7 +53,7 @@ unsafe impl Network for OfiNetwork {
         bytes: usize,
     ) -> Result<Ticket, NetworkError> {
         self.check(from, tag)?;
-        self.begin(false, (from, tag), (into, bytes))
+        self.begin(Kind::Receive, (from, tag), (into, bytes))
     }
 
     fn test(&mut self, ticket: Ticket) -> Result<Option<Ended>, NetworkError> {
@@ -133,9 +138,71 @@ unsafe impl Network for OfiNetwork {
 
     fn cancel(&mut self, ticket: Ticket) -> bool {
         match self.operations.of_ticket(ticket) {
+            Some(number) if self.operations.at(number).kind == Kind::Attend => {
+                self.end(number, Err(Failure::Other("it was taken back".into())));
+                self.let_go(number);
+                true
+            }
             Some(number) => self.take_back(number),
             None => true,
         }
+    }
+
+    fn is_away(&mut self) -> bool {
+        let mut peers = self.peers.iter();
+        self.rails.iter().all(|rail| rail.sends.is_empty())
+            && !peers.any(|peer| peer.fence.holds_signals())
+    }
+
+    fn has_windows(&self) -> bool {
+        self.guarantee.is_some()
+    }
+
+    unsafe fn expose(
+        &mut self,
+        memory: (*mut u8, usize),
+        flags: u16,
+        by: &[u32],
+    ) -> Result<Exposed, NetworkError> {
+        self.expose_memory(memory, flags, by)
+    }
+
+    fn withdraw(&mut self, window: u64, memory: WindowMemory) {
+        self.withdraw_window(window, memory);
+    }
+
+    unsafe fn put(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        offset: usize,
+        memory: (*const u8, usize),
+    ) -> Result<Ticket, NetworkError> {
+        self.check_goal(to)?;
+        self.put_there(to, window, offset, memory)
+    }
+
+    fn raise(
+        &mut self,
+        to: u32,
+        window: &mut RemoteWindow,
+        flag: u16,
+        by: SignedCall,
+    ) -> Result<(), NetworkError> {
+        self.check_goal(to)?;
+        self.raise_there(to, window, (flag, by))
+    }
+
+    fn raised(&mut self) -> Option<Raised> {
+        self.windows.raised()
+    }
+
+    fn attend(&mut self, from: u32) -> Result<Ticket, NetworkError> {
+        self.check(from, 0)?;
+        let nothing = (std::ptr::null_mut(), 0);
+        let kind = (Kind::Attend, from, 0);
+        let attends = self.operations.add(kind, 0, nothing, self.now);
+        Ok(self.operations.ticket(attends))
     }
 
     fn notify(&mut self, to: u32, notice: &Notice) {
@@ -156,6 +223,16 @@ unsafe impl Network for OfiNetwork {
 }
 
 impl OfiNetwork {
+    /// Whether something can be put to a rank, or raised there.
+    fn check_goal(&self, to: u32) -> Result<(), NetworkError> {
+        self.check(to, 0)?;
+        match &self.peers[to as usize].lost {
+            _ if self.guarantee.is_none() => Err(NetworkError::NoWindows),
+            Some((lost, _)) => Err(self.failed_by(lost)),
+            None => Ok(()),
+        }
+    }
+
     /// That a rank is lost, and why as far as is known by now: its host may have been found to be silent since.
     fn failed_by(&self, lost: &LostRank) -> NetworkError {
         let silence = self.words.silence(lost.rank);

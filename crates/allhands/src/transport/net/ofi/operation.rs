@@ -1,6 +1,7 @@
 //! Operations: the messages that are under way, each with the memory that stands for it at the provider.
 
 use super::registration::Place;
+use super::signal::SIGNAL_BYTES;
 use crate::transport::net::{Ended, Ticket};
 use std::ffi::c_void;
 use std::time::Instant;
@@ -13,6 +14,41 @@ pub(super) const NONE: u32 = u32::MAX;
 struct Context {
     notes: [usize; 8],
     number: u32,
+    /// A signal, where it is one.
+    signal: [u8; SIGNAL_BYTES],
+}
+
+/// What an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Send,
+    Receive,
+    /// A write to a window of another rank, or a part of one.
+    Put,
+    /// A signal to another rank, from its context.
+    Signal,
+    /// A receive for a signal of any rank, into its context.
+    Listen,
+    /// A wait for what another rank puts; the provider has nothing of it.
+    Attend,
+}
+
+impl Kind {
+    /// Whether something goes from here to there.
+    pub(super) fn is_outgoing(self) -> bool {
+        matches!(self, Kind::Send | Kind::Put | Kind::Signal)
+    }
+}
+
+/// Where a put goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Goal {
+    /// The window's number; of a signal, too, if it is about a flag.
+    pub(super) window: Option<u64>,
+    pub(super) address: u64,
+    pub(super) key: u64,
+    /// The number of its [stretch](super::fence::Fence), where signals wait for ends.
+    pub(super) stretch: u64,
 }
 
 /// Where an operation is.
@@ -41,7 +77,8 @@ pub(super) enum Failure {
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) stage: Stage,
-    pub(super) is_send: bool,
+    pub(super) kind: Kind,
+    /// Of a receive for signals, this rank.
     pub(super) peer: u32,
     pub(super) rail: u8,
     /// Whether it is the message itself, or its first part; and the next part.
@@ -52,6 +89,7 @@ pub(super) struct Operation {
     pub(super) is_cut: bool,
     /// All of it, with the own signature.
     pub(super) tag: u64,
+    pub(super) goal: Goal,
     pub(super) memory: *mut u8,
     pub(super) bytes: usize,
     pub(super) place: Option<Place>,
@@ -72,7 +110,7 @@ pub(super) struct Operation {
 pub(super) struct Operations {
     all: Vec<Operation>,
     free: Vec<u32>,
-    /// How many the provider has.
+    /// How many the provider has, but for receives for signals, which never end by themselves.
     pub(super) posted: usize,
 }
 
@@ -83,7 +121,7 @@ impl Operations {
     /// A new operation, which waits; its number.
     pub(super) fn add(
         &mut self,
-        (is_send, peer, tag): (bool, u32, u64),
+        (kind, peer, tag): (Kind, u32, u64),
         rail: usize,
         (memory, bytes): (*mut u8, usize),
         since: Instant,
@@ -95,7 +133,8 @@ impl Operations {
         });
         let operation = &mut self.all[number as usize];
         operation.stage = Stage::Waiting;
-        (operation.is_send, operation.peer, operation.tag) = (is_send, peer, tag);
+        (operation.kind, operation.peer, operation.tag) = (kind, peer, tag);
+        operation.goal = Goal::default();
         (operation.memory, operation.bytes) = (memory, bytes);
         (operation.rail, operation.room) = (rail as u8, bytes);
         operation.is_first = true;
@@ -131,6 +170,13 @@ impl Operations {
         self.all[number as usize].context.cast()
     }
 
+    /// Where a signal is that goes by this operation, or comes.
+    pub(super) fn signal(&self, number: u32) -> *mut [u8; SIGNAL_BYTES] {
+        let context = self.all[number as usize].context;
+        // SAFETY: from a box that lives as long as the operation; nothing is read.
+        unsafe { &raw mut (*context).signal }
+    }
+
     /// The operation for which this stands.
     ///
     /// # Safety
@@ -147,6 +193,12 @@ impl Operations {
         operation
             .filter(|operation| operation.stage == Stage::Posted)
             .map(|_| number)
+    }
+
+    /// How many there have been at once.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.all.len()
     }
 
     pub(super) fn ticket(&self, number: u32) -> Ticket {
@@ -197,7 +249,7 @@ impl Operation {
     fn none(number: u32, since: Instant) -> Operation {
         Operation {
             stage: Stage::Free,
-            is_send: false,
+            kind: Kind::Receive,
             peer: 0,
             rail: 0,
             is_first: true,
@@ -205,6 +257,7 @@ impl Operation {
             room: 0,
             is_cut: false,
             tag: 0,
+            goal: Goal::default(),
             memory: std::ptr::null_mut(),
             bytes: 0,
             place: None,
@@ -216,6 +269,7 @@ impl Operation {
             context: Box::into_raw(Box::new(Context {
                 notes: [0; 8],
                 number,
+                signal: [0; SIGNAL_BYTES],
             })),
         }
     }
@@ -232,7 +286,9 @@ impl Operation {
     pub(super) fn uses_memory(&self) -> bool {
         let is_buffer = matches!(self.place, Some(Place::Buffer(_)));
         // A send that has ended before the provider is done with it was copied.
-        self.stage == Stage::Posted && !is_buffer && !(self.is_send && self.end.is_some())
+        self.stage == Stage::Posted
+            && !is_buffer
+            && !(self.kind.is_outgoing() && self.end.is_some())
     }
 }
 

@@ -12,7 +12,7 @@
 //! a message that is shorter, receives await whole ones, and further parts land in memory of ours.
 
 use super::driver::OfiNetwork;
-use super::operation::{Failure, NONE, Stage};
+use super::operation::{Failure, Kind, NONE, Stage};
 use super::withdrawal::TAKEN_BACK_IN;
 use crate::transport::net::Ended;
 use std::ptr;
@@ -24,10 +24,11 @@ impl OfiNetwork {
     /// Begins a message over all rails, with its first part on this one; the number of that.
     pub(super) fn begin_parts(
         &mut self,
-        (is_send, peer, tag): (bool, u32, u64),
+        (kind, peer, tag): (Kind, u32, u64),
         first: usize,
         (memory, bytes): (*mut u8, usize),
     ) -> u32 {
+        let is_send = kind.is_outgoing();
         let tag = match is_send {
             true => self.layout.of_part(tag),
             false => tag,
@@ -38,7 +39,7 @@ impl OfiNetwork {
             // What comes may be whole.
             length = length.max(self.shares.most_whole().min(bytes));
         }
-        let message = self.begin_one((is_send, peer, tag), first, (memory, length));
+        let message = self.begin_one((kind, peer, tag), first, (memory, length));
         let operation = self.operations.get(message);
         (operation.room, operation.is_cut) = (bytes, is_send);
         self.begin_rest(message);
@@ -49,8 +50,8 @@ impl OfiNetwork {
     fn begin_rest(&mut self, message: u32) {
         let operation = self.operations.at(message);
         let (first, mut memory, bytes) = (operation.rail.into(), operation.memory, operation.room);
-        let kind = (operation.is_send, operation.peer, operation.tag);
-        if !operation.is_send && self.expects_shorter {
+        let kind = (operation.kind, operation.peer, operation.tag);
+        if operation.kind == Kind::Receive && self.expects_shorter {
             let landing = vec![0; bytes].into_boxed_slice();
             memory = self
                 .landings
@@ -89,7 +90,7 @@ impl OfiNetwork {
     fn give_up_rest(&mut self, message: u32) {
         let mut number = self.operations.at(message).next;
         while number != NONE {
-            self.withdraw(number);
+            self.take_part_back(number);
             number = self.operations.at(number).next;
         }
     }
@@ -97,7 +98,8 @@ impl OfiNetwork {
     /// How a message of which parts are under way, or were, ended.
     pub(super) fn end_of_parts(&mut self, message: u32) -> End {
         let head = self.operations.at(message);
-        let (is_send, is_cut, room, memory) = (head.is_send, head.is_cut, head.room, head.memory);
+        let is_send = head.kind.is_outgoing();
+        let (is_cut, room, memory) = (head.is_cut, head.room, head.memory);
         if !is_send && !is_cut && matches!(head.end, Some(Ok(_))) {
             return self.end_of_whole(message);
         }
@@ -176,7 +178,7 @@ impl OfiNetwork {
     }
 
     /// Takes a part back: out of what waits, or by asking the provider once.
-    pub(super) fn withdraw(&mut self, number: u32) {
+    pub(super) fn take_part_back(&mut self, number: u32) {
         let now = self.now;
         let operation = self.operations.get(number);
         if operation.cancelled.is_some() {
@@ -185,6 +187,8 @@ impl OfiNetwork {
         operation.cancelled = Some(now);
         match operation.stage {
             Stage::Waiting => self.remove_waiting(number),
+            // A write that was taken back might leave a flag behind it that is heard; it ends by itself.
+            Stage::Posted if operation.kind == Kind::Put => {}
             Stage::Posted => self.ask_for(number),
             Stage::Free | Stage::Over => {}
         }

@@ -2,7 +2,7 @@
 
 use super::abi::{self, op};
 use super::endpoint::Endpoint;
-use super::operation::Operation;
+use super::operation::{Kind, Operation};
 use super::registration::{Place, Registrar};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -13,8 +13,19 @@ use std::ptr;
 pub(super) struct Other {
     /// What it is called in the address vector.
     address: u64,
-    /// How many of the sends to it wait for a place.
+    /// How much that goes to it waits for a place.
     pub(super) waiting: u32,
+}
+
+/// How something is handed to the provider.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HowHanded {
+    /// The bits of its tag that a receive ignores.
+    pub(super) ignored: u64,
+    /// Whether the provider copies it.
+    pub(super) is_injected: bool,
+    /// What a write is to be besides.
+    pub(super) write_flags: u64,
 }
 
 /// One way to all other ranks.
@@ -23,7 +34,7 @@ pub(super) struct Rail {
     pub(super) endpoint: Endpoint,
     pub(super) registrar: Registrar,
     pub(super) others: Box<[Other]>,
-    /// Sends and receives that the provider had no place for, in their order.
+    /// What goes out and receives that the provider had no place for, in their order.
     pub(super) sends: VecDeque<u32>,
     pub(super) receives: VecDeque<u32>,
 }
@@ -56,7 +67,7 @@ impl Rail {
 
     /// Whether a message must wait, so that none overtakes another.
     pub(super) fn is_behind(&self, operation: &Operation) -> bool {
-        match operation.is_send {
+        match operation.kind.is_outgoing() {
             true => self.others[operation.peer as usize].waiting > 0,
             false => !self.receives.is_empty(),
         }
@@ -64,7 +75,7 @@ impl Rail {
 
     /// Has a message wait.
     pub(super) fn put_off(&mut self, number: u32, operation: &Operation) {
-        match operation.is_send {
+        match operation.kind.is_outgoing() {
             true => {
                 self.others[operation.peer as usize].waiting += 1;
                 self.sends.push_back(number);
@@ -75,7 +86,7 @@ impl Rail {
 
     /// A message waits no more.
     pub(super) fn remove(&mut self, number: u32, operation: &Operation) {
-        match operation.is_send {
+        match operation.kind.is_outgoing() {
             true => {
                 self.sends.retain(|other| *other != number);
                 self.others[operation.peer as usize].waiting -= 1;
@@ -89,7 +100,11 @@ impl Rail {
         &self,
         operation: &Operation,
         context: *mut c_void,
-        (ignored, is_injected): (u64, bool),
+        HowHanded {
+            ignored,
+            is_injected,
+            write_flags,
+        }: HowHanded,
     ) -> isize {
         let (memory, bytes, tag) = (operation.address(), operation.bytes, operation.tag);
         let descriptor = operation
@@ -99,6 +114,13 @@ impl Rail {
         let address = self.others[operation.peer as usize].address;
         let ep = self.endpoint.ep;
         let none = -(abi::ENODATA as isize);
+        let injected = match is_injected {
+            true => abi::INJECT | abi::COMPLETION,
+            false => abi::COMPLETION,
+        };
+        if operation.kind == Kind::Put {
+            return self.write(operation, context, injected | write_flags);
+        }
         // SAFETY: the endpoint is open, as nothing is begun or waits when it was closed. The memory is readable, or writable, for
         // as long as the message has neither ended nor is over, as `Network::send` and `receive` ask, or a buffer of ours; it
         // is registered if the provider wants that. The context lives until the provider is done with the message.
@@ -119,11 +141,10 @@ impl Rail {
                     context,
                     data: 0,
                 };
-                let flags = abi::INJECT | abi::COMPLETION;
                 let send = op!(ops, abi::TaggedOps, sendmsg);
-                return send.map_or(none, |send| send(ep, &message, flags));
+                return send.map_or(none, |send| send(ep, &message, injected));
             }
-            if operation.is_send {
+            if operation.kind.is_outgoing() {
                 let send = op!(ops, abi::TaggedOps, send);
                 let send = send
                     .map(|send| send(ep, memory.cast(), bytes, descriptor, address, tag, context));
@@ -143,6 +164,40 @@ impl Rail {
                     context,
                 )
             })
+        }
+    }
+
+    /// Calls the provider to write to memory of another rank.
+    fn write(&self, operation: &Operation, context: *mut c_void, flags: u64) -> isize {
+        let ep = self.endpoint.ep;
+        let iov = abi::Iov {
+            base: operation.address().cast(),
+            len: operation.bytes,
+        };
+        let target = abi::RmaIov {
+            addr: operation.goal.address,
+            len: operation.bytes,
+            key: operation.goal.key,
+        };
+        let place = operation.place.as_ref();
+        let mut descriptor = place.map_or(ptr::null_mut(), Place::descriptor);
+        let message = abi::RmaMsg {
+            msg_iov: &iov,
+            desc: &mut descriptor,
+            iov_count: 1,
+            addr: self.others[operation.peer as usize].address,
+            rma_iov: &target,
+            rma_iov_count: 1,
+            context,
+            data: 0,
+        };
+        // SAFETY: the endpoint is open, as nothing is begun or waits when it was closed, and can write, as there are windows. The memory
+        // is readable until the put has ended or is over, as `Network::put` asks, or a buffer of ours; it is registered if the provider
+        // wants that. It goes to a window's memory, as its descriptor says, and lies inside, as was looked at. The context lives
+        // until the provider is done, and what is handed in besides through the call.
+        unsafe {
+            let write = op!((*ep).rma, abi::RmaOps, writemsg);
+            write.map_or(-(abi::ENODATA as isize), |write| write(ep, &message, flags))
         }
     }
 }

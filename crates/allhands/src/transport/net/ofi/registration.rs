@@ -3,7 +3,8 @@
 //! Memory of users may be given back to the system at any time after its message, and other memory may then be at its address; so
 //! it is registered for one message alone, and nothing of it is kept. Where a registration is dear the provider has a cache that
 //! the system tells of such changes. What is kept registered is our own: buffers by way of which short messages go, which
-//! costs less than a registration. Their number is bounded, and that of messages whose memory is registered, too.
+//! costs less than a registration. Their number is bounded, and that of messages whose memory is registered, too. Windows are registered
+//! as long as they are there, with keys that are never used again: what is put late finds no other memory.
 
 use super::abi::{self, Domain, Ep, Fid, Mr, op};
 use super::capabilities::Capabilities;
@@ -18,6 +19,8 @@ const BUFFERS: usize = 16;
 const MOST_BATCHES: usize = 16;
 /// How many messages may have their own memory registered at once.
 const MOST_REGIONS: usize = 1024;
+/// The first key of a window; those below are enough for everything else.
+const FIRST_WINDOW: u64 = 2048;
 
 /// Where a message's bytes are for the provider.
 #[derive(Debug)]
@@ -36,6 +39,18 @@ pub(super) struct Region {
     mr: *mut Mr,
     key: u64,
 }
+
+impl Region {
+    /// What other ranks call it.
+    pub(super) fn key(&self) -> u64 {
+        // SAFETY: it is registered as long as this is there.
+        unsafe { (*self.mr).key }
+    }
+}
+
+// SAFETY: libfabric's objects may be used by any thread, those of a domain by one at a time, as was agreed when it was opened; whoever
+// has one of these has the domain's endpoint, too.
+unsafe impl Send for Region {}
 
 /// A buffer of ours in registered memory.
 #[derive(Debug)]
@@ -60,6 +75,10 @@ pub(super) struct Registrar {
     /// Keys that are free, and the next that was never used, where the provider makes none.
     keys: Vec<u64>,
     next_key: u64,
+    /// The next key of a window, and how many there are.
+    window_keys: (u64, u64),
+    /// What buffers are registered for.
+    access: u64,
     regions: usize,
     batches: Vec<Batch>,
     buffers: Vec<Buffer>,
@@ -85,6 +104,17 @@ impl Registrar {
             mr_mode: capabilities.mr_mode,
             keys: Vec::new(),
             next_key: 1,
+            window_keys: (
+                FIRST_WINDOW,
+                match capabilities.key_bytes {
+                    bytes @ 0..8 => 1 << (8 * bytes),
+                    _ => u64::MAX,
+                },
+            ),
+            access: match capabilities.windows {
+                None => abi::SEND | abi::RECV,
+                Some(_) => abi::SEND | abi::RECV | abi::WRITE,
+            },
             regions: 0,
             batches: Vec::new(),
             buffers: Vec::new(),
@@ -134,8 +164,7 @@ impl Registrar {
     fn add_batch(&mut self) -> Result<(), c_int> {
         let memory = Box::into_raw(vec![0_u8; BUFFERS * BUFFER_BYTES].into_boxed_slice());
         let first = memory.cast::<u8>();
-        let access = abi::SEND | abi::RECV;
-        let region = match self.register(first, BUFFERS * BUFFER_BYTES, access) {
+        let region = match self.register(first, BUFFERS * BUFFER_BYTES, self.access) {
             Ok(region) => region,
             Err(error) => {
                 // SAFETY: from a box just now, and nobody else has it.
@@ -157,6 +186,37 @@ impl Registrar {
         Ok(())
     }
 
+    /// Registers memory into which other ranks put; they name it by [`Region::key`].
+    pub(super) fn register_window(
+        &mut self,
+        memory: *mut u8,
+        bytes: usize,
+    ) -> Result<Region, c_int> {
+        let (next, end) = &mut self.window_keys;
+        let key = match self.mr_mode & abi::MR_PROV_KEY {
+            0 if next == end => return Err(libc::ENOSPC),
+            0 => *next,
+            _ => 0,
+        };
+        *next += 1;
+        self.register_as(key, (memory, bytes), abi::REMOTE_WRITE)
+    }
+
+    /// Unregisters a window, whose key is not used again.
+    pub(super) fn unregister_window(region: Region) {
+        // SAFETY: it is registered. What cannot be unregistered stays so, which harms no memory: nobody puts there any more, or the
+        // endpoint is closed.
+        let _ = unsafe { close(region.mr.cast()) };
+    }
+
+    /// What its provider counts as the address of a window's first byte.
+    pub(super) fn base(&self, memory: *mut u8) -> u64 {
+        match self.mr_mode & abi::MR_VIRT_ADDR {
+            0 => 0,
+            _ => memory.expose_provenance() as u64,
+        }
+    }
+
     fn register(&mut self, memory: *mut u8, bytes: usize, access: u64) -> Result<Region, c_int> {
         let key = match self.mr_mode & abi::MR_PROV_KEY {
             0 => self.keys.pop().unwrap_or_else(|| {
@@ -165,9 +225,22 @@ impl Registrar {
             }),
             _ => 0,
         };
+        let region = self.register_as(key, (memory, bytes), access);
+        if region.is_err() {
+            self.free_key(key);
+        }
+        region
+    }
+
+    fn register_as(
+        &mut self,
+        key: u64,
+        (memory, bytes): (*mut u8, usize),
+        access: u64,
+    ) -> Result<Region, c_int> {
         let mut mr = ptr::null_mut();
-        // SAFETY: the domain is open, and the memory there, as it is that of a message that has not ended or our own; it is
-        // unregistered before its message ends.
+        // SAFETY: the domain is open, and the memory there, as it is that of a message that has not ended, which does so when it is
+        // unregistered, or our own, or that of a window, which is kept until nobody writes to it.
         let registered = unsafe {
             let register = op!((*self.domain).mr, abi::MrOps, reg).ok_or(abi::ENODATA)?;
             register(
@@ -183,14 +256,14 @@ impl Registrar {
             )
         };
         if registered != 0 {
-            self.free_key(key);
             return Err(-registered);
         }
         let region = Region { mr, key };
         match self.bind(&region) {
             0 => Ok(region),
             error => {
-                self.unregister(region);
+                // SAFETY: it was registered just now, and nobody uses it.
+                let _ = unsafe { close(region.mr.cast()) };
                 Err(-error)
             }
         }

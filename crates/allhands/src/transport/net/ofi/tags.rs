@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! high                                                                          low
-//!   sender's rank │ tag │ number, where there is no order │ signature │ whether it is cut, where there are several rails
+//!   whether it is a signal, where there are windows │ sender's rank │ tag │ number, where there is no order │ signature
+//!   │ whether it is cut, where there are several rails
 //! ```
 //!
 //! A receive ignores the signature, and compares it when the message is there; so it does with the last bit, in which a part says
@@ -28,6 +29,8 @@ pub(super) struct TagLayout {
     number_bits: u32,
     signature_bits: u32,
     cut_bits: u32,
+    /// The bit of signals, above all others, where there are such.
+    signal: u64,
 }
 
 /// How many messages of each peer and tag there were.
@@ -42,12 +45,14 @@ impl Numbers {
 }
 
 impl TagLayout {
-    /// For so many ranks and rails, with what the provider has.
+    /// For so many ranks and rails, with what the provider has, and with a bit for signals or without.
     pub(super) fn new(
         capabilities: &Capabilities,
         ranks: u32,
         rails: usize,
+        has_signals: bool,
     ) -> Result<TagLayout, OfiError> {
+        let signal_bits = u32::from(has_signals);
         let rank_bits = u32::BITS - ranks.saturating_sub(1).leading_zeros();
         let cut_bits = u32::from(rails > 1);
         let number_bits = match capabilities.is_ordered && rails <= 1 {
@@ -56,7 +61,7 @@ impl TagLayout {
         };
         let (most, least) = TAG_BITS;
         let bits = capabilities.tag_bits;
-        let others = rank_bits + number_bits + cut_bits;
+        let others = signal_bits + rank_bits + number_bits + cut_bits;
         let rest = bits.saturating_sub(others);
         if rest < least {
             return Err(OfiError::FewTagBits {
@@ -67,12 +72,20 @@ impl TagLayout {
             });
         }
         let tag_bits = rest.saturating_sub(SIGNATURE_BITS.1).clamp(least, most);
+        let signature_bits = (rest - tag_bits).min(SIGNATURE_BITS.0);
+        let all = rank_bits + tag_bits + number_bits + signature_bits + cut_bits;
         Ok(TagLayout {
             tag_bits,
             number_bits,
-            signature_bits: (rest - tag_bits).min(SIGNATURE_BITS.0),
+            signature_bits,
             cut_bits,
+            signal: u64::from(has_signals) << (all % u64::BITS),
         })
+    }
+
+    /// The tag of every signal, and the bits that a receive for one ignores.
+    pub(super) fn signals(&self) -> (u64, u64) {
+        (self.signal, self.signal.saturating_sub(1))
     }
 
     /// How many tags there are.
@@ -142,6 +155,7 @@ pub(super) fn some_capabilities() -> Capabilities {
         inject_bytes: 64,
         most_bytes: usize::MAX,
         tag_bits: 64,
+        windows: None,
     }
 }
 
@@ -164,7 +178,7 @@ mod tests {
             is_ordered,
             ..some_capabilities()
         };
-        TagLayout::new(&capabilities, ranks, rails)
+        TagLayout::new(&capabilities, ranks, rails, false)
     }
 
     #[test]
@@ -184,6 +198,7 @@ mod tests {
                 number_bits,
                 signature_bits,
                 cut_bits: 0,
+                signal: 0,
             } = layout
             else {
                 panic!("there is one rail");
@@ -226,6 +241,33 @@ mod tests {
         assert!(on_rails(2, 23, true, 8).is_err() && layout(23, true, 8).is_ok());
         let one = layout(64, true, 8).unwrap();
         assert!(!one.is_part(one.of_part(u64::MAX)));
+    }
+
+    #[test]
+    fn no_message_is_taken_for_a_signal() {
+        for (bits, ranks, rails) in [(64, 65536, 1), (64, 65536, 16), (48, 7, 2), (18, 300, 1)] {
+            let capabilities = Capabilities {
+                tag_bits: bits,
+                ..some_capabilities()
+            };
+            let layout = TagLayout::new(&capabilities, ranks, rails, true).unwrap();
+            let (signal, ignored) = layout.signals();
+            let last = layout.pack(ranks - 1, layout.tags() - 1, u64::MAX, layout.fold(5));
+            assert!(bits == 64 || signal < 1 << bits);
+            assert_eq!((signal.count_ones(), last & signal), (1, 0));
+            assert_ne!((last ^ signal) & !ignored, 0);
+            assert_eq!(
+                signal & layout.ignored(),
+                0,
+                "no message's receive takes it"
+            );
+        }
+        let few = Capabilities {
+            tag_bits: 17,
+            ..some_capabilities()
+        };
+        assert!(TagLayout::new(&few, 300, 1, true).is_err());
+        assert!(TagLayout::new(&few, 300, 1, false).is_ok());
     }
 
     #[test]

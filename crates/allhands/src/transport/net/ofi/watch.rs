@@ -1,6 +1,7 @@
 //! Watching: whether those are still there with whom messages are under way, which providers need not find out.
 
 use super::driver::OfiNetwork;
+use super::operation::Kind;
 use crate::transport::net::{LostRank, Network};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ impl OfiNetwork {
             peer.watch.is_none() && peer.lost.is_none()
         };
         let old = self.operations.under_way();
-        let old = old.filter(|(_, operation)| is_old(operation.since));
+        let old = old.filter(|(_, o)| o.kind != Kind::Listen && is_old(o.since));
         let mut old: Vec<u32> = old.map(|(_, o)| o.peer).filter(unwatched).collect();
         old.sort_unstable();
         old.dedup();

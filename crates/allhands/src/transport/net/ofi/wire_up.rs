@@ -1,10 +1,11 @@
 //! Wire-up: what ranks tell one another of their endpoints, beside where they listen, and whether these fit.
 
 use super::abi::FORMAT_STR;
+use super::capabilities::Guarantee;
 use super::error::OfiError;
 
 /// The first byte of a card, which changes with what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The longest card in bytes.
 pub(crate) const MOST_CARD: usize = 400;
 
@@ -16,13 +17,20 @@ pub(super) struct Card {
     pub(super) format: u32,
     pub(super) tag_bits: u32,
     pub(super) is_ordered: bool,
+    pub(super) windows: Option<Guarantee>,
     pub(super) address: Box<[u8]>,
 }
 
 impl Card {
     pub(super) fn encode(&self) -> Vec<u8> {
         let name = &self.provider.as_bytes()[..self.provider.len().min(100)];
-        let mut bytes = vec![VERSION, self.is_ordered.into(), name.len() as u8];
+        let windows = match self.windows {
+            None => 0,
+            Some(Guarantee::Order) => 1,
+            Some(Guarantee::Delivery) => 2,
+        };
+        let ordered = self.is_ordered.into();
+        let mut bytes = vec![VERSION, ordered, windows, name.len() as u8];
         bytes.extend(name);
         for number in [self.protocol, self.format, self.tag_bits] {
             bytes.extend(number.to_le_bytes());
@@ -33,7 +41,7 @@ impl Card {
 
     /// The card in these bytes; `None` if they are none.
     pub(super) fn decode(bytes: &[u8]) -> Option<Card> {
-        let ([VERSION, ordered, length], rest) = bytes.split_first_chunk()? else {
+        let ([VERSION, ordered, windows, length], rest) = bytes.split_first_chunk()? else {
             return None;
         };
         let (name, mut rest) = rest.split_at_checked(usize::from(*length))?;
@@ -49,6 +57,11 @@ impl Card {
             format,
             tag_bits,
             is_ordered: *ordered != 0,
+            windows: match windows {
+                1 => Some(Guarantee::Order),
+                2 => Some(Guarantee::Delivery),
+                _ => None,
+            },
             address: rest.into(),
         })
     }
@@ -118,6 +131,16 @@ pub(super) fn addresses(
     own.iter().enumerate().map(of_rail).collect()
 }
 
+/// What all endpoints of all ranks guarantee of windows, if all guarantee the same.
+pub(super) fn guarantee(cards: &[Cards]) -> Option<Guarantee> {
+    let mut all = cards
+        .iter()
+        .flatten()
+        .map(|bytes| Card::decode(bytes)?.windows);
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
 /// Whether the endpoints of all ranks fit those of rank `rank`.
 ///
 /// # Errors
@@ -140,6 +163,7 @@ mod tests {
             format: 2,
             tag_bits: 64,
             is_ordered: true,
+            windows: Some(Guarantee::Order),
             address: [7; 16].into(),
         }
     }
@@ -179,6 +203,22 @@ mod tests {
         }
         let all = addresses(&[vec![card().encode().into()]], 0, &[&card()]);
         assert_eq!(all.unwrap(), [[Box::from([7; 16])]]);
+    }
+
+    #[test]
+    fn there_are_windows_where_all_endpoints_guarantee_the_same() {
+        let (order, delivery) = (Some(Guarantee::Order), Some(Guarantee::Delivery));
+        for (of_rails, right) in [
+            ([[order; 2]; 2], order),
+            ([[delivery; 2]; 2], delivery),
+            ([[order; 2], [order, None]], None),
+            ([[delivery, order], [order; 2]], None),
+            ([[None; 2]; 2], None),
+        ] {
+            let encode = |windows| Card { windows, ..card() }.encode().into_boxed_slice();
+            let cards = of_rails.map(|rails| rails.map(encode).into());
+            assert_eq!(guarantee(&cards), right);
+        }
     }
 
     #[test]

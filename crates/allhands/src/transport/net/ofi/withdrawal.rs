@@ -2,7 +2,8 @@
 
 use super::abi::{self, op};
 use super::driver::OfiNetwork;
-use super::operation::{Failure, NONE};
+use super::operation::{Failure, Kind, NONE};
+use super::registration::Registrar;
 use std::time::{Duration, Instant};
 
 /// How long a message may take to be taken back before the endpoint is closed, which takes back all.
@@ -16,7 +17,7 @@ impl OfiNetwork {
         self.now = Instant::now();
         let mut number = message;
         while number != NONE {
-            self.withdraw(number);
+            self.take_part_back(number);
             number = self.operations.at(number).next;
         }
         if self.broken.is_none() {
@@ -36,7 +37,13 @@ impl OfiNetwork {
 
     pub(super) fn remove_waiting(&mut self, number: u32) {
         let operation = self.operations.at(number);
-        self.rails[usize::from(operation.rail)].remove(number, operation);
+        let (kind, peer, window) = (operation.kind, operation.peer, operation.goal.window);
+        if kind != Kind::Attend {
+            self.rails[usize::from(operation.rail)].remove(number, operation);
+        }
+        if let (Kind::Put, Some(window)) = (kind, window) {
+            self.mute(peer, window);
+        }
         self.end(number, Err(Failure::Other("it was taken back".into())));
     }
 
@@ -73,9 +80,13 @@ impl OfiNetwork {
         if !(0..self.rails.len()).all(|rail| self.shut(rail)) {
             return false;
         }
+        self.is_closed = true;
         for rail in &mut self.rails {
             rail.sends.clear();
             rail.receives.clear();
+        }
+        for peer in &mut self.peers {
+            peer.fence.clear();
         }
         let all: Vec<u32> = self.operations.under_way().map(|(n, _)| n).collect();
         self.operations.posted = 0;
@@ -83,9 +94,13 @@ impl OfiNetwork {
             let why = "its endpoint is closed".to_string();
             self.end(number, Err(Failure::Other(why)));
         }
-        for rail in &mut self.rails {
+        for (at, rail) in self.rails.iter_mut().enumerate() {
+            self.windows
+                .take_regions(at)
+                .for_each(Registrar::unregister_window);
             rail.registrar.close();
         }
+        self.windows.close();
         true
     }
 
@@ -105,6 +120,9 @@ impl OfiNetwork {
             }
         }
         rail.registrar.unregister_buffers();
+        self.windows
+            .take_regions(at)
+            .for_each(Registrar::unregister_window);
         rail.endpoint.shut()
     }
 }
@@ -115,7 +133,10 @@ impl Drop for OfiNetwork {
         let until = Instant::now() + LINGERS;
         let is_sending = |network: &OfiNetwork| {
             let mut all = network.operations.under_way();
-            all.any(|(_, o)| o.is_send && network.peers[o.peer as usize].lost.is_none())
+            all.any(|(_, o)| {
+                let is_wanted = o.kind != Kind::Signal || o.goal.window.is_some();
+                o.kind.is_outgoing() && is_wanted && network.peers[o.peer as usize].lost.is_none()
+            })
         };
         while is_sending(self) && Instant::now() < until && self.look().is_ok() {
             if !self.has_found {
@@ -126,6 +147,7 @@ impl Drop for OfiNetwork {
             // Nobody knows whether the provider still writes there.
             self.operations.leak();
             std::mem::forget(std::mem::take(&mut self.landings));
+            std::mem::forget(std::mem::take(&mut self.windows));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
 use crate::transport::net::{
     Descriptor, Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow,
-    SignedCall, Sleep, Ticket,
+    SignedCall, Sleep, Ticket, WindowMemory,
 };
 use crate::transport::shm::wait::doorbell::Doorbell;
 use std::ops::Range;
@@ -117,9 +117,9 @@ unsafe impl Network for TcpNetwork {
 
     unsafe fn expose(
         &mut self,
-        base: *mut u8,
-        bytes: usize,
+        (base, bytes): (*mut u8, usize),
         flags: u16,
+        _: &[u32],
     ) -> Result<Exposed, NetworkError> {
         let address = base.expose_provenance();
         let number = self.machine.expose(Span { address, bytes }, flags);
@@ -133,7 +133,8 @@ unsafe impl Network for TcpNetwork {
         })
     }
 
-    fn withdraw(&mut self, window: u64) {
+    /// All that is put is read from sockets here, so nobody touches the memory from now on, and what keeps it may go.
+    fn withdraw(&mut self, window: u64, _: WindowMemory) {
         self.machine.withdraw(window as u32);
     }
 

@@ -1,11 +1,14 @@
 //! The fake: a provider in this process, which wants and lacks what a test says, and finds out who breaks its rules.
 //!
-//! [`objects`] are what libfabric's functions make, [`world`] is what becomes of messages.
+//! [`objects`] are what libfabric's functions make, [`world`] is what becomes of messages, [`writes`] of what is written to memory of others.
 
 mod objects;
+mod puts;
 mod several;
 mod tests;
+mod windows;
 mod world;
+mod writes;
 
 use super::abi::{self, DomainAttr, EpAttr, FabricAttr, Info, RxAttr, TxAttr};
 use super::library::Library;
@@ -29,6 +32,13 @@ pub(super) struct Traits {
     pub(super) notes: usize,
     /// Whether it closes an endpoint to which memory is bound.
     pub(super) closes_bound: bool,
+    /// Whether it writes to other ranks' memory, whether messages come behind what was written before, and whether it can say of a write
+    /// that it has come.
+    pub(super) writes: bool,
+    pub(super) orders_writes: bool,
+    pub(super) tells_delivery: bool,
+    /// How long a key may be.
+    pub(super) key_bytes: usize,
     /// How many domains it has: `d1`, at the address 10.0.0.1, and so on.
     pub(super) domains: u8,
 }
@@ -46,6 +56,10 @@ impl Traits {
         full_every: 0,
         notes: 0,
         closes_bound: true,
+        writes: true,
+        orders_writes: true,
+        tells_delivery: true,
+        key_bytes: 2,
         domains: 1,
     };
 }
@@ -140,7 +154,8 @@ unsafe extern "C" fn getinfo(
         let Some(traits) = traits(name) else {
             return -abi::ENODATA;
         };
-        let asks_for_order = hints.tx.msg_order & hints.rx.msg_order & abi::ORDER_SAS != 0;
+        let order = hints.tx.msg_order & hints.rx.msg_order;
+        let asks_for_order = order & abi::ORDER_SAS != 0;
         let notes = match traits.notes {
             0 => 0,
             1..=4 => abi::CONTEXT,
@@ -150,14 +165,20 @@ unsafe extern "C" fn getinfo(
             || traits.mr_mode & !hints.domain.mr_mode != 0
             || notes & !hints.info.mode != 0
             || hints.ep.kind != abi::EP_RDM
-            || hints.info.caps & abi::TAGGED == 0;
+            || hints.info.caps & abi::TAGGED == 0
+            || (hints.info.caps & abi::RMA != 0 && !traits.writes)
+            || (order & abi::ORDER_SAW != 0 && !traits.orders_writes)
+            || (hints.tx.op_flags & abi::DELIVERY_COMPLETE != 0 && !traits.tells_delivery);
         if lacks {
             return -abi::ENODATA;
         }
         let mut place = list;
         *place = ptr::null_mut();
         for domain in 1..=traits.domains {
-            *place = entry(&traits, name, notes, domain).cast();
+            let entry = entry(&traits, name, notes, domain);
+            (*entry).info.caps = hints.info.caps;
+            (*entry).tx.op_flags = hints.tx.op_flags;
+            *place = entry.cast();
             place = &raw mut (**place).next;
         }
     }
@@ -170,6 +191,10 @@ fn entry(traits: &Traits, name: *const c_char, notes: u64, domain: u8) -> *mut E
     let order = match traits.is_ordered {
         true => abi::ORDER_SAS,
         false => 0,
+    };
+    let order = match traits.orders_writes {
+        true => order | abi::ORDER_SAW,
+        false => order,
     };
     let domain_name = format!("d{domain}\0");
     // SAFETY: it was made just now; the name is one of ours, and both end with zeros.
@@ -185,7 +210,7 @@ fn entry(traits: &Traits, name: *const c_char, notes: u64, domain: u8) -> *mut E
         (*entry).ep.max_msg_size = traits.most_bytes;
         (*entry).ep.mem_tag_format = 0xaaaa_aaaa_aaaa_aaaa >> (64 - traits.tag_bits);
         (*entry).domain.mr_mode = traits.mr_mode;
-        (*entry).domain.mr_key_size = 2;
+        (*entry).domain.mr_key_size = traits.key_bytes;
         (*entry).domain.name = libc::strdup(domain_name.as_ptr().cast());
         (*entry).fabric.prov_name = libc::strdup(name);
     }
@@ -197,6 +222,7 @@ extern "C" fn strerror(error: c_int) -> *const c_char {
         abi::ETRUNC => c"truncated",
         libc::ECONNREFUSED => c"nobody is there",
         libc::EINVAL => c"a rule was broken",
+        libc::EACCES => c"no such memory",
         _ => c"an error",
     }
     .as_ptr()

@@ -2,9 +2,11 @@
 
 use super::super::abi::{
     self, Av, AvAttr, AvOps, CmOps, Cq, CqAttr, CqEntry, CqError, CqOps, Domain, DomainOps, Ep,
-    EpOps, Fabric, FabricAttr, FabricOps, Fid, FidOps, Info, Mr, MrOps, TaggedMsg, TaggedOps,
+    EpOps, Fabric, FabricAttr, FabricOps, Fid, FidOps, Info, Mr, MrOps, RmaMsg, RmaOps, TaggedMsg,
+    TaggedOps,
 };
 use super::world::{self, Message, Registered};
+use super::writes;
 use super::{NOTHING, Traits, traits};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -74,6 +76,8 @@ unsafe impl Sync for CqOps {}
 unsafe impl Sync for CmOps {}
 // SAFETY: as above.
 unsafe impl Sync for TaggedOps {}
+// SAFETY: as above.
+unsafe impl Sync for RmaOps {}
 
 pub(super) unsafe extern "C" fn open_fabric(
     attr: *mut FabricAttr,
@@ -213,7 +217,7 @@ unsafe extern "C" fn trywait(_: *mut Fabric, fids: *mut *mut Fid, _: c_int) -> c
 
 unsafe extern "C" fn open_ep(
     domain: *mut Domain,
-    _: *mut Info,
+    info: *mut Info,
     ep: *mut *mut Ep,
     _: *mut c_void,
 ) -> c_int {
@@ -238,9 +242,22 @@ unsafe extern "C" fn open_ep(
         between: ptr::null(),
         sendmsg: Some(sendmsg),
     };
+    static RMA: RmaOps = RmaOps {
+        size: size_of::<RmaOps>(),
+        before: [ptr::null(); 5],
+        writemsg: Some(writemsg),
+    };
     // SAFETY: the caller's.
     unsafe {
         let (traits, number) = behind(domain);
+        // Messages are not to end when they are delivered.
+        if (*(*info).tx_attr).op_flags != 0 {
+            return -libc::EINVAL;
+        }
+        let rma: *const RmaOps = match (*info).caps & abi::RMA {
+            0 => ptr::null(),
+            _ => &RMA,
+        };
         let ops = if traits.has_cancel {
             &CAN_CANCEL
         } else {
@@ -251,7 +268,7 @@ unsafe extern "C" fn open_ep(
             ops,
             cm: &CM,
             msg: ptr::null(),
-            rma: ptr::null(),
+            rma,
             tagged: &TAGGED,
         };
         world::open(number, traits);
@@ -341,6 +358,37 @@ unsafe extern "C" fn sendmsg(ep: *mut Ep, message: *const TaggedMsg, flags: u64)
             tag: message.tag,
         };
         world::send(number, message.addr, whole, None, true)
+    }
+}
+
+unsafe extern "C" fn writemsg(ep: *mut Ep, message: *const RmaMsg, flags: u64) -> isize {
+    // SAFETY: an endpoint of ours, and one piece on either side.
+    unsafe {
+        let (traits, number) = behind(ep);
+        let (message, iov, goal) = (&*message, &*(*message).msg_iov, &*(*message).rma_iov);
+        let is_one = message.iov_count == 1 && message.rma_iov_count == 1;
+        let (is_injected, is_delivered) = (
+            flags & abi::INJECT != 0,
+            flags & abi::DELIVERY_COMPLETE != 0,
+        );
+        let others = flags & !abi::INJECT & !abi::DELIVERY_COMPLETE;
+        let is_good = is_one && goal.len == iov.len && others == abi::COMPLETION;
+        let is_too_long = is_injected && iov.len > traits.inject_bytes;
+        if !is_good || is_too_long || (is_injected && is_delivered) {
+            return -(libc::EINVAL as isize);
+        }
+        let write = Message {
+            context: message.context,
+            memory: iov.base.cast(),
+            bytes: iov.len,
+            tag: 0,
+        };
+        let key = match is_injected {
+            true => None,
+            false => Some(key(*message.desc)),
+        };
+        let goal = (message.addr, goal.addr, goal.key);
+        writes::write(number, goal, write, key, is_delivered)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::abi::{self, CqEntry, CqError};
 use super::Traits;
+use super::writes::{self, Write};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
@@ -30,6 +31,9 @@ pub(super) struct Registered {
 
 /// A message that was sent and not received.
 struct Letter {
+    from: u64,
+    /// When it was sent, as its sender counts calls.
+    place: u32,
     tag: u64,
     content: Content,
 }
@@ -44,15 +48,17 @@ struct Posted {
     ignored: u64,
 }
 
-struct Endpoint {
-    traits: Traits,
-    is_open: bool,
+pub(super) struct Endpoint {
+    pub(super) traits: Traits,
+    pub(super) is_open: bool,
     posted: Vec<Posted>,
     letters: VecDeque<Letter>,
+    /// What is on its way to memory here.
+    pub(super) writes: Vec<Write>,
     ended: VecDeque<Result<CqEntry, CqError>>,
-    registered: BTreeMap<u64, Registered>,
+    pub(super) registered: BTreeMap<u64, Registered>,
     next_key: u64,
-    calls: u32,
+    pub(super) calls: u32,
     chance: u64,
     event: OwnedFd,
 }
@@ -62,7 +68,7 @@ unsafe impl Send for Endpoint {}
 
 static WORLD: Mutex<(u64, BTreeMap<u64, Endpoint>)> = Mutex::new((1000, BTreeMap::new()));
 
-fn world() -> MutexGuard<'static, (u64, BTreeMap<u64, Endpoint>)> {
+pub(super) fn world() -> MutexGuard<'static, (u64, BTreeMap<u64, Endpoint>)> {
     WORLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -70,6 +76,15 @@ fn world() -> MutexGuard<'static, (u64, BTreeMap<u64, Endpoint>)> {
 pub(super) fn registrations(number: u64) -> usize {
     let world = world();
     world.1.get(&number).map_or(0, |at| at.registered.len())
+}
+
+/// How many of these others may write to.
+pub(super) fn windows(number: u64) -> usize {
+    let world = world();
+    let all = world.1.get(&number).map(|at| at.registered.values());
+    all.map_or(0, |all| {
+        all.filter(|it| it.access & abi::REMOTE_WRITE != 0).count()
+    })
 }
 
 /// How many messages were handed to an endpoint.
@@ -91,6 +106,7 @@ pub(super) fn number() -> u64 {
             is_open: false,
             posted: Vec::new(),
             letters: VecDeque::new(),
+            writes: Vec::new(),
             ended: VecDeque::new(),
             registered: BTreeMap::new(),
             next_key: 1,
@@ -119,7 +135,9 @@ pub(super) fn close(number: u64, traits: Traits) -> bool {
     endpoint.is_open = false;
     endpoint.posted.clear();
     endpoint.letters.clear();
+    endpoint.writes.clear();
     for other in world.1.values_mut() {
+        other.writes.retain(|write| !write.is_at(number));
         let is_its =
             |letter: &Letter| matches!(letter.content, Content::There(n, _) if n == number);
         other.letters.retain(|letter| !is_its(letter));
@@ -141,7 +159,9 @@ pub(super) fn register(number: u64, asked: Option<u64>, registered: Registered) 
     });
     let is_free = key != 0 && !endpoint.registered.contains_key(&key);
     // Keys that it has not made itself are as short as it said.
-    let is_good = is_free && (asked.is_none() || key < 1 << 16) && registered.bytes > 0;
+    let key_bits = 8 * endpoint.traits.key_bytes as u32;
+    let is_short = key_bits >= u64::BITS || key < 1 << key_bits;
+    let is_good = is_free && (asked.is_none() || is_short) && registered.bytes > 0;
     is_good.then(|| {
         endpoint.registered.insert(key, registered);
         key
@@ -157,20 +177,31 @@ pub(super) fn bind(number: u64, key: u64) {
 
 pub(super) fn unregister(number: u64, key: u64) {
     if let Some(endpoint) = world().1.get_mut(&number) {
+        let is_written = endpoint.writes.iter().any(|write| write.key() == key);
+        assert!(
+            !is_written,
+            "memory is closed to which something is written"
+        );
         endpoint.registered.remove(&key).expect("it was registered");
     }
 }
 
 impl Endpoint {
+    /// A number below this one.
+    pub(super) fn chance(&mut self, below: usize) -> usize {
+        self.chance = self.chance.wrapping_mul(0x5851_f42d_4c95_7f2d) | 1;
+        (self.chance >> 33) as usize % below
+    }
+
     /// Whether there is no place now.
-    fn is_full(&mut self) -> bool {
+    pub(super) fn is_full(&mut self) -> bool {
         self.calls += 1;
         let every = self.traits.full_every;
         every > 0 && self.calls.is_multiple_of(every)
     }
 
     /// Whether memory is as the provider wants it.
-    fn admits(&self, message: &Message, key: Option<u64>, access: u64) -> bool {
+    pub(super) fn admits(&self, message: &Message, key: Option<u64>, access: u64) -> bool {
         if self.traits.mr_mode & abi::MR_LOCAL == 0 || message.bytes == 0 {
             return key.is_none();
         }
@@ -185,7 +216,7 @@ impl Endpoint {
         })
     }
 
-    fn write_notes(&self, context: *mut c_void) {
+    pub(super) fn write_notes(&self, context: *mut c_void) {
         for at in 0..self.traits.notes {
             // SAFETY: contexts have eight words for that.
             unsafe { context.cast::<usize>().add(at).write(NOTE + at) };
@@ -193,7 +224,7 @@ impl Endpoint {
     }
 
     /// Tells of an end, if the notes are as they were written.
-    fn tell(&mut self, message: &Message, (bytes, tag): (usize, u64), error: c_int) {
+    pub(super) fn tell(&mut self, message: &Message, (bytes, tag): (usize, u64), error: c_int) {
         for at in 0..self.traits.notes {
             // SAFETY: as above; a context lives until its end was told.
             let note = unsafe { message.context.cast::<usize>().add(at).read() };
@@ -227,7 +258,7 @@ impl Endpoint {
         self.ring();
     }
 
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         rustix::io::write(&self.event, &1_u64.to_ne_bytes()).expect("it is not full");
     }
 }
@@ -263,7 +294,7 @@ pub(super) fn send(
         return -(abi::EAGAIN as isize);
     }
     endpoint.write_notes(message.context);
-    let (tag, bytes) = (message.tag, message.bytes);
+    let (tag, bytes, place) = (message.tag, message.bytes, endpoint.calls);
     assert!(endpoint.traits.tag_bits == 64 || tag >> endpoint.traits.tag_bits == 0);
     let is_there = world.1.get(&to).is_some_and(|other| other.is_open);
     let endpoint = world.1.get_mut(&number).expect("it is open");
@@ -283,18 +314,22 @@ pub(super) fn send(
     let other = world.1.get_mut(&to).expect("it is open");
     let at = match other.traits.is_ordered {
         true => other.letters.len(),
-        false => {
-            other.chance = other.chance.wrapping_mul(0x5851_f42d_4c95_7f2d) | 1;
-            (other.chance >> 33) as usize % (other.letters.len() + 1)
-        }
+        false => other.chance(other.letters.len() + 1),
     };
-    other.letters.insert(at, Letter { tag, content });
+    let letter = Letter {
+        from: number,
+        place,
+        tag,
+        content,
+    };
+    other.letters.insert(at, letter);
     other.ring();
     0
 }
 
 /// Gives letters to receives, each to the first that fits.
 fn deliver(world: &mut BTreeMap<u64, Endpoint>, number: u64) {
+    writes::land_some(world, number);
     let mut at = 0;
     loop {
         let endpoint = world.get_mut(&number).expect("it is there");
@@ -307,6 +342,10 @@ fn deliver(world: &mut BTreeMap<u64, Endpoint>, number: u64) {
             continue;
         };
         let letter = endpoint.letters.remove(found).expect("it was found");
+        if endpoint.traits.orders_writes {
+            writes::land_before(world, number, (letter.from, letter.place));
+        }
+        let endpoint = world.get_mut(&number).expect("it is there");
         let into = endpoint.posted.remove(at).message;
         let (from, bytes) = match &letter.content {
             Content::Copied(bytes) => (bytes.as_ptr(), bytes.len()),
@@ -384,7 +423,8 @@ pub(super) fn descriptor(number: u64) -> c_int {
 pub(super) fn trywait(number: u64) -> c_int {
     let world = world();
     let endpoint = world.1.get(&number).expect("it is there");
-    if !endpoint.ended.is_empty() || !endpoint.letters.is_empty() {
+    let is_silent = endpoint.letters.is_empty() && endpoint.writes.is_empty();
+    if !endpoint.ended.is_empty() || !is_silent {
         return -abi::EAGAIN;
     }
     let _ = rustix::io::read(&endpoint.event, &mut [0; 8]);
