@@ -21,7 +21,7 @@ const PEERS: usize = 16;
 const MESSAGES: usize = 12;
 /// Bursts before any is measured: connections are made in the first.
 const WARM_UP: usize = 2;
-const BURSTS: usize = 7;
+const BURSTS: usize = 21;
 
 /// What a message costs a processor, at each of its ends, where one is on its way for `latency_ns`; every rank of `firsts` calls this.
 pub(super) fn overhead_ns(
