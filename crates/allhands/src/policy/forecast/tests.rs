@@ -195,3 +195,10 @@ fn what_cannot_be_told_is_left_to_rules() {
     let many = Question::new(Call::new(Collective::Gather, 1000), 8);
     assert!(is_left(&many, 1000));
 }
+
+#[test]
+fn of_equals_the_one_that_sends_the_least_is_chosen() {
+    const MB: u64 = 1 << 20;
+    // By a tree whose root sends to several at once it is forecast to take as long.
+    assert_eq!(chosen(Collective::Scatter, 4 * MB / 13, "13x1").0, "direct");
+}
