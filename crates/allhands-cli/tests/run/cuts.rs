@@ -18,6 +18,12 @@ fn now_ms() -> u64 {
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
+/// Prints a line of its own in one piece: ranks have one output together, and what others print must not come between.
+fn say(line: &str) {
+    let line = format!("\n{line}\n");
+    print!("{line}");
+}
+
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
@@ -26,7 +32,7 @@ fn variable(name: &str) -> String {
 fn cut_later() {
     let after = variable("TEST_AFTER_MS").parse().unwrap_or(500);
     std::thread::sleep(Duration::from_millis(after));
-    println!("\ncut at {}", now_ms());
+    say(&format!("cut at {}", now_ms()));
     for command in variable("TEST_CUT").split(';') {
         let mut words = command.split(' ');
         let program = words.next().expect("a program");
@@ -60,7 +66,7 @@ fn as_a_rank_that_is_left() {
     }
     if part == "killed" && is_victim && rank + 1 == comm.size() {
         call().expect("all are there");
-        println!("\ncut at {}", now_ms());
+        say(&format!("cut at {}", now_ms()));
         kill_process(getpid(), Signal::KILL).expect("it is this process");
     }
     if part == "stopped" && is_victim {
@@ -72,7 +78,7 @@ fn as_a_rank_that_is_left() {
             break error;
         }
     };
-    println!("\nrank {rank} heard at {}: {error}", now_ms());
+    say(&format!("rank {rank} heard at {}: {error}", now_ms()));
 }
 
 /// Calls for as long as a variable says, all of which must end well; what is cut meanwhile is no more than some rails, and whoever
@@ -108,7 +114,9 @@ fn go_on(comm: &Communicator, is_victim: bool) {
             break;
         }
     }
-    println!("\nrank {rank} went on: {calls} calls, the longest {longest} ms");
+    say(&format!(
+        "rank {rank} went on: {calls} calls, the longest {longest} ms"
+    ));
 }
 
 /// When the cut was, and when each rank that says so heard what.
