@@ -8,7 +8,7 @@
 //! would go before anything for 2, who would have nothing to pass on until then. So do strands: each goes one round at a time.
 
 use super::{Cursor, Engine, Status, Went, post};
-use crate::schedule::readiness::{Lane, Pipeline, is_left_out};
+use crate::schedule::readiness::{Lane, Pipeline, is_left_out, over};
 use crate::schedule::{Extent, Plan, PlanItem, PlanOp, PlanRepeat};
 
 /// Gives each operation of a repeat one turn.
@@ -24,6 +24,7 @@ pub(super) fn round<E: Engine>(
         pipeline: Pipeline {
             times: repeat.times,
             window: repeat.window,
+            over: over(repeat.window, lanes),
             waits: &plan.waits[repeat.waits as usize..][..lanes.len()],
         },
         lanes,

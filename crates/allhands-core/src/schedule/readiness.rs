@@ -78,8 +78,17 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) times: u32,
     /// 0: any number of iterations.
     pub(crate) window: u32,
+    /// How many iterations were over not long ago: what is over since makes room when that is asked again.
+    pub(crate) over: u32,
     /// By operation of the body.
     pub(crate) waits: &'a [alloc::vec::Vec<Dependence>],
+}
+
+/// How many iterations are over of a body, if a window counts them: it may have very many operations.
+#[inline]
+pub(crate) fn over(window: u32, lanes: &[Lane]) -> u32 {
+    let all = || lanes.iter().map(|lane| lane.done).min();
+    (window > 0).then(all).flatten().unwrap_or(0)
 }
 
 impl Pipeline<'_> {
@@ -89,7 +98,7 @@ impl Pipeline<'_> {
     #[inline(always)]
     pub(crate) fn may_start(self, lanes: &[Lane], at: usize, met: &mut usize) -> bool {
         let Lane { done, is_under_way } = lanes[at];
-        if is_under_way || done == self.times || !self.has_room(lanes, done) {
+        if is_under_way || done == self.times || !self.has_room(done) {
             return false;
         }
         let is_met =
@@ -102,10 +111,8 @@ impl Pipeline<'_> {
 
     /// Whether an iteration is near enough to the oldest one that is not over.
     #[inline]
-    fn has_room(self, lanes: &[Lane], iteration: u32) -> bool {
-        // The oldest is looked for only where it counts: a body may have very many operations.
-        let oldest = || lanes.iter().map(|lane| lane.done).min().unwrap_or(0);
-        self.window == 0 || iteration < self.window || iteration - self.window < oldest()
+    fn has_room(self, iteration: u32) -> bool {
+        self.window == 0 || iteration < self.window || iteration - self.window < self.over
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) const MOST_RANKS: u32 = 64;
 /// The most segments that a pipeline is tried with.
 const MOST_SEGMENTS: u32 = 512;
 
+/// How much a pipeline may look at in a simulation, so that a choice among 64 ranks takes no more than about a second.
+const MOST_LOOKS: u64 = 1 << 21;
+
 /// A gain of less than one in so many parts of the time is less than what a forecast errs by: twice the segments are to save more.
 const LEAST_GAIN: u64 = 32;
 
@@ -188,6 +191,10 @@ impl Forecast {
                 let parameters = format!("segments={segments}");
                 let shape = algorithm.shape(call, &parameters).ok()?.on(nodes.clone());
                 may_serve(algorithm, &shape, question, (nodes, places)).then_some(())?;
+                // A look at a rank is one at all of its messages.
+                let ports = u64::from((algorithm.claims)(&shape).ports);
+                let looks = ports.pow(2) * u64::from(call.ranks * segments);
+                (looks <= MOST_LOOKS).then_some(())?;
                 self.time((algorithm, parameters), shape, bytes, places)
             };
             let mut best: Option<Timed> = None;
@@ -199,10 +206,12 @@ impl Forecast {
                 let gain_ps = best
                     .as_ref()
                     .map(|best| best.cost_ps.saturating_sub(now.cost_ps));
-                if gain_ps.is_some_and(|gain_ps| gain_ps < now.cost_ps / LEAST_GAIN) {
-                    break;
+                match gain_ps.is_some_and(|gain_ps| gain_ps < now.cost_ps / LEAST_GAIN) {
+                    // Where two segments are always under way, two in all go like one.
+                    true if power == 1 => {}
+                    true => break,
+                    false => best = Some(now),
                 }
-                best = Some(now);
             }
             all.extend(best);
         }

@@ -30,6 +30,10 @@ pub const ALGORITHM: Algorithm = Algorithm {
     ..BASE
 };
 
+/// How many segments are under way: while one is combined the next one is sent. More would leave before the sums of those, for which
+/// the root, to which nothing else comes, would wait.
+const UNDER_WAY: u32 = 2;
+
 /// How many ranks send; one, if the root is alone.
 fn senders(p: u32) -> u32 {
     p.max(2) - 1
@@ -53,8 +57,7 @@ fn build(b: &mut Builder) {
         });
     };
     let part = b.vector().at(me).advancing(further);
-    // As many segments under way as what comes is combined in turns: more would have the way out to themselves, before the sums.
-    b.repeat(b.get("segments"), n, |b| {
+    b.repeat(b.get("segments"), UNDER_WAY, |b| {
         let mut sum = input.at(me).advancing(further);
         for distance in 1..n {
             let peers = shifted(n, me, distance);
@@ -68,11 +71,15 @@ fn build(b: &mut Builder) {
 
 fn claims(shape: &Shape) -> Claims {
     let (others, segments) = (shape.ranks() - 1, shape.get("segments"));
-    Claims {
+    let claims = Claims {
         ports: others,
-        // What comes is combined one after the other.
-        steps: (others + segments - 1) * others.min(1),
+        // What comes is combined one after the other, of so many segments at a time, each a step behind the one before.
+        steps: match others {
+            0 | 1 => others * segments,
+            _ => segments.div_ceil(UNDER_WAY) * others + (segments - 1) % UNDER_WAY,
+        },
         volume: u64::from(others * segments),
         work: u64::from(others * segments),
-    }
+    };
+    claims.with_steps_at_most()
 }

@@ -1,7 +1,7 @@
 //! The cursor of one strand of a schedule, for a run that is told when operations are done.
 
 use super::super::{Dependence, Item};
-use super::{Lane, Pipeline, Place};
+use super::{Lane, Pipeline, Place, over};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -123,6 +123,7 @@ impl StrandCursor {
         let pipeline = Pipeline {
             times: *times,
             window: *window,
+            over: over(*window, &self.lanes),
             waits,
         };
         while let Some(at) = self.to_try.pop() {
