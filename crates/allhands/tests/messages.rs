@@ -117,6 +117,14 @@ fn random_receives_are_all_met() {
 }
 
 #[test]
+fn long_messages_wait_for_their_receives() {
+    on_all(
+        &[2, 3, 7],
+        messages::traffic::long_messages_wait_for_their_receives,
+    );
+}
+
+#[test]
 fn communicators_have_messages_of_their_own() {
     on_all(&[3], |comm| {
         let other = comm.dup()?;

@@ -1,6 +1,7 @@
 //! Traffic: messages of many ranks at random, of which each rank knows all, so that whoever receives one knows what it must be.
 
-use allhands::{Communicator, Error, Source, Tag};
+use super::content;
+use allhands::{Communicator, Error, MessageError, Source, Tag};
 
 /// A message, as all ranks know of it.
 #[derive(Clone, Copy, Debug)]
@@ -140,5 +141,51 @@ pub fn random_receives_are_all_met(comm: &Communicator, seed: u64) -> Result<(),
     }
     sent.into_iter()
         .try_for_each(|request| request.wait().map(drop))?;
+    comm.barrier()
+}
+
+/// Many long messages come that nobody has asked for, while a call goes on, and are received in an order of their own: backwards, by
+/// receives that they do not fit, and by any.
+pub fn long_messages_wait_for_their_receives(comm: &Communicator) -> Result<(), Error> {
+    const MESSAGES: usize = 90;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let (right, left) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    let message = |from: usize, tag: usize| content(from + tag, 1100 + 60 * tag);
+    for _ in 0..3 {
+        let start = |tag| comm.isend(message(rank, tag), right, tag as u32);
+        let sent = (0..MESSAGES).map(start).collect::<Result<Vec<_>, _>>()?;
+        comm.barrier()?;
+        let mut room = vec![0u64; 1100 + 60 * MESSAGES];
+        for tag in (0..MESSAGES).rev().filter(|tag| tag.is_multiple_of(3)) {
+            let status = comm.recv(&mut room, left, tag as u32)?;
+            let length = status.elements::<u64>();
+            assert_eq!(room[..length], message(left, tag), "message {tag}");
+        }
+        for tag in [40, 10, 61] {
+            let mut short = vec![9u64; 1000];
+            let error = comm.recv(&mut short, left, tag).expect_err("it is longer");
+            let is_right = matches!(error, Error::Message(MessageError::TooLong { .. }));
+            assert!(is_right && short.iter().all(|it| *it == 9), "{error}");
+        }
+        for tag in [41, 11, 62] {
+            let error = comm.recv(&mut vec![0f64; 9000], left, tag);
+            let error = error.expect_err("it has no floats");
+            let is_right = matches!(error, Error::Message(MessageError::ElementsDiffer { .. }));
+            assert!(is_right, "{error}");
+        }
+        let is_left =
+            |tag: &usize| !tag.is_multiple_of(3) && ![40, 10, 61, 41, 11, 62].contains(tag);
+        for tag in (0..MESSAGES).filter(is_left) {
+            let seen = comm.probe(Source::Any, Tag::Any)?;
+            let status = comm.recv(&mut room, Source::Any, Tag::Any)?;
+            assert_eq!((status.source, status.tag), (left, tag as u32));
+            assert_eq!(status, seen);
+            let length = status.elements::<u64>();
+            assert_eq!(room[..length], message(left, tag), "message {tag}");
+        }
+        for request in sent {
+            request.wait()?;
+        }
+    }
     comm.barrier()
 }

@@ -297,8 +297,10 @@ impl Communicator {
         let rank = inner.endpoint.global_rank();
         let dropped = TransportError::CallDropped { rank };
         // Who has requests has made what they need.
-        let _ = inner.with_messages(|messages, _| {
+        let _ = inner.with_messages(|messages, endpoint| {
             messages.fail(number, dropped.into());
+            // What keeps it from being said is found out by whoever waits.
+            let _ = messages.say_taken_back(endpoint);
             messages.take(number)
         });
     }

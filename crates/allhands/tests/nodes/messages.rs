@@ -1,7 +1,7 @@
 //! Messages between two ranks on nodes: all that threads of one node do with them.
 
 use crate::world::{disorder, in_every_order, network, on_all, places, worlds};
-use allhands::{Communicator, Error, threads};
+use allhands::{Communicator, Error, TransportError, threads};
 use allhands_suite::messages::{self, traffic};
 use allhands_suite::stopwatch::Stopwatch;
 use std::time::Duration;
@@ -106,6 +106,58 @@ fn random_receives_are_all_met() {
             traffic::random_receives_are_all_met(comm, 100 + seed)
         });
     }
+}
+
+#[test]
+fn long_messages_wait_for_their_receives() {
+    for (seed, node_of) in (0..).zip(worlds()).filter(|(_, world)| world.len() > 1) {
+        let body = traffic::long_messages_wait_for_their_receives;
+        in_every_order(node_of, seed, body);
+    }
+}
+
+/// A message that its sender has taken back before it met its receive is an error of that, also if it was on its way, unless it was away
+/// by then; the next ones come.
+#[test]
+fn what_was_taken_back_is_an_error_of_its_receive() {
+    let body = what_was_taken_back;
+    for seed in 0..4 {
+        in_every_order(&[0, 1], seed, body);
+    }
+}
+
+pub fn what_was_taken_back(comm: &Communicator) -> Result<(), Error> {
+    for length in [9000, 40_000, 200_000, 300_000] {
+        let mut room = vec![0u8; length];
+        if comm.rank() == 0 {
+            let mut is_away = false;
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                comm.scope(|scope| {
+                    let sent = scope.isend(&room, 1, 1).expect("it begins");
+                    is_away = length < 100_000 && sent.test();
+                    panic!("as it must");
+                })
+            }));
+            assert!(panicked.is_err());
+            comm.send(&[is_away], 1, 2)?;
+            (1..100u8).try_for_each(|number| comm.send(&vec![number; length], 1, 1))?;
+        } else {
+            let mut is_away = [false];
+            comm.recv(&mut is_away, 0, 2)?;
+            let received = comm.recv(&mut room, 0, 1);
+            let is_dropped = matches!(
+                received,
+                Err(Error::Transport(TransportError::CallDropped { rank: 0 }))
+            );
+            let is_right = is_dropped || is_away[0] && received.is_ok();
+            assert!(is_right, "{length} bytes, {is_away:?}: {received:?}");
+            for number in 1..100 {
+                comm.recv(&mut room, 0, 1)?;
+                assert!(room.iter().all(|byte| *byte == number), "message {number}");
+            }
+        }
+    }
+    comm.barrier()
 }
 
 /// Runs what takes a moment, even if it goes wrong on some rank.

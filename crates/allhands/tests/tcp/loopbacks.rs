@@ -3,12 +3,17 @@
 use crate::world::settings;
 use allhands::net::tcp::{Loopback, Settings};
 
-/// Sockets over up to three rails, in which few messages are short, none are kept for long, and many are cut.
+/// Sockets over up to three rails, in which few messages are short, none are kept for long, and many are cut; or some
+/// long ones go unasked.
 pub fn disorder(ranks: usize, seed: u64) -> Loopback {
+    let (eager_bytes, unexpected_bytes) = match seed % 4 {
+        1 => (50_000, 300_000),
+        _ => (24, 600),
+    };
     let settings = Settings {
         connections: 1 + (seed % 2) as u32,
-        eager_bytes: 24,
-        unexpected_bytes: 600,
+        eager_bytes,
+        unexpected_bytes,
         copied_bytes: 10,
         part_bytes: (100, 1000),
         acknowledged_bytes: 500,

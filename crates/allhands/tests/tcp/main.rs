@@ -21,5 +21,6 @@ mod sockets;
 mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
+mod unasked;
 mod windows;
 mod world;

@@ -103,7 +103,7 @@ fn messages_of_all_lengths_come_over_all_rails() {
 fn a_stranger_is_counted_and_harms_nobody() {
     let (loopback, mut all) = pair(1, settings());
     let address = loopback.addresses(1)[0];
-    let hello = [b"Ah\x02\x81".as_slice(), &[0; 52]].concat();
+    let hello = [b"Ah\x03\x81".as_slice(), &[0; 52]].concat();
     for words in [b"GET / HTTP/1.1\r\n\r\n".as_slice(), &hello, &[0; 100]] {
         let mut stranger = TcpStream::connect(address).unwrap();
         stranger.write_all(words).unwrap();

@@ -3,7 +3,7 @@
 use super::medium::{Claim, State};
 use super::{
     Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow, SignedCall,
-    Sleep, Ticket, WindowMemory,
+    Sleep, Ticket, ToSend, WindowMemory,
 };
 use std::time::Duration;
 
@@ -132,6 +132,29 @@ unsafe impl Network for Context {
         self.with(|state| {
             // SAFETY: promised by the caller.
             unsafe { state.signed(signature).receive(name, tag, into, bytes) }
+        })
+    }
+
+    unsafe fn send_unasked(
+        &mut self,
+        to: u32,
+        [short, long]: [ToSend; 2],
+    ) -> Result<Option<[Ticket; 2]>, NetworkError> {
+        let ((name, of_short), signature) = (self.address(to, short.tag)?, self.signature);
+        let (_, of_long) = self.address(to, long.tag)?;
+        let both = [
+            ToSend {
+                tag: of_short,
+                ..short
+            },
+            ToSend {
+                tag: of_long,
+                ..long
+            },
+        ];
+        self.with(|state| {
+            // SAFETY: promised by the caller.
+            unsafe { state.signed(signature).send_unasked(name, both) }
         })
     }
 

@@ -43,6 +43,17 @@ pub enum Ended {
     Differs,
 }
 
+/// A message to be sent: its tag, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct ToSend {
+    /// Below [`tags`](Network::tags).
+    pub tag: u32,
+    /// Where it begins.
+    pub from: *const u8,
+    /// Its length.
+    pub bytes: usize,
+}
+
 /// How a sleep went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
@@ -132,6 +143,25 @@ pub unsafe trait Network: Send {
         from: *const u8,
         bytes: usize,
     ) -> Result<Ticket, NetworkError>;
+
+    /// Begins to send rank `to` a short message and, right behind it, a long one for which there may be no receive for long; none, and
+    /// nothing is begun, if that is not well now: if the network does not bound what it keeps of such messages, or the long one
+    /// would wait for its receive, or would not arrive once it was cancelled. Who sends like that tells by the short message
+    /// that the long one comes, without a word from the other end.
+    ///
+    /// # Errors
+    /// What keeps them from being sent; neither has then begun.
+    ///
+    /// # Safety
+    /// As for [`send`](Network::send).
+    unsafe fn send_unasked(
+        &mut self,
+        to: u32,
+        [short, long]: [ToSend; 2],
+    ) -> Result<Option<[Ticket; 2]>, NetworkError> {
+        let _ = (to, short, long);
+        Ok(None)
+    }
 
     /// Begins to receive a message of at most `bytes` bytes from rank `from`.
     ///

@@ -10,7 +10,7 @@ mod windows;
 
 use super::{
     Descriptor, Ended, Exposed, Network, NetworkError, Networks, Notice, Raised, RemoteWindow,
-    SignedCall, Ticket, WindowMemory,
+    SignedCall, Ticket, ToSend, WindowMemory,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -324,6 +324,20 @@ unsafe impl Network for ThreadsNetwork {
         };
         self.shared.mailbox(to)?.letters.push_back(letter);
         Ok(ticket)
+    }
+
+    unsafe fn send_unasked(
+        &mut self,
+        to: u32,
+        both: [ToSend; 2],
+    ) -> Result<Option<[Ticket; 2]>, NetworkError> {
+        // A longer one would wait for its receive, and never come if it is cancelled.
+        if both.iter().any(|it| it.bytes > self.shared.short_bytes) {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise.
+        let mut send = |it: ToSend| unsafe { self.send(to, it.tag, it.from, it.bytes) };
+        Ok(Some([send(both[0])?, send(both[1])?]))
     }
 
     unsafe fn receive(

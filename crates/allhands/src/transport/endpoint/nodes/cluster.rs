@@ -24,8 +24,12 @@ pub(crate) const WINDOW_CHANNEL: u16 = AGREEMENT_CHANNEL - MESSAGE_CHANNELS - 1;
 pub(crate) const CALL_CHANNELS: u16 = WINDOW_CHANNEL;
 /// The tag of what is said between two ranks outside of calls, and of short messages with it.
 pub(crate) const FRAME_TAG: u32 = WINDOW_CHANNEL as u32 + 1;
-/// The tag of the long messages among these.
+/// The tag of the long messages among these that are asked for.
 pub(crate) const DATA_TAG: u32 = FRAME_TAG + 1;
+
+/// How many lanes there are from one rank to another, where there are tags enough, for long messages that nobody has asked for: that many
+/// of 128 KB are what a rank keeps over TCP at most.
+pub(crate) const LANES: u32 = u64::BITS;
 
 /// A rank's way to other nodes.
 pub(crate) struct Cluster {
@@ -38,6 +42,8 @@ pub(crate) struct Cluster {
     pub(crate) numbers: Box<[u32]>,
     /// How many calls may be under way, so that their tags differ.
     calls: u64,
+    /// How many lanes there are to each rank.
+    pub(crate) lanes: u32,
     /// Whether ranks of other nodes can put into windows here, and this one there.
     pub(crate) has_windows: bool,
     /// What wakes this rank while it sleeps at its network, if it can.
@@ -128,6 +134,7 @@ impl Cluster {
             names,
             numbers: numbers.into(),
             calls: u64::from(tags / CHANNELS),
+            lanes: LANES.min(tags / CHANNELS - 1),
             has_windows,
             doorbell,
             state: Mutex::new(state),
@@ -170,6 +177,11 @@ impl Cluster {
     /// sides, before the next one with the same tags begins there, so that nothing is overtaken.
     pub(crate) fn tag(&self, call: u64, channel: u16) -> u32 {
         (call % self.calls) as u32 * CHANNELS + u32::from(channel)
+    }
+
+    /// The tag of a long message that goes unasked, on this lane: the same channel's, of another call.
+    pub(crate) fn lane_tag(&self, lane: u8) -> u32 {
+        DATA_TAG + (u32::from(lane) + 1) * CHANNELS
     }
 
     /// Whether call `call` may begin: all that have its tags have ended.

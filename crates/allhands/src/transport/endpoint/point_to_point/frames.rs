@@ -1,15 +1,15 @@
 //! Frames: how messages go to ranks of other nodes.
 //!
-//! All that is said to another rank goes in frames with one tag, in order; long messages go with another tag, one by one in the order in
-//! which their receiver has asked for them, from the memory of their sends to that of their receives.
+//! All that is said to another rank goes in frames with one tag, in order. Long messages go from the memory of their sends to that of
+//! their receives: unasked, on lanes, or else with another tag, one by one in the order in which their receiver has asked for them.
 
-use crate::transport::endpoint::nodes::cluster::{Cluster, DATA_TAG, FRAME_TAG};
+use crate::transport::endpoint::nodes::cluster::{Cluster, FRAME_TAG};
 use crate::transport::endpoint::point_to_point::header::{
     EAGER_MOST, FRAME_BYTES, HEADER_BYTES, Header, Word,
 };
 use crate::transport::endpoint::point_to_point::matching::Envelope;
 use crate::transport::endpoint::point_to_point::message_error::Failure;
-use crate::transport::endpoint::point_to_point::request::{Receiving, Request, Sending};
+use crate::transport::endpoint::point_to_point::request::{Send, Sending};
 use crate::transport::endpoint::point_to_point::state::{
     Arrived, PointToPoint, ToldFrame, abandon,
 };
@@ -19,7 +19,7 @@ use crate::transport::shm::memory::iovec::Iovec;
 use crate::transport::{AlignedBytes, TransportError};
 
 impl PointToPoint {
-    fn frame(&mut self) -> AlignedBytes {
+    pub(super) fn frame(&mut self) -> AlignedBytes {
         let made = || AlignedBytes::zeroed(FRAME_BYTES);
         self.frames.pop().unwrap_or_else(made)
     }
@@ -74,9 +74,34 @@ impl PointToPoint {
             let why = "there are no other nodes".to_string();
             return Err(endpoint.network_failed(why, None));
         };
+        let (frame, bytes) = self.fill_frame(peer, (word, payload));
+        let mut state = cluster.state();
+        state.network.sign(0);
+        let (name, from) = (cluster.name(peer), frame.address());
+        // SAFETY: as in `expect_frame`.
+        let begun = unsafe { state.network.send(name, FRAME_TAG, from, bytes) };
+        drop(state);
+        match begun {
+            Ok(ticket) => Ok((ticket, frame)),
+            Err(error) => Err(endpoint.message_failed(&error)),
+        }
+    }
+
+    /// A frame that says this, and with it all that was returned; how long it is.
+    pub(super) fn fill_frame(
+        &mut self,
+        peer: u32,
+        (word, payload): (Word, Option<Iovec>),
+    ) -> (AlignedBytes, usize) {
         let frame = self.frame();
-        let returned = self.peers[peer as usize].received.tell();
-        let header = Header { word, returned }.encode();
+        let to = &mut self.peers[peer as usize];
+        let (returned, lanes) = (to.received.tell(), to.free_lanes.tell());
+        let header = Header {
+            word,
+            returned,
+            lanes,
+        };
+        let header = header.encode();
         let bytes = HEADER_BYTES + payload.map_or(0, |payload| payload.bytes);
         assert!(
             bytes <= FRAME_BYTES,
@@ -92,20 +117,16 @@ impl PointToPoint {
                 address.cast_const().copy_to_nonoverlapping(behind, bytes);
             }
         }
-        let mut state = cluster.state();
-        state.network.sign(0);
-        let (name, from) = (cluster.name(peer), frame.address());
-        // SAFETY: as in `expect_frame`.
-        let begun = unsafe { state.network.send(name, FRAME_TAG, from, bytes) };
-        drop(state);
-        match begun {
-            Ok(ticket) => Ok((ticket, frame)),
-            Err(error) => Err(endpoint.message_failed(&error)),
-        }
+        (frame, bytes)
     }
 
     /// Says something to a peer, without a request that waits for it.
-    fn say(&mut self, endpoint: &Endpoint, peer: u32, word: Word) -> Result<(), TransportError> {
+    pub(super) fn say(
+        &mut self,
+        endpoint: &Endpoint,
+        peer: u32,
+        word: Word,
+    ) -> Result<(), TransportError> {
         let (ticket, frame) = self.begin_frame(endpoint, peer, (word, None))?;
         let to = peer;
         self.told.push(ToldFrame { to, ticket, frame });
@@ -118,8 +139,10 @@ impl PointToPoint {
         endpoint: &Endpoint,
         source: u32,
     ) -> Result<(), TransportError> {
-        let from = &self.peers[source as usize];
-        match source >= self.here && from.received.is_due() && !from.is_closed {
+        let (from, cluster) = (&self.peers[source as usize], self.cluster.as_deref());
+        let lanes = cluster.map_or(0, |cluster| cluster.lanes);
+        let is_due = from.received.is_due() || from.free_lanes.is_due(lanes);
+        match source >= self.here && is_due && !from.is_closed {
             true => self.say(endpoint, source, Word::Credit),
             false => Ok(()),
         }
@@ -145,9 +168,12 @@ impl PointToPoint {
             };
             let (ticket, frame) = self.begin_frame(endpoint, to, (word, Some(memory)))?;
             self.peers[to as usize].sent.send(memory.bytes);
-            self.at_network.push(number);
             Sending::Framed { ticket, frame }
-        } else if self.may_send(to, None) {
+        } else if !self.may_send(to, None) {
+            return Ok(false);
+        } else if let Some(sent) = self.send_unasked(endpoint, number)? {
+            sent
+        } else {
             let announced = self.next_announced;
             self.next_announced += 1;
             let word = Word::Announced {
@@ -160,51 +186,16 @@ impl PointToPoint {
             self.peers[to as usize].sent.send(0);
             self.announced.insert(announced, number);
             Sending::Announced
-        } else {
-            return Ok(false);
         };
-        let is_framed = matches!(state, Sending::Framed { .. });
+        let is_sent = !matches!(state, Sending::Announced);
         if let Some(send) = self.requests.send(number) {
             send.state = state;
         }
         // Short messages are away at once.
-        if is_framed && self.look_at(endpoint, number)? {
-            self.at_network.retain(|other| *other != number);
-        }
-        Ok(true)
-    }
-
-    /// Asks for a message that was announced, which its receive, if it fits, is ready for.
-    pub(super) fn want(
-        &mut self,
-        endpoint: &Endpoint,
-        number: usize,
-        (envelope, announced): (Envelope, u64),
-        is_ready: bool,
-    ) -> Result<(), TransportError> {
-        let source = envelope.source;
-        if let (true, Some(cluster), Some(receive)) = (
-            is_ready,
-            self.cluster.clone(),
-            self.requests.receive(number),
-        ) {
-            let (name, into) = (cluster.name(source), receive.room.address);
-            let mut state = cluster.state();
-            state.network.sign(0);
-            let bytes = envelope.bytes as usize;
-            // SAFETY: the receive's memory, as long as the message at least, which its owner leaves alone until the request has
-            // ended: not before the network has said that the message has ended or is over.
-            let begun = unsafe { state.network.receive(name, DATA_TAG, into, bytes) };
-            drop(state);
-            let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
-            receive.state = Receiving::Data { envelope, ticket };
+        if is_sent && !self.look_at(endpoint, number)? {
             self.at_network.push(number);
         }
-        let word = Word::Wanted {
-            number: announced,
-            is_ready,
-        };
-        self.say(endpoint, source, word)
+        Ok(true)
     }
 
     /// Takes all further that comes from other nodes, or goes there.
@@ -230,6 +221,7 @@ impl PointToPoint {
                 false => at += 1,
             }
         }
+        self.look_at_passed_by(endpoint, &cluster)?;
         self.look_at_told(endpoint, &cluster)
     }
 
@@ -265,7 +257,7 @@ impl PointToPoint {
     ///
     /// # Errors
     /// What stops the communicator, if it has not.
-    fn lose(
+    pub(super) fn lose(
         &mut self,
         endpoint: &Endpoint,
         cluster: &Cluster,
@@ -321,106 +313,73 @@ impl PointToPoint {
         };
         // SAFETY: the frame is ours again, and the network has written so many bytes of it, no more than it has.
         let read = unsafe { std::slice::from_raw_parts(frame.address().cast_const(), bytes) };
-        let Some((Header { word, returned }, payload)) = Header::decode(read) else {
+        let Some((header, payload)) = Header::decode(read) else {
             return Err(self.no_frame(endpoint, peer));
         };
+        let Header {
+            word,
+            returned,
+            lanes,
+        } = header;
         // First of all the next one, which may be here already.
         self.expect_frame(endpoint, peer)?;
-        self.peers[peer as usize].sent.learn(returned);
+        let of = &mut self.peers[peer as usize];
+        of.sent.learn(returned);
+        of.taken_lanes.learn(lanes);
         match (word, word.envelope(peer)) {
+            (Word::TakenBack { lane }, _) => self.note_taken_back(peer, lane),
             (Word::Wanted { number, is_ready }, _) => {
                 self.send_wanted(endpoint, peer, (number, is_ready))?;
             }
             (Word::Announced { number, .. }, Some(envelope)) => {
-                self.peers[peer as usize].frames_in += 1;
-                let message = Arrived::Announced(number);
-                match self.matching.arrive(&envelope) {
-                    Some(number) => self.meet(endpoint, number, envelope, message)?,
-                    None => self.matching.keep(envelope, message),
-                }
+                self.take_announced(endpoint, envelope, Arrived::Announced(number))?;
+            }
+            (Word::Sent { lane, .. }, Some(envelope)) => {
+                let is_taken_back = false;
+                let message = Arrived::Sent {
+                    lane,
+                    is_taken_back,
+                };
+                self.take_announced(endpoint, envelope, message)?;
             }
             (Word::Eager { .. }, Some(envelope)) => {
                 self.peers[peer as usize].frames_in += 1;
                 self.take_eager(envelope, payload)?;
                 self.return_credit(endpoint, peer)?;
             }
-            (Word::Credit | Word::Eager { .. } | Word::Announced { .. }, _) => {}
+            (_, None) | (Word::Credit, _) => {}
         }
         self.frames.push(frame);
         Ok(())
     }
 
-    /// Sends a message that its receiver asks for; or forgets it, if nobody will look at it.
-    fn send_wanted(
+    /// Gives a message that is elsewhere yet to its receive, or keeps what is known of it.
+    fn take_announced(
         &mut self,
         endpoint: &Endpoint,
-        peer: u32,
-        (announced, is_ready): (u64, bool),
+        envelope: Envelope,
+        message: Arrived,
     ) -> Result<(), TransportError> {
-        let Some(number) = self.announced.remove(&announced) else {
-            return match is_ready {
-                true => self.send_nothing(endpoint, peer),
-                false => Ok(()),
-            };
-        };
-        let (Some(cluster), Some(send)) = (self.cluster.clone(), self.requests.send(number)) else {
-            return Ok(());
-        };
-        self.peers[peer as usize].frames_out += 1;
-        if !is_ready {
-            self.end_send(number);
-            return Ok(());
+        self.peers[envelope.source as usize].frames_in += 1;
+        match self.matching.arrive(&envelope) {
+            Some(number) => self.meet(endpoint, number, envelope, message),
+            None => {
+                self.matching.keep(envelope, message);
+                Ok(())
+            }
         }
-        let (name, Iovec { address, bytes }) = (cluster.name(peer), send.memory);
-        let mut state = cluster.state();
-        state.network.sign(0);
-        // SAFETY: the message is readable until its request has ended, as its sender promised: not before the network has said
-        // that it has ended or is over.
-        let begun = unsafe { state.network.send(name, DATA_TAG, address, bytes) };
-        drop(state);
-        let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
-        send.state = Sending::Data { ticket };
-        self.at_network.push(number);
-        Ok(())
-    }
-
-    /// Sends nothing in the place of a message that was taken back since it was announced: its receiver waits for it.
-    fn send_nothing(&mut self, endpoint: &Endpoint, peer: u32) -> Result<(), TransportError> {
-        let Some(cluster) = self.cluster.clone() else {
-            return Ok(());
-        };
-        let frame = self.frame();
-        let mut state = cluster.state();
-        state.network.sign(0);
-        let (name, from) = (cluster.name(peer), frame.address());
-        // SAFETY: no bytes are read.
-        let begun = unsafe { state.network.send(name, DATA_TAG, from, 0) };
-        drop(state);
-        let ticket = begun.map_err(|error| endpoint.message_failed(&error))?;
-        let to = peer;
-        self.told.push(ToldFrame { to, ticket, frame });
-        Ok(())
     }
 
     /// Whether a request of whose message the network has the bytes has ended now.
-    fn look_at(&mut self, endpoint: &Endpoint, number: usize) -> Result<bool, TransportError> {
-        let Some(cluster) = self.cluster.clone() else {
+    pub(super) fn look_at(
+        &mut self,
+        endpoint: &Endpoint,
+        number: usize,
+    ) -> Result<bool, TransportError> {
+        let (Some(cluster), Some((peer, ticket, envelope))) =
+            (self.cluster.clone(), self.requests.network_has(number))
+        else {
             return Ok(true);
-        };
-        let (peer, ticket, envelope) = match self.requests.get(number) {
-            Request::Send(send) => match &send.state {
-                Sending::Framed { ticket, .. } | Sending::Data { ticket } => {
-                    (send.to, *ticket, None)
-                }
-                Sending::Waiting { .. } | Sending::Offered { .. } | Sending::Announced => {
-                    return Ok(true);
-                }
-            },
-            Request::Receive(receive) => match receive.state {
-                Receiving::Data { envelope, ticket } => (envelope.source, ticket, Some(envelope)),
-                Receiving::Posted | Receiving::Reading { .. } => return Ok(true),
-            },
-            Request::Free | Request::Ended(_) => return Ok(true),
         };
         let ended = cluster.state().network.test(ticket);
         let bytes = match ended {
@@ -437,24 +396,27 @@ impl PointToPoint {
         };
         match envelope {
             None => {
-                let is_framed = |send: &mut super::request::Send| {
-                    matches!(send.state, Sending::Framed { .. }).then_some(send.to)
-                };
-                if let Some(to) = self.requests.send(number).and_then(is_framed) {
-                    self.peers[to as usize].frames_out += 1;
+                // One that was asked for was counted then.
+                let is_new =
+                    |send: &mut Send| !matches!(send.state, Sending::Data { lane: None, .. });
+                if self.requests.send(number).is_some_and(is_new) {
+                    self.peers[peer as usize].frames_out += 1;
                 }
                 self.end_send(number);
             }
-            Some(envelope) if bytes == envelope.bytes => {
+            Some((envelope, lane)) if bytes == envelope.bytes => {
+                if let Some(lane) = lane {
+                    self.give_lane_back(endpoint, peer, lane)?;
+                }
                 let how = self.fits(number, envelope);
                 self.end(number, how.map_err(Failure::from));
             }
             // Its sender has taken it back.
-            Some(envelope) if bytes == 0 => {
-                let rank = self.name(envelope.source);
+            Some(_) if bytes == 0 => {
+                let rank = self.name(peer);
                 self.end(number, Err(TransportError::CallDropped { rank }.into()));
             }
-            Some(envelope) => return Err(self.no_frame(endpoint, envelope.source)),
+            Some(_) => return Err(self.no_frame(endpoint, peer)),
         }
         Ok(true)
     }

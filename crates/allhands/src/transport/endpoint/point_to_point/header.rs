@@ -1,5 +1,6 @@
 //! Headers: what stands before the bytes of a message that goes to another node, and what is told without any.
 
+use crate::transport::endpoint::nodes::cluster::LANES;
 use crate::transport::endpoint::point_to_point::credit::Total;
 use crate::transport::endpoint::point_to_point::matching::Envelope;
 
@@ -24,6 +25,15 @@ pub(crate) enum Word {
         bytes: u64,
         number: u64,
     },
+    /// A message that follows on this lane.
+    Sent {
+        tag: u32,
+        element: u64,
+        bytes: u64,
+        lane: u8,
+    },
+    /// The message on this lane was taken back, if it has met no receive yet.
+    TakenBack { lane: u8 },
     /// The message with this number is wanted: its receiver is ready; or, if not, nobody will look at its bytes.
     Wanted { number: u64, is_ready: bool },
     /// Nothing but what has been returned.
@@ -35,6 +45,8 @@ pub(crate) enum Word {
 pub(crate) struct Header {
     pub(crate) word: Word,
     pub(crate) returned: Total,
+    /// The lanes that were given back.
+    pub(crate) lanes: u64,
 }
 
 impl Header {
@@ -53,10 +65,17 @@ impl Header {
             } => (2, [tag.into(), element, bytes, number]),
             Word::Wanted { number, is_ready } => (3, [number, is_ready.into(), 0, 0]),
             Word::Credit => (4, [0; 4]),
+            Word::Sent {
+                tag,
+                element,
+                bytes,
+                lane,
+            } => (5, [tag.into(), element, bytes, lane.into()]),
+            Word::TakenBack { lane } => (6, [lane.into(), 0, 0, 0]),
         };
         let Total { messages, bytes } = self.returned;
         let [a, b, c, d] = words;
-        let words: [u64; WORDS] = [kind, a, b, c, d, messages, bytes, 0];
+        let words: [u64; WORDS] = [kind, a, b, c, d, messages, bytes, self.lanes];
         let mut encoded = [0; HEADER_BYTES];
         for (place, word) in encoded.as_chunks_mut().0.iter_mut().zip(words) {
             *place = word.to_le_bytes();
@@ -71,8 +90,9 @@ impl Header {
         for (word, place) in words.iter_mut().zip(header.as_chunks().0) {
             *word = u64::from_le_bytes(*place);
         }
-        let [kind, a, b, c, d, messages, bytes, _] = words;
+        let [kind, a, b, c, d, messages, bytes, lanes] = words;
         let tag = || u32::try_from(a).ok();
+        let lane = |word: u64| Some(word as u8).filter(|_| word < u64::from(LANES));
         let word = match kind {
             1 if c == rest.len() as u64 => Word::Eager {
                 tag: tag()?,
@@ -90,10 +110,22 @@ impl Header {
                 is_ready: b != 0,
             },
             4 => Word::Credit,
+            5 => Word::Sent {
+                tag: tag()?,
+                element: b,
+                bytes: c,
+                lane: lane(d)?,
+            },
+            6 => Word::TakenBack { lane: lane(a)? },
             _ => return None,
         };
         let returned = Total { messages, bytes };
-        Some((Header { word, returned }, rest))
+        let header = Header {
+            word,
+            returned,
+            lanes,
+        };
+        Some((header, rest))
     }
 }
 
@@ -111,13 +143,19 @@ impl Word {
                 element,
                 bytes,
                 ..
+            }
+            | Word::Sent {
+                tag,
+                element,
+                bytes,
+                ..
             } => Some(Envelope {
                 source,
                 tag,
                 element,
                 bytes,
             }),
-            Word::Wanted { .. } | Word::Credit => None,
+            Word::Wanted { .. } | Word::Credit | Word::TakenBack { .. } => None,
         }
     }
 }
@@ -149,13 +187,24 @@ mod tests {
                 is_ready: false,
             },
             Word::Credit,
+            Word::Sent {
+                tag: 2,
+                element: 8,
+                bytes: 1 << 20,
+                lane: 63,
+            },
+            Word::TakenBack { lane: 5 },
         ];
         for word in words {
             let returned = Total {
                 messages: 5,
                 bytes: 6,
             };
-            let header = Header { word, returned };
+            let header = Header {
+                word,
+                returned,
+                lanes: 1 << 63 | 1,
+            };
             let mut frame = header.encode().to_vec();
             frame.extend([1, 2, 3]);
             assert_eq!(Header::decode(&frame), Some((header, &[1, 2, 3][..])));
@@ -172,11 +221,19 @@ mod tests {
             bytes: 9,
         };
         let returned = Total::default();
-        let short = Header { word, returned }.encode();
+        let lanes = 0;
+        let header = |word| Header {
+            word,
+            returned,
+            lanes,
+        };
+        let short = header(word).encode();
         assert_eq!(
             Header::decode(&short),
             None,
             "of its bytes some are missing"
         );
+        let far = header(Word::TakenBack { lane: 64 }).encode();
+        assert_eq!(Header::decode(&far), None, "there is no such lane");
     }
 }

@@ -173,6 +173,12 @@ impl<M> Matching<M> {
         Some((&kept.envelope, &kept.message))
     }
 
+    /// What is kept of the messages of a source that have met no receive.
+    pub(crate) fn kept(&mut self, source: u32) -> impl Iterator<Item = &mut M> {
+        let unexpected = self.sources[source as usize].unexpected.iter_mut();
+        unexpected.map(|kept| &mut kept.message)
+    }
+
     /// How many messages of a source have met no receive.
     pub(crate) fn unexpected(&self, source: u32) -> usize {
         self.sources[source as usize].unexpected.len()

@@ -8,13 +8,16 @@
 //! ```text
 //! short, with credit     sender ── header and bytes ──────────────▶ receiver
 //! any other, here        sender ── where it lies ─────────────────▶ receiver reads it there when a receive has met it
+//! long, unasked          sender ── announcement, bytes ──────────▶ where the receive wants them, if it is posted in time
 //! any other, elsewhere   sender ── announcement ──▶ receiver ── wanted ──▶ sender ── bytes ──▶ where the receive wants them
 //! ```
 
+pub(crate) mod asked;
 pub(crate) mod check;
 pub(crate) mod credit;
 pub(crate) mod frames;
 pub(crate) mod header;
+pub(crate) mod lanes;
 pub(crate) mod matching;
 pub(crate) mod message_error;
 pub(crate) mod progress;
@@ -22,3 +25,4 @@ pub(crate) mod receive;
 pub(crate) mod request;
 pub(crate) mod send;
 pub(crate) mod state;
+pub(crate) mod unasked;

@@ -24,7 +24,8 @@ impl PointToPoint {
         if !self.offered.is_empty() {
             self.look_at_offered()?;
         }
-        if !self.contacts.is_empty() {
+        self.say_taken_back(endpoint)?;
+        if !self.contacts.is_empty() || !self.at_network.is_empty() {
             self.look_at_network(endpoint)?;
         }
         let mut at = 0;

@@ -205,7 +205,7 @@ impl PointToPoint {
     ) -> Result<(), TransportError> {
         let eager_bytes = match &message {
             Arrived::Eager(bytes) => bytes.len(),
-            Arrived::Offered(_) | Arrived::Announced(_) => 0,
+            Arrived::Offered(_) | Arrived::Announced(_) | Arrived::Sent { .. } => 0,
         };
         self.give_back(envelope.source, eager_bytes)?;
         match message {
@@ -227,6 +227,10 @@ impl PointToPoint {
                 }
                 Ok(())
             }
+            Arrived::Sent {
+                lane,
+                is_taken_back,
+            } => self.take_unasked(endpoint, number, (envelope, lane), is_taken_back),
             Arrived::Announced(announced) => {
                 let fits = self.fits(number, envelope);
                 self.want(endpoint, number, (envelope, announced), fits.is_ok())?;

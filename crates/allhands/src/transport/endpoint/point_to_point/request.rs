@@ -43,8 +43,8 @@ pub(crate) enum Sending {
     Framed { ticket: Ticket, frame: AlignedBytes },
     /// Its receiver, on another node, knows of it.
     Announced,
-    /// It is on its way.
-    Data { ticket: Ticket },
+    /// It is on its way, on a lane if nobody has asked for it.
+    Data { ticket: Ticket, lane: Option<u8> },
 }
 
 /// A message to be received.
@@ -63,9 +63,16 @@ pub(crate) enum Receiving {
     Posted,
     /// The message that has is read by the line at this offset.
     Reading { envelope: Envelope, line: u64 },
-    /// It comes from another node.
-    Data { envelope: Envelope, ticket: Ticket },
+    /// It comes from another node, on a lane if it was not asked for.
+    Data {
+        envelope: Envelope,
+        ticket: Ticket,
+        lane: Option<u8>,
+    },
 }
+
+/// A message that comes, and its lane if it is on one.
+pub(crate) type OnLane = (Envelope, Option<u8>);
 
 /// One request.
 #[derive(Debug)]
@@ -114,6 +121,28 @@ impl Requests {
         match self.requests.get_mut(number) {
             Some(Request::Receive(receive)) => Some(receive),
             Some(Request::Free | Request::Send(_) | Request::Ended(_)) | None => None,
+        }
+    }
+
+    /// What the network has of a request, if it has anything: with whom, what it calls that, and, of a receive, its message's envelope
+    /// and lane.
+    pub(crate) fn network_has(&self, number: usize) -> Option<(u32, Ticket, Option<OnLane>)> {
+        match self.get(number) {
+            Request::Send(send) => match &send.state {
+                Sending::Framed { ticket, .. } | Sending::Data { ticket, .. } => {
+                    Some((send.to, *ticket, None))
+                }
+                Sending::Waiting { .. } | Sending::Offered { .. } | Sending::Announced => None,
+            },
+            Request::Receive(receive) => match receive.state {
+                Receiving::Data {
+                    envelope,
+                    ticket,
+                    lane,
+                } => Some((envelope.source, ticket, Some((envelope, lane)))),
+                Receiving::Posted | Receiving::Reading { .. } => None,
+            },
+            Request::Free | Request::Ended(_) => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::transport::endpoint::nodes::cluster::{Cluster, State};
 use crate::transport::endpoint::point_to_point::credit::{ReceiveCredit, SendCredit, Total};
+use crate::transport::endpoint::point_to_point::lanes::{ReceiveLanes, SendLanes};
 use crate::transport::endpoint::point_to_point::matching::Matching;
 use crate::transport::endpoint::point_to_point::message_error::Failure;
 use crate::transport::endpoint::point_to_point::request::{
@@ -26,6 +27,8 @@ pub(crate) enum Arrived {
     Offered(u64),
     /// Its sender, on another node, knows it by this number.
     Announced(u64),
+    /// It is on its way, or here, on this lane; its sender may have taken it back since.
+    Sent { lane: u8, is_taken_back: bool },
 }
 
 /// Another rank, or this one.
@@ -35,6 +38,9 @@ pub(super) struct Peer {
     pub(super) waiting: VecDeque<usize>,
     pub(super) sent: SendCredit,
     pub(super) received: ReceiveCredit,
+    /// The lanes to it, and those from it.
+    pub(super) taken_lanes: SendLanes,
+    pub(super) free_lanes: ReceiveLanes,
     /// The receive of its next frame, if it is on another node and this rank has to do with it.
     pub(super) contact: Option<(Ticket, AlignedBytes)>,
     /// Messages that have come in frames, and that have gone.
@@ -52,6 +58,14 @@ pub(super) struct ToldFrame {
     pub(super) to: u32,
     pub(super) ticket: Ticket,
     pub(super) frame: AlignedBytes,
+}
+
+/// A message on its way from a peer that nobody will look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassedBy {
+    pub(super) from: u32,
+    pub(super) lane: u8,
+    pub(super) ticket: Ticket,
 }
 
 /// All messages of a rank that are no part of a collective call.
@@ -77,6 +91,10 @@ pub(crate) struct PointToPoint {
     pub(super) contacts: Vec<u32>,
     /// Frames that the network has, of no request.
     pub(super) told: Vec<ToldFrame>,
+    /// Messages that are received as they are on their way, and thrown away.
+    pub(super) passed_by: Vec<PassedBy>,
+    /// Messages that were taken back on their way, by their receivers and lanes, until these are told.
+    pub(super) taken_back: Vec<(u32, u8)>,
     /// Frames that nobody has.
     pub(super) frames: Vec<AlignedBytes>,
     /// Messages that were announced to other nodes, by the numbers that their receivers know, with those of their requests.
@@ -113,6 +131,8 @@ impl PointToPoint {
             position: 0,
             contacts: Vec::new(),
             told: Vec::new(),
+            passed_by: Vec::new(),
+            taken_back: Vec::new(),
             frames: Vec::new(),
             announced: BTreeMap::new(),
             next_announced: 0,
@@ -123,7 +143,7 @@ impl PointToPoint {
 
     /// How much is under way: what has to be taken further.
     pub(crate) fn under_way(&self) -> usize {
-        self.requests.under_way + self.told.len()
+        self.requests.under_way + self.told.len() + self.passed_by.len()
     }
 
     /// The number by which this rank knows a rank of the communicator.
@@ -215,7 +235,11 @@ impl PointToPoint {
                     return self.revoke(line);
                 }
                 Sending::Announced => return self.announced.retain(|_, other| *other != number),
-                Sending::Framed { ticket, .. } | Sending::Data { ticket } => *ticket,
+                Sending::Framed { ticket, .. } => *ticket,
+                Sending::Data { ticket, lane } => {
+                    self.taken_back.extend(lane.map(|lane| (to, lane)));
+                    *ticket
+                }
             };
             self.at_network.retain(|other| *other != number);
             return self.cancel_ticket(ticket);
@@ -230,6 +254,7 @@ impl PointToPoint {
                 debug_assert!(was_there, "no message has met it");
             }
             Receiving::Reading { .. } => self.reading.retain(|other| *other != number),
+            // A lane whose message is not received here is never given back, as nobody knows whether that has come.
             Receiving::Data { ticket, .. } => {
                 self.at_network.retain(|other| *other != number);
                 self.cancel_ticket(ticket);
@@ -278,6 +303,10 @@ impl Drop for PointToPoint {
         state.frames = self.peers.iter().map(|peer| peer.frames_out).collect();
         for (ticket, frame) in all {
             abandon(&mut state, ticket, frame);
+        }
+        for PassedBy { ticket, .. } in self.passed_by.drain(..) {
+            // Nothing of it is in use, whether or not that is over.
+            state.network.cancel(ticket);
         }
     }
 }

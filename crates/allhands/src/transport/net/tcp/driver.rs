@@ -204,12 +204,15 @@ impl TcpNetwork {
             self.looks = 0;
             return false;
         };
-        if is_due || socket.is_connecting || !self.readable.is_empty() {
+        let hot = self.hot;
+        if is_due || socket.is_connecting || self.readable.iter().any(|at| *at != hot) {
             self.looks = 0;
             return false;
         }
         socket.is_readable = true;
-        self.readable.push(self.hot);
+        if self.readable.is_empty() {
+            self.readable.push(hot);
+        }
         self.read_all();
         self.act_and_write();
         true
@@ -269,6 +272,7 @@ impl TcpNetwork {
             && flags.intersects(Flags::IN | ends)
         {
             socket.is_ending |= flags.intersects(ends);
+            socket.note_more();
             if !socket.is_readable {
                 socket.is_readable = true;
                 self.readable.push(at);

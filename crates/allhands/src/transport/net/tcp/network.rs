@@ -8,7 +8,7 @@ use super::protocol::peer::LostPeer;
 use super::protocol::rank::Message;
 use crate::transport::net::{
     Descriptor, Ended, Exposed, LostRank, Network, NetworkError, Notice, Raised, RemoteWindow,
-    SignedCall, Sleep, Ticket, WindowMemory,
+    SignedCall, Sleep, Ticket, ToSend, WindowMemory,
 };
 use crate::transport::shm::wait::doorbell::Doorbell;
 use std::ops::Range;
@@ -46,6 +46,33 @@ unsafe impl Network for TcpNetwork {
             .send(to, tag, Span { address, bytes }, signature);
         self.act_and_write();
         sent.map(ticket).map_err(|lost| self.failed_by(lost))
+    }
+
+    unsafe fn send_unasked(
+        &mut self,
+        to: u32,
+        both: [ToSend; 2],
+    ) -> Result<Option<[Ticket; 2]>, NetworkError> {
+        for message in &both {
+            self.check(to, message.tag)?;
+        }
+        let [_, long] = &both;
+        if !self.machine.goes_unasked(to, long.bytes) {
+            return Ok(None);
+        }
+        self.begin_with(to);
+        self.measure();
+        let signature = self.signature;
+        let [short, long] = both.map(|ToSend { tag, from, bytes }| {
+            let address = from.expose_provenance();
+            self.machine
+                .send(to, tag, Span { address, bytes }, signature)
+                .map(ticket)
+        });
+        // What goes over one connection is written at once.
+        self.act_and_write();
+        let both = short.and_then(|short| Ok(Some([short, long?])));
+        both.map_err(|lost| self.failed_by(lost))
     }
 
     unsafe fn receive(

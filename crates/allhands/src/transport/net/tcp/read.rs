@@ -12,16 +12,27 @@ const AHEAD_BYTES: usize = 4 << 10;
 pub(super) const STAGED_BYTES: usize = 64 << 10;
 /// How often a connection is read in one look, so that no other waits for long.
 const MOST_READS: usize = 16;
+/// For how many looks a long message is held that nobody has asked for: whoever waits looks for several reasons before it has done what
+/// it has just been told.
+const HELD_LOOKS: u8 = 4;
 
 impl TcpNetwork {
     /// Reads all connections that may have something.
     pub(super) fn read_all(&mut self) {
         let mut reading = std::mem::replace(&mut self.readable, std::mem::take(&mut self.reading));
         for at in reading.drain(..) {
-            for _ in 0..MOST_READS {
+            let before = self.machine.unasked(at);
+            for _ in 0..self.reads(at, before.is_some()) {
                 let is_more = self.read(at);
                 // A connection that the machine has closed is not read any more.
                 self.act_all();
+                // Of a long message that nobody has asked for the rest is read later: whoever was told of it in this look may have
+                // by then.
+                let unasked = self.machine.unasked(at);
+                if unasked.is_some() && unasked != before {
+                    self.hold(at);
+                    break;
+                }
                 if !is_more {
                     break;
                 }
@@ -32,6 +43,24 @@ impl TcpNetwork {
             }
         }
         self.reading = reading;
+    }
+
+    /// How often a connection is read in this look: not at all while what comes there is held.
+    fn reads(&mut self, at: u32, is_unasked: bool) -> usize {
+        match self.sockets.get_mut(at as usize) {
+            Some(Some(socket)) if is_unasked && socket.holds > 0 => {
+                socket.holds -= 1;
+                0
+            }
+            _ => MOST_READS,
+        }
+    }
+
+    /// Holds what comes over a connection for some looks, or until it is asked for.
+    fn hold(&mut self, at: u32) {
+        if let Some(Some(socket)) = self.sockets.get_mut(at as usize) {
+            socket.holds = HELD_LOOKS;
+        }
     }
 
     /// Reads once: what has its place goes there; whether there may be more.

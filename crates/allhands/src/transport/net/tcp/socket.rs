@@ -36,6 +36,8 @@ pub(super) struct Socket {
     pub(super) is_readable: bool,
     /// Whether the other end sends nothing more, so that it is read to its end.
     pub(super) is_ending: bool,
+    /// For how many looks more a long message is held that comes here and that nobody has asked for.
+    pub(super) holds: u8,
     /// What encrypts it, if something does.
     session: Option<Box<Session>>,
     /// Since when it has been seen to wait for an acknowledgement.
@@ -86,6 +88,7 @@ impl Socket {
             is_connecting: false,
             is_readable: false,
             is_ending: false,
+            holds: 0,
             session: None,
             waits_since: None,
             looked: Instant::now(),
@@ -119,6 +122,13 @@ impl Socket {
     /// Whether there is more to be read of which the system does not tell.
     pub(super) fn has_more(&self) -> bool {
         self.session.as_ref().is_some_and(|it| it.has_more())
+    }
+
+    /// The system has told that there is more to be read, which it does once.
+    pub(super) fn note_more(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.note_more();
+        }
     }
 
     /// Whether something can be written now, as both ends of an encrypted connection have just become sure of each other.

@@ -21,7 +21,7 @@ pub const NOTICE_BYTES: usize = 256;
 pub const MOST_PAYLOAD_BYTES: u32 = 1 << 20;
 
 /// The version of the protocol: both ends have the same, or do not talk.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 pub(super) const MAGIC: u16 = u16::from_le_bytes(*b"Ah");
 

@@ -116,6 +116,12 @@ impl Incoming {
         }
     }
 
+    /// Which of its parts are here, in their order; nothing is said of one that came as a whole.
+    #[must_use]
+    pub fn landed(&self) -> &[(u64, u64)] {
+        self.received.all()
+    }
+
     /// Whether it is of another call than its receive.
     #[must_use]
     pub fn differs(&self) -> bool {

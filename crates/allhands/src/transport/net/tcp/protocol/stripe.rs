@@ -154,6 +154,12 @@ impl Extents {
         begin == end || self.all.get(at).is_some_and(|(start, _)| *start <= begin)
     }
 
+    /// All of them: where each begins, and ends.
+    #[must_use]
+    pub fn all(&self) -> &[(u64, u64)] {
+        &self.all
+    }
+
     /// How many extents there are that do not touch one another.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -60,6 +60,10 @@ impl Session {
         match *self {}
     }
 
+    pub(crate) fn note_more(&mut self) {
+        match *self {}
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         match *self {}
     }

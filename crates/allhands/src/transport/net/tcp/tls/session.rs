@@ -298,6 +298,11 @@ impl Session {
             || matches!(self.stage, Stage::Open(_)) && is_whole()
     }
 
+    /// The system has told that there is more in the socket: what is read next may be what was opened, or came, before that.
+    pub(crate) fn note_more(&mut self) {
+        self.incoming.is_more = true;
+    }
+
     /// Whether both ends are sure of each other.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))

@@ -161,6 +161,20 @@ fn what_was_read_of_the_socket_is_not_forgotten() {
 }
 
 #[test]
+fn what_the_system_has_told_of_is_not_forgotten() {
+    let mut both = open();
+    assert_eq!(both[0].write(&[&content(10_000, 0)]), Ok(10_000));
+    assert_eq!(both[1].read(100).map(|said| said.len()), Ok(100));
+    assert_eq!(both[0].write(&[&content(500, 1)]), Ok(500));
+    both[1].session.note_more();
+    assert_eq!(both[1].read(20_000).map(|said| said.len()), Ok(9_900));
+    // The system has told of the rest, and does not tell again.
+    assert!(both[1].session.has_more());
+    assert_eq!(both[1].read(20_000), Ok(content(500, 1)));
+    assert!(!both[1].session.has_more());
+}
+
+#[test]
 fn where_nobody_reads_little_is_kept_and_nothing_lost() {
     let mut both = open();
     let said = content(8 << 20, 3);

@@ -7,7 +7,7 @@ use crate::transport::net::tcp::protocol::frame::{
 };
 use crate::transport::net::tcp::protocol::frames::{Frame, Payload};
 use crate::transport::net::tcp::protocol::handshake::Step;
-use crate::transport::net::tcp::protocol::matching::{Found, admit, land};
+use crate::transport::net::tcp::protocol::matching::{Destination, Found, Incoming, admit, land};
 use crate::transport::net::tcp::protocol::memory::Memory;
 use crate::transport::net::tcp::protocol::peer::{Loss, Presence};
 
@@ -49,6 +49,22 @@ impl<M: Memory> Rank<M> {
                 None => Target::Nowhere(bytes - done),
             },
         }
+    }
+
+    /// The message, and the place in it, of the long part that comes over a connection and that nobody has asked for yet. Who
+    /// reads a little later may find that somebody has, as what came just before may have told of it: then it need not be copied.
+    #[must_use]
+    pub fn unasked(&self, at: u32) -> Option<(u32, u64)> {
+        let part = self.connections.get(at)?.inbound.part.as_ref()?;
+        let Landing::Message(message) = part.landing else {
+            return None;
+        };
+        let is_long = part.header.bytes as usize - part.done > self.settings.copied_bytes as usize;
+        let is_unknown = |it: &Incoming| {
+            it.destination == Destination::Unknown && it.key.1 == part.header.number
+        };
+        let incoming = self.messages.get(message).filter(|_| is_long)?;
+        is_unknown(incoming).then_some((message, part.header.offset))
     }
 
     /// Says that so many bytes of a connection were put where [`target`](Rank::target) said.

@@ -101,6 +101,8 @@ pub struct Report {
     pub resent: u64,
     /// Messages that came before their receives, and were copied.
     pub unexpected: u64,
+    /// Messages that had begun to come before their receives, of which as much was copied as was there.
+    pub moved: u64,
     /// Messages that waited at this rank for a grant.
     pub waited: u64,
 }

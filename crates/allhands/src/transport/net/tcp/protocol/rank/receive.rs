@@ -1,6 +1,7 @@
 //! Receiving: from a receive to the message that it is for.
 
 use super::{Message, Rank};
+use crate::transport::net::tcp::protocol::connection::Landing;
 use crate::transport::net::tcp::protocol::frame::{Header, Kind};
 use crate::transport::net::tcp::protocol::matching::{Destination, End, Incoming};
 use crate::transport::net::tcp::protocol::memory::{Memory, Span};
@@ -17,10 +18,44 @@ impl<M: Memory> Rank<M> {
         if is_whole {
             self.finish(at);
         } else {
+            self.move_kept(at);
             self.grant_if_due(at);
             self.tend(from);
         }
         Message::Receive(at)
+    }
+
+    /// Moves what has landed of a message before its receive was posted to the memory of that, to which the rest goes at once.
+    fn move_kept(&mut self, at: u32) {
+        let Some(incoming) = self.messages.get_mut(at) else {
+            return;
+        };
+        let length = incoming.length.unwrap_or(0);
+        let Some(span) = incoming.span(0, length as usize) else {
+            // It does not fit, or is another's, and goes on where it has begun to land.
+            return;
+        };
+        let Some(kept) = incoming.kept.take() else {
+            return;
+        };
+        self.report.moved += 1;
+        let mut copy = |begin: u64, bytes: usize| {
+            let begin = begin as usize;
+            let landed = &kept[begin..begin + bytes];
+            self.memory.write(span.part(begin, bytes), landed);
+        };
+        for (begin, end) in incoming.landed() {
+            copy(*begin, (end - begin) as usize);
+        }
+        for connection in &self.peers[incoming.peer as usize].open {
+            let connection = self.connections.get(*connection);
+            if let Some(part) = connection.and_then(|it| it.inbound.part.as_ref())
+                && part.landing == Landing::Message(at)
+            {
+                copy(part.header.offset, part.done);
+            }
+        }
+        self.buffers.give(kept);
     }
 
     /// Whether a message is to be granted now: one that waits at its sender, or that will, and whose receive is here.

@@ -38,6 +38,16 @@ impl<M: Memory> Rank<M> {
         Ok(self.begin_send(Outgoing::new(to, key, (span, signature), kind)))
     }
 
+    /// Whether a message of so many bytes would go now without a grant. A quarter of the credit is left to others: what a program has
+    /// not received for long is in the way neither of short messages nor of those of calls.
+    #[must_use]
+    pub fn goes_unasked(&self, to: u32, bytes: usize) -> bool {
+        let reserve = u64::from(self.settings.unexpected_bytes) / 4;
+        let cost = bytes as u64 + KEPT_BYTES + reserve;
+        bytes <= self.settings.eager_bytes as usize
+            && self.peers[to as usize].has_credit(cost, &self.settings)
+    }
+
     /// Lets a message go, or a put, as far as it may.
     pub(super) fn begin_send(&mut self, send: Outgoing) -> Message {
         let (to, kind, bytes) = (send.peer, send.kind, send.span.bytes);

@@ -9,6 +9,7 @@ use crate::transport::net::tcp::protocol::settings::Settings;
 mod bounds;
 mod refused;
 mod retired;
+mod unasked;
 mod watched;
 mod windows;
 

@@ -21,6 +21,8 @@ pub enum Event {
     Lost,
     Resent,
     Unexpected,
+    Moved,
+    MovedAmidCuts,
     Waited,
     Put,
     PutTakenBack,

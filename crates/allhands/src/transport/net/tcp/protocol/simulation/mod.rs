@@ -32,6 +32,10 @@ fn try_seed(seed: u64) -> Counts {
         counts.add(Event::Lost, report.lost);
         counts.add(Event::Resent, report.resent);
         counts.add(Event::Unexpected, report.unexpected);
+        counts.add(Event::Moved, report.moved);
+        if report.lost > 0 {
+            counts.add(Event::MovedAmidCuts, report.moved);
+        }
         counts.add(Event::Waited, report.waited);
         counts.add(Event::Refused, report.refused);
         counts.add(Event::Death, node.is_dead.into());

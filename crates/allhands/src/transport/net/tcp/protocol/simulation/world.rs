@@ -411,8 +411,17 @@ fn draw_hosts(chance: &mut Chance, ranks: u32) -> Vec<u32> {
 
 fn draw_settings_and_traffic(chance: &mut Chance, ranks: usize) -> (Settings, Vec<Vec<Operation>>) {
     let mut settings = draw_settings(chance);
-    let most_bytes = if chance.one_in(8) { 20_000 } else { 2000 };
+    // In half of them long messages go unasked, and land while their receives are posted.
+    let are_unasked = chance.one_in(2);
+    let most_bytes = match are_unasked || chance.one_in(8) {
+        true => 20_000,
+        false => 2000,
+    };
     let traffic = draw(chance, ranks, most_bytes);
+    if are_unasked {
+        settings.eager_bytes = chance.within(400, most_bytes) as u32;
+        settings.unexpected_bytes = settings.eager_bytes * chance.within(1, 8) as u32;
+    }
     // What is taken back may count for ever at the other end.
     if traffic.iter().flatten().any(|it| it.gives_up.is_some()) {
         settings.announced = 1 << 14;
