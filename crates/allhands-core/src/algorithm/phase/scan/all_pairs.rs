@@ -1,23 +1,50 @@
 //! All-pairs scan: every rank combines another part of all vectors, and sends each rank its result of that part.
 
 use super::Own;
-use crate::algorithm::Claims;
+use crate::algorithm::{Claims, Key, Values};
 use crate::pattern::exchange::shifted;
 use crate::schedule::{Blocks, Builder, Shape, Units};
 use alloc::vec::Vec;
 
-/// Scan of the input into the output, both cut in as many parts as there are ranks.
+/// Segments that go side by side: the results of one leave while what is combined of the next is still on its way.
+pub const SEGMENTS: Key = Key {
+    values: Values::Range { min: 1, max: 16 },
+    default: 1,
+    about: "pieces of every part: while the results of one are on their way to all, the next is combined",
+    ..Key::SEGMENTS
+};
+
+/// A part for each rank in every segment.
+#[must_use]
+pub fn parts(shape: &Shape) -> u32 {
+    shape.ranks() * shape.get(SEGMENTS.name)
+}
+
+/// Scan of the input into the output, both cut in [`parts`].
 pub fn scan(b: &mut Builder, own: Own) {
+    match b.get(SEGMENTS.name) {
+        1 => segment(b, own, 0),
+        segments => {
+            for at in 0..segments {
+                b.strand(|b| segment(b, own, at));
+            }
+        }
+    }
+}
+
+/// Scan of one segment.
+fn segment(b: &mut Builder, own: Own, at: u32) {
     let (p, rank) = (b.ranks(), b.rank());
-    let (input, output) = (b.input(), b.output());
+    let first = at * p;
+    let [input, output] = [b.input(), b.output()].map(|vector| vector.slice(first, p));
     // Nobody needs an exscan's last vector.
     let senders = match own {
         Own::Included => p,
         Own::Excluded => p - 1,
     };
     let part = Units::Run {
-        first: rank,
-        modulo: p,
+        first: first + rank,
+        modulo: b.parts(),
     };
     let mut sums: Vec<Blocks> = (0..senders)
         .map(|other| match other == rank {
@@ -35,7 +62,7 @@ pub fn scan(b: &mut Builder, own: Own) {
         }
     }
     b.step();
-    combine(b, own, &mut sums);
+    combine(b, (own, part), output, &mut sums);
     // The first rank has its result already, if it has one.
     for distance in 1..p {
         let peers = shifted(p, rank, distance);
@@ -58,20 +85,14 @@ pub fn scan(b: &mut Builder, own: Own) {
 }
 
 /// Combines a part of all vectors, one after the other, each sum in the place of the last vector that it has.
-fn combine(b: &mut Builder, own: Own, sums: &mut [Blocks]) {
-    let (rank, output) = (b.rank(), b.output());
+fn combine(b: &mut Builder, (own, part): (Own, Units), output: Blocks, sums: &mut [Blocks]) {
+    let rank = b.rank();
     for other in 1..sums.len() {
         let (left, right) = (sums[other - 1], sums[other]);
         let into = match (other as u32 == rank, own) {
             (false, _) => right,
             (true, Own::Included) => output.at(rank),
-            (true, Own::Excluded) => b.scratch(
-                Units::Run {
-                    first: rank,
-                    modulo: b.ranks(),
-                },
-                1,
-            ),
+            (true, Own::Excluded) => b.scratch(part, 1),
         };
         b.reduce(left, right, into);
         b.step();
@@ -92,11 +113,11 @@ fn result(sums: &[Blocks], own: Own, rank: u32) -> Option<Blocks> {
 /// Two steps: parts to who combines them, and results back.
 #[must_use]
 pub fn claims(shape: &Shape, own: Own) -> Claims {
-    let others = shape.ranks() - 1;
+    let (others, segments) = (shape.ranks() - 1, shape.get(SEGMENTS.name));
     Claims {
-        ports: others,
+        ports: segments * others,
         steps: 2 * others.min(1),
-        volume: u64::from(2 * others),
-        work: own.combinations(shape.ranks()),
+        volume: u64::from(segments * 2 * others),
+        work: u64::from(segments) * own.combinations(shape.ranks()),
     }
 }
