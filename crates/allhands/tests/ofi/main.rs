@@ -17,5 +17,7 @@ mod puts;
 mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
+#[path = "../nodes/windowed.rs"]
+mod windowed;
 mod windows;
 mod world;

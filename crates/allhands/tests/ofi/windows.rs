@@ -1,10 +1,9 @@
 //! Windows over libfabric's provider for TCP, on one rail and on two.
 
+use crate::windowed::{content, expose, hear, put, put_ends, puts_come_before_their_flags, until};
 use crate::world::loopback;
 use allhands::net::ofi::OfiNetwork;
-use allhands::net::{
-    Ended, Network, NetworkError, Raised, RemoteWindow, SignedCall, Ticket, WindowMemory,
-};
+use allhands::net::{Ended, Network, SignedCall, WindowMemory};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,79 +16,12 @@ fn pairs() -> impl Iterator<Item = [OfiNetwork; 2]> {
     [1, 2].into_iter().filter_map(pair)
 }
 
-/// Lets rank 0 put into memory of rank 1's, which stays where it is until both networks are gone; the window as both see it.
-fn expose(all: &mut [OfiNetwork; 2], memory: &mut [u8], flags: u16) -> (u64, RemoteWindow) {
-    assert!(all.iter().all(|network| network.has_windows()));
-    let memory = (memory.as_mut_ptr(), memory.len());
-    // SAFETY: the tests look at the memory only when a flag says that all is there, or nothing comes any more, and keep it for as long.
-    let exposed = unsafe { all[1].expose(memory, flags, &[0]) }.unwrap();
-    (exposed.number, RemoteWindow::new(exposed.descriptor))
-}
-
-fn put(
-    all: &mut [OfiNetwork; 2],
-    window: &mut RemoteWindow,
-    offset: usize,
-    from: &[u8],
-) -> Result<Ticket, NetworkError> {
-    // SAFETY: the tests keep what they put until that has ended.
-    unsafe { all[0].put(1, window, offset, (from.as_ptr(), from.len())) }
-}
-
-/// Looks at both networks until something is so.
-fn until<T>(
-    all: &mut [OfiNetwork; 2],
-    mut found: impl FnMut(&mut [OfiNetwork; 2]) -> Option<T>,
-) -> T {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until {
-        for network in &mut *all {
-            network.progress().unwrap();
-        }
-        if let Some(found) = found(all) {
-            return found;
-        }
-    }
-    panic!("nothing comes");
-}
-
-fn content(bytes: usize, salt: usize) -> Vec<u8> {
-    (0..bytes)
-        .map(|at| (at * 5 + at / 253 + salt) as u8)
-        .collect()
-}
-
 #[test]
 fn puts_of_all_lengths_come_over_all_rails_before_their_flags() {
     for mut all in pairs() {
         let mut memory = vec![0; 3_000_000];
-        let (number, mut window) = expose(&mut all, &mut memory, 9);
         let lengths = [0, 1, 100, 2047, 2048, 65_537, 300_000, 2_500_000, 3];
-        for (salt, bytes) in lengths.into_iter().enumerate() {
-            let (first, second) = (content(bytes, salt), content(bytes / 7, salt + 1));
-            let at = 400_000 + salt;
-            let puts = [
-                put(&mut all, &mut window, salt, &second).unwrap(),
-                put(&mut all, &mut window, at, &first).unwrap(),
-            ];
-            let by = SignedCall {
-                call: salt as u64,
-                signature: 5,
-            };
-            all[0].raise(1, &mut window, salt as u16, by).unwrap();
-            let right = Raised {
-                from: 0,
-                window: number,
-                flag: salt as u16,
-                by,
-            };
-            assert_eq!(until(&mut all, |all| all[1].raised()), right);
-            assert!(memory[at..at + bytes] == first && memory[salt..][..second.len()] == second);
-            for (ticket, bytes) in puts.into_iter().zip([second.len(), bytes]) {
-                let ended = until(&mut all, |all| all[0].test(ticket).unwrap());
-                assert_eq!(ended, Ended::Whole(bytes));
-            }
-        }
+        puts_come_before_their_flags(&mut all, &mut memory, &lengths);
     }
 }
 
@@ -113,14 +45,12 @@ fn a_window_that_is_withdrawn_under_a_put_keeps_its_memory_until_that_is_over() 
                 (Arc::strong_count(&keeper) == 1).then_some(())
             });
             memory.fill(9);
-            let ended = until(&mut all, |all| all[0].test(away).unwrap());
-            assert_eq!(ended, Ended::Whole(8_000_000));
+            assert_eq!(put_ends(&mut all, away), Ended::Whole(8_000_000));
             all[0]
                 .raise(1, &mut window, 0, SignedCall::default())
                 .unwrap();
             let late = put(&mut all, &mut window, 0, &sent).unwrap();
-            let ended = until(&mut all, |all| all[0].test(late).unwrap());
-            assert_eq!(ended, Ended::Whole(8_000_000));
+            assert_eq!(put_ends(&mut all, late), Ended::Whole(8_000_000));
             // Another window, and the way there, are as ever.
             let mut other = vec![0; 10];
             let (_, mut window) = expose(&mut all, &mut other, 1);
@@ -128,7 +58,7 @@ fn a_window_that_is_withdrawn_under_a_put_keeps_its_memory_until_that_is_over() 
             all[0]
                 .raise(1, &mut window, 0, SignedCall::default())
                 .unwrap();
-            until(&mut all, |all| all[1].raised());
+            hear(&mut all);
             assert_eq!(other, [7; 10]);
             assert!(memory.iter().all(|byte| *byte == 9));
             all[1].withdraw(number + 1, WindowMemory::new(other));
@@ -147,7 +77,7 @@ fn a_put_that_does_not_fit_is_an_error_and_touches_nothing() {
         all[0]
             .raise(1, &mut window, 0, SignedCall::default())
             .unwrap();
-        until(&mut all, |all| all[1].raised());
+        hear(&mut all);
         assert_eq!(memory, [7; 100]);
     }
 }

@@ -1,7 +1,7 @@
 //! Allocations: once messages of some length have gone both ways, more of them need no more memory.
 
 use crate::sockets::{end, pair, receive, send};
-use crate::windows::{expose, hear, put};
+use crate::windowed::{expose, hear, put};
 use crate::world::{IS_ENCRYPTED, settings as base};
 use allhands::net::tcp::{Settings, TcpNetwork};
 use allhands::net::{Ended, Network, SignedCall};

@@ -22,5 +22,7 @@ mod splits;
 #[path = "../nodes/times.rs"]
 mod times;
 mod unasked;
+#[path = "../nodes/windowed.rs"]
+mod windowed;
 mod windows;
 mod world;

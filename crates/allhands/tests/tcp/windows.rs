@@ -1,51 +1,11 @@
 //! Windows on real sockets: puts over several rails, and into windows that are not there.
 
-use crate::sockets::{end, pair};
+use crate::sockets::pair;
+use crate::windowed::{content, expose, put, put_ends, puts_come_before_their_flags};
 use crate::world::settings;
-use allhands::net::tcp::{Settings, TcpNetwork};
-use allhands::net::{
-    Descriptor, Ended, Network, NetworkError, Raised, RemoteWindow, SignedCall, Ticket,
-    WindowMemory,
-};
+use allhands::net::tcp::Settings;
+use allhands::net::{Descriptor, Ended, Network, RemoteWindow, WindowMemory};
 use std::time::{Duration, Instant};
-
-/// Lets rank 0 put into this memory of rank 1's, which stays where it is until both networks are gone; the window as both see it.
-pub fn expose(all: &mut [TcpNetwork; 2], memory: &mut [u8], flags: u16) -> (u64, RemoteWindow) {
-    let (base, bytes) = (memory.as_mut_ptr(), memory.len());
-    // SAFETY: the tests look at the memory only when a flag says that all is there, and keep it for as long.
-    let exposed = unsafe { all[1].expose((base, bytes), flags, &[0]) }.unwrap();
-    (exposed.number, RemoteWindow::new(exposed.descriptor))
-}
-
-pub fn put(
-    all: &mut [TcpNetwork; 2],
-    window: &mut RemoteWindow,
-    offset: usize,
-    from: &[u8],
-) -> Result<Ticket, NetworkError> {
-    // SAFETY: the tests keep what they put until that has ended.
-    unsafe { all[0].put(1, window, offset, (from.as_ptr(), from.len())) }
-}
-
-/// Looks at both networks until rank 1 hears of a flag.
-pub fn hear(all: &mut [TcpNetwork; 2]) -> Raised {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until {
-        for network in &mut *all {
-            network.progress().unwrap();
-        }
-        if let Some(raised) = all[1].raised() {
-            return raised;
-        }
-    }
-    panic!("no flag is heard");
-}
-
-fn content(bytes: usize, salt: usize) -> Vec<u8> {
-    (0..bytes)
-        .map(|at| (at * 5 + at / 253 + salt) as u8)
-        .collect()
-}
 
 #[test]
 fn puts_of_all_lengths_come_over_all_rails_before_their_flags() {
@@ -57,41 +17,14 @@ fn puts_of_all_lengths_come_over_all_rails_before_their_flags() {
         };
         let (_loopback, mut all) = pair(rails, settings);
         let mut memory = vec![0; 3_000_000];
-        let (number, mut window) = expose(&mut all, &mut memory, 9);
-        for (salt, bytes) in [0, 1, 100, 8192, 8193, 65_537, 300_000, 2_500_000, 3]
-            .into_iter()
-            .enumerate()
-        {
-            let (first, second) = (content(bytes, salt), content(bytes / 7, salt + 1));
-            let at = 400_000 + salt;
-            let puts = [
-                put(&mut all, &mut window, salt, &second).unwrap(),
-                put(&mut all, &mut window, at, &first).unwrap(),
-            ];
-            let by = SignedCall {
-                call: salt as u64,
-                signature: 5,
-            };
-            all[0].raise(1, &mut window, salt as u16, by).unwrap();
-            let raised = Raised {
-                from: 0,
-                window: number,
-                flag: salt as u16,
-                by,
-            };
-            assert_eq!(hear(&mut all), raised);
-            let memory = all[1].progress().map(|()| &memory).unwrap();
-            assert!(memory[at..at + bytes] == first && memory[salt..][..second.len()] == second);
-            for (ticket, bytes) in puts.into_iter().zip([second.len(), bytes]) {
-                assert_eq!(end(&mut all, 0, ticket).unwrap(), Ended::Whole(bytes));
-            }
-        }
+        let lengths = [0, 1, 100, 8192, 8193, 65_537, 300_000, 2_500_000, 3];
+        let (number, mut window) = puts_come_before_their_flags(&mut all, &mut memory, &lengths);
         assert_eq!(all[0].report().lost, 0);
         all[1].withdraw(number, WindowMemory::new(()));
         // What is put there later is thrown away, and its rank is none the worse.
         let late = content(100_000, 1);
         let ticket = put(&mut all, &mut window, 0, &late).unwrap();
-        assert_eq!(end(&mut all, 0, ticket).unwrap(), Ended::Whole(100_000));
+        assert_eq!(put_ends(&mut all, ticket), Ended::Whole(100_000));
     }
 }
 

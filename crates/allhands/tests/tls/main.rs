@@ -17,6 +17,8 @@ mod on_nodes;
 mod sockets;
 #[path = "../nodes/splits.rs"]
 mod splits;
+#[path = "../nodes/windowed.rs"]
+mod windowed;
 #[path = "../tcp/windows.rs"]
 mod windows;
 mod wire;

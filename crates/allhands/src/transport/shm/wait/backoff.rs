@@ -3,6 +3,7 @@
 use crate::transport::shm::tuning::{
     LOOKS_BEFORE_YIELD, OVERSUBSCRIBED_YIELDS, SPINS, SPINS_BEFORE_YIELD, YIELDS,
 };
+use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 /// How a rank waits; depends on whether every rank can have a core of its own.
@@ -84,13 +85,18 @@ impl Patience {
 }
 
 /// How long a rank looks by itself at a network that wakes it before it sleeps: for as long as it takes to be woken, if what it waited
-/// for has lately come by then. What comes later is no sooner found by looking, and others on the machine, or the kernel's part of the
-/// network, have the core meanwhile.
+/// for has lately come by then, and nobody else wants the processor. What comes later is no sooner found by looking, and others on the
+/// machine, or the kernel's part of the network, have the core meanwhile. Where others take it as soon as they can, looking only keeps
+/// them from what is waited for: of 8 hosts emulated on 2 cores an all-to-all of 8 bytes took 1.15 times as long with looks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alertness {
     limit: Duration,
-    /// Waits since it was last tried whether looking is worth it.
-    since_trial: u32,
+    /// Waits since the last rest.
+    waits: u32,
+    /// How often others had taken the processor when that was last asked.
+    taken: u64,
+    /// For how many waits it is not looked at all, as others want the processor.
+    rest: u32,
 }
 
 impl Alertness {
@@ -101,22 +107,45 @@ impl Alertness {
     /// Every so many waits the looks are the longest, whatever came of them before: how late a rank is woken where a machine is asleep
     /// says nothing of how late its messages are.
     const TRIAL: u32 = 16;
+    /// After so many waits it is asked whether others want the processor.
+    const CHECK: u32 = 8;
+    /// They do if they have taken it so often since; for housekeeping it is taken some times a second.
+    const CROWDED: u64 = 2;
+    /// For so many waits a processor is left to others who want it; only while it looks a rank finds out whether they still do.
+    const REST: u32 = 32 * Self::CHECK;
 
     pub(crate) fn new() -> Alertness {
         Alertness {
             limit: Self::MOST,
-            since_trial: 0,
+            waits: 0,
+            taken: times_taken(),
+            rest: 0,
         }
     }
 
     /// How long to look from now on.
     pub(crate) fn begin(&mut self) -> Duration {
-        self.since_trial += 1;
-        match self.since_trial >= Self::TRIAL {
-            true => {
-                self.since_trial = 0;
-                Self::MOST
+        self.begin_with(times_taken)
+    }
+
+    fn begin_with(&mut self, times_taken: impl FnOnce() -> u64) -> Duration {
+        if self.rest > 0 {
+            self.rest -= 1;
+            if self.rest == 0 {
+                (self.waits, self.taken) = (0, times_taken());
             }
+            return Duration::ZERO;
+        }
+        self.waits += 1;
+        if self.waits.is_multiple_of(Self::CHECK) {
+            let before = std::mem::replace(&mut self.taken, times_taken());
+            if self.taken - before >= Self::CROWDED {
+                self.rest = Self::REST;
+                return Duration::ZERO;
+            }
+        }
+        match self.waits.is_multiple_of(Self::TRIAL) {
+            true => Self::MOST,
             false => self.limit,
         }
     }
@@ -129,6 +158,19 @@ impl Alertness {
             _ if half >= Self::LEAST => half,
             _ => Duration::ZERO,
         };
+    }
+}
+
+/// How often the system has taken the processor from this thread, which wanted to go on, for somebody else.
+fn times_taken() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: there is room for what the call writes.
+    let code = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: numbers, all of which may be zero, as they were, or are what the system has written.
+    let usage = unsafe { usage.assume_init() };
+    match code {
+        0 => usage.ru_nivcsw as u64,
+        _ => 0,
     }
 }
 
@@ -152,5 +194,26 @@ mod tests {
         assert_eq!(alertness.limit, Duration::ZERO);
         alertness.came(soon);
         assert_eq!(alertness.begin(), Alertness::MOST);
+    }
+
+    #[test]
+    fn who_is_in_the_way_of_others_looks_but_now_and_then() {
+        let mut alertness = Alertness::new();
+        alertness.taken = 0;
+        let mut taken = 0;
+        // Who looks has the processor taken away in every wait, and who does not look never.
+        let mut waits = |crowded: bool, waits: u32| {
+            let looks = (0..waits).filter(|_| {
+                let looks = !alertness.begin_with(|| taken).is_zero();
+                taken += u64::from(looks && crowded);
+                looks
+            });
+            looks.count() as u32
+        };
+        let all = 10 * (Alertness::REST + Alertness::CHECK);
+        // It finds out as the next check is due.
+        assert_eq!(waits(true, all), 10 * (Alertness::CHECK - 1));
+        // When nobody wants it any more, it looks again, once it has rested.
+        assert!(waits(false, all) >= all - Alertness::REST);
     }
 }

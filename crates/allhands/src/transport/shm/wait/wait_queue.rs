@@ -275,3 +275,18 @@ mod models {
         });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_alone_fences_for_nobody() {
+        assert_eq!(Fencing::among(1), Fencing::Both);
+        let of_two = match register_barrier() {
+            true => Fencing::Sleeper,
+            false => Fencing::Both,
+        };
+        assert_eq!(Fencing::among(2), of_two);
+    }
+}
