@@ -87,7 +87,7 @@ impl Patience {
 /// How long a rank looks by itself at a network that wakes it before it sleeps: for as long as it takes to be woken, if what it waited
 /// for has lately come by then, and nobody else wants the processor. What comes later is no sooner found by looking, and others on the
 /// machine, or the kernel's part of the network, have the core meanwhile. Where others take it as soon as they can, looking only keeps
-/// them from what is waited for: of 8 hosts emulated on 2 cores an all-to-all of 8 bytes took 1.15 times as long with looks.
+/// them from what is waited for: of 8 hosts emulated on 2 cores an alltoall of 8 bytes took 1.15 times as long with looks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alertness {
     limit: Duration,
@@ -110,7 +110,7 @@ impl Alertness {
     /// After so many waits it is asked whether others want the processor.
     const CHECK: u32 = 8;
     /// They do if they have taken it so often since; for housekeeping it is taken some times a second.
-    const CROWDED: u64 = 2;
+    const OVERSUBSCRIBED: u64 = 2;
     /// For so many waits a processor is left to others who want it; only while it looks a rank finds out whether they still do.
     const REST: u32 = 32 * Self::CHECK;
 
@@ -139,7 +139,7 @@ impl Alertness {
         self.waits += 1;
         if self.waits.is_multiple_of(Self::CHECK) {
             let before = std::mem::replace(&mut self.taken, times_taken());
-            if self.taken - before >= Self::CROWDED {
+            if self.taken - before >= Self::OVERSUBSCRIBED {
                 self.rest = Self::REST;
                 return Duration::ZERO;
             }
@@ -202,10 +202,10 @@ mod tests {
         alertness.taken = 0;
         let mut taken = 0;
         // Who looks has the processor taken away in every wait, and who does not look never.
-        let mut waits = |crowded: bool, waits: u32| {
+        let mut waits = |oversubscribed: bool, waits: u32| {
             let looks = (0..waits).filter(|_| {
                 let looks = !alertness.begin_with(|| taken).is_zero();
-                taken += u64::from(looks && crowded);
+                taken += u64::from(looks && oversubscribed);
                 looks
             });
             looks.count() as u32
