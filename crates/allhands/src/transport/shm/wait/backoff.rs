@@ -139,7 +139,8 @@ impl Alertness {
         self.waits += 1;
         if self.waits.is_multiple_of(Self::CHECK) {
             let before = std::mem::replace(&mut self.taken, times_taken());
-            if self.taken - before >= Self::OVERSUBSCRIBED {
+            // Another thread that waits in its place has counted for itself.
+            if self.taken.saturating_sub(before) >= Self::OVERSUBSCRIBED {
                 self.rest = Self::REST;
                 return Duration::ZERO;
             }
@@ -215,5 +216,15 @@ mod tests {
         assert_eq!(waits(true, all), 10 * (Alertness::CHECK - 1));
         // When nobody wants it any more, it looks again, once it has rested.
         assert!(waits(false, all) >= all - Alertness::REST);
+    }
+
+    #[test]
+    fn another_thread_may_have_lost_its_processor_less_often() {
+        let mut alertness = Alertness::new();
+        alertness.taken = 100;
+        for _ in 0..2 * Alertness::CHECK {
+            assert_eq!(alertness.begin_with(|| 3), Alertness::MOST);
+        }
+        assert_eq!(alertness.taken, 3);
     }
 }
