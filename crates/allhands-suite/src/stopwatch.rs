@@ -1,5 +1,6 @@
 //! A stopwatch that does not count the time in which the machine kept this process from running.
 
+use crate::property::few_are_enough;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -45,4 +46,15 @@ impl Drop for Stopwatch {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
+}
+
+/// Runs what ends within `limit`, even if it goes wrong on some rank; within five times as long where few cases are enough, as an
+/// instrumented build beside compilers may be slow without being held up.
+pub fn in_time<R>(limit: Duration, body: impl FnOnce() -> R) -> R {
+    let watch = Stopwatch::start();
+    let result = body();
+    let taken = watch.elapsed();
+    let limit = if few_are_enough() { 5 * limit } else { limit };
+    assert!(taken < limit, "took {taken:?} of {limit:?}");
+    result
 }

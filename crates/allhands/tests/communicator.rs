@@ -3,7 +3,7 @@
 
 use allhands::{Communicator, Error, Sum, operation, threads};
 use allhands_suite::communicator as suite;
-use allhands_suite::stopwatch::Stopwatch;
+use allhands_suite::stopwatch;
 use std::time::Duration;
 
 /// Runs on `ranks` threads, all of which must end well, within a time.
@@ -16,11 +16,7 @@ fn on_all(ranks: usize, body: impl Fn(&Communicator) -> Result<(), Error> + Sync
 
 /// Runs what takes a moment, even if it goes wrong on some rank.
 fn in_time<R>(body: impl FnOnce() -> R) -> R {
-    let watch = Stopwatch::start();
-    let result = body();
-    let taken = watch.elapsed();
-    assert!(taken < Duration::from_secs(1), "took {taken:?}");
-    result
+    stopwatch::in_time(Duration::from_secs(1), body)
 }
 
 /// Runs on `ranks` threads, one of which must panic.

@@ -3,7 +3,7 @@
 
 use allhands::{Communicator, Error, threads};
 use allhands_suite::messages;
-use allhands_suite::stopwatch::Stopwatch;
+use allhands_suite::stopwatch;
 use std::time::Duration;
 
 const RANKS: [usize; 4] = [1, 2, 3, 7];
@@ -20,11 +20,7 @@ fn on_all(ranks: &[usize], body: impl Fn(&Communicator) -> Result<(), Error> + S
 
 /// Runs what takes a moment, even if it goes wrong on some rank.
 fn in_time<R>(body: impl FnOnce() -> R) -> R {
-    let watch = Stopwatch::start();
-    let result = body();
-    let taken = watch.elapsed();
-    assert!(taken < Duration::from_secs(1), "took {taken:?}");
-    result
+    stopwatch::in_time(Duration::from_secs(1), body)
 }
 
 #[test]

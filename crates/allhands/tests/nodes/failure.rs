@@ -5,16 +5,12 @@ use allhands::operator::{Max, Sum};
 use allhands::transport::TransportError;
 use allhands::{Communicator, Error, operation, threads};
 use allhands_suite::communicator as suite;
-use allhands_suite::stopwatch::Stopwatch;
+use allhands_suite::stopwatch;
 use std::time::Duration;
 
 /// Runs what takes a moment, even if it goes wrong on some rank.
 fn in_time<R>(body: impl FnOnce() -> R) -> R {
-    let watch = Stopwatch::start();
-    let result = body();
-    let taken = watch.elapsed();
-    assert!(taken < Duration::from_secs(1), "took {taken:?}");
-    result
+    stopwatch::in_time(Duration::from_secs(1), body)
 }
 
 /// Runs on ranks, one of which must panic.

@@ -3,7 +3,7 @@
 use crate::world::{disorder, in_every_order, network, on_all, places, worlds};
 use allhands::{Communicator, Error, TransportError, threads};
 use allhands_suite::messages::{self, traffic};
-use allhands_suite::stopwatch::Stopwatch;
+use allhands_suite::stopwatch;
 use std::time::Duration;
 
 /// Runs on every world, in order and in disorder.
@@ -162,11 +162,7 @@ pub fn what_was_taken_back(comm: &Communicator) -> Result<(), Error> {
 
 /// Runs what takes a moment, even if it goes wrong on some rank.
 fn in_time<R>(body: impl FnOnce() -> R) -> R {
-    let watch = Stopwatch::start();
-    let result = body();
-    let taken = watch.elapsed();
-    assert!(taken < Duration::from_secs(3), "took {taken:?}");
-    result
+    stopwatch::in_time(Duration::from_secs(3), body)
 }
 
 #[test]

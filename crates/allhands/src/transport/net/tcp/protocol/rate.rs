@@ -8,8 +8,9 @@ const STEPS: u32 = 4;
 /// At the end of what was to be sent fewer will do.
 const LAST_STEPS: u32 = 2;
 
-/// What was measured over so many bytes counts as much as all that was before.
-const REMEMBERED_BYTES: u64 = 1 << 20;
+/// What was measured in so long counts as much as all that was before. Rails that are busy at the same time forget at the same time,
+/// however much each carries: what changes for all of them alike does not change what each gets of a message.
+const REMEMBERED_FOR: Duration = Duration::from_millis(100);
 
 /// A measured rate: from one acknowledgement to a later one, as long as so much was under way after the first that the rail was
 /// busy until the second. A rail that has nothing more under way at the next look was done before that, nobody knows when: it is as
@@ -17,8 +18,8 @@ const REMEMBERED_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
     bytes_per_s: Option<f64>,
-    /// Over how many bytes that was measured, as far as they count.
-    known_bytes: u64,
+    /// In how long that was measured, as far as it counts.
+    known: Duration,
     /// Since when it has been busy, and when something was acknowledged last.
     since: Option<Duration>,
     last: Duration,
@@ -57,14 +58,17 @@ impl Rate {
             busy.acknowledged += bytes;
         }
         if let Some(since) = self.since {
-            self.acknowledged += bytes;
-            self.steps += u32::from(bytes > 0 && now > self.last);
-            self.last = now;
-            let taken = now.saturating_sub(since);
+            // A rail that is done was so before now, nobody knows when: what came last says nothing.
+            if is_busy {
+                self.acknowledged += bytes;
+                self.steps += u32::from(bytes > 0 && now > self.last);
+                self.last = now;
+            }
+            let taken = self.last.saturating_sub(since);
             let steps = if is_busy { STEPS } else { LAST_STEPS };
             let is_enough = taken >= MEASURED_FOR && self.steps >= steps;
             if is_enough {
-                self.learn(self.acknowledged as f64 / taken.as_secs_f64());
+                self.learn(self.acknowledged, taken);
             } else if is_busy {
                 return;
             }
@@ -89,12 +93,13 @@ impl Rate {
         }
     }
 
-    fn learn(&mut self, measured: f64) {
-        let new = self.acknowledged as f64;
-        let before = self.bytes_per_s.unwrap_or(measured);
-        let weight = new / (new + self.known_bytes as f64);
-        self.bytes_per_s = Some(before + weight * (measured - before));
-        self.known_bytes = (self.known_bytes + self.acknowledged).min(REMEMBERED_BYTES);
+    /// All that counts, by the time that all of it took: where several ranks share a rail its rate goes up and down for each of them,
+    /// and a mean by bytes would be that of the good times, in which most is carried.
+    fn learn(&mut self, bytes: u64, taken: Duration) {
+        let before = self.bytes_per_s.unwrap_or_default() * self.known.as_secs_f64();
+        let all = (self.known + taken).as_secs_f64();
+        self.bytes_per_s = Some((before + bytes as f64) / all);
+        self.known = (self.known + taken).min(REMEMBERED_FOR);
     }
 
     /// Bytes a second, if anything is known of that: as they were measured, or else at least.
@@ -106,7 +111,7 @@ impl Rate {
     /// Whether they were measured while the rail was busy, so that it does no more either.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        self.known_bytes > 0
+        !self.known.is_zero()
     }
 }
 
@@ -135,8 +140,11 @@ mod tests {
         rate.acknowledge(205 * MS, 1000, false);
         rate.acknowledge(500 * MS, 3000, true);
         rate.acknowledge(501 * MS, 3000, true);
-        rate.acknowledge(502 * MS, 1000, false);
-        assert_eq!(rate.bytes_per_s(), Some(1.5e6));
+        rate.acknowledge(502 * MS, 3000, true);
+        // It was done before that.
+        rate.acknowledge(700 * MS, 1000, false);
+        let both = rate.bytes_per_s().unwrap_or_default();
+        assert!((both - 10_000.0 / 6e-3).abs() < 1.0, "{both}");
     }
 
     #[test]
@@ -173,6 +181,45 @@ mod tests {
     }
 
     #[test]
+    fn a_rail_of_which_only_the_least_was_known_has_the_rate_that_is_measured() {
+        let mut rate = Rate::default();
+        rate.begin(100 * MS, 5_000);
+        rate.acknowledge(101 * MS, 5_000, false);
+        assert_eq!(rate.bytes_per_s(), Some(0.0));
+        for ms in 200..205 {
+            rate.acknowledge(ms * MS, 1000, true);
+        }
+        assert_eq!(rate.bytes_per_s(), Some(1e6));
+    }
+
+    #[test]
+    fn a_rate_that_goes_up_and_down_is_what_is_carried_in_all_that_time() {
+        let mut rate = Rate::default();
+        let mut now = Duration::ZERO;
+        for at in 0..400 {
+            rate.acknowledge(now, 9000, true);
+            now += if at / STEPS % 2 == 0 { MS } else { 9 * MS };
+        }
+        let carried = rate.bytes_per_s().unwrap_or_default();
+        assert!((1.5e6..2.1e6).contains(&carried), "{carried}");
+    }
+
+    #[test]
+    fn rails_that_are_shared_with_others_from_now_on_keep_their_ratio() {
+        let mut rates = [Rate::default(); 2];
+        let mut now = Duration::ZERO;
+        for (looks, bytes) in [(1000, 6000), (37, 900)] {
+            for _ in 0..looks {
+                rates[0].acknowledge(now, bytes, true);
+                rates[1].acknowledge(now, bytes / 2, true);
+                now += MS;
+            }
+            let [one, other] = rates.map(|rate| rate.bytes_per_s().unwrap_or_default());
+            assert!((one / other - 2.0).abs() < 0.01, "{one} and {other}");
+        }
+    }
+
+    #[test]
     fn a_rate_follows_what_becomes_of_the_rail() {
         let mut rate = Rate::default();
         let measured = |rate: &mut Rate, bytes: u64, ms: u32| {
@@ -183,11 +230,8 @@ mod tests {
             rate.bytes_per_s().unwrap_or_default()
         };
         assert!((measured(&mut rate, 10_000, 1000) - 1e7).abs() < 1.0);
-        let after_a_megabyte = measured(&mut rate, 5000, 210);
-        assert!(
-            (6e6..8.5e6).contains(&after_a_megabyte),
-            "{after_a_megabyte}"
-        );
+        let soon = measured(&mut rate, 5000, 100);
+        assert!((6e6..8.5e6).contains(&soon), "{soon}");
         assert!(measured(&mut rate, 5000, 2000) < 5.1e6);
     }
 }
