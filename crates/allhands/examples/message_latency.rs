@@ -4,15 +4,16 @@
 //! printed, and the quickest one.
 //!
 //! `message_latency trips BYTES SECONDS` prints the microseconds of one way alone, the median of single rounds;
-//! `message_latency stream BYTES SECONDS` what long messages one way come to, two of them under way: GB a second, and the nanoseconds
-//! of all processors that a byte takes at both ends. So `cargo xtask lab --plain` runs it.
+//! `message_latency stream BYTES SECONDS` what long messages one way come to, 4 MiB of them under way and two at least: GB a second, and
+//! the nanoseconds of all processors that a byte takes at both ends. So `cargo xtask lab --plain` runs it.
 //!
 //! Run: `cargo run --release -p allhands --example message_latency -- shm`, or
 //! `allhands run -n 2 -- target/release/examples/message_latency`
 
 use allhands::net::Places;
 use allhands::net::tcp::{Loopback, Settings};
-use allhands::{Communicator, Error, Sum, threads};
+use allhands::{Communicator, Error, ScopedMessage, Sum, threads};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Lengths in bytes, and rounds of a batch.
@@ -21,6 +22,8 @@ const BATCHES: usize = 21;
 /// How much goes to and fro, or one way, between two looks at the clock.
 const TRIPS_AT_ONCE: usize = 1000;
 const BYTES_AT_ONCE: usize = 64 << 20;
+/// How much is under way at once, and two messages at least: about what the system keeps for a socket.
+const BYTES_UNDER_WAY: usize = 4 << 20;
 
 /// The microseconds that one way takes, of each batch in order.
 fn batches(comm: &Communicator, bytes: usize, rounds: usize) -> Result<Vec<f64>, Error> {
@@ -119,7 +122,8 @@ fn stream(comm: &Communicator, bytes: usize, seconds: f64) -> Result<[f64; 2], E
     Ok(taken)
 }
 
-/// Messages from rank 0 to rank 1, of which two are under way.
+/// Messages from rank 0 to rank 1, as between sockets: from the same memory again and again, as many under way as a socket would keep,
+/// and into two places in turn.
 fn one_way(
     comm: &Communicator,
     [mut memory, mut other]: [Vec<u8>; 2],
@@ -127,12 +131,21 @@ fn one_way(
 ) -> Result<[Vec<u8>; 2], Error> {
     match comm.rank() {
         0 => {
-            let mut before = comm.isend(other, 1, 0)?;
-            for _ in 1..messages {
-                let next = comm.isend(memory, 1, 0)?;
-                memory = std::mem::replace(&mut before, next).wait()?;
-            }
-            other = before.wait()?;
+            let most = (BYTES_UNDER_WAY / memory.len().max(1)).max(2);
+            comm.scope(|scope| {
+                let mut under_way = VecDeque::with_capacity(most);
+                for _ in 0..messages {
+                    if under_way.len() == most
+                        && let Some(first) = under_way.pop_front()
+                    {
+                        ScopedMessage::wait(first)?;
+                    }
+                    under_way.push_back(scope.isend(&memory, 1, 0)?);
+                }
+                under_way
+                    .into_iter()
+                    .try_for_each(|one| one.wait().map(drop))
+            })??;
         }
         1 => {
             let mut before = comm.irecv(other, 0, 0)?;

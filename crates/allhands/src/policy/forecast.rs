@@ -197,23 +197,7 @@ impl Forecast {
                 (looks <= MOST_LOOKS).then_some(())?;
                 self.time((algorithm, parameters), shape, bytes, places)
             };
-            let mut best: Option<Timed> = None;
-            for power in 0..=MOST_SEGMENTS.ilog2() {
-                let Some(now) = time(1 << power) else {
-                    break;
-                };
-                // Shorter segments come through sooner, until what each one costs weighs more.
-                let gain_ps = best
-                    .as_ref()
-                    .map(|best| best.cost_ps.saturating_sub(now.cost_ps));
-                match gain_ps.is_some_and(|gain_ps| gain_ps < now.cost_ps / LEAST_GAIN) {
-                    // Where two segments are always under way, two in all go like one.
-                    true if power == 1 => {}
-                    true => break,
-                    false => best = Some(now),
-                }
-            }
-            all.extend(best);
+            all.extend(best_power(time, |timed| timed.cost_ps));
         }
         all
     }
@@ -310,6 +294,27 @@ impl Forecast {
 /// The most that is hardly more.
 fn hardly_more(ps: u64) -> u64 {
     ps + ps / LEAST_GAIN
+}
+
+/// What is made with the number of segments that costs the least, of powers of two until one gains nothing or cannot be made.
+fn best_power<T>(make: impl Fn(u32) -> Option<T>, cost: impl Fn(&T) -> u64) -> Option<T> {
+    let mut best: Option<T> = None;
+    for power in 0..=MOST_SEGMENTS.ilog2() {
+        let Some(now) = make(1 << power) else {
+            break;
+        };
+        // Shorter segments come through sooner, until what each one costs weighs more.
+        let gain = best
+            .as_ref()
+            .map(|best| cost(best).saturating_sub(cost(&now)));
+        match gain.is_some_and(|gain| gain < cost(&now) / LEAST_GAIN) {
+            // Where two segments are always under way, two in all go like one.
+            true if power == 1 => {}
+            true => break,
+            false => best = Some(now),
+        }
+    }
+    best
 }
 
 /// What processors are busy with, all together.

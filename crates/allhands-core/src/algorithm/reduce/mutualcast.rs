@@ -83,3 +83,31 @@ fn claims(shape: &Shape) -> Claims {
     };
     claims.with_steps_at_most()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Call, Collective};
+    use crate::schedule::{Layout, Plan};
+    use crate::simulate::{Flat, Linear, Processor, simulate};
+    use alloc::vec::Vec;
+
+    /// With one segment under way the network is idle between two, and with all of them everybody's pieces leave before the sums.
+    #[test]
+    fn the_root_has_something_to_receive_nearly_all_the_time() {
+        let (latency_us, byte_ns, bytes) = (500, 40, 256 << 10);
+        let call = Call::new(Collective::Reduce, 8);
+        let shape = ALGORITHM.shape(call, "segments=8").unwrap();
+        let layout = Layout::regular(Collective::Reduce, bytes);
+        let plan = |rank| Plan::lower(&ALGORITHM.schedule(&shape, rank), &call, &layout, 1);
+        let plans: Vec<Plan> = (0..8).map(plan).collect::<Result<_, _>>().unwrap();
+        let gap = Linear {
+            fixed_ps: 0,
+            per_byte_fs: byte_ns * 1_000_000,
+        };
+        let network = &mut Flat::new(8, latency_us * 1_000_000, gap, Processor::default());
+        let time_us = simulate(&plans, network).unwrap().completion_ps() / 1_000_000;
+        let bound_us = 2 * latency_us + bytes as u64 * byte_ns / 1000;
+        assert!(time_us * 100 < bound_us * 118, "{time_us} of {bound_us}");
+    }
+}

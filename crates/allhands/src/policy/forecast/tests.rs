@@ -52,6 +52,37 @@ fn a_pipeline_has_as_many_segments_as_are_best_for_it() {
     }
 }
 
+#[test]
+fn more_segments_are_tried_until_they_gain_nothing() {
+    // By the costs with 1, 2, 4, … segments.
+    let best = |costs: &[u64]| {
+        let make = |segments: u32| {
+            let cost = costs.get(segments.ilog2() as usize)?;
+            Some((segments, *cost))
+        };
+        best_power(make, |made| made.1).map(|made| made.0)
+    };
+    assert_eq!(best(&[]), None);
+    assert_eq!(best(&[1000, 700, 600, 650, 100]), Some(4));
+    assert_eq!(best(&[1000, 1000, 700]), Some(4));
+    assert_eq!(best(&[1000, 1000, 1000, 100]), Some(1));
+    assert_eq!(best(&[1000, 500]), Some(2));
+}
+
+#[test]
+fn no_pipeline_is_simulated_for_long() {
+    let nodes: Nodes = "64x1".parse().unwrap();
+    let places = Places::of(&nodes, 64);
+    let question = Question::new(Call::new(Collective::Reduce, 64), 4 << 20);
+    let all = Forecast::new(&SLOW).segmented(&question, (&nodes, &places), 4 << 20);
+    assert!(all.iter().any(|timed| timed.named.0.name == "mutualcast"));
+    for timed in all {
+        let ports = u64::from((timed.named.0.claims)(&timed.shape).ports);
+        let looks = ports.pow(2) * 64 * u64::from(timed.shape.get("segments"));
+        assert!(looks <= MOST_LOOKS, "{}: {looks}", timed.named.1);
+    }
+}
+
 /// The window of what is chosen for 13 hosts, 0 for all messages at once.
 fn window_of(times: &NetworkTimes, collective: Collective, bytes: u64) -> u32 {
     let question = Question::new(Call::new(collective, 13), bytes);
