@@ -198,7 +198,8 @@ mod tests {
         let mut now = Duration::ZERO;
         for at in 0..400 {
             rate.acknowledge(now, 9000, true);
-            now += if at / STEPS % 2 == 0 { MS } else { 9 * MS };
+            let is_good = (at / STEPS).is_multiple_of(2);
+            now += if is_good { MS } else { 9 * MS };
         }
         let carried = rate.bytes_per_s().unwrap_or_default();
         assert!((1.5e6..2.1e6).contains(&carried), "{carried}");
