@@ -35,6 +35,9 @@ enum Command {
     Simulate(command::simulate::Arguments),
     Reproduce(command::reproduce::Arguments),
     Bench(command::bench::Arguments),
+    #[cfg(target_os = "linux")]
+    Calibrate(command::calibrate::Arguments),
+    Predict(command::predict::Arguments),
     Tune(command::tune::Arguments),
     #[cfg(target_os = "linux")]
     Run(command::run::Arguments),
@@ -62,6 +65,9 @@ pub fn main() -> ExitCode {
         Command::Simulate(arguments) => command::simulate::run(&arguments),
         Command::Reproduce(arguments) => command::reproduce::run(&arguments),
         Command::Bench(arguments) => command::bench::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Calibrate(arguments) => command::calibrate::run(&arguments),
+        Command::Predict(arguments) => command::predict::run(&arguments),
         Command::Tune(arguments) => command::tune::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => command::run::run(&arguments),

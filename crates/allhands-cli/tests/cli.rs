@@ -284,6 +284,44 @@ fn irregular_layouts_are_measured_where_there_are_any() {
 }
 
 #[test]
+fn what_processes_calibrate_is_a_machine_that_predicts() {
+    let folder = std::env::temp_dir().join(format!("allhands-cli-machine-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
+    let (machine, times) = (path("machine.toml"), path("times.json"));
+    let calibrate = ["calibrate", "--transport", "shm", "-n", "2", "--time", "1"];
+    printed(&[&calibrate[..], &["-o", &machine]].concat());
+    let cells = [
+        "allreduce",
+        "--transport",
+        "shm",
+        "-n",
+        "2",
+        "--bytes",
+        "64",
+    ];
+    let bench = [&["bench"], &cells[..], &["--time", "2", "--json", &times]].concat();
+    printed(&[&bench[..], &["--plots", &path("plots")]].concat());
+    let predict = ["predict", "--machine", &machine, "--measured", &times];
+    let text = printed(&[&predict[..], &["--json", "-"]].concat());
+    let records: Vec<serde_json::Value> = serde_json::from_str(&text).expect("it is JSON");
+    let is_whole = |r: &serde_json::Value| {
+        let number = |key: &str| r[key].as_f64().expect("a number");
+        let error = (number("predicted_us") - number("measured_us")).abs() / number("measured_us");
+        (error - number("error")).abs() < 1e-9 && number("predicted_us") > 0.0
+    };
+    assert!(
+        !records.is_empty() && records.iter().all(is_whole),
+        "{text}"
+    );
+    assert!(said(&["calibrate", "-n", "2"]).contains("--transport shm"));
+    assert!(said(&["calibrate", "--transport", "shm", "-n", "1"]).contains("two or more"));
+    assert!(said(&["predict", "--machine", "nowhere.toml"]).contains("nowhere.toml"));
+    assert!(said(&[&predict[..3], &["--measured", &machine]].concat()).contains("bench --json"));
+    std::fs::remove_dir_all(&folder).expect("the files can be removed");
+}
+
+#[test]
 fn the_picture_in_the_readme_is_what_is_drawn() {
     let file = std::env::temp_dir().join(format!("allhands-cli-{}.svg", std::process::id()));
     let path = file.to_str().expect("a name in UTF-8");

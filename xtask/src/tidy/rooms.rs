@@ -60,6 +60,7 @@ const CORE: Order = Order {
         "algorithm/allreduce",
         "algorithm/scan",
         "algorithm/exscan",
+        "algorithm/microbenchmark",
         "algorithm/registry",
         "algorithm/plans",
     ],

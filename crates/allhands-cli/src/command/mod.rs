@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 pub mod bench;
+#[cfg(target_os = "linux")]
+pub mod calibrate;
 pub mod completions;
 pub mod draw;
 pub mod explain;
@@ -9,6 +11,7 @@ mod memory;
 #[cfg(target_os = "linux")]
 pub mod mpi;
 mod plot;
+pub mod predict;
 pub mod reproduce;
 #[cfg(target_os = "linux")]
 pub mod run;

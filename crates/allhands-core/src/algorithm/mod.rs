@@ -19,6 +19,7 @@ pub mod exscan;
 mod figures;
 pub mod gather;
 mod key;
+pub mod microbenchmark;
 pub mod phase;
 mod plans;
 pub mod reduce;

@@ -1,8 +1,8 @@
 //! The registry: the tables of all collectives as one, by which everything downstream finds an algorithm.
 
 use super::{
-    Algorithm, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather, reduce,
-    reduce_scatter, scan, scatter,
+    Algorithm, allgather, allreduce, alltoall, barrier, broadcast, exscan, gather, microbenchmark,
+    reduce, reduce_scatter, scan, scatter,
 };
 use crate::call::Collective;
 
@@ -29,8 +29,9 @@ pub fn of(collective: Collective) -> impl Iterator<Item = &'static Algorithm> {
     table.iter().copied()
 }
 
-/// The algorithm of `collective` called `name`.
+/// The algorithm of `collective` called `name`; or the [microbenchmark](super::microbenchmark), which no table lists.
 #[must_use]
 pub fn find(collective: Collective, name: &str) -> Option<&'static Algorithm> {
-    of(collective).find(|a| a.name == name)
+    let registered = of(collective).find(|a| a.name == name);
+    registered.or_else(|| microbenchmark::find(collective, name))
 }

@@ -10,9 +10,11 @@
 //! each other's windows counts as messages inside it. With a rank a node that shares nothing it is the flat network with LogGP's
 //! times (C 3.1).
 
-use super::network::{Envelope, Event, Network, Work};
+use super::level::ClusterLevel;
+use super::network::{Envelope, Event, Kind, Network, Work};
 use super::queue::{Moment, Queue};
 use super::time::Linear;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -42,34 +44,50 @@ impl Reach {
     }
 }
 
+impl ClusterLevel for Reach {
+    fn takes_ps(&self, work: Work) -> u64 {
+        self.overhead_of(work.bytes())
+    }
+
+    fn latency_ps(&self, _: Kind, _: u64) -> u64 {
+        self.latency_ps
+    }
+
+    fn gap_ps(&self, _: Kind, bytes: u64) -> u64 {
+        self.gap.of(bytes)
+    }
+}
+
 /// What everything takes on a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClusterTimes {
+pub struct ClusterTimes<L = Reach> {
     /// Between ranks of different nodes.
-    pub between: Reach,
+    pub between: L,
     /// Between ranks of a node.
-    pub inside: Reach,
+    pub inside: L,
     /// For a processor to copy.
     pub copy: Linear,
     /// For a processor to combine, by the length of one operand.
     pub reduce: Linear,
-    /// How long a message between nodes has the processors that all nodes share, at each of its ends, in picoseconds; 0 where they
-    /// share none.
+    /// How long a message between nodes has the processors that all nodes share, at each of its ends, in picoseconds, besides what
+    /// its level says; 0 where they share none.
     pub shared_ps: u64,
 }
 
 /// A cluster.
 #[derive(Clone, Debug)]
-pub struct Cluster {
-    times: ClusterTimes,
+pub struct Cluster<L = Reach> {
+    times: ClusterTimes<L>,
     /// The node of each rank.
     node_of: Vec<u32>,
     /// When they are free again, out and in: the ports of the ranks, then the interfaces of the nodes.
     ports: Vec<[Moment; 2]>,
-    /// When the processors that nodes share have done all that they have been given.
-    shared_ps: Moment,
+    /// When what is shared has done all that it has been given: what messages inside each node share, then what those between nodes do.
+    shared: Vec<Moment>,
     /// The messages that are under way, by their numbers.
     under_way: Vec<Passage>,
+    /// When the first byte of the last message between two ports comes, where a shorter one could pass it.
+    heads: BTreeMap<[u32; 2], Moment>,
 }
 
 /// What a message that is under way takes.
@@ -80,28 +98,52 @@ struct Passage {
     latency_ps: u64,
     /// How long it has each port.
     gap_ps: u64,
-    /// How long it has the processors that nodes share, at each end.
+    /// How long it has what messages share, at each end, and which of these that is.
     shared_ps: u64,
+    shared: u32,
 }
 
-impl Cluster {
+impl<L: ClusterLevel> Cluster<L> {
     /// A cluster in which nothing is under way, with the node of each rank.
     #[must_use]
-    pub fn new(node_of: &[u32], times: ClusterTimes) -> Cluster {
+    pub fn new(node_of: &[u32], times: ClusterTimes<L>) -> Cluster<L> {
         let nodes = node_of.iter().max().map_or(0, |last| *last as usize + 1);
         Cluster {
             times,
             node_of: node_of.to_vec(),
             ports: vec![[0; 2]; node_of.len() + nodes],
-            shared_ps: 0,
+            shared: vec![0; nodes + 1],
             under_way: Vec::new(),
+            heads: BTreeMap::new(),
         }
     }
 
-    fn reach(&self, one: u32, other: u32) -> &Reach {
-        match self.node_of[one as usize] == self.node_of[other as usize] {
-            true => &self.times.inside,
-            false => &self.times.between,
+    /// The level of two ranks, and what its messages share.
+    fn level(&self, one: u32, other: u32) -> (&L, u32) {
+        let node = self.node_of[one as usize];
+        match node == self.node_of[other as usize] {
+            true => (&self.times.inside, node),
+            false => (&self.times.between, self.shared.len() as u32 - 1),
+        }
+    }
+
+    /// What a message takes.
+    fn passage(&self, message: &Envelope) -> Passage {
+        let Envelope {
+            from,
+            to,
+            bytes,
+            kind,
+            ..
+        } = *message;
+        let (level, shared) = self.level(from, to);
+        let is_between = shared as usize + 1 == self.shared.len();
+        Passage {
+            ports: [self.port(from, to), self.port(to, from)],
+            latency_ps: level.latency_ps(kind, bytes),
+            gap_ps: level.gap_ps(kind, bytes),
+            shared_ps: level.shared_ps(kind, bytes) + u64::from(is_between) * self.times.shared_ps,
+            shared,
         }
     }
 
@@ -128,19 +170,26 @@ impl Cluster {
         (from_ps, *free_ps)
     }
 
-    /// A message has the processors that nodes share as soon as they are free; when that ends.
+    /// A message has what is shared as soon as that is free; when that ends.
     fn share(&mut self, number: u32, now_ps: Moment) -> Moment {
-        let free_ps = self.shared_ps.max(now_ps);
-        self.shared_ps = free_ps + self.under_way[number as usize].shared_ps;
-        self.shared_ps
+        let passage = self.under_way[number as usize];
+        let free_ps = &mut self.shared[passage.shared as usize];
+        *free_ps = now_ps.max(*free_ps) + passage.shared_ps;
+        *free_ps
     }
 
     /// A message that is ready goes out by its sender's port; when the last byte has.
     fn leave(&mut self, number: u32, ready_ps: Moment, queue: &mut Queue<Event<Moving>>) -> Moment {
         let passage = self.under_way[number as usize];
         let (from_ps, sent_ps) = self.occupy(passage.ports[0], 0, ready_ps, passage.gap_ps);
-        let comes = Event::Inside(Moving::Comes(number));
-        queue.push(from_ps + passage.latency_ps, comes);
+        let mut head_ps = from_ps + passage.latency_ps;
+        if L::LENGTH_DELAYS {
+            // Messages between the same ranks arrive in their order.
+            let last_ps = self.heads.entry(passage.ports).or_default();
+            head_ps = head_ps.max(*last_ps);
+            *last_ps = head_ps;
+        }
+        queue.push(head_ps, Event::Inside(Moving::Comes(number)));
         sent_ps
     }
 }
@@ -148,20 +197,20 @@ impl Cluster {
 /// Where the message with this number comes to.
 #[derive(Clone, Copy, Debug)]
 pub enum Moving {
-    /// The processors that nodes share, on its way out.
+    /// What messages share, on its way out.
     Leaves(u32),
     /// Its receiver's port, with its first byte.
     Comes(u32),
-    /// The processors that nodes share, on its way in.
+    /// What messages share, on its way in.
     Lands(u32),
 }
 
-impl Network for Cluster {
+impl<L: ClusterLevel> Network for Cluster<L> {
     type Event = Moving;
 
     fn takes_ps(&self, rank: u32, work: Work) -> u64 {
         match (work, work.peer()) {
-            (_, Some(peer)) => self.reach(rank, peer).overhead_of(work.bytes()),
+            (_, Some(peer)) => self.level(rank, peer).0.takes_ps(work),
             (Work::Reduce { bytes }, None) => self.times.reduce.of(bytes),
             (_, None) => self.times.copy.of(work.bytes()),
         }
@@ -173,25 +222,12 @@ impl Network for Cluster {
         message: Envelope,
         queue: &mut Queue<Event<Moving>>,
     ) -> Option<Moment> {
-        let Envelope {
-            number,
-            from,
-            to,
-            bytes,
-            ..
-        } = message;
-        let reach = *self.reach(from, to);
+        let number = message.number;
         let least = number as usize + 1;
         if self.under_way.len() < least {
             self.under_way.resize(least, Passage::default());
         }
-        let is_between = self.node_of[from as usize] != self.node_of[to as usize];
-        let passage = Passage {
-            ports: [self.port(from, to), self.port(to, from)],
-            latency_ps: reach.latency_ps,
-            gap_ps: reach.gap.of(bytes),
-            shared_ps: u64::from(is_between) * self.times.shared_ps,
-        };
+        let passage = self.passage(&message);
         self.under_way[number as usize] = passage;
         let ready_ps = at_ps.max(queue.now_ps());
         if passage.shared_ps == 0 {

@@ -1,7 +1,8 @@
 //! The hosts of a benchmark: those that are named, or pretended ones, whose ranks talk by the loopback of this machine.
 
+use super::processes;
 use super::rows::Ground;
-use super::{Arguments, Transport, processes};
+use super::team::{Team, Transport};
 use crate::command::memory;
 use crate::command::run::hosts::{Host, OFI, Options, TCP, places};
 use allhands::net::ofi::{Endpoint, OfiError, Wishes};
@@ -16,8 +17,8 @@ const LOOPBACK: &str = "loopback";
 ///
 /// # Errors
 /// Which do not, and what would be right.
-pub fn check(arguments: &Arguments) -> anyhow::Result<()> {
-    let (on, transport) = (&arguments.on, arguments.transport);
+pub fn check(team: &Team) -> anyhow::Result<()> {
+    let (on, transport) = (&team.on, team.transport);
     let Some(network) = transport.network() else {
         let of_hosts = (!on.hosts.is_empty()).then_some("--hosts");
         if let Some(option) = of_hosts.or(on.of_starting()).or(on.of_reaching()) {
@@ -26,11 +27,11 @@ pub fn check(arguments: &Arguments) -> anyhow::Result<()> {
             );
         }
         anyhow::ensure!(
-            transport == Transport::Shm || arguments.nodes.is_none(),
+            transport == Transport::Shm || team.nodes.is_none(),
             "--nodes pretends nodes among processes: add --transport shm, tcp or ofi"
         );
         anyhow::ensure!(
-            transport == Transport::Shm || !arguments.binding.is_asked(),
+            transport == Transport::Shm || !team.binding.is_asked(),
             "--bind is for processes: add --transport shm, tcp or ofi"
         );
         return Ok(());
@@ -43,12 +44,12 @@ pub fn check(arguments: &Arguments) -> anyhow::Result<()> {
         check_library(network)?;
     } else {
         anyhow::ensure!(
-            arguments.nodes.is_none(),
+            team.nodes.is_none(),
             "--nodes pretends nodes on one machine; with --hosts there are some"
         );
     }
-    for ranks in numbers(arguments)? {
-        let hosts = of(arguments, ranks)?;
+    for ranks in numbers(team)? {
+        let hosts = of(team, ranks)?;
         if let [(host, _)] = &hosts[..] {
             let here = match on.hosts.is_empty() {
                 true => "there is one host alone".to_string(),
@@ -77,26 +78,26 @@ fn check_library(network: &str) -> anyhow::Result<()> {
 }
 
 /// The numbers of ranks: those that were asked for, or as many as there are places.
-pub fn numbers(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
+pub fn numbers(team: &Team) -> anyhow::Result<Vec<u32>> {
     let on_hosts = || -> anyhow::Result<u32> {
-        let places = places(&arguments.on.hosts, None)?;
+        let places = places(&team.on.hosts, None)?;
         Ok(places.iter().map(|(_, ranks)| ranks.len() as u32).sum())
     };
-    Ok(match (&arguments.ranks, arguments.nodes) {
+    Ok(match (&team.ranks, team.nodes) {
         (Some(ranks), _) => ranks.0.clone(),
-        (None, _) if !arguments.on.hosts.is_empty() => vec![on_hosts()?],
+        (None, _) if !team.on.hosts.is_empty() => vec![on_hosts()?],
         (None, Some(nodes)) => vec![u32::try_from(nodes.ranks())?],
         (None, None) => vec![RANKS],
     })
 }
 
 /// The hosts and their ranks, when there are so many.
-fn of(arguments: &Arguments, ranks: u32) -> anyhow::Result<Vec<(String, Vec<u32>)>> {
-    if !arguments.on.hosts.is_empty() {
-        return places(&arguments.on.hosts, Some(ranks));
+fn of(team: &Team, ranks: u32) -> anyhow::Result<Vec<(String, Vec<u32>)>> {
+    if !team.on.hosts.is_empty() {
+        return places(&team.on.hosts, Some(ranks));
     }
-    let each = arguments.nodes.map_or(1, |nodes| nodes.ranks_each);
-    if let Some(nodes) = arguments.nodes {
+    let each = team.nodes.map_or(1, |nodes| nodes.ranks_each);
+    if let Some(nodes) = team.nodes {
         anyhow::ensure!(
             nodes.ranks() == u64::from(ranks),
             "--nodes {nodes} are {} ranks, not the {ranks} of -n",
@@ -111,19 +112,19 @@ fn of(arguments: &Arguments, ranks: u32) -> anyhow::Result<Vec<(String, Vec<u32>
 }
 
 /// The words that start so many ranks on them, as those of `allhands run`.
-pub fn words(arguments: &Arguments, network: &str, ranks: u32) -> anyhow::Result<Vec<String>> {
-    let mut on = arguments.on.clone();
-    let mut bind = arguments.binding.bind.to_string();
-    if is_pretended(arguments) {
+pub fn words(team: &Team, network: &str, ranks: u32) -> anyhow::Result<Vec<String>> {
+    let mut on = team.on.clone();
+    let mut bind = team.binding.bind.to_string();
+    if is_pretended(team) {
         let host = |(name, ranks): (String, Vec<u32>)| Host {
             name,
             ranks: Some(ranks.len() as u32),
         };
-        on.hosts = of(arguments, ranks)?.into_iter().map(host).collect();
+        on.hosts = of(team, ranks)?.into_iter().map(host).collect();
         // `env` does no more than to start what stands behind it.
         let text = |text: &str| Some(text.to_string());
         (on.launcher, on.rendezvous) = (text("env"), text("127.0.0.1"));
-        if !arguments.binding.is_asked() {
+        if !team.binding.is_asked() {
             // Each host would share out the same cpus anew.
             bind = "none".into();
         }
@@ -143,30 +144,25 @@ pub fn program(on: &Options) -> anyhow::Result<std::ffi::OsString> {
 }
 
 /// Whether the hosts are pretended, on this machine: none are named, and no other launcher has started this process as a rank.
-pub fn is_pretended(arguments: &Arguments) -> bool {
-    arguments.on.hosts.is_empty() && !processes::is_of_others()
+pub fn is_pretended(team: &Team) -> bool {
+    team.on.hosts.is_empty() && !processes::is_of_others()
 }
 
 /// The ground of so many ranks on them, as far as it is known before they have met.
-pub fn ground(arguments: &Arguments, network: &str, ranks: u32) -> anyhow::Result<Ground> {
-    let mut sizes: Vec<(u32, u32)> = of(arguments, ranks)?
+pub fn ground(team: &Team, network: &str, ranks: u32) -> anyhow::Result<Ground> {
+    let mut sizes: Vec<(u32, u32)> = of(team, ranks)?
         .iter()
         .flat_map(|(_, ranks)| runs(ranks))
         .collect();
     sizes.sort_unstable();
     let sizes: Vec<u32> = sizes.into_iter().map(|(_, ranks)| ranks).collect();
     let nodes = Nodes::of_sizes(&sizes);
-    Ok(ground_of(
-        arguments,
-        network,
-        (&nodes, ranks),
-        memory::most(),
-    ))
+    Ok(ground_of(team, network, (&nodes, ranks), memory::most()))
 }
 
 /// The ground of ranks that know which of them share memory, and of how much.
 pub fn ground_of(
-    arguments: &Arguments,
+    team: &Team,
     network: &str,
     (nodes, ranks): (&Nodes, u32),
     most_bytes: usize,
@@ -175,7 +171,7 @@ pub fn ground_of(
     Ground {
         apart: Some(nodes.clone()),
         puts: network == TCP,
-        on_one: match is_pretended(arguments) {
+        on_one: match is_pretended(team) {
             true => ranks,
             false => largest.unwrap_or(ranks),
         },
@@ -190,11 +186,11 @@ fn runs(ranks: &[u32]) -> Vec<(u32, u32)> {
 }
 
 /// The hosts of so many ranks as records name them.
-pub fn named(arguments: &Arguments, ranks: u32) -> anyhow::Result<String> {
-    if is_pretended(arguments) {
+pub fn named(team: &Team, ranks: u32) -> anyhow::Result<String> {
+    if is_pretended(team) {
         return Ok(LOOPBACK.into());
     }
-    let hosts = of(arguments, ranks)?;
+    let hosts = of(team, ranks)?;
     let host = |(name, ranks): &(String, Vec<u32>)| {
         let ranks = Some(ranks.len() as u32);
         let name = name.clone();
@@ -204,20 +200,20 @@ pub fn named(arguments: &Arguments, ranks: u32) -> anyhow::Result<String> {
 }
 
 /// What stands above the table.
-pub fn kind(arguments: &Arguments, network: &str) -> String {
+pub fn kind(team: &Team, network: &str) -> String {
     let list = |hosts: &[Host]| {
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         hosts.join(",")
     };
-    if !arguments.on.hosts.is_empty() {
-        let hosts = list(&arguments.on.hosts);
+    if !team.on.hosts.is_empty() {
+        let hosts = list(&team.on.hosts);
         return format!("processes over {network} on hosts {hosts}");
     }
-    if !is_pretended(arguments) {
+    if !is_pretended(team) {
         return format!("processes over {network}");
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let each = match arguments.nodes {
+    let each = match team.nodes {
         None => "each as if on a host of its own".to_string(),
         Some(nodes) => format!(
             "as if on {} hosts of {} each",
@@ -228,9 +224,9 @@ pub fn kind(arguments: &Arguments, network: &str) -> String {
 }
 
 /// A part of the names of plots.
-pub fn tag(arguments: &Arguments, network: &str) -> String {
-    match arguments.on.hosts.len() {
-        0 if is_pretended(arguments) => format!("{network}-{LOOPBACK}"),
+pub fn tag(team: &Team, network: &str) -> String {
+    match team.on.hosts.len() {
+        0 if is_pretended(team) => format!("{network}-{LOOPBACK}"),
         0 => network.to_string(),
         // All their names would be too long for that of a file.
         hosts => format!("{network}-{hosts}-hosts"),

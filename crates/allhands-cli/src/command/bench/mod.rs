@@ -3,23 +3,20 @@
 mod busy;
 pub(super) mod cell;
 mod clocks;
-mod hosts;
+pub(super) mod hosts;
 mod limit;
 mod pace;
 mod peers;
-mod processes;
+pub(super) mod processes;
 mod report;
 mod rows;
 pub(super) mod spread;
 mod starts;
+pub(super) mod team;
 mod workload;
 
 use super::plot;
-use super::run::Binding;
-use super::run::hosts::{OFI, Options, TCP};
-use crate::ranks::Ranks;
 use crate::{interrupt, names, output, sizes};
-use allhands::launch::Nodes;
 use allhands::policy;
 use allhands_core::call::Collective;
 use allhands_core::machine::Torus;
@@ -32,6 +29,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use team::{Team, Transport};
 
 /// Run algorithms on real data: check every result, show what is fastest
 ///
@@ -90,10 +88,6 @@ pub struct Arguments {
     #[arg(long)]
     algorithm: Option<String>,
 
-    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64 [default: as many as --hosts or --nodes have, otherwise 8]
-    #[arg(long, short = 'n')]
-    ranks: Option<Ranks>,
-
     /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
     #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["8", "64", "512", "4K", "32K", "256K", "1M"])]
     bytes: Vec<usize>,
@@ -106,20 +100,8 @@ pub struct Arguments {
     #[arg(long, default_value = "regular")]
     layout: Spread,
 
-    /// What ranks are: threads of this process, processes that share memory (shm), or processes between which there is
-    /// the kernel's TCP (tcp) or libfabric (ofi)
-    #[arg(long, default_value = "threads")]
-    transport: Transport,
-
-    /// Pretend nodes: 2x4 is two of four ranks each, with --transport tcp or ofi two hosts of four
-    #[arg(long, value_name = "NODESxRANKS")]
-    nodes: Option<Nodes>,
-
     #[command(flatten)]
-    on: Options,
-
-    #[command(flatten)]
-    binding: Binding,
+    team: Team,
 
     /// Pretend a mesh or torus of all ranks, for algorithms that ask for one: 4x2 (a mesh below 512 nodes), 4x2x2:torus, 4x2:x
     #[arg(long)]
@@ -165,39 +147,6 @@ pub struct Arguments {
     plots: Option<PathBuf>,
 }
 
-/// What ranks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Transport {
-    /// Threads of this process.
-    Threads,
-    /// Processes that share memory.
-    Shm,
-    /// Processes on hosts, over the kernel's TCP.
-    Tcp,
-    /// Processes on hosts, over libfabric.
-    Ofi,
-}
-
-impl Transport {
-    /// Its name in records.
-    const fn name(self) -> &'static str {
-        match self {
-            Transport::Threads => "threads",
-            Transport::Shm => "shm",
-            Transport::Tcp => TCP,
-            Transport::Ofi => OFI,
-        }
-    }
-
-    /// The network between hosts, if there are some.
-    const fn network(self) -> Option<&'static str> {
-        match self {
-            Transport::Threads | Transport::Shm => None,
-            Transport::Tcp | Transport::Ofi => Some(self.name()),
-        }
-    }
-}
-
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
@@ -221,7 +170,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             arguments.collectives.len() == 1,
             "limit stands alone, as in: allhands bench limit -n 2,8"
         );
-        return limit::run(&hosts::numbers(arguments)?);
+        return limit::run(&hosts::numbers(&arguments.team)?);
     }
     anyhow::ensure!(
         arguments.time.is_finite() && arguments.time > 0.0,
@@ -232,8 +181,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         !arguments.csv || arguments.latency || arguments.bandwidth,
         "--csv is for --latency or --bandwidth; the table's records are had with --json"
     );
-    hosts::check(arguments)?;
-    match arguments.transport {
+    hosts::check(&arguments.team)?;
+    match arguments.team.transport {
         Transport::Threads => among_threads(arguments),
         Transport::Shm | Transport::Tcp | Transport::Ofi => processes::run(arguments),
     }
@@ -266,9 +215,9 @@ impl Arguments {
     /// What ranks are and where, as it stands above what is printed.
     fn kind(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let nodes = self.nodes.map(|nodes| format!(" (nodes {nodes})"));
-        match (self.transport, self.transport.network()) {
-            (_, Some(network)) => hosts::kind(self, network),
+        let nodes = self.team.nodes.map(|nodes| format!(" (nodes {nodes})"));
+        match (self.team.transport, self.team.transport.network()) {
+            (_, Some(network)) => hosts::kind(&self.team, network),
             (Transport::Threads, None) => format!("threads on {cores} cores"),
             (_, None) => format!("processes{} on {cores} cores", nodes.unwrap_or_default()),
         }
@@ -294,11 +243,11 @@ impl Arguments {
 
     /// What tells the plots of this run from those of others: a part of their names, and the line below their titles.
     fn plot_names(&self) -> (String, String) {
-        let mut name = match self.transport.network() {
-            Some(network) => hosts::tag(self, network),
-            None => self.transport.name().to_string(),
+        let mut name = match self.team.transport.network() {
+            Some(network) => hosts::tag(&self.team, network),
+            None => self.team.transport.name().to_string(),
         };
-        let nodes = self.nodes.map(|nodes| format!("nodes-{nodes}"));
+        let nodes = self.team.nodes.map(|nodes| format!("nodes-{nodes}"));
         let torus = self.torus.map(|torus| format!("torus-{torus}"));
         let layout = (self.layout != Spread::Regular).then(|| self.layout.to_string());
         let root = (self.root > 0).then(|| format!("root-{}", self.root));
@@ -313,7 +262,7 @@ impl Arguments {
 }
 
 fn among_threads(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let numbers = hosts::numbers(arguments)?;
+    let numbers = hosts::numbers(&arguments.team)?;
     if let Some(ranks) = numbers.iter().find(|ranks| **ranks > 256) {
         anyhow::bail!("ranks are threads here: at most 256, not {ranks}");
     }

@@ -8,6 +8,7 @@ use super::pace::Pace;
 use super::report::Summary;
 use super::rows::Ground;
 use super::starts::Starts;
+use super::team::Team;
 use super::workload::Workload;
 use super::{Arguments, finish, hosts, least_seconds, rows};
 use crate::command::memory;
@@ -41,8 +42,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if is_rank()? {
         return as_rank(arguments);
     }
-    let numbers = hosts::numbers(arguments)?;
-    rows(arguments, &numbers, &|ranks| ground(arguments, ranks))?.check()?;
+    let numbers = hosts::numbers(&arguments.team)?;
+    rows(arguments, &numbers, &|ranks| ground(&arguments.team, ranks))?.check()?;
     arguments.check_outputs()?;
     interrupt::ask_first();
     let mut summary = Summary::begin(arguments.budget());
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether this process is a rank; those on several hosts have a place that only their communicator knows.
-fn is_rank() -> anyhow::Result<bool> {
+pub fn is_rank() -> anyhow::Result<bool> {
     match launch::place() {
         Ok(place) => Ok(place.is_some()),
         Err(LaunchError::Apart) => Ok(true),
@@ -76,39 +77,44 @@ fn is_rank() -> anyhow::Result<bool> {
     }
 }
 
+/// Whether what rank 0 says goes to the command that started the ranks.
+pub fn is_collected() -> bool {
+    std::env::var_os(SECONDS).is_some()
+}
+
 /// Whether this process is a rank that somebody else has started than this command.
 pub fn is_of_others() -> bool {
     // Whatever keeps it from being one is said where it measures.
-    std::env::var_os(SECONDS).is_none() && is_rank().unwrap_or(false)
+    !is_collected() && is_rank().unwrap_or(false)
 }
 
 /// What so many ranks stand on, as far as it is known before they are there.
-fn ground(arguments: &Arguments, ranks: u32) -> anyhow::Result<Ground> {
-    match arguments.transport.network() {
-        Some(network) => hosts::ground(arguments, network, ranks),
+fn ground(team: &Team, ranks: u32) -> anyhow::Result<Ground> {
+    match team.transport.network() {
+        Some(network) => hosts::ground(team, network, ranks),
         None => Ok(Ground::one(ranks)),
     }
 }
 
 /// Starts the ranks.
-fn start(arguments: &Arguments, ranks: u32, budget: Duration) -> anyhow::Result<Child> {
+pub fn start(team: &Team, ranks: u32, budget: Duration) -> anyhow::Result<Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("run");
-    match arguments.transport.network() {
+    match team.transport.network() {
         Some(network) => {
-            command.args(hosts::words(arguments, network, ranks)?);
+            command.args(hosts::words(team, network, ranks)?);
         }
         None => {
             command
                 .args(["-n", &ranks.to_string()])
-                .arg(format!("--bind={}", arguments.binding.bind))
-                .args(arguments.nodes.map(|nodes| format!("--nodes={nodes}")));
+                .arg(format!("--bind={}", team.binding.bind))
+                .args(team.nodes.map(|nodes| format!("--nodes={nodes}")));
         }
     }
     command
         .arg("--")
-        .arg(hosts::program(&arguments.on)?)
+        .arg(hosts::program(&team.on)?)
         .args(std::env::args_os().skip(1))
         .env(SECONDS, budget.as_secs_f64().to_string())
         .stdin(Stdio::null())
@@ -134,7 +140,7 @@ fn collect(
     (summary, records): (&mut Summary, &mut Vec<Record>),
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut child = start(arguments, ranks, budget)?;
+    let mut child = start(&arguments.team, ranks, budget)?;
     interrupt::tell_child(Some(child.id()));
     let mut lines = child.stdout.take().map(BufReader::new);
     while let Some(said) = lines.as_mut().map(hear).transpose()?.flatten() {
@@ -171,10 +177,10 @@ fn hear(lines: &mut BufReader<ChildStdout>) -> anyhow::Result<Option<Said>> {
 }
 
 /// The ranks that measure together, of which this process is one.
-fn among(arguments: &Arguments) -> anyhow::Result<(Among, Ground)> {
+pub fn among(team: &Team) -> anyhow::Result<(Among, Ground)> {
     let comm = Communicator::world()?;
     let ranks = comm.size() as u32;
-    let Some(network) = arguments.transport.network() else {
+    let Some(network) = team.transport.network() else {
         return Ok((Among::near(comm), Ground::one(ranks)));
     };
     anyhow::ensure!(
@@ -191,22 +197,22 @@ fn among(arguments: &Arguments) -> anyhow::Result<(Among, Ground)> {
     // The same for all, whatever memory each has: they measure the same cells.
     let most_bytes = comm.allreduce_value(memory::most() as u64, Min)?;
     let place = (&comm.nodes(), ranks);
-    let ground = hosts::ground_of(arguments, network, place, most_bytes as usize);
+    let ground = hosts::ground_of(team, network, place, most_bytes as usize);
     // Where others have started ranks nobody knows here; their clocks are compared.
     let hosts = match is_of_others() {
         true => None,
-        false => Some(hosts::named(arguments, ranks)?),
+        false => Some(hosts::named(team, ranks)?),
     };
-    let starts = Starts::far(hosts::is_pretended(arguments));
+    let starts = Starts::far(hosts::is_pretended(team));
     Ok((
-        Among::far(comm, starts, arguments.transport.name(), hosts),
+        Among::far(comm, starts, team.transport.name(), hosts),
         ground,
     ))
 }
 
 /// Measures every cell with the other ranks.
 fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let (mut among, ground) = among(arguments)?;
+    let (mut among, ground) = among(&arguments.team)?;
     let collected = std::env::var(SECONDS)
         .ok()
         .and_then(|text| text.parse().ok());
@@ -214,7 +220,7 @@ fn as_rank(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ranks = [among.comm.size() as u32];
     let is_asked = |asked: &Ranks| asked.0.contains(&ranks[0]);
     anyhow::ensure!(
-        arguments.ranks.as_ref().is_none_or(is_asked),
+        arguments.team.ranks.as_ref().is_none_or(is_asked),
         "nothing to measure among {} ranks: start as many as -n says",
         ranks[0]
     );
@@ -279,7 +285,7 @@ fn measure(
         return Ok(None);
     }
     let begin = Instant::now();
-    if arguments.is_chosen() && arguments.transport.network().is_some() {
+    if arguments.is_chosen() && arguments.team.transport.network().is_some() {
         choose(&mut cell, &among.comm)?;
     }
     let budget = (Duration::from_nanos(share[0]), Least::One);

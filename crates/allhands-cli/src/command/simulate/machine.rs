@@ -1,6 +1,7 @@
 //! Machines as files: built in, or the user's own.
 
 mod cell;
+pub mod cluster;
 mod constants;
 mod rails;
 mod shape;
@@ -20,6 +21,7 @@ use allhands_core::simulate::{
 };
 use anyhow::{Context, bail, ensure};
 use cell::CellFile;
+use cluster::ClusterFile;
 use rails::RailsFile;
 use serde::Deserialize;
 use torus::TorusFile;
@@ -63,6 +65,8 @@ enum Network {
     Cell(CellFile),
     /// Nodes whose ranks share memory, and a network interface for each rail.
     Rails(RailsFile),
+    /// Nodes, with tables for what is inside them and between them.
+    Cluster(Box<ClusterFile>),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -150,7 +154,9 @@ impl Machine {
                 machine.name = format!("{name}:{torus}");
                 machine.torus = Some(torus);
             }
-            (Some(shape), Network::Rails(_)) => machine.nodes = Some(shape.parse()?),
+            (Some(shape), Network::Rails(_) | Network::Cluster(_)) => {
+                machine.nodes = Some(shape.parse()?)
+            }
             (Some(shape), _) => bail!(
                 "'{shape}' behind {name} says where nodes are, and {name} is no torus and has no nodes; right would be {name} alone"
             ),
@@ -174,7 +180,7 @@ impl Machine {
     }
 
     /// The machine that a file's text says.
-    pub(super) fn parse(text: &str) -> anyhow::Result<Machine> {
+    pub fn parse(text: &str) -> anyhow::Result<Machine> {
         Machine::checked(toml::from_str(text)?)
     }
 
@@ -211,6 +217,7 @@ impl Machine {
                 file.check()?;
                 machine.processor()?;
             }
+            Network::Cluster(file) => file.check(&machine.processor)?,
         }
         Ok(machine)
     }
@@ -265,6 +272,7 @@ impl Machine {
     pub fn shares_memory(&self) -> bool {
         match &self.network {
             Network::Rails(_) | Network::Cell(_) => true,
+            Network::Cluster(file) => file.shares_memory(),
             Network::Flat { .. }
             | Network::Torus(_)
             | Network::Plogp(_)
@@ -402,6 +410,13 @@ impl Machine {
             Network::Rails(file) => {
                 let network = Rails::new(plans, nodes, file.times(self.processor()?));
                 run(network, plans, observer, watch)
+            }
+            Network::Cluster(file) => {
+                let network = file.network(&self.processor, (nodes, ranks))?;
+                let mut done = run(network, plans, observer, watch)?;
+                let ends_ps = done.outcome.ends_ps.iter_mut();
+                ends_ps.for_each(|end_ps| *end_ps += file.call_ps());
+                Ok(done)
             }
         }
     }

@@ -25,31 +25,32 @@ impl Table {
             "[processor] has send_us or receive_us, which the table of [network] says: leave them out"
         );
         let curves = [
-            self.curve("send_us", &self.send_us)?,
-            self.curve("receive_us", &self.receive_us)?,
-            self.curve("gap_us", &self.gap_us)?,
+            curve("send_us", &self.bytes, &self.send_us)?,
+            curve("receive_us", &self.bytes, &self.receive_us)?,
+            curve("gap_us", &self.bytes, &self.gap_us)?,
         ];
         let copy = linear(0.0, processor.copy_byte_ns);
         let reduce = linear(0.0, processor.reduce_byte_ns);
         let times = PLogP::new(curves, copy, reduce).context("gap_us")?;
         Ok((picoseconds(self.latency_us), times))
     }
+}
 
-    fn curve(&self, name: &str, times: &[f64]) -> anyhow::Result<Curve> {
+/// The curve of times at some sizes, which the file calls `name`.
+pub(super) fn curve(name: &str, bytes: &[u64], times: &[f64]) -> anyhow::Result<Curve> {
+    ensure!(
+        times.len() == bytes.len(),
+        "{name} has {} times and bytes {} sizes: as many, please",
+        times.len(),
+        bytes.len()
+    );
+    for time in times {
         ensure!(
-            times.len() == self.bytes.len(),
-            "{name} has {} times and bytes {} sizes: as many, please",
-            times.len(),
-            self.bytes.len()
+            (0.0..=MOST).contains(time),
+            "{name} has {time}: times, from 0 to {MOST}"
         );
-        for time in times {
-            ensure!(
-                (0.0..=MOST).contains(time),
-                "{name} has {time}: times, from 0 to {MOST}"
-            );
-        }
-        let points = self.bytes.iter().copied();
-        let points = points.zip(times.iter().map(|time| picoseconds(*time)));
-        Curve::new(points.collect()).with_context(|| name.to_string())
     }
+    let points = bytes.iter().copied();
+    let points = points.zip(times.iter().map(|time| picoseconds(*time)));
+    Curve::new(points.collect()).with_context(|| name.to_string())
 }

@@ -85,6 +85,7 @@ fn the_page_on_machine_files_has_right_examples_of_every_kind() {
         "torus",
         "rails",
         "cell",
+        "cluster",
     ] {
         let line = format!("kind = \"{kind}\"");
         assert!(examples.iter().any(|text| text.contains(&line)), "{kind}");

@@ -1,0 +1,282 @@
+//! The microbenchmarks of C 3.3 by which a machine's parameters are known, level by level.
+
+use super::bed::{Bed, Question, Sample};
+use crate::command::simulate::machine::cluster::{LevelFile, WindowFile};
+use allhands_core::call::Collective;
+
+/// The lengths at which messages are measured at first, in bytes, as powers of two.
+const EXPONENTS: std::ops::RangeInclusive<u32> = 3..=20;
+/// A length between two others is kept if its time is more than one in so many parts from the line between theirs.
+const BEND: f64 = 10.0;
+/// How often what lies between two lengths is halved.
+const HALVINGS: u32 = 2;
+/// The messages of the shorter train, and how many more the longer one has.
+const TRAIN: [u32; 2] = [2, 6];
+/// Round trips, notifications, gets, copies of one call.
+const AGAIN: u32 = 8;
+
+/// What is known of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// What a call takes in which nothing happens.
+    pub call_us: f64,
+    pub inside: Option<LevelFile>,
+    pub between: Option<LevelFile>,
+    pub copy_byte_ns: f64,
+    pub reduce_us: f64,
+    pub reduce_byte_ns: f64,
+    /// How certain the times are of which all of that follows, each as a part of itself.
+    pub uncertain: Vec<f64>,
+}
+
+/// A level: the first peer of rank 0 there, how many there are, and how many pairs.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    peer: u32,
+    peers: u32,
+    pairs: u32,
+    shares_memory: bool,
+}
+
+/// Measures everything that a bed has.
+///
+/// # Errors
+/// What keeps a microbenchmark from its end.
+pub fn all(bed: &mut dyn Bed, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Findings> {
+    let (nodes, ranks) = bed.ranks();
+    let first = nodes.innermost(ranks).first().copied().unwrap_or(ranks);
+    let mut lab = Lab {
+        bed,
+        tell,
+        call_us: 0.0,
+        uncertain: Vec::new(),
+    };
+    lab.call_us = lab.ask("nothing", None, 1, 8)?.us;
+    let mut findings = Findings {
+        call_us: lab.call_us,
+        ..Findings::default()
+    };
+    if first > 1 {
+        let reach = Reach {
+            peer: (first / 2).max(1),
+            peers: first - (first / 2).max(1),
+            pairs: first / 2,
+            shares_memory: true,
+        };
+        findings.inside = Some(lab.level(reach)?);
+    }
+    if first < ranks {
+        let reach = Reach {
+            peer: match first {
+                1 => ranks.div_ceil(2),
+                _ => first,
+            },
+            peers: ranks / 2,
+            pairs: match first {
+                1 => ranks / 2,
+                _ => first.min(ranks - first),
+            },
+            shares_memory: false,
+        };
+        findings.between = Some(lab.level(reach)?);
+    }
+    findings.copy_byte_ns = lab.line(Collective::Alltoall, "copies")?.1;
+    (findings.reduce_us, findings.reduce_byte_ns) =
+        lab.line(Collective::Allreduce, "reductions")?;
+    findings.uncertain = lab.uncertain;
+    Ok(findings)
+}
+
+/// What is measured with.
+struct Lab<'a> {
+    bed: &'a mut dyn Bed,
+    tell: &'a mut dyn FnMut(&str),
+    call_us: f64,
+    uncertain: Vec<f64>,
+}
+
+/// What was measured of messages of one length, in microseconds, without what a call takes.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    bytes: u64,
+    /// From one rank to another.
+    way_us: f64,
+    /// A further message to another peer, and from another one; of a train, where there is one peer alone.
+    scatter_us: f64,
+    gather_us: f64,
+    /// For how long each message of pairs that exchange has what they share, at both ends.
+    shared_us: f64,
+}
+
+impl Lab<'_> {
+    fn ask(
+        &mut self,
+        name: &'static str,
+        peer: Option<u32>,
+        many: u32,
+        bytes: u64,
+    ) -> anyhow::Result<Sample> {
+        let collective = match name {
+            "reductions" => Collective::Allreduce,
+            _ => Collective::Alltoall,
+        };
+        self.ask_of(collective, name, (peer, many), bytes)
+    }
+
+    fn ask_of(
+        &mut self,
+        collective: Collective,
+        name: &'static str,
+        (peer, many): (Option<u32>, u32),
+        bytes: u64,
+    ) -> anyhow::Result<Sample> {
+        (self.tell)(name);
+        let question = Question {
+            collective,
+            name: full(name),
+            peer,
+            many,
+            bytes: bytes as usize,
+        };
+        let sample = self.bed.time(&question)?;
+        if sample.us > 0.0 {
+            self.uncertain.push(sample.more_or_less_us / sample.us);
+        }
+        Ok(sample)
+    }
+
+    /// What one more takes, by what many and few take.
+    fn further(
+        &mut self,
+        name: &'static str,
+        peer: u32,
+        [few, many]: [u32; 2],
+        bytes: u64,
+    ) -> anyhow::Result<f64> {
+        let short = self.ask(name, Some(peer), few, bytes)?.us;
+        let long = self.ask(name, Some(peer), many, bytes)?.us;
+        Ok(((long - short) / f64::from(many - few)).max(0.0))
+    }
+
+    fn point(&mut self, reach: Reach, bytes: u64) -> anyhow::Result<Point> {
+        let Reach {
+            peer, peers, pairs, ..
+        } = reach;
+        let trips = self.ask("round-trip", Some(peer), AGAIN, bytes)?.us;
+        let way_us = ((trips - self.call_us) / f64::from(2 * AGAIN)).max(0.0);
+        let train_us = self.further("train", peer, TRAIN, bytes)?;
+        let (mut scatter_us, mut gather_us) = (train_us, train_us);
+        if peers > 1 {
+            scatter_us = self.further("scatter", peer, [1, peers], bytes)?;
+            gather_us = self.further("gather", peer, [1, peers], bytes)?;
+        }
+        let shared_us = match pairs {
+            0 | 1 => {
+                let both = self.ask("butterfly", Some(peer), 1, bytes)?.us;
+                (both - self.call_us - way_us).max(0.0)
+            }
+            _ => self.further("butterfly", peer, [1, pairs], bytes)? / 2.0,
+        };
+        Ok(Point {
+            bytes,
+            way_us,
+            scatter_us,
+            gather_us,
+            shared_us,
+        })
+    }
+
+    /// Points at all lengths, and more of them where a line between two misses what lies there.
+    fn points(&mut self, reach: Reach) -> anyhow::Result<Vec<Point>> {
+        let mut points: Vec<Point> = Vec::new();
+        for exponent in EXPONENTS {
+            let next = self.point(reach, 1 << exponent)?;
+            if let Some(last) = points.last().copied() {
+                self.between(reach, [last, next], HALVINGS, &mut points)?;
+            }
+            points.push(next);
+        }
+        Ok(points)
+    }
+
+    fn between(
+        &mut self,
+        reach: Reach,
+        [one, other]: [Point; 2],
+        halvings: u32,
+        points: &mut Vec<Point>,
+    ) -> anyhow::Result<()> {
+        let bytes = (one.bytes + other.bytes) / 2 / 8 * 8;
+        let is_steep = other.way_us > one.way_us * 1.5;
+        if halvings == 0 || bytes <= one.bytes || !is_steep {
+            return Ok(());
+        }
+        let here = self.point(reach, bytes)?;
+        let line_us = (one.way_us + other.way_us) / 2.0;
+        if (here.way_us - line_us).abs() <= line_us / BEND {
+            return Ok(());
+        }
+        self.between(reach, [one, here], halvings - 1, points)?;
+        points.push(here);
+        self.between(reach, [here, other], halvings - 1, points)
+    }
+
+    fn level(&mut self, reach: Reach) -> anyhow::Result<LevelFile> {
+        let points = self.points(reach)?;
+        let mut file = LevelFile::default();
+        for point in &points {
+            super::solve::push(&mut file, point.bytes, &point.terms());
+        }
+        if reach.shares_memory {
+            file.window = Some(self.window(reach.peer, &file.bytes)?);
+        }
+        Ok(file)
+    }
+
+    fn window(&mut self, peer: u32, lengths: &[u64]) -> anyhow::Result<WindowFile> {
+        let mut window = WindowFile::default();
+        let again = f64::from(AGAIN);
+        let trips = self.ask("notices", Some(peer), AGAIN, 8)?.us;
+        // What raises a flag is a store: it is a part of the way that nobody sees apart.
+        window.notice_us = ((trips - self.call_us) / (2.0 * again)).max(0.0);
+        for bytes in lengths {
+            let put = self.ask("puts", Some(peer), AGAIN, *bytes)?.us;
+            let get = self.ask("gets", Some(peer), AGAIN, *bytes)?.us;
+            window.put_us.push(((put - self.call_us) / again).max(0.0));
+            window.get_us.push(((get - self.call_us) / again).max(0.0));
+        }
+        Ok(window)
+    }
+
+    /// The line that fits what rank 0 does alone best, relatively: microseconds for any length, and nanoseconds a byte.
+    fn line(&mut self, collective: Collective, name: &'static str) -> anyhow::Result<(f64, f64)> {
+        let mut points = Vec::new();
+        for exponent in EXPONENTS.step_by(2) {
+            let bytes = 1_u64 << exponent;
+            let us = self.ask_of(collective, name, (None, AGAIN), bytes)?.us;
+            let us = ((us - self.call_us) / f64::from(AGAIN)).max(1e-6);
+            points.push((bytes as f64, us));
+        }
+        let (fixed_us, byte_us) = super::solve::line(&points);
+        Ok((fixed_us, byte_us * 1e3))
+    }
+}
+
+impl Point {
+    fn terms(&self) -> super::solve::Terms {
+        super::solve::Terms {
+            way_us: self.way_us,
+            scatter_us: self.scatter_us,
+            gather_us: self.gather_us,
+            shared_us: self.shared_us,
+        }
+    }
+}
+
+/// The microbenchmark's whole name.
+fn full(name: &str) -> &'static str {
+    let all = allhands_core::algorithm::microbenchmark::ALL.iter();
+    let mut names = all.map(|found| found.name);
+    let of = |whole: &str| whole.strip_prefix("microbenchmark-") == Some(name);
+    names.find(|whole| of(whole)).unwrap_or("")
+}

@@ -1,0 +1,161 @@
+//! `allhands calibrate`: a machine's parameters, measured by microbenchmarks and written as the machine's file.
+
+mod bed;
+mod file;
+mod measure;
+mod solve;
+#[cfg(test)]
+mod tests;
+
+use super::bench::{hosts, processes, team::Team};
+use super::simulate::machine::Machine;
+use crate::output;
+use allhands_core::machine::Nodes;
+use anyhow::{Context, ensure};
+use bed::{Bed, Real, Simulated};
+use indicatif::{ProgressBar, ProgressStyle};
+use measure::Findings;
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Measure a machine's parameters, and write them as a file that simulate and predict read
+///
+/// The microbenchmarks are schedules like those of algorithms, so messages go as those of collectives do: round trips,
+/// trains of messages to one peer, messages to many peers and from many at once, pairs that exchange, and, where ranks
+/// share memory, flags, puts and gets; copies and reductions of one rank. From these follow, for each length, os(m),
+/// or(m), L(m), g(m) and what messages share (the extended PLogP model, C 3.1), inside nodes and between them.
+///
+/// Ranks are processes that share memory (--transport shm, two if nothing is said), or are on hosts, or on pretended
+/// ones, as for `allhands bench`. With --machine it is the machine of a simulation that is measured.
+///
+/// Exit status 2 when the arguments are wrong, or ranks fail.
+///
+/// Examples:
+///   allhands calibrate --transport shm -n 2 -o machine.toml
+///   allhands calibrate --transport tcp --hosts a,b,c,d --time 60 -o cluster.toml
+///   allhands calibrate --machine loggp -n 8 -o again.toml
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    team: Team,
+
+    /// A machine that is simulated, by its name or its file
+    #[arg(long, conflicts_with_all = ["transport", "hosts"])]
+    machine: Option<String>,
+
+    /// About how many seconds there are
+    #[arg(long, value_name = "S", default_value_t = 30.0)]
+    time: f64,
+
+    /// Where the file goes [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE.toml")]
+    output: Option<PathBuf>,
+}
+
+/// About how many questions there are for a level.
+const QUESTIONS: f64 = 250.0;
+
+/// Measures, and writes the file.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    ensure!(
+        arguments.time.is_finite() && arguments.time > 0.0,
+        "--time {}: how many seconds there are, more than 0",
+        arguments.time
+    );
+    if let Some(path) = &arguments.output {
+        output::check_file(path)?;
+    }
+    let text = match &arguments.machine {
+        Some(name) => simulated(arguments, name)?,
+        None => match real(arguments)? {
+            Some(text) => text,
+            None => return Ok(ExitCode::SUCCESS),
+        },
+    };
+    match &arguments.output {
+        Some(path) => std::fs::write(path, &text)
+            .with_context(|| format!("cannot write {}", path.display()))?,
+        None => std::io::stdout().write_all(text.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn simulated(arguments: &Arguments, name: &str) -> anyhow::Result<String> {
+    let machine = Machine::find(name)?;
+    let numbers = arguments.team.ranks.as_ref().map(|ranks| ranks.0.clone());
+    let ranks = numbers.and_then(|numbers| numbers.first().copied());
+    let ranks = ranks.or(machine.ranks()).unwrap_or(8);
+    machine.admits(ranks)?;
+    let nodes = match (&machine.nodes, machine.shares_memory()) {
+        (Some(nodes), _) => nodes.clone(),
+        (None, true) => Nodes::one(),
+        (None, false) => Nodes::of_sizes(&vec![1; ranks as usize]),
+    };
+    let mut bed = Simulated {
+        machine: &machine,
+        nodes,
+        ranks,
+    };
+    let findings = measured(&mut bed)?;
+    file::text(&findings, &format!("the simulated machine {name}"), ranks)
+}
+
+/// The file's text, if this process is the one to write it.
+fn real(arguments: &Arguments) -> anyhow::Result<Option<String>> {
+    let team = &arguments.team;
+    hosts::check(team)?;
+    let network = team.transport.network();
+    ensure!(
+        network.is_some() || team.transport.is_processes(),
+        "--transport threads: threads go as processes do that share memory; right would be --transport shm, tcp or ofi, or --machine"
+    );
+    if processes::is_rank()? {
+        let (among, _) = processes::among(team)?;
+        let is_first = among.comm.rank() == 0;
+        let what = format!("{} ranks over {}", among.comm.size(), team.transport.name());
+        let ranks = among.comm.size() as u32;
+        let share = Duration::from_secs_f64(arguments.time / QUESTIONS);
+        let findings = measured(&mut Real { among, share })?;
+        let text = file::text(&findings, &what, ranks)?;
+        if is_first && processes::is_collected() {
+            std::io::stdout().write_all(text.as_bytes())?;
+            return Ok(None);
+        }
+        return Ok(is_first.then_some(text));
+    }
+    let numbers = match (&team.ranks, network) {
+        (None, None) => vec![2],
+        _ => hosts::numbers(team)?,
+    };
+    ensure!(
+        numbers.len() == 1 && numbers[0] > 1,
+        "-n: one number of ranks, two or more"
+    );
+    let budget = Duration::from_secs_f64(arguments.time);
+    let mut child = processes::start(team, numbers[0], budget)?;
+    let mut text = String::new();
+    let said = child.stdout.take().context("ranks say what they find")?;
+    std::io::BufReader::new(said).read_to_string(&mut text)?;
+    let status = child.wait()?;
+    ensure!(status.success(), "the ranks failed: {status}");
+    Ok(Some(text))
+}
+
+fn measured(bed: &mut dyn Bed) -> anyhow::Result<Findings> {
+    let bar = match std::io::stderr().is_terminal() {
+        true => ProgressBar::new(2 * QUESTIONS as u64),
+        false => ProgressBar::hidden(),
+    };
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg}") {
+        bar.set_style(style);
+    }
+    let findings = measure::all(bed, &mut |name| {
+        bar.set_message(name.to_string());
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    findings
+}

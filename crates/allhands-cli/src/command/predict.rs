@@ -1,0 +1,310 @@
+//! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
+
+use super::bench::cell::Record as Measured;
+use super::simulate::machine::{Job, Machine};
+use crate::ranks::Ranks;
+use crate::sizes::say;
+use crate::{names, output, sizes};
+use allhands_core::algorithm::{self, Algorithm, Requirement};
+use allhands_core::call::{Call, Collective};
+use allhands_core::machine::Nodes;
+use allhands_core::schedule::{Layout, Plan, Shape};
+use anyhow::{Context, ensure};
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Predict what algorithms take on a machine, and say how good that is
+///
+/// The machine's file is what `allhands calibrate` writes, or any other that `allhands simulate` reads. Every algorithm is
+/// predicted in its default setting, at every size, and the fastest comes first. With --measured it is the cells of a
+/// file that `allhands bench --json` has written that are predicted: each one's error is |predicted - measured| by
+/// measured, and the table says how many of them are below 10, 15 and 20 %, collective by collective. Cells whose
+/// medians are uncertain by more than 5 % (an interval that holds in 95 of 100 cases) are told apart and counted.
+///
+/// Keys of --json: collective, algorithm, machine, version, ranks, bytes, predicted_us; with --measured also
+/// measured_us, uncertain (a part of it) and error.
+///
+/// Exit status 2 when the arguments are wrong.
+///
+/// Examples:
+///   allhands predict allreduce broadcast --machine machine.toml -n 2 --bytes 64,4K,1M
+///   allhands predict --machine machine.toml --measured times.json
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Only these collectives
+    #[arg(value_parser = names::collective)]
+    collectives: Vec<Collective>,
+
+    /// The machine: a name of those that are built in, or FILE.toml; FILE.toml:2x4 says its nodes
+    #[arg(long)]
+    machine: String,
+
+    /// Numbers of ranks: 8, 2,4,8, 1-64 or 1..=64
+    #[arg(long, short = 'n', default_value = "8", conflicts_with = "measured")]
+    ranks: Ranks,
+
+    /// Sizes, such as 8,64K,64KiB,1MB (all powers of 2): a block per rank or pair for gather, scatter, allgather and alltoall, the whole vector otherwise
+    #[arg(long, value_delimiter = ',', value_parser = sizes::of_elements, default_values = ["64", "4K", "256K"], conflicts_with = "measured")]
+    bytes: Vec<usize>,
+
+    /// Predict the cells of this file, as `allhands bench --json` writes it, and compare
+    #[arg(long, value_name = "FILE.json")]
+    measured: Option<PathBuf>,
+
+    #[command(flatten)]
+    json: output::Json,
+}
+
+/// The length of an element.
+const ELEMENT_BYTES: usize = 8;
+
+/// A median that is more uncertain than this part of it is told apart.
+const UNCERTAIN_MOST: f64 = 0.05;
+
+/// What is predicted, and what was measured.
+#[derive(Clone, Debug, Serialize)]
+struct Record {
+    collective: &'static str,
+    algorithm: String,
+    machine: String,
+    version: &'static str,
+    ranks: u32,
+    bytes: usize,
+    predicted_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncertain: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+}
+
+/// Predicts, and prints it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let machine = Machine::find(&arguments.machine)?;
+    arguments.json.check()?;
+    let mut out = arguments.json.beside();
+    writeln!(out, "{}: {}\n", machine.name, machine.about)?;
+    let records = match &arguments.measured {
+        Some(path) => {
+            let records = compared(arguments, &machine, path)?;
+            print_errors(&mut out, &records)?;
+            records
+        }
+        None => {
+            let records = all(arguments, &machine)?;
+            print(&mut out, &records)?;
+            records
+        }
+    };
+    arguments.json.write(&records)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The nodes of so many ranks: as the machine says, else one each where ranks share no memory.
+fn nodes(machine: &Machine, ranks: u32) -> Nodes {
+    match (&machine.nodes, machine.shares_memory()) {
+        (Some(nodes), _) => nodes.clone(),
+        (None, true) => Nodes::one(),
+        (None, false) => Nodes::of_sizes(&vec![1; ranks as usize]),
+    }
+}
+
+/// Every algorithm that fits, in its default setting, the fastest first.
+fn all(arguments: &Arguments, machine: &Machine) -> anyhow::Result<Vec<Record>> {
+    let collectives = match &arguments.collectives[..] {
+        [] => Collective::ALL.to_vec(),
+        some => some.to_vec(),
+    };
+    let mut records = Vec::new();
+    for collective in collectives {
+        for ranks in &arguments.ranks.0 {
+            machine.admits(*ranks)?;
+            for bytes in &arguments.bytes {
+                let mut here = Vec::new();
+                for algorithm in algorithm::of(collective) {
+                    let call = Call::new(collective, *ranks);
+                    let shape = names::shape(algorithm, call, "")?.on(nodes(machine, *ranks));
+                    if fits(machine, algorithm, &shape) {
+                        let us = predicted_us(machine, algorithm, &shape, *bytes)?;
+                        here.push(record(machine, (algorithm.name, &call), *bytes, us));
+                    }
+                }
+                here.sort_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us));
+                records.extend(here);
+            }
+        }
+    }
+    Ok(records)
+}
+
+fn fits(machine: &Machine, algorithm: &Algorithm, shape: &Shape) -> bool {
+    let windows = algorithm.requires.contains(&Requirement::Window);
+    (machine.shares_memory() || !windows) && algorithm.admits(shape).is_ok()
+}
+
+fn record(
+    machine: &Machine,
+    (algorithm, call): (&str, &Call),
+    bytes: usize,
+    predicted_us: f64,
+) -> Record {
+    Record {
+        collective: call.collective.name(),
+        algorithm: algorithm.to_string(),
+        machine: machine.name.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        ranks: call.ranks,
+        bytes,
+        predicted_us,
+        measured_us: None,
+        uncertain: None,
+        error: None,
+    }
+}
+
+/// What a call takes on the machine, in microseconds.
+pub fn predicted_us(
+    machine: &Machine,
+    algorithm: &Algorithm,
+    shape: &Shape,
+    bytes: usize,
+) -> anyhow::Result<f64> {
+    let layout = Layout::regular(shape.call.collective, bytes / ELEMENT_BYTES);
+    let plan = |rank| {
+        let schedule = algorithm.schedule(shape, rank);
+        Plan::lower(&schedule, &shape.call, &layout, ELEMENT_BYTES)
+    };
+    let plans: Result<Vec<Plan>, _> = (0..shape.ranks()).map(plan).collect();
+    let outcome = machine.outcome(Job {
+        layer: algorithm.layer,
+        plans: &plans?,
+        nodes: &shape.nodes,
+    })?;
+    Ok(outcome.completion_ps() as f64 / 1e6)
+}
+
+/// The cells of a file of measured ones, each with its prediction.
+fn compared(arguments: &Arguments, machine: &Machine, path: &Path) -> anyhow::Result<Vec<Record>> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let measured: Vec<Measured> = serde_json::from_str(&text).with_context(|| {
+        format!(
+            "{}: right would be a file that allhands bench --json has written",
+            path.display()
+        )
+    })?;
+    let mut records = Vec::new();
+    for cell in measured.iter().filter(|cell| cell.correct) {
+        let collective = names::collective(&cell.collective).map_err(anyhow::Error::msg)?;
+        let asked = &arguments.collectives;
+        if !asked.is_empty() && !asked.contains(&collective) {
+            continue;
+        }
+        let call = Call {
+            root: cell.root,
+            ..Call::new(collective, cell.ranks)
+        };
+        let (algorithm, parameters) = names::algorithm(collective, &cell.algorithm)?;
+        let shape = names::shape(algorithm, call, parameters)?.on(nodes(machine, cell.ranks));
+        if !fits(machine, algorithm, &shape) {
+            continue;
+        }
+        let us = predicted_us(machine, algorithm, &shape, cell.bytes)?;
+        let spread_us = 1.57 * (cell.q3_us - cell.q1_us) / (cell.iterations as f64).sqrt();
+        records.push(Record {
+            measured_us: Some(cell.median_us),
+            uncertain: Some(spread_us / cell.median_us),
+            error: Some((us - cell.median_us).abs() / cell.median_us),
+            ..record(machine, (&cell.algorithm, &call), cell.bytes, us)
+        });
+    }
+    ensure!(
+        !records.is_empty(),
+        "{}: no cell that the machine {} could serve",
+        path.display(),
+        machine.name
+    );
+    Ok(records)
+}
+
+fn print(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "{:<16}{:<34}{:>6}{:>8}{:>16}",
+        "collective", "algorithm", "ranks", "bytes", "predicted µs"
+    )?;
+    for record in records {
+        writeln!(
+            out,
+            "{:<16}{:<34}{:>6}{:>8}{:>16.2}",
+            record.collective,
+            record.algorithm,
+            record.ranks,
+            say(record.bytes),
+            record.predicted_us
+        )?;
+    }
+    Ok(())
+}
+
+/// How many errors of the cells are how large, collective by collective, and the largest.
+fn print_errors(out: &mut dyn Write, records: &[Record]) -> std::io::Result<()> {
+    /// So many of the largest are shown.
+    const LARGEST: usize = 12;
+    let is_certain = |record: &&Record| record.uncertain.is_some_and(|part| part <= UNCERTAIN_MOST);
+    writeln!(
+        out,
+        "{:<16}{:>7}{:>10}{:>9}{:>9}{:>9}{:>12}{:>12}",
+        "collective", "cells", "median %", "<10 %", "<15 %", "<20 %", "largest %", "uncertain"
+    )?;
+    let line = |out: &mut dyn Write, name: &str, these: &[&Record]| {
+        let certain: Vec<&Record> = these.iter().copied().filter(|r| is_certain(r)).collect();
+        let mut errors: Vec<f64> = certain.iter().filter_map(|record| record.error).collect();
+        errors.sort_by(f64::total_cmp);
+        let below = |most: f64| {
+            let below = errors.iter().filter(|error| **error < most).count();
+            100.0 * below as f64 / errors.len().max(1) as f64
+        };
+        let at = |place: usize| errors.get(place).map_or(f64::NAN, |error| 100.0 * error);
+        writeln!(
+            out,
+            "{name:<16}{:>7}{:>10.1}{:>9.0}{:>9.0}{:>9.0}{:>12.0}{:>12}",
+            errors.len(),
+            at(errors.len() / 2),
+            below(0.10),
+            below(0.15),
+            below(0.20),
+            at(errors.len().saturating_sub(1)),
+            these.len() - certain.len(),
+        )
+    };
+    for collective in Collective::ALL {
+        let these = records.iter().filter(|r| r.collective == collective.name());
+        let these: Vec<&Record> = these.collect();
+        if !these.is_empty() {
+            line(out, collective.name(), &these)?;
+        }
+    }
+    line(out, "all", &records.iter().collect::<Vec<_>>())?;
+    let mut largest: Vec<&Record> = records.iter().filter(is_certain).collect();
+    largest.sort_by(|a, b| b.error.unwrap_or(0.0).total_cmp(&a.error.unwrap_or(0.0)));
+    writeln!(out, "\nThe largest errors, of those that are certain:")?;
+    for record in largest.iter().take(LARGEST) {
+        writeln!(
+            out,
+            "{:<16}{:<30}{:>5} ranks{:>8}{:>12.2} µs predicted{:>12.2} measured{:>7.0} %",
+            record.collective,
+            record.algorithm,
+            record.ranks,
+            say(record.bytes),
+            record.predicted_us,
+            record.measured_us.unwrap_or(f64::NAN),
+            100.0 * record.error.unwrap_or(f64::NAN)
+        )?;
+    }
+    Ok(())
+}

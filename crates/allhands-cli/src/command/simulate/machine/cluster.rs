@@ -1,0 +1,161 @@
+//! Clusters in a machine's file: what messages take inside nodes and between them, as tables over lengths.
+
+use super::{Times, linear, picoseconds};
+use allhands_core::machine::Nodes;
+use allhands_core::simulate::{Cluster, ClusterTimes, Curves, WindowCurves};
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+/// The levels of a cluster, and what a call takes in which nothing happens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterFile {
+    /// What every call takes besides what it does.
+    #[serde(default)]
+    pub call_us: f64,
+    /// Between ranks of a node; without it every rank is a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<LevelFile>,
+    /// Between ranks of different nodes; without it all ranks are on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<LevelFile>,
+}
+
+/// What messages of a level take, for each of some lengths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelFile {
+    /// The lengths, rising.
+    pub bytes: Vec<u64>,
+    /// os(m).
+    pub send_us: Vec<f64>,
+    /// or(m).
+    pub receive_us: Vec<f64>,
+    /// L(m), without os and or.
+    pub latency_us: Vec<f64>,
+    /// g(m).
+    pub gap_us: Vec<f64>,
+    /// For how long each message has what all of them share, at both ends.
+    pub shared_us: Vec<f64>,
+    /// What is done to windows, where the ranks share memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowFile>,
+}
+
+/// What is done to windows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindowFile {
+    /// To write, by the lengths of the level.
+    pub put_us: Vec<f64>,
+    /// To read.
+    pub get_us: Vec<f64>,
+    /// To raise a flag.
+    pub notify_us: f64,
+    /// Until it is seen.
+    pub notice_us: f64,
+}
+
+impl ClusterFile {
+    /// Finds out whether it is right.
+    ///
+    /// # Errors
+    /// What is wrong, and in which level.
+    pub(super) fn check(&self, processor: &Times) -> anyhow::Result<()> {
+        super::check_times(&[("call_us", self.call_us)])?;
+        ensure!(
+            processor.send_us.is_none() && processor.receive_us.is_none(),
+            "[processor] has send_us or receive_us, which the levels of [network] say: leave them out"
+        );
+        ensure!(
+            self.inside.is_some() || self.between.is_some(),
+            "a cluster has [network.inside], [network.between], or both"
+        );
+        self.times(processor).map(drop)
+    }
+
+    /// Whether ranks of a node share memory.
+    pub(super) fn shares_memory(&self) -> bool {
+        let inside = self.inside.as_ref();
+        inside.is_some_and(|level| level.window.is_some())
+    }
+
+    /// The cluster with so many ranks on these nodes.
+    pub(super) fn network(
+        &self,
+        processor: &Times,
+        (nodes, ranks): (&Nodes, u32),
+    ) -> anyhow::Result<Cluster<Curves>> {
+        let node_of: Vec<u32> = match (&self.inside, &self.between) {
+            (None, _) => (0..ranks).collect(),
+            (_, None) => vec![0; ranks as usize],
+            _ => {
+                let sizes = nodes.innermost(ranks).into_iter().enumerate();
+                sizes
+                    .flat_map(|(node, size)| vec![node as u32; size as usize])
+                    .collect()
+            }
+        };
+        Ok(Cluster::new(&node_of, self.times(processor)?))
+    }
+
+    /// What a call takes besides what it does, in picoseconds.
+    pub(super) fn call_ps(&self) -> u64 {
+        picoseconds(self.call_us)
+    }
+
+    fn times(&self, processor: &Times) -> anyhow::Result<ClusterTimes<Curves>> {
+        let level = |name: &str, level: &Option<LevelFile>| {
+            let curves = level.as_ref().map(LevelFile::curves).transpose();
+            curves.with_context(|| format!("[network.{name}]"))
+        };
+        let (inside, between) = (
+            level("inside", &self.inside)?,
+            level("between", &self.between)?,
+        );
+        // Of what is not there no message goes.
+        let other = inside.clone().or_else(|| between.clone());
+        let other = other.context("a cluster has a level")?;
+        Ok(ClusterTimes {
+            between: between.unwrap_or_else(|| other.clone()),
+            inside: inside.unwrap_or(other),
+            copy: linear(0.0, processor.copy_byte_ns),
+            reduce: linear(processor.reduce_us, processor.reduce_byte_ns),
+            shared_ps: 0,
+        })
+    }
+}
+
+impl LevelFile {
+    fn curves(&self) -> anyhow::Result<Curves> {
+        let curve = |name: &str, times: &[f64]| super::table::curve(name, &self.bytes, times);
+        let window = |window: &WindowFile| {
+            super::check_times(&[
+                ("notify_us", window.notify_us),
+                ("notice_us", window.notice_us),
+            ])?;
+            Ok::<_, anyhow::Error>(WindowCurves {
+                put: curve("put_us", &window.put_us)?,
+                get: curve("get_us", &window.get_us)?,
+                notify_ps: picoseconds(window.notify_us),
+                notice_ps: picoseconds(window.notice_us),
+            })
+        };
+        for ((bytes, latency_us), gap_us) in
+            self.bytes.iter().zip(&self.latency_us).zip(&self.gap_us)
+        {
+            ensure!(
+                gap_us <= latency_us,
+                "with {bytes} bytes gap_us is {gap_us}, more than latency_us, {latency_us}, which covers it"
+            );
+        }
+        Ok(Curves {
+            send: curve("send_us", &self.send_us)?,
+            receive: curve("receive_us", &self.receive_us)?,
+            latency: curve("latency_us", &self.latency_us)?,
+            gap: curve("gap_us", &self.gap_us)?,
+            shared: curve("shared_us", &self.shared_us)?,
+            window: self.window.as_ref().map(window).transpose()?,
+        })
+    }
+}

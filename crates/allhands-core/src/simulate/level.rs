@@ -1,0 +1,174 @@
+//! Levels of a machine: what messages take between ranks of a node, or of two, as tables over their lengths.
+//!
+//! ```text
+//! sender     os(m)│
+//! port            │ g(m) │ g(m) of the next
+//! L(m)            └──────────────────────▶│
+//! receiver                                │or(m)
+//! ```
+//!
+//! That is the extended PLogP model (C 3.1) with its terms apart: L(m) is without what processors do, so that these may be busy with
+//! other messages meanwhile; and what several messages under way wait for one another (C's contention) is a resource that each of
+//! them has for a while.
+
+use super::network::{Kind, Work};
+use super::plogp::Curve;
+
+/// What messages take between ranks that are so far from one another.
+pub trait ClusterLevel {
+    /// Whether a long message is longer on its way than its gap says, so that a short one behind it could pass it.
+    const LENGTH_DELAYS: bool = false;
+
+    /// How long a processor is busy with its part of `work`, which has to do with another rank, in picoseconds.
+    fn takes_ps(&self, work: Work) -> u64;
+
+    /// From the moment at which a message has its sender's port to that at which it comes to its receiver's, in picoseconds.
+    fn latency_ps(&self, kind: Kind, bytes: u64) -> u64;
+
+    /// How long it has each port, in picoseconds.
+    fn gap_ps(&self, kind: Kind, bytes: u64) -> u64;
+
+    /// How long it has what all messages of the level share, at each of its ends, in picoseconds; 0 where they share nothing.
+    fn shared_ps(&self, _kind: Kind, _bytes: u64) -> u64 {
+        0
+    }
+}
+
+/// A level whose times are tables over lengths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curves {
+    /// os(m): how long a processor is busy to send.
+    pub send: Curve,
+    /// or(m): how long one is to receive.
+    pub receive: Curve,
+    /// L(m): from the moment at which the sender's processor has done its part to that at which the receiver's can begin.
+    pub latency: Curve,
+    /// g(m): how long a message has each port; at most L(m), which covers it.
+    pub gap: Curve,
+    /// How long one has what all of the level share, at each end.
+    pub shared: Curve,
+    /// What is done to windows, where these are memory that the ranks share; elsewhere it goes in messages.
+    pub window: Option<WindowCurves>,
+}
+
+/// What ranks do to each other's windows by their own processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowCurves {
+    /// To write so many bytes.
+    pub put: Curve,
+    /// To read so many.
+    pub get: Curve,
+    /// To raise a flag, in picoseconds.
+    pub notify_ps: u64,
+    /// Until one that is raised is seen, in picoseconds.
+    pub notice_ps: u64,
+}
+
+impl ClusterLevel for Curves {
+    const LENGTH_DELAYS: bool = true;
+
+    fn takes_ps(&self, work: Work) -> u64 {
+        match (work, &self.window) {
+            (Work::Put { bytes, .. }, Some(window)) => window.put.of(bytes),
+            (Work::Get { bytes, .. }, Some(window)) => window.get.of(bytes),
+            (Work::Notify { .. }, Some(window)) => window.notify_ps,
+            (Work::Receive { bytes, .. }, _) => self.receive.of(bytes),
+            // A request has nothing of what it asks for.
+            (Work::Get { .. }, None) => self.send.of(0),
+            _ => self.send.of(work.bytes()),
+        }
+    }
+
+    fn latency_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        match (kind, &self.window) {
+            (Kind::Notice, Some(window)) => window.notice_ps,
+            (Kind::Put | Kind::Request | Kind::Answer, Some(_)) => 0,
+            _ => self.latency.of(bytes).saturating_sub(self.gap.of(bytes)),
+        }
+    }
+
+    fn gap_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        match (kind, &self.window) {
+            (Kind::Message, _) | (_, None) => self.gap.of(bytes),
+            (_, Some(_)) => 0,
+        }
+    }
+
+    fn shared_ps(&self, kind: Kind, bytes: u64) -> u64 {
+        match (kind, &self.window) {
+            (Kind::Message, _) | (_, None) => self.shared.of(bytes),
+            (_, Some(_)) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::algorithm::microbenchmark::{butterfly, gets, notices, puts, round_trip, train};
+    use crate::call::Call;
+    use crate::schedule::{Layout, Plan};
+    use crate::simulate::{Cluster, ClusterTimes, simulate};
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// Between 10 and 100 bytes all but the overheads is ten times as much.
+    fn level(shared_ps: u64) -> Curves {
+        let flat = |ps| Curve::new(vec![(0, ps)]).unwrap();
+        let rises = |ps| Curve::new(vec![(10, ps), (100, 10 * ps)]).unwrap();
+        Curves {
+            send: flat(30),
+            receive: flat(50),
+            latency: rises(1000),
+            gap: rises(400),
+            shared: flat(shared_ps),
+            window: Some(WindowCurves {
+                put: rises(7),
+                get: rises(9),
+                notify_ps: 3,
+                notice_ps: 200,
+            }),
+        }
+    }
+
+    fn time_ps(found: &Algorithm, parameters: &str, bytes: usize, level: &Curves) -> u64 {
+        let call = Call::new(found.collective, 4);
+        let shape = found.shape(call, parameters).unwrap();
+        let layout = Layout::regular(found.collective, bytes);
+        let plan = |rank| Plan::lower(&found.schedule(&shape, rank), &call, &layout, 1);
+        let plans: Vec<Plan> = (0..4).map(plan).collect::<Result<_, _>>().unwrap();
+        let times = ClusterTimes {
+            inside: level.clone(),
+            between: level.clone(),
+            copy: Default::default(),
+            reduce: Default::default(),
+            shared_ps: 0,
+        };
+        let outcome = simulate(&plans, &mut Cluster::new(&[0; 4], times));
+        outcome.unwrap().completion_ps()
+    }
+
+    #[test]
+    fn messages_take_what_the_tables_say() {
+        let (alone, shares) = (level(0), level(60));
+        let trip = |bytes, level| time_ps(&round_trip::ALGORITHM, "", bytes, level);
+        assert_eq!(trip(10, &alone), 2 * (30 + 1000 + 50));
+        assert_eq!(trip(100, &alone), 2 * (30 + 10_000 + 50));
+        assert_eq!(trip(10, &shares), 2 * (30 + 1000 + 50 + 2 * 60));
+        let train = |many| time_ps(&train::ALGORITHM, many, 100, &alone);
+        assert_eq!(train("many=5") - train("many=4"), 4000);
+        // Two pairs are four messages, which leave one after another; the last one that comes is shared once more.
+        let pairs = |many| time_ps(&butterfly::ALGORITHM, many, 10, &shares);
+        assert_eq!(pairs("peer=2,many=2") - pairs("peer=2,many=1"), 2 * 60);
+    }
+
+    #[test]
+    fn windows_are_written_and_read_by_those_who_ask() {
+        let level = level(60);
+        let time = |found: &Algorithm, bytes| time_ps(found, "many=2", bytes, &level);
+        assert_eq!(time(&puts::ALGORITHM, 100), 2 * 70);
+        assert_eq!(time(&gets::ALGORITHM, 100), 2 * 90);
+        assert_eq!(time(&notices::ALGORITHM, 10), 4 * (3 + 200));
+    }
+}
