@@ -98,12 +98,8 @@ impl Variant {
     pub fn say(&self) -> Vec<String> {
         let say = |(damage, form): (&Damage, &str)| {
             let name = format!("{}, {form}", self.what);
-            [
-                damage
-                    .right
-                    .say(&format!("{name}: the right parameters there")),
-                damage.wrong.say(&name),
-            ]
+            let right = "    the same predictions with the right parameters";
+            [damage.wrong.say(&name), damage.right.say(right)]
         };
         self.damages.iter().zip(FORMS).flat_map(say).collect()
     }
