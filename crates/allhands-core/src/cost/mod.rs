@@ -1,10 +1,11 @@
-//! Predicted costs: Hockney's model walked over a world of schedules, the extended PLogP model, and the papers' formulas as printed.
+//! Predicted costs: Hockney's model walked over a world of schedules, the extended PLogP model and its patterns, and the papers' formulas as printed.
 //!
 //! The walk and the formulas are independent of one another: a test holds one against the other for every
 //! number of ranks from 2 to 128, so a wrong schedule, a wrong walk and a misread formula all show.
 
 pub mod formula;
 mod hockney;
+pub mod pattern;
 pub mod plogp;
 mod sizes;
 mod walk;

@@ -51,6 +51,14 @@ pub struct Way {
     pub acknowledgement_gap_us: f64,
 }
 
+impl Way {
+    /// L(m) + L(1): the data and an acknowledgement, a round of C 4's patterns, in microseconds.
+    #[must_use]
+    pub fn round_us(&self, bytes: f64) -> f64 {
+        self.latency.at_us(bytes) + self.notice_us
+    }
+}
+
 /// The parameters of a machine of one or two Cells (C 3.1, 3.3).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExtendedPlogp {

@@ -20,7 +20,7 @@ fn machines(paper: Paper) -> &'static [&'static str] {
 fn comes_out(paper: Paper, entry: &Entry) -> bool {
     match paper {
         Paper::Bluegene => bluegene::verdict::comes_out(entry),
-        Paper::Cell => cell::near(entry.ratio),
+        Paper::Cell => cell::near(entry),
         Paper::Qsnet => qsnet::comes_out(entry),
     }
 }
@@ -31,10 +31,10 @@ fn entries(
     asked: (Option<u32>, Option<u32>),
     (place, factor): (&str, f64),
 ) -> anyhow::Result<Vec<Entry>> {
-    let changed = |name| Machine::with_constant(name, place, factor);
+    let changed = |name: &str| Machine::with_constant(name, place, factor);
     match paper {
         Paper::Bluegene => bluegene::entries_on(&changed("bluegene-l")?, asked),
-        Paper::Cell => Ok(cell::on(&changed("cell")?, &changed("cell-blade")?)?.entries),
+        Paper::Cell => Ok(cell::on(&cell::Machines::new(changed)?)?.entries),
         Paper::Qsnet => qsnet::entries_on(changed("multirail-smp")?),
     }
 }

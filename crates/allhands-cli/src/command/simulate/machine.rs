@@ -14,7 +14,7 @@ use super::soon::Soon;
 use allhands_core::algorithm::Layer;
 use allhands_core::machine::{Fabrics, Nodes, Torus};
 use allhands_core::schedule::Plan;
-use allhands_core::simulate::cell::Cell;
+use allhands_core::simulate::cell::{Cell, Level};
 use allhands_core::simulate::{
     Dragonfly, FatTree, Flat, Linear, Link, Network as Model, Observer, Outcome, PLogP, Processor,
     Rails, Routes, TorusNetwork, Watch, simulate_observed,
@@ -314,6 +314,17 @@ impl Machine {
             false => Fabrics::default(),
         };
         Ok((Some(torus), fabrics))
+    }
+
+    /// What is above its blades, if it is one of Cells.
+    ///
+    /// # Errors
+    /// What its file does not say.
+    pub fn levels(&self) -> anyhow::Result<Vec<Level>> {
+        match &self.network {
+            Network::Cell(file) => Ok(file.hardware(self.processor()?).levels),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// The same machine with other rails, if it has any.

@@ -3,14 +3,19 @@
 //! [`MODELS`] has each line of the tables, as printed and, where that is wrong, corrected. X, what acknowledgements add that do
 //! not overlap, stands for a range in C; a model's time is for X = 0.
 
+pub mod cluster;
 mod table;
 
+pub use cluster::CLUSTER_MODELS;
 pub use table::MODELS;
 
 use super::{Form, Miss};
 use crate::call::Collective;
+use crate::cost::pattern::{Fan, Pattern};
 use crate::cost::plogp::{ExtendedPlogp, Way};
 use crate::pattern::math::{ceil_log2, floor_log2};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// What a model is asked about.
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +94,26 @@ fn between<'a>(c: &Case<'a>) -> &'a Way {
     &c.machine.between
 }
 
-/// L(m) + L(1): the data and an acknowledgement.
-fn round(way: &Way, bytes: f64) -> f64 {
-    way.latency.at_us(bytes) + way.notice_us
+/// The time of a pattern on one Cell.
+fn on_one(c: &Case<'_>, pattern: &Pattern) -> f64 {
+    pattern.terms().time_us(c.machine, single(c), c.bytes)
+}
+
+/// The time of a pattern on two Cells.
+fn on_two(c: &Case<'_>, pattern: &Pattern) -> f64 {
+    pattern.terms().time_us(c.machine, inside(c), c.bytes)
+}
+
+/// The levels of the binomial tree as C 4 counts them: the most children of a rank on each, of which `far` of the root's are on the
+/// other Cell.
+fn binomial_fans(c: &Case<'_>, far: u32) -> Vec<Fan> {
+    let levels = floor_log2(c.ranks);
+    let fan = |level| {
+        let far = if level == 0 { far } else { 0 };
+        let near = levels - level - far;
+        Fan { near, far }
+    };
+    (0..levels).map(fan).collect()
 }
 
 /// γm.
@@ -130,6 +152,17 @@ fn barrier_doubling_one_folded(c: &Case<'_>) -> f64 {
     (down(c) + 2.0) * single(c).notice_us
 }
 
+/// The rounds that a host's news takes to the farthest host: ⌈lg⌉ of how many there are.
+fn rounds_among_hosts(c: &Case<'_>) -> f64 {
+    f64::from(ceil_log2(c.ranks - (1 << floor_log2(c.ranks))))
+}
+
+/// A host hears from its guest, and tells the farthest rank in ⌊lg p⌋ rounds, or the farthest host, which tells its guest.
+fn barrier_doubling_one_folded_corrected(c: &Case<'_>) -> f64 {
+    let rounds = (1.0 + down(c)).max(2.0 + rounds_among_hosts(c));
+    rounds * single(c).notice_us
+}
+
 fn barrier_doubling_two(c: &Case<'_>) -> f64 {
     (down(c) - 1.0) * inside(c).notice_us + between(c).notice_us
 }
@@ -138,8 +171,10 @@ fn barrier_doubling_two_folded(c: &Case<'_>) -> f64 {
     (down(c) + 1.0) * inside(c).notice_us + between(c).notice_us
 }
 
+/// The same where guests are on the other Cell.
 fn barrier_doubling_two_folded_corrected(c: &Case<'_>) -> f64 {
-    down(c) * inside(c).notice_us + 2.0 * between(c).notice_us
+    let (near, far) = (inside(c).notice_us, between(c).notice_us);
+    far + (down(c) * near).max(rounds_among_hosts(c) * near + far)
 }
 
 fn barrier_bruck_one(c: &Case<'_>) -> f64 {
@@ -150,13 +185,44 @@ fn barrier_bruck_two(c: &Case<'_>) -> f64 {
     up(c) * inside(c).notice_us.max(between(c).notice_us)
 }
 
+/// The longest path: from any rank, some of the rounds, each of which goes to the rank at its distance.
+fn barrier_bruck_two_corrected(c: &Case<'_>) -> f64 {
+    let rounds = ceil_log2(c.ranks);
+    let path = |start: u32, chosen: u32| {
+        let distances = (0..rounds).map(|k| 1 << k).filter(|d| chosen & d > 0);
+        let step = |(at, us): (u32, f64), distance: u32| {
+            let next = (at + distance) % c.ranks;
+            let way = match (at < 8) == (next < 8) {
+                true => inside(c),
+                false => between(c),
+            };
+            (next, us + way.notice_us)
+        };
+        distances.fold((start, 0.0), step).1
+    };
+    let paths = (0..c.ranks).flat_map(|start| (0..1 << rounds).map(move |set| path(start, set)));
+    paths.fold(0.0, f64::max)
+}
+
 fn barrier_gather_one(c: &Case<'_>) -> f64 {
     2.0 * up(c) * single(c).notice_us
+}
+
+/// With the tree's depth, ⌊lg p⌋.
+fn barrier_gather_one_corrected(c: &Case<'_>) -> f64 {
+    2.0 * down(c) * single(c).notice_us
 }
 
 fn barrier_gather_two(c: &Case<'_>) -> f64 {
     let within = 2.0 * (up(c) - 1.0) * inside(c).notice_us;
     within.max(2.0 * between(c).notice_us + within)
+}
+
+/// With the depth of each Cell's part of the tree, of eight SPEs and of the others, of which the first is a child of the root.
+fn barrier_gather_two_corrected(c: &Case<'_>) -> f64 {
+    let (near, far) = (inside(c).notice_us, between(c).notice_us);
+    let others = f64::from(floor_log2(c.ranks - 8));
+    2.0 * (3.0 * near).max(far + others * near)
 }
 
 fn barrier_all_one(c: &Case<'_>) -> f64 {
@@ -167,6 +233,12 @@ fn barrier_all_one(c: &Case<'_>) -> f64 {
 fn barrier_all_two(c: &Case<'_>) -> f64 {
     let notices = 2.0 * (inside(c).notice_us + between(c).notice_us);
     notices + one_to_all_gaps(c, 1.0)
+}
+
+/// What goes inside the Cell and what crosses leave the root one behind another, and what crosses is last.
+fn barrier_all_two_corrected(c: &Case<'_>) -> f64 {
+    let q = f64::from(c.ranks - 2);
+    2.0 * between(c).notice_us + q * inside(c).gap.at_us(1.0)
 }
 
 /// q1 g1 + q2 g2 with q1 = 6 and q2 = p − 9.
@@ -192,16 +264,27 @@ fn no_x(_: &Case<'_>) -> f64 {
 
 fn broadcast_all_one(c: &Case<'_>) -> f64 {
     let q = f64::from(c.ranks.saturating_sub(2));
-    q * single(c).gap.at_us(c.bytes) + round(single(c), c.bytes)
+    q * single(c).gap.at_us(c.bytes) + single(c).round_us(c.bytes)
 }
 
 fn broadcast_all_two(c: &Case<'_>) -> f64 {
-    let messages = round(inside(c), c.bytes) + round(between(c), c.bytes);
+    let messages = inside(c).round_us(c.bytes) + between(c).round_us(c.bytes);
     messages + one_to_all_gaps(c, c.bytes)
 }
 
+/// Both Cells' SPEs get at the same time, each at their gaps.
+fn broadcast_all_two_corrected(c: &Case<'_>) -> f64 {
+    let all = |near, far| on_two(c, &Pattern::OneToAll(vec![Fan { near, far }]));
+    all(7, 0).max(all(0, c.ranks - 8))
+}
+
 fn broadcast_simple_one(c: &Case<'_>) -> f64 {
-    down(c) * round(single(c), c.bytes) + 3.0 * single(c).gap.at_us(c.bytes)
+    down(c) * single(c).round_us(c.bytes) + 3.0 * single(c).gap.at_us(c.bytes)
+}
+
+/// With q by C 4's formula: out-degrees lg p, …, 2, 1.
+fn broadcast_simple_one_corrected(c: &Case<'_>) -> f64 {
+    on_one(c, &Pattern::OneToAll(binomial_fans(c, 0)))
 }
 
 fn x_of_simple_one(c: &Case<'_>) -> f64 {
@@ -209,22 +292,24 @@ fn x_of_simple_one(c: &Case<'_>) -> f64 {
 }
 
 fn broadcast_ordered_one(c: &Case<'_>) -> f64 {
-    down(c) * round(single(c), c.bytes)
+    let (near, far) = (floor_log2(c.ranks), 0);
+    on_one(c, &Pattern::OrderedTree { near, far })
 }
 
 /// The binomial tree's rounds on two Cells, one of them between the two.
 fn tree_two(c: &Case<'_>) -> f64 {
-    (up(c) - 1.0) * round(inside(c), c.bytes) + round(between(c), c.bytes)
+    let (near, far) = (ceil_log2(c.ranks) - 1, 1);
+    on_two(c, &Pattern::OrderedTree { near, far })
 }
 
 fn broadcast_simple_two(c: &Case<'_>) -> f64 {
-    let rounds = (down(c) - 1.0) * round(inside(c), c.bytes) + round(between(c), c.bytes);
+    let rounds = (down(c) - 1.0) * inside(c).round_us(c.bytes) + between(c).round_us(c.bytes);
     rounds + 7.0 * inside(c).gap.at_us(c.bytes)
 }
 
 /// With q1 by C 4's formula, for p = 16: out-degrees 4, 3, 2, 1, of which one goes to the other Cell.
 fn broadcast_simple_two_corrected(c: &Case<'_>) -> f64 {
-    broadcast_simple_two(c) - 2.0 * inside(c).gap.at_us(c.bytes)
+    on_two(c, &Pattern::OneToAll(binomial_fans(c, 1)))
 }
 
 fn x_of_simple_two(c: &Case<'_>) -> f64 {
@@ -232,17 +317,17 @@ fn x_of_simple_two(c: &Case<'_>) -> f64 {
 }
 
 fn broadcast_segmented_one(c: &Case<'_>) -> f64 {
-    (down(c) + 1.0) * round(single(c), half(c))
+    (down(c) + 1.0) * single(c).round_us(half(c))
 }
 
 fn broadcast_segmented_two(c: &Case<'_>) -> f64 {
-    (down(c) - 1.0) * round(inside(c), half(c))
-        + 2.0 * round(between(c), half(c))
+    (down(c) - 1.0) * inside(c).round_us(half(c))
+        + 2.0 * between(c).round_us(half(c))
         + contention(c, half(c), c.ranks - 2)
 }
 
 fn broadcast_hybrid_segmented(c: &Case<'_>) -> f64 {
-    down(c) * round(inside(c), half(c)) + round(between(c), c.bytes)
+    down(c) * inside(c).round_us(half(c)) + between(c).round_us(c.bytes)
 }
 
 // Table 3: allgathers; m is a rank's block.
@@ -256,32 +341,32 @@ fn gathered<'a>(c: &Case<'a>) -> Case<'a> {
 fn allgather_doubling_one(c: &Case<'_>) -> f64 {
     let all = gathered(c);
     doubled(&all, floor_log2(c.ranks))
-        .map(|bytes| round(single(c), bytes))
+        .map(|bytes| single(c).round_us(bytes))
         .sum()
 }
 
 fn allgather_doubling_two(c: &Case<'_>) -> f64 {
     let all = gathered(c);
     let inner: f64 = doubled(&all, inner_rounds(c))
-        .map(|bytes| round(inside(c), bytes))
+        .map(|bytes| inside(c).round_us(bytes))
         .sum();
-    inner + round(between(c), half(&all)) + contention(c, half(&all), c.ranks)
+    inner + between(c).round_us(half(&all)) + contention(c, half(&all), c.ranks)
 }
 
 fn allgather_hybrid(c: &Case<'_>) -> f64 {
     let all = gathered(c);
     let crossing = c.ranks >> (c.x - 1);
     let inner: f64 = doubled(&all, inner_rounds(c))
-        .map(|bytes| round(inside(c), bytes))
+        .map(|bytes| inside(c).round_us(bytes))
         .sum();
-    let outer = round(between(c), half(&all)) + contention(c, half(&all), crossing);
-    inner + outer + f64::from(c.x - 1) * round(inside(c), all.bytes)
+    let outer = between(c).round_us(half(&all)) + contention(c, half(&all), crossing);
+    inner + outer + f64::from(c.x - 1) * inside(c).round_us(all.bytes)
 }
 
 // Table 4: reduces.
 
 fn reduce_tree_one(c: &Case<'_>) -> f64 {
-    down(c) * (round(single(c), c.bytes) + reduced(c, c.bytes))
+    down(c) * (single(c).round_us(c.bytes) + reduced(c, c.bytes))
 }
 
 fn reduce_tree_two(c: &Case<'_>) -> f64 {
@@ -290,14 +375,14 @@ fn reduce_tree_two(c: &Case<'_>) -> f64 {
 
 /// Σ [2 L(2^k m) + γ 2^k m + 2 L(1)].
 fn halves_and_back_one(c: &Case<'_>) -> f64 {
-    let round_trip = |bytes| 2.0 * round(single(c), bytes) + reduced(c, bytes);
+    let round_trip = |bytes| 2.0 * single(c).round_us(bytes) + reduced(c, bytes);
     doubled(c, floor_log2(c.ranks)).map(round_trip).sum()
 }
 
 fn halves_and_back_two(c: &Case<'_>, contended: f64) -> f64 {
-    let round_trip = |bytes| 2.0 * round(inside(c), bytes) + reduced(c, bytes);
+    let round_trip = |bytes| 2.0 * inside(c).round_us(bytes) + reduced(c, bytes);
     let inner: f64 = doubled(c, inner_rounds(c)).map(round_trip).sum();
-    let outer = 2.0 * round(between(c), half(c)) + reduced(c, half(c));
+    let outer = 2.0 * between(c).round_us(half(c)) + reduced(c, half(c));
     inner + outer + contended * contention(c, half(c), c.ranks)
 }
 
@@ -307,29 +392,39 @@ fn reduce_scatter_gather_two(c: &Case<'_>) -> f64 {
 
 // Table 5: allreduces.
 
-/// Recursive doubling on one Cell with so many L(1) a round.
-fn allreduce_doubling(c: &Case<'_>, way: &Way, rounds: f64, notices: f64) -> f64 {
-    rounds * (way.latency.at_us(c.bytes) + notices * way.notice_us + reduced(c, c.bytes))
+/// Rounds of recursive doubling with 2 L(1) each.
+fn allreduce_doubling(c: &Case<'_>, way: &Way, rounds: f64) -> f64 {
+    rounds * (way.round_us(c.bytes) + way.notice_us + reduced(c, c.bytes))
 }
 
 fn allreduce_doubling_one(c: &Case<'_>) -> f64 {
-    allreduce_doubling(c, single(c), down(c), 2.0)
+    allreduce_doubling(c, single(c), down(c))
 }
 
 fn allreduce_doubling_one_corrected(c: &Case<'_>) -> f64 {
-    allreduce_doubling(c, single(c), down(c), 1.0)
+    let near = floor_log2(c.ranks);
+    let (far, crossing) = (0, 0);
+    let rounds = Pattern::Butterfly {
+        near,
+        far,
+        crossing,
+    };
+    on_one(c, &rounds) + down(c) * reduced(c, c.bytes)
 }
 
 fn allreduce_doubling_two(c: &Case<'_>) -> f64 {
-    allreduce_doubling(c, inside(c), down(c) - 1.0, 2.0)
-        + allreduce_doubling(c, between(c), 1.0, 2.0)
+    allreduce_doubling(c, inside(c), down(c) - 1.0)
+        + allreduce_doubling(c, between(c), 1.0)
         + contention(c, c.bytes, c.ranks)
 }
 
 fn allreduce_doubling_two_corrected(c: &Case<'_>) -> f64 {
-    allreduce_doubling(c, inside(c), down(c) - 1.0, 1.0)
-        + allreduce_doubling(c, between(c), 1.0, 1.0)
-        + contention(c, c.bytes, c.ranks)
+    let rounds = Pattern::Butterfly {
+        near: inner_rounds(c),
+        far: 1,
+        crossing: c.ranks,
+    };
+    on_two(c, &rounds) + down(c) * reduced(c, c.bytes)
 }
 
 fn allreduce_halves_two(c: &Case<'_>) -> f64 {
@@ -339,7 +434,7 @@ fn allreduce_halves_two(c: &Case<'_>) -> f64 {
 /// With the m of the sum, a p-th of the vector, in the broadcast too.
 fn allreduce_broadcast_one(c: &Case<'_>) -> f64 {
     let part = c.bytes / f64::from(c.ranks);
-    halves_and_back_one(c) + down(c) * round(single(c), part)
+    halves_and_back_one(c) + down(c) * single(c).round_us(part)
 }
 
 fn allreduce_broadcast_one_corrected(c: &Case<'_>) -> f64 {
@@ -358,19 +453,19 @@ fn allreduce_broadcast_two_corrected(c: &Case<'_>) -> f64 {
 fn allreduce_hybrid_a(c: &Case<'_>) -> f64 {
     let (outer, crossing) = (f64::from(c.x - 1), c.ranks >> (c.x - 1));
     let inner = f64::from(inner_rounds(c)) - outer;
-    let round_inside = round(inside(c), c.bytes);
+    let round_inside = inside(c).round_us(c.bytes);
     2.0 * outer * round_inside
         + outer * reduced(c, c.bytes)
         + inner * (round_inside + reduced(c, c.bytes))
-        + round(between(c), c.bytes)
+        + between(c).round_us(c.bytes)
         + reduced(c, c.bytes)
         + contention(c, c.bytes, crossing)
 }
 
 fn allreduce_hybrid_b(c: &Case<'_>) -> f64 {
-    let halving = |bytes| round(inside(c), bytes) + reduced(c, bytes);
+    let halving = |bytes| inside(c).round_us(bytes) + reduced(c, bytes);
     let inner: f64 = doubled(c, inner_rounds(c)).map(halving).sum();
-    let outer = round(between(c), half(c)) + reduced(c, half(c));
+    let outer = between(c).round_us(half(c)) + reduced(c, half(c));
     let bytes = c.bytes / f64::from(c.ranks);
     inner + outer + contention(c, half(c), c.ranks) + allgather_hybrid(&Case { bytes, ..*c })
 }

@@ -20,6 +20,9 @@ pub const BLADE: u32 = 2 * SPES;
 /// The lengths at which everything is measured: from the shortest DMA to the longest vector that is gathered.
 const LENGTHS: Range<u32> = 4..18;
 
+/// A gap is measured when twice as many messages change it by less than this part.
+const SETTLED: f64 = 0.01;
+
 /// The length of an element.
 pub const ELEMENT_BYTES: usize = 4;
 
@@ -73,6 +76,33 @@ pub fn most_congestion_percent(blade: &Machine) -> anyhow::Result<f64> {
         most = most.max((all - free) / free * 100.0);
     }
     Ok(most)
+}
+
+/// The parameters with gaps as Kielmann and others measure them, which C 3.3 finds wrong for Cells: a single sender saturates a single
+/// receiver; its messages are queued, or, as by MPI's blocking send, each waits for the acknowledgement of the one before.
+///
+/// # Errors
+/// What keeps a microbenchmark from its end.
+pub fn single_senders_gaps(
+    right: &ExtendedPlogp,
+    cell: &Machine,
+    blade: &Machine,
+) -> anyhow::Result<[ExtendedPlogp; 2]> {
+    let on = |machine, ranks| Bench { machine, ranks };
+    let (one, two) = (on(cell, SPES), on(blade, BLADE));
+    let gaps = |waits| -> anyhow::Result<ExtendedPlogp> {
+        let way = |bench: &Bench<'_>, way: &Way, to| -> anyhow::Result<Way> {
+            let gap = bench.saturated_gap(to, waits)?;
+            Ok(Way { gap, ..way.clone() })
+        };
+        Ok(ExtendedPlogp {
+            single: way(&one, &right.single, 1)?,
+            inside: way(&two, &right.inside, 1)?,
+            between: way(&two, &right.between, SPES)?,
+            ..right.clone()
+        })
+    };
+    Ok([gaps(false)?, gaps(true)?])
 }
 
 /// The parameters in lines, in nanoseconds.
@@ -229,6 +259,44 @@ impl Bench<'_> {
             }
         })?;
         Ok(ends[0] / f64::from(count))
+    }
+
+    /// The gap of rank 0 that sends rank `to` messages one behind another, at all lengths.
+    fn saturated_gap(&self, to: u32, waits: bool) -> anyhow::Result<Measured> {
+        let mut points = Vec::new();
+        for bytes in LENGTHS.map(|exponent| 1 << exponent) {
+            let mut messages = 8;
+            let mut gap_us = self.train_us(to, bytes, messages, waits)?;
+            loop {
+                messages *= 2;
+                let longer_us = self.train_us(to, bytes, messages, waits)?;
+                let settled = (longer_us / gap_us - 1.0).abs() < SETTLED;
+                gap_us = longer_us;
+                if settled {
+                    break;
+                }
+            }
+            points.push((bytes, gap_us));
+        }
+        Ok(Measured::new(points))
+    }
+
+    /// So many messages from rank 0 to another, until the last is acknowledged: the time, by how many they are.
+    fn train_us(&self, to: u32, bytes: u64, messages: u32, waits: bool) -> anyhow::Result<f64> {
+        let ends = self.ends_us(bytes, &|b| {
+            let output = b.output();
+            for _ in 0..messages {
+                if b.rank() == 0 {
+                    b.send(to, output);
+                } else if b.rank() == to {
+                    b.recv(0, output);
+                }
+                if waits {
+                    b.step();
+                }
+            }
+        })?;
+        Ok(ends[0] / f64::from(messages))
     }
 
     /// C 3.3: BIF-n, n SPEs in pairs across the BIF that get from each other; the mean time of the gets.
