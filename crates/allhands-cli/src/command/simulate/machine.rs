@@ -77,7 +77,7 @@ struct Times {
 }
 
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 14] = [
     (
         "bluegene-l",
         include_str!("../../../machines/bluegene-l.toml"),
@@ -107,6 +107,12 @@ const BUILT_IN: [(&str, &str); 11] = [
         "dragonfly",
         include_str!("../../../machines/dragonfly.toml"),
     ),
+    (
+        "myrinet-2000",
+        include_str!("../../../machines/myrinet-2000.toml"),
+    ),
+    ("ibm-sp", include_str!("../../../machines/ibm-sp.toml")),
+    ("t3e-900", include_str!("../../../machines/t3e-900.toml")),
 ];
 
 /// The most that a time may be, in the unit of its name: an hour, in microseconds.
@@ -385,7 +391,7 @@ impl Machine {
             Network::FatTree(tree) => {
                 let routes = tree.routes()?;
                 fits(ranks, &routes)?;
-                let network = FatTree::new(routes, self.processor()?);
+                let network = FatTree::new(routes, self.processor()?).with_eager(tree.eager());
                 run(network, plans, observer, watch)
             }
             Network::Dragonfly(groups) => {
