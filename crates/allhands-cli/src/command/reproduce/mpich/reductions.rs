@@ -72,7 +72,7 @@ const NO_LOWER_END: Miss =
 
 /// Why the ring is not ahead everywhere.
 const NO_CONSTANTS: Miss = Miss::Model(
-    "10 is 8 and 2, which binary blocks make little of; α, β and γ, which decide how far, T does not print",
+    "binary blocks lose little with 10, which is 8 and 2; how far the ring leads, α, β and γ say, which T does not print",
 );
 
 /// A vector of figure 15.

@@ -90,23 +90,29 @@ pub fn print(out: &mut dyn Write, entries: &[Entry]) -> anyhow::Result<()> {
         "crossings, within a size step",
         "factors",
     ]) {
-        let (right, number) = of(false, &[kind]);
-        writeln!(out, "  {right} of {number} {title}")?;
+        match of(false, &[kind]) {
+            (_, 0) => continue,
+            (right, number) => writeln!(out, "  {right} of {number} {title}")?,
+        }
     }
     let (right, number) = named(entries);
     let near = entries.iter().filter(|e| e.row.contains(A_STEP_OFF));
-    writeln!(
-        out,
-        "Of the {number} winners and crossings {:.0} % come out, each counted in the part of its sizes and numbers of ranks that \
-         does; {} sizes are right a step off.",
-        100.0 * right / number.max(1) as f64,
-        near.count()
-    )?;
+    if number > 0 {
+        writeln!(
+            out,
+            "Of the {number} winners and crossings {:.0} % come out, each counted in the part of its sizes and numbers of ranks that \
+             does; {} sizes are right a step off.",
+            100.0 * right / number as f64,
+            near.count()
+        )?;
+    }
     let (right, number) = of(true, &all);
-    writeln!(
-        out,
-        "Of {number} statements that were looked at when a machine was described {right} hold."
-    )?;
+    if number > 0 {
+        writeln!(
+            out,
+            "Of {number} statements that were looked at when a machine was described {right} hold."
+        )?;
+    }
     for missed in judged.iter().filter(|judged| !judged.holds) {
         name(out, missed)?;
     }
