@@ -2,7 +2,8 @@
 //!
 //! An extended generalized fat tree, XGFT(h; m1 … mh; w1 … wh) (Öhring, Ibel, Das, Kumar 1995): a switch of level i has m_i children,
 //! and what is below it has w_i parents each. A route goes up to the lowest level at which both ends have a common ancestor, and
-//! down again; which parent it takes, its destination says (D-mod-k: Zahavi 2010), so there is one route between two hosts.
+//! down again; which parent it takes, its destination says (D-mod-k: Zahavi 2010), so there is one route between two hosts. Where
+//! nobody computed the routes, each pair has any one of the shortest, for good, and routes of different pairs meet by chance.
 //!
 //! ```text
 //! level 2         S   S      w2 = 2 parents for each switch of level 1
@@ -36,11 +37,22 @@ pub struct Level {
 /// The most links that a network may have: what their state takes is then below a gigabyte.
 pub const MOST_LINKS: u64 = 1 << 26;
 
+/// Which of the shortest routes between two hosts messages take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// The one that the destination's number says: routes of a shift, or of any exchange by exclusive or, do not meet.
+    #[default]
+    Destination,
+    /// Any one, the same for all messages of the pair: what static routes come to that know no pattern (Geoffray, Hoefler 2008).
+    Pair,
+}
+
 /// The shape of a fat tree.
 #[derive(Clone, Debug)]
 pub struct FatTreeRoutes {
     /// From the hosts up.
     levels: Vec<Level>,
+    spread: Spread,
     /// For each level, what is below it: hosts below a child, w1 … w of the children's level, the first link.
     below: Vec<Below>,
     hosts: u32,
@@ -86,10 +98,25 @@ impl FatTreeRoutes {
         }
         Some(FatTreeRoutes {
             levels,
+            spread: Spread::default(),
             below,
             hosts,
             links: links as usize,
         })
+    }
+
+    /// The same tree with other routes.
+    #[must_use]
+    pub fn spread(self, spread: Spread) -> FatTreeRoutes {
+        FatTreeRoutes { spread, ..self }
+    }
+
+    /// The number whose digits say which parents the route takes.
+    fn key(&self, from: u32, to: u32) -> u32 {
+        match self.spread {
+            Spread::Destination => to,
+            Spread::Pair => mixed(from, to),
+        }
     }
 
     /// The lowest level whose switches are above both hosts, counted from 0.
@@ -98,16 +125,11 @@ impl FatTreeRoutes {
         self.below.iter().rposition(|b| apart(&b)).unwrap_or(0)
     }
 
-    /// Which of the switches of level `level`, counted from 0 at the hosts, above the same hosts, the route to `to` takes.
-    fn copy(&self, level: usize, to: u32) -> u32 {
-        to % self.below.get(level).map_or(1, |below| below.copies)
-    }
-
-    /// The link between the child above `host` on the route to `to` and its parent of `level` on that route.
-    fn between(&self, level: usize, host: u32, to: u32, down: bool) -> usize {
+    /// The link between the child above `host` on the route of a key and its parent of `level` on that route.
+    fn between(&self, level: usize, host: u32, key: u32, down: bool) -> usize {
         let (below, up) = (self.below[level], self.levels[level].up);
-        let child = host / below.hosts * below.copies + self.copy(level, to);
-        let port = to / below.copies % up;
+        let child = host / below.hosts * below.copies + key % below.copies;
+        let port = key / below.copies % up;
         below.first + 2 * (child * up + port) as usize + usize::from(down)
     }
 
@@ -140,11 +162,12 @@ impl Routes for FatTreeRoutes {
 
     fn link(&self, from: u32, to: u32, hop: u32) -> Option<usize> {
         let (top, hop) = (self.common(from, to), hop as usize);
+        let key = self.key(from, to);
         if hop <= top {
-            return Some(self.between(hop, from, to, false));
+            return Some(self.between(hop, from, key, false));
         }
         let level = (2 * top + 1).checked_sub(hop)?;
-        Some(self.between(level, to, to, true))
+        Some(self.between(level, to, key, true))
     }
 
     fn hop(&self, link: usize) -> Hop {
@@ -174,6 +197,16 @@ impl Routes for FatTreeRoutes {
             forward: !down,
         })
     }
+}
+
+/// A number of all its bits' worth from two, the same every time (the last steps of MurmurHash3's).
+fn mixed(from: u32, to: u32) -> u32 {
+    let mut mix = (u64::from(from) << 32 | u64::from(to)) ^ 0x9e37_79b9_7f4a_7c15;
+    for multiplier in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
+        mix ^= mix >> 33;
+        mix = mix.wrapping_mul(multiplier);
+    }
+    (mix >> 32) as u32
 }
 
 #[cfg(test)]
@@ -222,18 +255,41 @@ mod tests {
         let tree = FatTreeRoutes::new(levels).expect("it is right");
         let names: BTreeSet<String> = (0..tree.links()).map(|link| tree.name(link)).collect();
         assert_eq!(names.len(), tree.links());
+        let trees = [Spread::Destination, Spread::Pair].map(|spread| tree.clone().spread(spread));
         for (from, to) in (0..36).flat_map(|from| (0..36).map(move |to| (from, to))) {
             if from == to {
                 continue;
             }
-            let mut here = format!("host {from}");
-            for name in self::names(&tree, from, to) {
-                let (start, end) = name.split_once(" to ").expect("two ends");
-                assert_eq!(start, here);
-                here = end.into();
+            for tree in &trees {
+                let mut here = format!("host {from}");
+                for name in self::names(tree, from, to) {
+                    let (start, end) = name.split_once(" to ").expect("two ends");
+                    assert_eq!(start, here);
+                    here = end.into();
+                }
+                assert_eq!(here, format!("host {to}"));
             }
-            assert_eq!(here, format!("host {to}"));
         }
+    }
+
+    /// Exchanges across the middle: computed routes never meet, those of pairs do, and each pair keeps its own.
+    #[test]
+    fn routes_of_pairs_meet_by_chance() {
+        let levels = || vec![level(8, 1), level(8, 8)];
+        let worst = |spread| {
+            let tree = FatTreeRoutes::new(levels()).expect("it is right");
+            let tree = tree.spread(spread);
+            let mut used = vec![0; tree.links()];
+            for from in 0..64 {
+                for link in (0..).map_while(|hop| tree.link(from, from ^ 32, hop)) {
+                    used[link] += 1;
+                }
+            }
+            used.into_iter().max()
+        };
+        assert_eq!(worst(Spread::Destination), Some(1));
+        assert!(worst(Spread::Pair) > Some(1));
+        assert_eq!(worst(Spread::Pair), worst(Spread::Pair));
     }
 
     #[test]

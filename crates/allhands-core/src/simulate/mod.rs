@@ -43,7 +43,7 @@ use core::fmt;
 pub use check::Checker;
 pub use cluster::{Cluster, ClusterTimes, Moving, Reach};
 pub use dragonfly::{Dragonfly, DragonflyRoutes};
-pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS};
+pub use fat_tree::{FatTree, FatTreeRoutes, Level, MOST_LINKS, Spread};
 pub use flat::{Flat, Head, LogGp, Times};
 pub use level::{ClusterLevel, Curves, WindowCurves};
 pub use links::{Gauges, Link, LinkLoad, Place, Use, Watch};
@@ -53,7 +53,7 @@ pub use plogp::{Curve, CurveError, PLogP};
 pub use queue::{Moment, Queue};
 pub use rails::{Passing, RailTimes, Rails};
 pub use record::{Carried, Recorder, Span};
-pub use routed::{AtLink, Hop, Routed, Routes};
+pub use routed::{AtLink, Eager, Hop, Routed, Routes};
 pub use time::Linear;
 pub use torus::{Beginning, NetworkError, Step, TorusNetwork, TorusSettings, Tree};
 

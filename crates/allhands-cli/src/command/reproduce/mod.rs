@@ -2,6 +2,7 @@
 
 mod bluegene;
 mod cell;
+mod mpich;
 mod qsnet;
 mod sensitivity;
 
@@ -29,6 +30,8 @@ use std::process::ExitCode;
 ///
 /// bluegene takes a quarter of an hour on two cores, nearly all of it for its table 2; --table and --figure run a part.
 ///
+/// mpich: T prints its curves as pictures; its text says who wins, from which size or number of ranks on, and by how much.
+///
 /// Keys of --json: table, row, column, paper, ours, ratio, standing, extrapolated.
 ///
 /// Exit status 2 when the arguments are wrong.
@@ -36,6 +39,8 @@ use std::process::ExitCode;
 /// Examples:
 ///   allhands reproduce bluegene --json bluegene.json
 ///   allhands reproduce cell --json cell.json
+///   allhands reproduce mpich --json mpich.json
+///   allhands reproduce mpich --figure 6
 ///   allhands reproduce qsnet --json qsnet.json
 ///   allhands reproduce bluegene --table 4
 ///   allhands reproduce qsnet --sensitivity
@@ -70,6 +75,8 @@ enum Paper {
     Bluegene,
     /// Ali, Midkiff, Pai 2010: one Cell, two, and clusters of them
     Cell,
+    /// Thakur, Rabenseifner, Gropp: MPICH's collectives on a Myrinet cluster, an IBM SP and a Cray T3E
+    Mpich,
     /// Qian, Afsahi: collectives on multi-rail QsNetII SMP clusters
     Qsnet,
 }
@@ -128,7 +135,12 @@ pub enum Says {
     NotBehind,
     /// It is that one, within this factor; 1: just that one.
     About(f64),
+    /// It is from that one to this, or no further from them than [`SLACK`].
+    To(f64),
 }
+
+/// The factor by which a number may be off that is read from a picture, or said to be about.
+const SLACK: f64 = 1.25;
 
 impl fmt::Display for Says {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,6 +150,7 @@ impl fmt::Display for Says {
             Says::Ahead => write!(f, "ahead"),
             Says::NotBehind => write!(f, "not behind"),
             Says::About(factor) => write!(f, "within {factor}x"),
+            Says::To(most) => write!(f, "to {most}"),
         }
     }
 }
@@ -194,6 +207,7 @@ impl Entry {
             Says::Ahead => ratio > 1.01,
             Says::NotBehind => ratio > 0.99,
             Says::About(factor) => (1.0 / factor..=factor).contains(&ratio),
+            Says::To(most) => (self.paper / SLACK..=most * SLACK).contains(&self.ours),
         })
     }
 }
@@ -207,8 +221,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         "--table is for bluegene, whose tables take minutes; leave it out"
     );
     ensure!(
-        arguments.figure.is_none() || arguments.paper == Paper::Bluegene,
-        "--figure is for bluegene, of whose figures the text says what can be decided; leave it out"
+        arguments.figure.is_none() || matches!(arguments.paper, Paper::Bluegene | Paper::Mpich),
+        "--figure is for bluegene and mpich, of whose figures the text says what can be decided; leave it out"
     );
     let asked = (arguments.table, arguments.figure);
     let (entries, notes) = match arguments.paper {
@@ -218,6 +232,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let notes = all.notes();
             (all.entries, notes)
         }
+        Paper::Mpich => mpich::run(arguments.figure)?,
         Paper::Qsnet => qsnet::run(&mut out)?,
     };
     print(&mut out, &entries)?;
@@ -227,6 +242,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.paper {
         Paper::Bluegene => bluegene::verdict::print(&mut out, &entries)?,
         Paper::Cell => {}
+        Paper::Mpich => mpich::verdict(&mut out, &entries)?,
         Paper::Qsnet => qsnet::verdict(&mut out, &entries)?,
     }
     if arguments.sensitivity {
@@ -296,6 +312,9 @@ mod tests {
         assert_eq!(holds(Says::About(2.0), 2048.0, 4096.0), Some(true));
         assert_eq!(holds(Says::About(2.0), 2048.0, 512.0), Some(false));
         assert_eq!(holds(Says::About(1.0), 6.0, 5.0), Some(false));
+        assert_eq!(holds(Says::To(3.0), 1.5, 3.0), Some(true));
+        assert_eq!(holds(Says::To(3.0), 1.5, 1.25), Some(true));
+        assert_eq!(holds(Says::To(3.0), 1.5, 3.8), Some(false));
         assert_eq!(holds(Says::Below, 1.0, f64::NAN), Some(false));
         assert_eq!(Entry::new("", ("", ""), (1.0, 1.0), false).holds(), None);
     }

@@ -1,6 +1,6 @@
 //! Sensitivity: how many entries come out otherwise when a constant of the machine is changed by a tenth.
 
-use super::{Entry, Paper, Standing, bluegene, cell, progress_bar, qsnet};
+use super::{Entry, Paper, Standing, bluegene, cell, mpich, progress_bar, qsnet};
 use crate::command::simulate::machine::Machine;
 use std::io::Write;
 
@@ -12,6 +12,7 @@ fn machines(paper: Paper) -> &'static [&'static str] {
     match paper {
         Paper::Bluegene => &["bluegene-l"],
         Paper::Cell => &["cell", "cell-blade"],
+        Paper::Mpich => &mpich::MACHINES,
         Paper::Qsnet => &["multirail-smp"],
     }
 }
@@ -21,6 +22,7 @@ fn comes_out(paper: Paper, entry: &Entry) -> bool {
     match paper {
         Paper::Bluegene => bluegene::verdict::comes_out(entry),
         Paper::Cell => cell::near(entry),
+        Paper::Mpich => entry.holds() == Some(true),
         Paper::Qsnet => qsnet::comes_out(entry),
     }
 }
@@ -35,6 +37,10 @@ fn entries(
     match paper {
         Paper::Bluegene => bluegene::entries_on(&changed("bluegene-l")?, asked),
         Paper::Cell => Ok(cell::on(&cell::Machines::new(changed)?)?.entries),
+        Paper::Mpich => {
+            let [myrinet, sp, t3e] = mpich::MACHINES.map(changed);
+            mpich::entries_on([myrinet?, sp?, t3e?], asked.1)
+        }
         Paper::Qsnet => qsnet::entries_on(changed("multirail-smp")?),
     }
 }

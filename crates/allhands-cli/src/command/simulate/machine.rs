@@ -8,6 +8,7 @@ mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
+mod times;
 mod torus;
 
 use super::soon::Soon;
@@ -24,6 +25,7 @@ use cell::CellFile;
 use cluster::ClusterFile;
 use rails::RailsFile;
 use serde::Deserialize;
+use times::{MOST, Times, check_times, linear, picoseconds};
 use torus::TorusFile;
 
 /// A machine, as its file says.
@@ -69,19 +71,8 @@ enum Network {
     Cluster(Box<ClusterFile>),
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Times {
-    send_us: Option<f64>,
-    receive_us: Option<f64>,
-    copy_byte_ns: f64,
-    #[serde(default)]
-    reduce_us: f64,
-    reduce_byte_ns: f64,
-}
-
 /// The files of the machines that are built in.
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 14] = [
     (
         "bluegene-l",
         include_str!("../../../machines/bluegene-l.toml"),
@@ -111,10 +102,13 @@ const BUILT_IN: [(&str, &str); 11] = [
         "dragonfly",
         include_str!("../../../machines/dragonfly.toml"),
     ),
+    (
+        "myrinet-2000",
+        include_str!("../../../machines/myrinet-2000.toml"),
+    ),
+    ("ibm-sp", include_str!("../../../machines/ibm-sp.toml")),
+    ("t3e-900", include_str!("../../../machines/t3e-900.toml")),
 ];
-
-/// The most that a time may be, in the unit of its name: an hour, in microseconds.
-const MOST: f64 = 3.6e9;
 
 /// What is simulated: the plans of all ranks, and what a machine may go by besides.
 #[derive(Clone, Copy, Debug)]
@@ -404,7 +398,7 @@ impl Machine {
             Network::FatTree(tree) => {
                 let routes = tree.routes()?;
                 fits(ranks, &routes)?;
-                let network = FatTree::new(routes, self.processor()?);
+                let network = FatTree::new(routes, self.processor()?).with_eager(tree.eager());
                 run(network, plans, observer, watch)
             }
             Network::Dragonfly(groups) => {
@@ -453,18 +447,6 @@ impl Machine {
     }
 }
 
-impl Times {
-    fn check(&self) -> anyhow::Result<()> {
-        check_times(&[
-            ("send_us", self.send_us.unwrap_or(0.0)),
-            ("receive_us", self.receive_us.unwrap_or(0.0)),
-            ("copy_byte_ns", self.copy_byte_ns),
-            ("reduce_us", self.reduce_us),
-            ("reduce_byte_ns", self.reduce_byte_ns),
-        ])
-    }
-}
-
 fn run<N: Model, O: Observer>(
     mut network: N,
     plans: &[Plan],
@@ -486,25 +468,4 @@ fn fits(ranks: u32, routes: &impl Routes) -> anyhow::Result<()> {
         "the machine has {hosts} hosts, and there are {ranks} ranks: take no more ranks than hosts, or a larger machine"
     );
     Ok(())
-}
-
-fn check_times(times: &[(&str, f64)]) -> anyhow::Result<()> {
-    for (name, value) in times {
-        ensure!(
-            (0.0..=MOST).contains(value),
-            "{name} = {value}: a time, from 0 to {MOST}"
-        );
-    }
-    Ok(())
-}
-
-fn picoseconds(us: f64) -> u64 {
-    (us * 1e6).round() as u64
-}
-
-fn linear(fixed_us: f64, byte_ns: f64) -> Linear {
-    Linear {
-        fixed_ps: picoseconds(fixed_us),
-        per_byte_fs: picoseconds(byte_ns),
-    }
 }

@@ -36,7 +36,8 @@ use std::time::Instant;
 /// Machines are files; docs/machines.md says how to write one. Built in are flat ones (hockney, loggp, plogp), a fat tree
 /// (fat-tree), a dragonfly (dragonfly), a torus of packets (bluegene-l), whose shape follows its name, Cell processors: cell
 /// (8 ranks), cell-blade (16), cell-cluster and roadrunner (blades under further levels), and a cluster of nodes (multirail-smp):
-/// two rails, and memory that the ranks of a node share.
+/// two rails, and memory that the ranks of a node share; and those of T's experiments: myrinet-2000, ibm-sp (fat trees with a
+/// fixed route for each pair) and t3e-900 (flat).
 ///
 /// Of each number of ranks and size the fastest comes first, marked, and the others as multiples of it. Among all algorithms
 /// those are left out that make no sense on the machine: shared memory where ranks share none.
@@ -61,7 +62,7 @@ pub struct Arguments {
     #[arg(value_parser = names::collective)]
     collective: Collective,
 
-    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, cell, cell-blade, cell-cluster, roadrunner, multirail-smp (multirail-smp:4x4 also says the nodes), bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
+    /// The machine: hockney, loggp, plogp, fat-tree, dragonfly, myrinet-2000, ibm-sp, t3e-900, cell, cell-blade, cell-cluster, roadrunner, multirail-smp (multirail-smp:4x4 also says the nodes), bluegene-l:8x8x8 (a torus from 512 nodes on; or bluegene-l:4x4x2:torus, bluegene-l:8x8x8:mesh), or FILE.toml
     #[arg(long)]
     machine: String,
 

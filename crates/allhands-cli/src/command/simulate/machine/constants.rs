@@ -8,7 +8,13 @@ use toml::{Table, Value};
 const UNITS: [&str; 3] = ["_us", "_ns", "_mb_s"];
 
 /// Numbers without a unit that were chosen, too.
-const OTHERS: [&str; 4] = ["growth", "peers", "short_bytes", "cache_bytes"];
+const OTHERS: [&str; 5] = [
+    "growth",
+    "peers",
+    "short_bytes",
+    "cache_bytes",
+    "eager_to_bytes",
+];
 
 impl Machine {
     /// The constants of a machine that is built in, by where they stand in its file, like `network.random.call_us`: its times and
@@ -58,13 +64,19 @@ fn each(table: &mut Table, above: &str, act: &mut impl FnMut(&str, &mut Value)) 
         };
         match value {
             Value::Table(inside) => each(inside, &place, act),
+            Value::Array(all) => {
+                for (number, value) in (1..).zip(all) {
+                    if let Value::Table(inside) = value {
+                        each(inside, &format!("{place}.{number}"), act);
+                    }
+                }
+            }
             Value::Integer(_) | Value::Float(_) if is_constant(name, value) => act(&place, value),
             Value::Integer(_)
             | Value::Float(_)
             | Value::String(_)
             | Value::Boolean(_)
-            | Value::Datetime(_)
-            | Value::Array(_) => {}
+            | Value::Datetime(_) => {}
         }
     }
 }
@@ -89,6 +101,9 @@ mod tests {
         ] {
             assert!(places.iter().any(|own| own == place), "{place}: {places:?}");
         }
+        let places = Machine::constants("fat-tree").expect("it is there");
+        let cable = "network.levels.2.link.byte_ns";
+        assert!(places.iter().any(|own| own == cable), "{places:?}");
         let processor = |factor| {
             let machine = Machine::with_constant("bluegene-l", "processor.send_us", factor);
             machine.expect("it can be").processor().expect("it has one")

@@ -1,7 +1,9 @@
 //! The shapes of networks with switches in a machine's file.
 
 use super::{check_times, linear, picoseconds};
-use allhands_core::simulate::{DragonflyRoutes, FatTreeRoutes, Hop, Level, MOST_LINKS};
+use allhands_core::simulate::{
+    DragonflyRoutes, Eager, FatTreeRoutes, Hop, Level, MOST_LINKS, Spread,
+};
 use anyhow::{Context, anyhow, ensure};
 use serde::Deserialize;
 
@@ -37,7 +39,21 @@ impl Cable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tree {
+    #[serde(default)]
+    routes: Routes,
+    eager_to_bytes: Option<u64>,
     levels: Vec<Stage>,
+}
+
+/// Which of the shortest routes messages take.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Routes {
+    /// What the destination's number says.
+    #[default]
+    ByDestination,
+    /// Any one, which the pair keeps.
+    ByPair,
 }
 
 /// A level of it, from the hosts up.
@@ -50,6 +66,11 @@ struct Stage {
 }
 
 impl Tree {
+    /// Up to which length messages go at once, if it says.
+    pub(super) fn eager(&self) -> Option<Eager> {
+        self.eager_to_bytes.map(|to_bytes| Eager { to_bytes })
+    }
+
     pub(super) fn routes(&self) -> anyhow::Result<FatTreeRoutes> {
         ensure!(!self.levels.is_empty(), "levels: at least one");
         let mut levels = Vec::new();
@@ -64,7 +85,12 @@ impl Tree {
             levels.push(Level { down, up, hop });
         }
         let routes = FatTreeRoutes::new(levels);
-        routes.with_context(|| format!("the tree has more than {MOST_LINKS} links: too many"))
+        let routes = routes
+            .with_context(|| format!("the tree has more than {MOST_LINKS} links: too many"))?;
+        Ok(routes.spread(match self.routes {
+            Routes::ByDestination => Spread::Destination,
+            Routes::ByPair => Spread::Pair,
+        }))
     }
 }
 

@@ -49,6 +49,9 @@ fn mistakes_of_the_other_kinds_are_named() {
     let tree = built_in("fat-tree");
     assert!(said(&tree.replace("down = 18", "down = 0")).contains("at least one"));
     assert!(said(&tree.replace("down = 18", "down = 4000000000")).contains("links"));
+    let fixed = built_in("myrinet-2000");
+    assert!(said(&fixed.replace("\"by-pair\"", "\"by-pear\"")).contains("by-pair"));
+    assert!(said(&fixed.replace("eager_to_bytes = ", "eager_to_bytes = -")).contains("-16384"));
     let groups = built_in("dragonfly");
     assert!(said(&groups.replace("groups = 545", "groups = 546")).contains("545 are the most"));
     let blade = built_in("cell-blade");
