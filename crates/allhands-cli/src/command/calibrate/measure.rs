@@ -116,11 +116,7 @@ impl Lab<'_> {
         many: u32,
         bytes: u64,
     ) -> anyhow::Result<Sample> {
-        let collective = match name {
-            "reductions" => Collective::Allreduce,
-            _ => Collective::Alltoall,
-        };
-        self.ask_of(collective, name, (peer, many), bytes)
+        self.ask_of(Collective::Alltoall, name, (peer, many), bytes)
     }
 
     fn ask_of(
