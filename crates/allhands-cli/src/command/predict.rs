@@ -1,14 +1,14 @@
 //! `allhands predict`: what algorithms take on a machine whose parameters are known, beside what was measured.
 
 use super::bench::cell::Record as Measured;
-use super::simulate::machine::{Job, Machine};
+use super::simulate::machine::Machine;
 use crate::ranks::Ranks;
 use crate::sizes::say;
 use crate::{names, output, sizes};
 use allhands_core::algorithm::{self, Algorithm, Requirement};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
-use allhands_core::schedule::{Layout, Plan, Shape};
+use allhands_core::schedule::Shape;
 use anyhow::{Context, ensure};
 use serde::Serialize;
 use std::io::Write;
@@ -173,18 +173,7 @@ pub fn predicted_us(
     shape: &Shape,
     bytes: usize,
 ) -> anyhow::Result<f64> {
-    let layout = Layout::regular(shape.call.collective, bytes / ELEMENT_BYTES);
-    let plan = |rank| {
-        let schedule = algorithm.schedule(shape, rank);
-        Plan::lower(&schedule, &shape.call, &layout, ELEMENT_BYTES)
-    };
-    let plans: Result<Vec<Plan>, _> = (0..shape.ranks()).map(plan).collect();
-    let outcome = machine.outcome(Job {
-        layer: algorithm.layer,
-        plans: &plans?,
-        nodes: &shape.nodes,
-    })?;
-    Ok(outcome.completion_ps() as f64 / 1e6)
+    machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
 }
 
 /// The cells of a file of measured ones, each with its prediction.

@@ -2,11 +2,10 @@
 
 use crate::command::bench::cell::{self, Among, Cell, Least};
 use crate::command::bench::spread::Spread;
-use crate::command::simulate::machine::{Job, Machine};
+use crate::command::simulate::machine::Machine;
 use allhands_core::algorithm::{Algorithm, microbenchmark};
 use allhands_core::call::{Call, Collective};
 use allhands_core::machine::Nodes;
-use allhands_core::schedule::{Layout, Plan};
 use anyhow::{Context, ensure};
 use std::time::Duration;
 
@@ -81,19 +80,10 @@ impl Bed for Simulated<'_> {
         let algorithm = question.algorithm()?;
         let call = Call::new(question.collective, self.ranks);
         let shape = algorithm.shape(call, &question.parameters(algorithm))?;
-        let layout = Layout::regular(question.collective, question.bytes / ELEMENT_BYTES);
-        let plan = |rank| {
-            let schedule = algorithm.schedule(&shape, rank);
-            Plan::lower(&schedule, &call, &layout, ELEMENT_BYTES)
-        };
-        let plans: Result<Vec<Plan>, _> = (0..self.ranks).map(plan).collect();
-        let outcome = self.machine.outcome(Job {
-            layer: algorithm.layer,
-            plans: &plans.context("a microbenchmark")?,
-            nodes: &self.nodes,
-        })?;
+        let shape = shape.on(self.nodes.clone());
+        let size = (question.bytes, ELEMENT_BYTES);
         Ok(Sample {
-            us: outcome.completion_ps() as f64 / 1e6,
+            us: self.machine.completes_us((algorithm, &shape), size)?,
             more_or_less_us: 0.0,
             many: 1,
         })

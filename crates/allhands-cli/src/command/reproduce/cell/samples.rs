@@ -4,15 +4,14 @@ use super::errors::error;
 use super::measure::ELEMENT_BYTES;
 use super::points::{Point, points};
 use crate::command::reproduce::Entry;
-use crate::command::simulate::machine::{Job, Machine};
+use crate::command::simulate::machine::Machine;
 use crate::{names, sizes};
 use allhands_core::algorithm::Algorithm;
 use allhands_core::call::{Call, Collective};
 use allhands_core::cost::formula::Form;
 use allhands_core::cost::formula::ali::{Case, Cells, Model};
 use allhands_core::cost::plogp::ExtendedPlogp;
-use allhands_core::schedule::{Layout, Plan, Shape};
-use anyhow::Context;
+use allhands_core::schedule::Shape;
 
 /// A line of the tables at a point.
 #[derive(Clone, Copy, Debug)]
@@ -131,17 +130,5 @@ pub fn completes_us(
     shape: &Shape,
     bytes: usize,
 ) -> anyhow::Result<f64> {
-    let layout = Layout::regular(shape.call.collective, bytes / ELEMENT_BYTES);
-    let lower = |rank| {
-        let schedule = algorithm.schedule(shape, rank);
-        Plan::lower(&schedule, &shape.call, &layout, ELEMENT_BYTES)
-    };
-    let plans: Result<Vec<Plan>, _> = (0..shape.call.ranks).map(lower).collect();
-    let plans = plans.with_context(|| format!("{} {}", algorithm.collective, algorithm.name));
-    let job = Job {
-        layer: algorithm.layer,
-        plans: &plans?,
-        nodes: &shape.nodes,
-    };
-    Ok(machine.outcome(job)?.completion_ps() as f64 / 1e6)
+    machine.completes_us((algorithm, shape), (bytes, ELEMENT_BYTES))
 }
